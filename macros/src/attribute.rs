@@ -1,51 +1,76 @@
-//! The attributes' own arguments.
+//! The arguments of the attributes and derives, and the paths of the facade crate.
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::{FunctionKind, Options};
-use quote::ToTokens;
-use syn::{Meta, Token, parse::Parser, punctuated::Punctuated};
+use quote::{ToTokens, quote};
+use syn::{DeriveInput, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Punctuated};
 
-/// What an attribute asks for.
+/// The arguments of `#[kernel]` or `#[func]`.
 pub(crate) struct Attribute {
     pub(crate) options: Options,
-    /// The facade crate.
-    pub(crate) krate: syn::Path,
+    pub(crate) paths: Paths,
 }
 
+/// Paths of what emitted code uses of the facade crate.
+#[derive(Clone)]
+pub(crate) struct Paths {
+    pub(crate) private: TokenStream,
+    /// The support code of CPU bodies.
+    pub(crate) body: TokenStream,
+    pub(crate) frontend: TokenStream,
+}
+
+impl Paths {
+    fn new(krate: &Path) -> Self {
+        let private = quote!(#krate::__private);
+        Self { body: quote!(#private::body), frontend: quote!(#private::frontend), private }
+    }
+
+    /// The paths for a derive, whose attribute is `#[device(crate = path)]`.
+    pub(crate) fn of_derive(input: &DeriveInput) -> syn::Result<Self> {
+        let mut krate = parse_quote!(::quadrants);
+        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("device"))
+        {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("crate") {
+                    krate = meta.value()?.parse()?;
+                    Ok(())
+                } else {
+                    Err(meta.error("the only argument is `crate = path`"))
+                }
+            })?;
+        }
+        Ok(Self::new(&krate))
+    }
+}
+
+/// Parses the arguments of `#[kernel]` or `#[func]`.
 pub(crate) fn parse(kind: FunctionKind, arguments: TokenStream) -> syn::Result<Attribute> {
-    let mut attribute =
-        Attribute { options: Options::default(), krate: syn::parse_quote!(::quadrants) };
-    // `crate` is a keyword, which `Meta` takes as a path all the same.
+    let mut options = Options::default();
+    let mut krate: Path = parse_quote!(::quadrants);
+    let kernel = kind == FunctionKind::Kernel;
+    // `Meta` accepts the keyword `crate` as a path.
     let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
     for meta in parser.parse2(arguments)? {
-        let kernel = kind == FunctionKind::Kernel;
         match &meta {
-            Meta::Path(path) if kernel && path.is_ident("strict") => {
-                attribute.options.strict = true
-            }
-            Meta::Path(path) if kernel && path.is_ident("fast_math") => {
-                attribute.options.fast_math = true;
-            }
+            Meta::Path(path) if kernel && path.is_ident("strict") => options.strict = true,
+            Meta::Path(path) if kernel && path.is_ident("fast_math") => options.fast_math = true,
             Meta::NameValue(value) if value.path.is_ident("crate") => {
-                attribute.krate = syn::parse2(value.value.to_token_stream())?;
+                krate = syn::parse2(value.value.to_token_stream())?;
             }
             _ => {
                 let known = match kind {
                     FunctionKind::Kernel => "`strict`, `fast_math` and `crate = path`",
                     FunctionKind::Func => "`crate = path`",
                 };
-                return Err(syn::Error::new_spanned(
-                    &meta,
-                    format!("unknown argument; this attribute takes {known}"),
-                ));
+                let message = format!("unknown argument; this attribute takes {known}");
+                return Err(syn::Error::new_spanned(&meta, message));
             }
         }
     }
-    if attribute.options.strict && attribute.options.fast_math {
-        return Err(syn::Error::new(
-            proc_macro2::Span::call_site(),
-            "`strict` and `fast_math` exclude each other",
-        ));
+    if options.strict && options.fast_math {
+        let call_site = proc_macro2::Span::call_site();
+        return Err(syn::Error::new(call_site, "`strict` and `fast_math` exclude each other"));
     }
-    Ok(attribute)
+    Ok(Attribute { options, paths: Paths::new(&krate) })
 }

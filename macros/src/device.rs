@@ -1,73 +1,61 @@
-//! `#[derive(KernelValue)]`: a struct as a type of values in kernels.
+//! `#[derive(KernelValue)]`: a struct as a kernel value.
 //!
-//! The traits are unsafe to implement by hand, so that what is emitted says `unsafe`; lints for the author's own
-//! code do not see that.
+//! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
+//! author's crate does not apply to them.
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;
 use quote::quote;
-use syn::{Data, DeriveInput, Member, Path, parse_quote};
+use syn::{Data, DeriveInput, Member, parse_quote};
 
-use crate::{hygiene, sites};
+use crate::{attribute::Paths, hygiene, sites};
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(of) = &input.data else {
         return Err(syn::Error::new_spanned(
             &input.ident,
-            "kernels have structs; an enum or union is no type of theirs",
+            "only structs are kernel values; kernels have no enums and unions",
         ));
     };
-    let krate = facade(input)?;
-    let private = quote!(#krate::__private);
+    let Paths { private, body: support, .. } = Paths::of_derive(input)?;
     let types = quote!(#private::ir::types);
-    let support = quote!(#private::body);
     let name = &input.ident;
     let text = name.to_string();
     let members: Vec<Member> = of.fields.members().collect();
-    let names: Vec<_> = members
-        .iter()
-        .map(|member| match member {
-            Member::Named(name) => hygiene::normalized(name),
-            Member::Unnamed(index) => index.index.to_string(),
-        })
-        .collect();
+    let names = members.iter().map(|member| match member {
+        Member::Named(name) => hygiene::normalized(name),
+        Member::Unnamed(index) => index.index.to_string(),
+    });
+    let names: Vec<_> = names.collect();
     let numbers = names.iter().map(|name| name_number(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
-    // Where each field of what is at `location` is.
-    let locations: Vec<_> = fields
-        .iter()
-        .enumerate()
-        .map(|(at, ty)| {
-            let at = syn::Index::from(at);
-            quote!(<#ty as #private::KernelValue>::nested_location(location.components.#at, location.element, location.offset))
-        })
-        .collect();
+    // The location of each field of the struct at `location`.
+    let locations = fields.iter().enumerate().map(|(at, ty)| {
+        let at = syn::Index::from(at);
+        quote!(<#ty as #private::KernelValue>::nested_location(location.components.#at, location.element, location.offset))
+    });
+    let locations: Vec<_> = locations.collect();
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#private::KernelValue));
     }
-    // What tells the struct from all others, with its generic arguments.
-    let parts: Vec<_> = generics
-        .params
-        .iter()
-        .filter_map(|param| match param {
-            syn::GenericParam::Type(of) => {
-                let name = &of.ident;
-                Some(quote!(<#name as #private::KernelValue>::TYPE_IDENTITY))
-            }
-            syn::GenericParam::Const(of) => {
-                let name = &of.ident;
-                Some(quote!(#name as ::core::primitive::u128))
-            }
-            syn::GenericParam::Lifetime(_) => None,
-        })
-        .collect();
+    // The generic arguments' part of the struct's identity.
+    let parts = generics.params.iter().filter_map(|param| match param {
+        syn::GenericParam::Type(syn::TypeParam { ident, .. }) => {
+            Some(quote!(<#ident as #private::KernelValue>::TYPE_IDENTITY))
+        }
+        syn::GenericParam::Const(syn::ConstParam { ident, .. }) => {
+            Some(quote!(#ident as ::core::primitive::u128))
+        }
+        syn::GenericParam::Lifetime(_) => None,
+    });
+    let parts: Vec<_> = parts.collect();
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
-        // Of a struct without fields nothing is taken.
+        // A struct without fields has the unit type as components.
         #[allow(clippy::unused_unit)]
-        // SAFETY: the fields in their order, each as its own type says.
+        // SAFETY: the fields in their order, each as its own type defines it.
         unsafe impl #with #private::KernelValue for #name #arguments #bounds {
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
@@ -132,7 +120,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         impl #with #support::ValuesDoNotDeref for #name #arguments #bounds {}
 
         #(
-            // SAFETY: the field of this name, where the struct has it.
+            // SAFETY: the type and the location of the struct's field with this name.
             unsafe impl #with #support::HasField<#numbers> for #name #arguments #bounds {
                 type Of = #fields;
                 #[inline(always)]
@@ -145,20 +133,4 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         )*
     };
     Ok(sites::finished(derived, &private))
-}
-
-/// The path of the facade crate.
-pub(crate) fn facade(input: &DeriveInput) -> syn::Result<Path> {
-    let mut path = parse_quote!(::quadrants);
-    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("device")) {
-        attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("crate") {
-                path = meta.value()?.parse()?;
-                Ok(())
-            } else {
-                Err(meta.error("the one argument is `crate = path`"))
-            }
-        })?;
-    }
-    Ok(path)
 }

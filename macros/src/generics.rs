@@ -1,13 +1,13 @@
 //! Type and const parameters, as emitted code repeats them.
 //!
-//! An item inside a function knows nothing of that function's parameters. So what is found for a generic
-//! function hangs on a type that has the same parameters, `__Of<…>`: one set of constants per instantiation.
+//! An item inside a function cannot use the function's parameters. So the constants of a generic function are
+//! associated constants of a type with the same parameters, `__Of<…>`: one set per instantiation.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{GenericParam, WhereClause};
 
-/// The parameters of a function, or of a method and its `impl` block.
+/// The parameters of a function, or those of the `impl` block of a method.
 pub(crate) struct Generics {
     params: Vec<GenericParam>,
     bounds: Option<WhereClause>,
@@ -50,13 +50,13 @@ impl Generics {
         self.bounds.as_ref()
     }
 
-    /// The type with these parameters, as a path.
+    /// The type `__Of<…>` with these parameters, as a path.
     pub(crate) fn carrier(&self) -> TokenStream {
         let arguments = self.arguments();
         quote!(__Of::<#arguments>)
     }
 
-    /// The declaration of that type.
+    /// The declaration of `__Of<…>`.
     pub(crate) fn carrier_item(&self) -> TokenStream {
         self.item(&Ident::new("__Of", Span::call_site()))
     }

@@ -1,8 +1,8 @@
-//! One reading of the author's tokens. The tree and rustc read them separately: here what they would read
-//! differently is refused, or written so that there is but one way to read it.
+//! One reading of the author's tokens. The syntax tree and rustc read them separately. What they would read differently
+//! is refused here, or rewritten so that there is only one way to read it.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{
     Attribute, Pat, PatIdent,
     ext::IdentExt,
@@ -12,13 +12,18 @@ use syn::{
 };
 
 use crate::{
-    body::unparenthesized,
-    tree::{Assert, SCALARS, is_constant, text_of},
+    ast::{Assert, SCALARS, is_constant, unparenthesized},
+    errors::Errors,
+    text::text_of,
+    tokens::{idents, is_punct, replace_idents},
 };
 
-/// Gives all names the hygiene of the item's keyword, so that names of the same text are the same name: the
-/// tree knows texts alone. Without macros around the item, they have it already.
-pub(crate) fn of_one_hygiene(item: TokenStream) -> TokenStream {
+/// The attributes that set lint levels.
+const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
+
+/// Gives all names the hygiene of the item's keyword, so that equal texts are equal names: the tree compares texts.
+/// They differ only if macros made the item.
+pub(crate) fn with_one_hygiene(item: TokenStream) -> TokenStream {
     let keyword = item.clone().into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) if ident == "fn" || ident == "impl" || ident == "trait" => {
             Some(ident.span())
@@ -31,10 +36,37 @@ pub(crate) fn of_one_hygiene(item: TokenStream) -> TokenStream {
     }
 }
 
-/// The error for `::core` where tokens do not tell that it begins a path: elsewhere it is found through the library.
+fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
+    replace_idents(tokens, &|mut ident, out| {
+        // The hygiene of `$crate` determines the crate.
+        if ident != "$crate" {
+            let span = ident.span().resolved_at(at);
+            // To rustc, `r#k` and `k` are one name; a keyword has only the raw one.
+            if let Some(plain) = plain(&ident) {
+                ident = Ident::new(&plain, span);
+            }
+            ident.set_span(span);
+        }
+        out.push(ident.into());
+    })
+}
+
+/// A name without `r#`, unless it is a keyword.
+fn plain(name: &Ident) -> Option<String> {
+    let text = name.unraw().to_string();
+    syn::parse_str::<Ident>(&text).is_ok().then_some(text)
+}
+
+/// A name as kernels write it: with `r#` for keywords only.
+pub(crate) fn normalized(name: &Ident) -> String {
+    plain(name).unwrap_or_else(|| name.to_string())
+}
+
+/// The error for `::core` whose tokens do not show that it begins a path. [`sites::finished`](crate::sites::finished)
+/// replaces the others.
 pub(crate) fn refused_root(item: TokenStream) -> Option<syn::Error> {
     let all: Vec<TokenTree> = item.into_iter().collect();
-    let is = |at: usize, mark: char| matches!(all.get(at), Some(TokenTree::Punct(p)) if p.as_char() == mark);
+    let is = |at: usize, mark: char| all.get(at).is_some_and(|token| is_punct(token, mark));
     all.iter().enumerate().find_map(|(at, token)| match token {
         TokenTree::Group(group) => refused_root(group.stream()),
         TokenTree::Ident(name)
@@ -50,60 +82,43 @@ pub(crate) fn refused_root(item: TokenStream) -> Option<syn::Error> {
     })
 }
 
-/// The error for a name that emitted code may have: items know no hygiene.
-pub(crate) fn reserved(item: TokenStream) -> Option<syn::Error> {
-    item.into_iter().find_map(|token| match token {
-        TokenTree::Ident(ident) if ident.unraw().to_string().starts_with("__") => {
-            let message = "names in kernels and funcs that begin with `__` are reserved";
-            Some(syn::Error::new(ident.span(), message))
-        }
-        TokenTree::Group(group) => reserved(group.stream()),
-        _ => None,
-    })
+/// The error for a name that emitted code may have: items have no hygiene.
+pub(crate) fn refused_name(item: &TokenStream) -> Option<syn::Error> {
+    let mut names = idents(item).into_iter();
+    let name = names.find(|name| name.unraw().to_string().starts_with("__"))?;
+    let message = "names in kernels and funcs that begin with `__` are reserved";
+    Some(syn::Error::new(name.span(), message))
 }
 
-/// What is refused in a function: attributes that the tree knows nothing of, and types made of constants
-/// that only the body knows.
+/// The error for `Self` in a function outside of `impl` blocks: the source and the body of a generic func are in `impl`
+/// blocks of different types.
+pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
+    let (signature, body) = (idents(&function.sig), idents(&function.block));
+    let found = signature.into_iter().chain(body).find(|name| name == "Self")?;
+    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only"))
+}
+
+/// The errors in a function: attributes that the tree ignores, and types that depend on constants of the body.
 pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<syn::Error> {
     let mut constants = Constants(Vec::new());
     constants.visit_block(body);
-    let mut refused = Refused { constants: constants.0, in_type: false, error: None };
-    refused.visit_signature(signature);
-    refused.visit_block(body);
-    refused.error
-}
-
-/// A name as kernels have it: `r#` is left on keywords only.
-pub(crate) fn normalized(name: &Ident) -> String {
-    let text = name.unraw().to_string();
-    if syn::parse_str::<Ident>(&text).is_ok() { text } else { name.to_string() }
-}
-
-/// The error for `Self` in a function that is in no `impl` block: a generic func and its body hang on different types.
-pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
-    fn named(tokens: TokenStream) -> Option<Ident> {
-        tokens.into_iter().find_map(|token| match token {
-            TokenTree::Ident(ident) => (ident == "Self").then_some(ident),
-            TokenTree::Group(group) => named(group.stream()),
-            _ => None,
-        })
-    }
-    let found = named(function.sig.to_token_stream())
-        .or_else(|| named(function.block.to_token_stream()))?;
-    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only"))
+    let mut check = Check { constants: constants.0, in_type: false, errors: Errors::default() };
+    check.visit_signature(signature);
+    check.visit_block(body);
+    check.errors.0
 }
 
 /// The error for a macro in the type of an `impl` block.
 pub(crate) fn refused_type(ty: &syn::Type) -> Option<syn::Error> {
-    let mut refused = Refused { constants: Vec::new(), in_type: true, error: None };
-    refused.visit_type(ty);
-    refused.error
+    let mut check = Check { constants: Vec::new(), in_type: true, errors: Errors::default() };
+    check.visit_type(ty);
+    check.errors.0
 }
 
-/// Takes away what is not known to leave a function as it stands, and says so of what could rewrite it: rustc
-/// would compile what the tree has not seen. Tools read their attributes in the author's file.
+/// Removes all attributes that are not known to leave a function unchanged, and returns errors for those that could
+/// rewrite it: rustc would compile what the tree has not seen. Tools read their attributes in the author's file.
 #[must_use]
-pub(crate) fn inert(attributes: &mut Vec<Attribute>) -> TokenStream {
+pub(crate) fn keep_inert(attributes: &mut Vec<Attribute>) -> TokenStream {
     const TOOLS: [&str; 2] = ["rustfmt", "clippy"];
     let mut errors = TokenStream::new();
     attributes.retain(|attribute| {
@@ -113,7 +128,7 @@ pub(crate) fn inert(attributes: &mut Vec<Attribute>) -> TokenStream {
         }
         let inert = is_inert(&attribute.meta);
         if !inert {
-            let message = "this could rewrite what is read already; write it before the attribute of the kernel or func";
+            let message = "this attribute could rewrite the function; write it before `#[kernel]` or `#[func]`";
             errors.extend(syn::Error::new_spanned(attribute, message).into_compile_error());
         }
         inert
@@ -121,59 +136,27 @@ pub(crate) fn inert(attributes: &mut Vec<Attribute>) -> TokenStream {
     errors
 }
 
-/// Whether an attribute is one of rustc's that change no tokens. Nobody else's can have its name.
+/// Whether an attribute is a built-in one of rustc that changes no tokens. No other attribute can have its name.
 fn is_inert(attribute: &syn::Meta) -> bool {
-    const KNOWN: [&str; 12] = [
-        "doc",
-        "allow",
-        "expect",
-        "warn",
-        "deny",
-        "forbid",
-        "inline",
-        "cold",
-        "must_use",
-        "deprecated",
-        "track_caller",
-        "cfg",
-    ];
+    const KNOWN: [&str; 7] =
+        ["doc", "inline", "cold", "must_use", "deprecated", "track_caller", "cfg"];
     if let syn::Meta::List(list) = attribute
         && list.path.is_ident("cfg_attr")
     {
         let all = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
         return list.parse_args_with(all).is_ok_and(|metas| metas.iter().skip(1).all(is_inert));
     }
-    KNOWN.iter().any(|known| attribute.path().is_ident(known))
+    LEVELS.iter().chain(&KNOWN).any(|known| attribute.path().is_ident(known))
 }
 
-/// Writes names in the patterns of `match` so that they cannot be read as constants, the functions of numbers so that
-/// they can be nothing else, operands so that they stay together, and statements and bodies of closures without
-/// parentheses around them: a loop in parentheses is a loop.
-pub(crate) fn unambiguous(body: &mut syn::Block) {
-    Names.visit_block_mut(body);
-}
-
-fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
-    let tokens = tokens.into_iter().map(|token| match token {
-        // Which crate that is, its hygiene says.
-        TokenTree::Ident(ident) if ident == "$crate" => ident.into(),
-        TokenTree::Ident(ident) => {
-            let span = ident.span().resolved_at(at);
-            // `r#k` and `k` are one name to rustc; of a keyword there is but the raw one.
-            let text = ident.unraw().to_string();
-            let plain = syn::parse_str::<Ident>(&text).is_ok();
-            let mut ident = if plain { Ident::new(&text, span) } else { ident };
-            ident.set_span(span);
-            ident.into()
-        }
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), resolved_at(group.stream(), at));
-            inner.set_span(group.span());
-            inner.into()
-        }
-        other => other,
-    });
-    tokens.collect()
+/// Rewrites a body so that
+///
+/// * a name in a pattern of `match` cannot be a constant;
+/// * functions of scalar types cannot be anything else;
+/// * operands that `macro_rules!` grouped stay together;
+/// * statements and bodies of closures have no parentheses around them: a loop in parentheses is a loop.
+pub(crate) fn make_unambiguous(body: &mut syn::Block) {
+    Unambiguous.visit_block_mut(body);
 }
 
 /// The constants that a body declares.
@@ -185,20 +168,17 @@ impl Visit<'_> for Constants {
     }
 }
 
-struct Refused {
+/// Checks attributes, types and constants.
+struct Check {
     constants: Vec<Ident>,
-    /// Whether what is visited is in a type, a length or a generic argument.
+    /// Whether the walk is in a type, a length or a generic argument.
     in_type: bool,
-    error: Option<syn::Error>,
+    errors: Errors,
 }
 
-impl Refused {
+impl Check {
     fn add(&mut self, tokens: impl ToTokens, message: &str) {
-        let error = syn::Error::new_spanned(tokens, message);
-        match &mut self.error {
-            Some(all) => all.combine(error),
-            None => self.error = Some(error),
-        }
+        self.errors.add(syn::Error::new_spanned(tokens, message));
     }
 
     fn within_type(&mut self, visit: impl FnOnce(&mut Self)) {
@@ -207,9 +187,9 @@ impl Refused {
         self.in_type = outer;
     }
 
-    /// What stands in a type is looked up outside the body.
-    fn outside(&mut self, tokens: &impl ToTokens) {
-        if let Some(name) = found(tokens.to_token_stream(), &self.constants) {
+    /// Checks tokens that emitted code repeats outside of the body.
+    fn check_outside(&mut self, tokens: &impl ToTokens) {
+        if let Some(name) = first_of(tokens, &self.constants) {
             self.add(
                 name,
                 "a type in a kernel cannot name a constant of the body; declare it outside",
@@ -218,7 +198,7 @@ impl Refused {
     }
 }
 
-impl Visit<'_> for Refused {
+impl Visit<'_> for Check {
     fn visit_block(&mut self, block: &syn::Block) {
         let items = block.stmts.iter().filter_map(|stmt| match stmt {
             syn::Stmt::Item(syn::Item::Const(item)) => Some(item),
@@ -227,10 +207,10 @@ impl Visit<'_> for Refused {
         let items: Vec<_> = items.collect();
         for (at, item) in items.iter().enumerate() {
             let later: Vec<_> = items[at..].iter().map(|item| item.ident.clone()).collect();
-            if let Some(name) = found(item.expr.to_token_stream(), &later) {
+            if let Some(name) = first_of(&item.expr, &later) {
                 self.add(
                     name,
-                    "a constant in a kernel is made of ones that are declared before it",
+                    "a constant in a kernel must be declared after the constants that it uses",
                 );
             }
         }
@@ -238,7 +218,6 @@ impl Visit<'_> for Refused {
     }
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
-        const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
         if !LEVELS.iter().any(|level| attribute.path().is_ident(level)) {
             self.add(
                 attribute,
@@ -248,7 +227,7 @@ impl Visit<'_> for Refused {
     }
 
     fn visit_expr_for_loop(&mut self, each: &syn::ExprForLoop) {
-        // Its attributes the tree knows.
+        // The tree checks its attributes.
         let mut each = each.clone();
         each.attrs.clear();
         visit::visit_expr_for_loop(self, &each);
@@ -269,20 +248,18 @@ impl Visit<'_> for Refused {
                 call,
                 "macros are not supported in types, lengths and generic arguments of kernels and funcs; write the type",
             );
-            return;
-        }
-        if let Ok(Assert { cond, .. }) = call.parse_body() {
+        } else if let Ok(Assert { cond, .. }) = call.parse_body() {
             self.visit_expr(&cond);
         }
     }
 
     fn visit_expr_cast(&mut self, cast: &syn::ExprCast) {
-        self.outside(&cast.ty);
+        self.check_outside(&cast.ty);
         visit::visit_expr_cast(self, cast);
     }
 
     fn visit_item_const(&mut self, item: &syn::ItemConst) {
-        self.outside(&item.ty);
+        self.check_outside(&item.ty);
         visit::visit_item_const(self, item);
     }
 
@@ -290,28 +267,27 @@ impl Visit<'_> for Refused {
         &mut self,
         arguments: &syn::AngleBracketedGenericArguments,
     ) {
-        self.outside(arguments);
+        self.check_outside(arguments);
         self.within_type(|this| visit::visit_angle_bracketed_generic_arguments(this, arguments));
     }
 }
 
-struct Names;
+/// The first identifier in tokens that is one of these names.
+fn first_of(tokens: &impl ToTokens, names: &[Ident]) -> Option<Ident> {
+    idents(tokens).into_iter().find(|ident| names.contains(ident))
+}
 
-impl VisitMut for Names {
+struct Unambiguous;
+
+impl VisitMut for Unambiguous {
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Ok(Assert { mut cond, message, is_value }) = call.parse_body() else { return };
-        let own = text_of(&cond);
-        let before = cond.to_token_stream().to_string();
-        self.visit_expr_mut(&mut cond);
-        if cond.to_token_stream().to_string() != before {
-            call.tokens = match message {
-                Some(message) if !is_value => quote!(#cond, #message),
-                message => {
-                    let message =
-                        message.unwrap_or_else(|| syn::LitStr::new(&own, Span::call_site()));
-                    quote!(#cond, "{}", #message)
-                }
-            };
+        let Ok(mut assert) = call.parse_body::<Assert>() else { return };
+        let text = text_of(&assert.cond);
+        let before = assert.cond.to_token_stream().to_string();
+        self.visit_expr_mut(&mut assert.cond);
+        if assert.cond.to_token_stream().to_string() != before {
+            assert.set_default_message(&text);
+            call.tokens = assert.tokens();
         }
     }
 
@@ -319,15 +295,15 @@ impl VisitMut for Names {
         use syn::Expr as E;
         match expr {
             E::Binary(binary) => {
-                operand(&mut binary.left);
-                operand(&mut binary.right);
+                ungroup_operand(&mut binary.left);
+                ungroup_operand(&mut binary.right);
             }
-            E::Unary(unary) => operand(&mut unary.expr),
-            E::Cast(cast) => operand(&mut cast.expr),
-            E::MethodCall(call) => operand(&mut call.receiver),
-            E::Field(field) => operand(&mut field.base),
-            E::Index(index) => operand(&mut index.expr),
-            E::Reference(reference) => operand(&mut reference.expr),
+            E::Unary(syn::ExprUnary { expr: operand, .. })
+            | E::Cast(syn::ExprCast { expr: operand, .. })
+            | E::MethodCall(syn::ExprMethodCall { receiver: operand, .. })
+            | E::Field(syn::ExprField { base: operand, .. })
+            | E::Index(syn::ExprIndex { expr: operand, .. })
+            | E::Reference(syn::ExprReference { expr: operand, .. }) => ungroup_operand(operand),
             _ => {}
         }
         while let E::Group(group) = expr {
@@ -338,7 +314,7 @@ impl VisitMut for Names {
 
     fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
         if let syn::Expr::Path(syn::ExprPath { qself: None, path, .. }) = &mut *call.func {
-            absolute(path);
+            make_absolute(path);
         }
         visit_mut::visit_expr_call_mut(self, call);
     }
@@ -346,25 +322,25 @@ impl VisitMut for Names {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
         for stmt in &mut block.stmts {
             if let syn::Stmt::Expr(expr, _) = stmt {
-                bare(expr);
+                strip_parentheses(expr);
             }
         }
         visit_mut::visit_block_mut(self, block);
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
-        bare(&mut closure.body);
+        strip_parentheses(&mut closure.body);
         visit_mut::visit_expr_closure_mut(self, closure);
     }
 
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
-        bound(&mut arm.pat);
+        make_binding(&mut arm.pat);
         visit_mut::visit_arm_mut(self, arm);
     }
 }
 
-/// An operand that a `macro_rules!` macro was given as one: rustc forgets that it is, unless it is in parentheses.
-fn operand(expr: &mut syn::Expr) {
+/// Replaces the invisible group of a `macro_rules!` macro by parentheses: rustc forgets such groups.
+fn ungroup_operand(expr: &mut syn::Expr) {
     use syn::Expr as E;
     while let E::Group(group) = expr {
         let inner = (*group.expr).clone();
@@ -391,19 +367,22 @@ fn operand(expr: &mut syn::Expr) {
     }
 }
 
-/// `u32::max` from `::core` on: the author may have a module of a number's name.
-fn absolute(path: &mut syn::Path) {
-    let is_own = |of: &Ident| of != "f16" && SCALARS.iter().any(|known| of == known);
-    if path.leading_colon.is_none() && path.segments.len() == 2 && is_own(&path.segments[0].ident) {
-        // What is wrong in the call, the processor's body reports from its first token.
+/// Writes `u32::max` from `::core` on, because the author may have a module with the name of a scalar type.
+fn make_absolute(path: &mut syn::Path) {
+    let is_primitive = |of: &Ident| of != "f16" && SCALARS.iter().any(|known| of == known);
+    if path.leading_colon.is_none()
+        && path.segments.len() == 2
+        && is_primitive(&path.segments[0].ident)
+    {
+        // The CPU body reports errors in the call at its first token.
         let at = path.segments[0].ident.span();
         let segments = &path.segments;
         *path = syn::parse_quote_spanned!(at=> ::core::primitive::#segments);
     }
 }
 
-/// Takes parentheses around loops and calls away, and the marks that a macro leaves around what it was given.
-fn bare(expr: &mut syn::Expr) {
+/// Removes parentheses and invisible groups around loops and calls.
+fn strip_parentheses(expr: &mut syn::Expr) {
     use syn::Expr::{Block, Call, ForLoop, Loop, MethodCall, While};
     let inner = unparenthesized(expr);
     if !matches!(inner, Block(_) | Call(_) | ForLoop(_) | Loop(_) | MethodCall(_) | While(_)) {
@@ -416,23 +395,14 @@ fn bare(expr: &mut syn::Expr) {
     }
 }
 
-/// `name @ _`, which binds whatever else has that name.
-fn bound(pattern: &mut Pat) {
+/// Writes a name in a pattern as `name @ _`, which binds the name even if a constant has it.
+fn make_binding(pattern: &mut Pat) {
     match pattern {
         Pat::Ident(PatIdent { subpat: subpat @ None, ident, .. }) if !is_constant(ident) => {
             *subpat = Some((<syn::Token![@]>::default(), Box::new(syn::parse_quote!(_))));
         }
-        Pat::Paren(paren) => bound(&mut paren.pat),
-        Pat::Guard(guarded) => bound(&mut guarded.pat),
+        Pat::Paren(paren) => make_binding(&mut paren.pat),
+        Pat::Guard(guarded) => make_binding(&mut guarded.pat),
         _ => {}
     }
-}
-
-/// The first of some names in tokens.
-fn found(tokens: TokenStream, names: &[Ident]) -> Option<Ident> {
-    tokens.into_iter().find_map(|token| match token {
-        TokenTree::Ident(ident) => names.contains(&ident).then_some(ident),
-        TokenTree::Group(group) => found(group.stream(), names),
-        _ => None,
-    })
 }

@@ -1,39 +1,40 @@
-//! The attribute macros `#[kernel]` and `#[func]`.
+//! The attribute macros `#[kernel]` and `#[func]`, and the derives `KernelValue` and `Tensors`.
 //!
 //! A macro sees tokens and no types. From one function it makes
 //!
-//! * the **probed copy** (made by [`tree`]): the author's tokens as they stand, never called, with probes that
-//!   let rustc's inference say the type of each binding. It also is where rustc finds the author's
-//!   mistakes, in the author's own code;
-//! * the **syntax tree** ([`tree`]), from which the IR is made, and whose rules `frontend` checks;
-//! * the **CPU body** ([`body`]): the author's tokens again, with other loop headers.
+//! * the **probed copy** (by [`tree`]): the author's code, never called, with probes by which rustc's inference gives
+//!   the type of each binding. rustc reports the author's mistakes in this copy;
+//! * the **syntax tree** (by [`tree`]), from which the IR is made, and whose rules `frontend` checks;
+//! * the **CPU body** (by [`body`] and [`rewrite`]): the author's code again, with other loop headers and checked
+//!   accesses.
 //!
-//! [`emit`] puts them together. No `unsafe` is emitted in a body that its author did not write.
+//! [`emit`] combines them. The only emitted `unsafe` in a body is the author's.
 #![forbid(unsafe_code)]
 
+mod ast;
 mod attribute;
 mod body;
-mod calls;
 mod device;
-mod division;
-mod elements;
 mod emit;
+mod errors;
 mod generics;
 mod hygiene;
-mod index;
 mod methods;
 mod reduce;
+mod rewrite;
 mod signature;
 mod sites;
 mod spans;
 mod tensors;
+mod text;
+mod tokens;
 mod tree;
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::FunctionKind;
 use quote::quote;
 
-/// Makes a function a kernel: calling it gives a launch.
+/// Makes a function a kernel: a call of it returns a launch.
 ///
 /// ```text
 /// #[quadrants::kernel]
@@ -47,8 +48,8 @@ use quote::quote;
 ///
 /// Arguments, separated by commas: `strict` (no contraction of multiplications and additions, and no
 /// combining of a loop's atomic sums before they reach memory),
-/// `fast_math` (floats may be reassociated on GPUs), `crate = path` (where the facade crate is found,
-/// if not at `::quadrants`).
+/// `fast_math` (floats may be reassociated on GPUs), `crate = path` (the facade crate,
+/// if it is not `::quadrants`).
 #[proc_macro_attribute]
 pub fn kernel(
     arguments: proc_macro::TokenStream,
@@ -57,18 +58,18 @@ pub fn kernel(
     expand(FunctionKind::Kernel, arguments.into(), item.into()).into()
 }
 
-/// Makes a function callable from kernels. It stays an ordinary function too.
+/// Makes a function callable from kernels. It also stays an ordinary function.
 ///
-/// On an `impl` block of a type of kernels, it makes all functions of the block callable: methods with `self`,
+/// On an `impl` block of a kernel value, it makes all functions of the block callable: methods with `self`,
 /// `&self` or `&mut self`, and functions by the type's name. A method may have the name of a built-in one, such as
-/// `norm`, unless it takes `&mut self`. In a kernel, `value.name(…)` is the func of the value's type, whatever traits
+/// `norm`, unless it takes `&mut self`. In a kernel, `value.name(…)` is the func of the value's type, even if traits
 /// with a method of that name are in scope.
 ///
-/// On a trait, it makes what implements the trait usable in kernels and funcs that are generic over it. Each
-/// implementation is a block with `#[func]` too. Kernels rely on what that emits, so that the trait becomes
-/// `unsafe` to implement: an `impl` without `#[func]` does not compile.
+/// On a trait, it makes the trait a bound for the generic parameters of kernels and funcs. Each implementation needs
+/// `#[func]` too. Kernels rely on what that emits, so that the trait becomes `unsafe` to implement: an `impl` without
+/// `#[func]` does not compile.
 ///
-/// Argument: `crate = path` (where the facade crate is found, if not at `::quadrants`).
+/// Argument: `crate = path` (the facade crate, if it is not `::quadrants`).
 #[proc_macro_attribute]
 pub fn func(
     arguments: proc_macro::TokenStream,
@@ -77,10 +78,10 @@ pub fn func(
     expand(FunctionKind::Func, arguments.into(), item.into()).into()
 }
 
-/// Makes a struct a type of values in kernels: its fields are such types. It needs `Clone` and `Copy` too.
+/// Makes a struct a kernel value, as its fields must be. It also needs `Clone` and `Copy`.
 ///
-/// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` by hand is needed for
-/// the kernel to type-check, and not called. The struct cannot implement `Deref`.
+/// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` is needed for the
+/// kernel to type-check, but never called. The struct cannot implement `Deref`.
 ///
 /// ```text
 /// #[derive(Clone, Copy, quadrants::KernelValue)]
@@ -90,13 +91,10 @@ pub fn func(
 /// }
 /// ```
 ///
-/// Attribute: `#[device(crate = path)]` (where the facade crate is found, if not at `::quadrants`).
+/// Attribute: `#[device(crate = path)]` (the facade crate, if it is not `::quadrants`).
 #[proc_macro_derive(KernelValue, attributes(device))]
 pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    match syn::parse(item).and_then(|input| device::derive(&input)) {
-        Ok(tokens) => tokens.into(),
-        Err(error) => error.into_compile_error().into(),
-    }
+    derived(item, device::derive)
 }
 
 /// Makes a struct of tensors a parameter of kernels and funcs, by `&` or `&mut`.
@@ -104,70 +102,63 @@ pub fn device(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// ```text
 /// #[derive(quadrants::Tensors)]
 /// struct Particles<'a> {
-///     place: &'a mut Tensor<Vector<f32, 3>, 1>,
+///     position: &'a mut Tensor<Vector<f32, 3>, 1>,
 ///     mass: &'a Tensor<f32, 1>,
 /// }
 ///
 /// #[quadrants::kernel]
 /// fn fall(by: f32, p: &mut Particles<'_>) {
-///     for i in 0..p.place.len() {
-///         p.place[i][1] -= by * p.mass[i];
+///     for i in 0..p.position.len() {
+///         p.position[i][1] -= by * p.mass[i];
 ///     }
 /// }
 /// ```
 ///
-/// Attribute: `#[device(crate = path)]` (where the facade crate is found, if not at `::quadrants`).
+/// Attribute: `#[device(crate = path)]` (the facade crate, if it is not `::quadrants`).
 #[proc_macro_derive(Tensors, attributes(device))]
 pub fn tensors(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    match syn::parse(item).and_then(|input| tensors::derive(&input)) {
-        Ok(tokens) => tokens.into(),
-        Err(error) => error.into_compile_error().into(),
-    }
+    derived(item, tensors::derive)
+}
+
+fn derived(
+    item: proc_macro::TokenStream,
+    derive: fn(&syn::DeriveInput) -> syn::Result<TokenStream>,
+) -> proc_macro::TokenStream {
+    let tokens = syn::parse(item).and_then(|input| derive(&input));
+    tokens.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 fn expand(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let item = hygiene::of_one_hygiene(item);
-    let refused = hygiene::reserved(item.clone()).or_else(|| hygiene::refused_root(item.clone()));
-    if let Some(error) = refused {
-        return error.into_compile_error();
-    }
-    if kind == FunctionKind::Func
-        && let Ok(block) = syn::parse2::<syn::ItemImpl>(item.clone())
-    {
-        return match attribute::parse(kind, arguments) {
-            Ok(attribute) => methods::expand(&attribute, block),
-            Err(error) => error.into_compile_error(),
-        };
-    }
-    if kind == FunctionKind::Func
-        && let Ok(of) = syn::parse2::<syn::ItemTrait>(item.clone())
-    {
-        return match attribute::parse(kind, arguments) {
-            Ok(attribute) => methods::expand_trait(&attribute, of),
-            Err(error) => error.into_compile_error(),
-        };
-    }
-    expand_function(kind, arguments, item)
+    try_expand(kind, arguments, item).unwrap_or_else(syn::Error::into_compile_error)
 }
 
-fn expand_function(kind: FunctionKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = syn::parse2(item).and_then(|mut function: syn::ItemFn| {
-        if let Some(error) = hygiene::refused_self(&function) {
-            return Err(error);
-        }
-        hygiene::unambiguous(&mut function.block);
-        let attribute = attribute::parse(kind, arguments)?;
-        let refused = hygiene::inert(&mut function.attrs);
-        Ok((refused, attribute, function))
-    });
-    match parsed {
-        Ok((refused, attribute, function)) => {
-            let private = emit::Paths::new(&attribute.krate).private;
-            let function = emit::function(kind, &attribute, function);
-            sites::finished(quote!(#refused #function), &private)
-        }
-        Err(error) => error.into_compile_error(),
+fn try_expand(
+    kind: FunctionKind,
+    arguments: TokenStream,
+    item: TokenStream,
+) -> syn::Result<TokenStream> {
+    let item = hygiene::with_one_hygiene(item);
+    let refused = hygiene::refused_name(&item).or_else(|| hygiene::refused_root(item.clone()));
+    if let Some(error) = refused {
+        return Err(error);
     }
+    if kind == FunctionKind::Func {
+        if let Ok(block) = syn::parse2(item.clone()) {
+            return Ok(methods::expand_impl(&attribute::parse(kind, arguments)?, block));
+        }
+        if let Ok(of) = syn::parse2(item.clone()) {
+            return Ok(methods::expand_trait(&attribute::parse(kind, arguments)?, of));
+        }
+    }
+    let mut function: syn::ItemFn = syn::parse2(item)?;
+    if let Some(error) = hygiene::refused_self(&function) {
+        return Err(error);
+    }
+    hygiene::make_unambiguous(&mut function.block);
+    let attribute = attribute::parse(kind, arguments)?;
+    let refused = hygiene::keep_inert(&mut function.attrs);
+    let function = emit::function(kind, &attribute, function);
+    Ok(sites::finished(quote!(#refused #function), &attribute.paths.private))
 }
 
 #[cfg(test)]

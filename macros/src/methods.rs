@@ -1,42 +1,37 @@
-//! `#[func]` on an `impl` block: its functions can be called in kernels, as methods and by the type's name.
+//! `#[func]` on an `impl` block or a trait: its functions can be called in kernels, as methods and by the type's name.
 //!
-//! The author's block stays as it is, but for what a processor needs. Beside it, each function's source hangs
-//! on its type, under a number made of its name: so a kernel finds it by the type that rustc infers.
+//! The author's block stays, except that its functions call the CPU bodies. The source and the body of each function
+//! are in impls for its type, under a number made of the function's name: kernels find them by the type that rustc
+//! infers.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quadrants_frontend::{
-    is_builtin_function, is_builtin_method, name_number,
+    is_builtin_function, is_builtin_method,
     syntax::{FunctionKind, ParamPassing},
 };
 use quote::{ToTokens, quote};
 use syn::{
-    FnArg, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, ReceiverKind, ReturnType, Signature,
-    TraitItem, Type, parse_quote,
+    FnArg, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, ItemTrait, Receiver, ReceiverKind,
+    ReturnType, Signature, TraitItem, Type, parse_quote,
 };
 
 use crate::{
-    attribute::Attribute,
-    body::{Rewritable, Rewrite, internal},
-    emit::{Emission, Paths, quiet, ungated},
-    generics::Generics,
-    hygiene,
-    signature::{self, Param},
+    ast::conversion,
+    attribute::{Attribute, Paths},
+    emit::{Emission, quiet, ungated},
+    generics, hygiene,
+    signature::{self, Param, immutable},
     sites,
-    tree::conversion,
+    spans::located,
+    tokens::{idents, internal, method_number, replace_idents},
 };
 
-/// The number of a method's name.
-pub(crate) fn number(name: &Ident) -> u64 {
-    use syn::ext::IdentExt;
-    name_number(&name.unraw().to_string())
-}
-
-/// The block, and what kernels call for its functions.
-pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
+/// An `impl` block, and what kernels call for its functions.
+pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenStream {
     let of = (*block.self_ty).clone();
-    let mut emitted = hygiene::inert(&mut block.attrs);
+    let mut emitted = hygiene::keep_inert(&mut block.attrs);
     if block.trait_.is_some() {
-        // No other trait has this item, so that this attribute makes nothing of theirs.
+        // Only traits with `#[func]` have this item: implementations of other traits do not compile.
         block.items.push(parse_quote!(
             #[doc(hidden)]
             const WRITE_FUNC_ABOVE_THIS_IMPL: () = ();
@@ -45,38 +40,20 @@ pub(crate) fn expand(attribute: &Attribute, mut block: ItemImpl) -> TokenStream 
     emitted.extend(hygiene::refused_type(&of).map(syn::Error::into_compile_error));
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        emitted.extend(hygiene::inert(&mut method.attrs));
-        hygiene::unambiguous(&mut method.block);
-        match of_type(attribute, &of, &block.generics, method) {
-            Ok(tokens) => emitted.extend(tokens),
-            Err(error) => emitted.extend(error.into_compile_error()),
-        }
+        emitted.extend(hygiene::keep_inert(&mut method.attrs));
+        hygiene::make_unambiguous(&mut method.block);
+        let tokens = expand_method(attribute, &of, &block.generics, method);
+        emitted.extend(tokens.unwrap_or_else(syn::Error::into_compile_error));
     }
-    sites::finished(quote!(#block #emitted), &Paths::new(&attribute.krate).private)
+    sites::finished(quote!(#block #emitted), &attribute.paths.private)
 }
 
-/// A signature whose parameters are not `mut`.
-pub(crate) fn immutable(sig: &Signature) -> Signature {
-    let mut sig = sig.clone();
-    for input in &mut sig.inputs {
-        match input {
-            FnArg::Receiver(receiver) => receiver.mutability = None,
-            FnArg::Typed(input) => {
-                if let syn::Pat::Ident(of) = &mut *input.pat {
-                    of.mutability = None;
-                }
-            }
-        }
-    }
-    sig
-}
-
-/// A trait whose functions kernels can call. What they call is what `#[func]` emits for the methods of the type: the
-/// supertraits, which are unsafe to implement. So an `impl` of the trait promises nothing. A hidden item keeps one
-/// without `#[func]` from compiling, since kernels would not call what is written there.
+/// A trait whose functions kernels can call. They call what `#[func]` emits for the methods of the type: the
+/// supertraits, which are unsafe to implement. So kernels rely on nothing in an `impl` of the trait itself. A hidden
+/// item makes an `impl` without `#[func]` an error, because kernels would not call its functions.
 pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStream {
-    let Paths { private, body: support, .. } = Paths::new(&attribute.krate);
-    let mut errors = hygiene::inert(&mut of.attrs);
+    let Paths { private, body: support, .. } = &attribute.paths;
+    let mut errors = hygiene::keep_inert(&mut of.attrs);
     of.items.push(parse_quote!(
         #[doc(hidden)]
         const WRITE_FUNC_ABOVE_THIS_IMPL: ();
@@ -84,84 +61,84 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
     of.supertraits.push(parse_quote!(#private::KernelValue));
     for item in &of.items {
         let TraitItem::Fn(method) = item else { continue };
-        let refused = no_parameters(&method.sig).err().or_else(|| {
+        let refused = refuse_generics(&method.sig).err().or_else(|| {
             let body = method.default.as_ref()?;
             let message = "a func of a trait has no body; write it in each `impl`";
             Some(syn::Error::new_spanned(body, message))
         });
         errors.extend(refused.map(syn::Error::into_compile_error));
-        let number = number(&method.sig.ident);
-        let has_receiver = matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)));
+        let number = method_number(&method.sig.ident);
         let types = method.sig.inputs.iter().filter_map(|input| match input {
             FnArg::Typed(input) => Some(&input.ty),
             FnArg::Receiver(_) => None,
         });
-        let called =
-            Ident::new(if has_receiver { "Method" } else { "Function" }, Span::mixed_site());
-        let output = output_of(&method.sig.output);
+        let callable = if method.sig.receiver().is_some() { "Method" } else { "Function" };
+        let callable = internal(callable);
+        let output = output_type(&method.sig.output);
         of.supertraits.push(parse_quote!(#support::HasMethod<#number, Output = #output>));
-        of.supertraits.push(parse_quote!(#support::#called<#number, (#(#types,)*)>));
+        of.supertraits.push(parse_quote!(#support::#callable<#number, (#(#types,)*)>));
     }
-    sites::finished(quote!(#errors #of), &private)
+    sites::finished(quote!(#errors #of), private)
 }
 
-fn output_of(output: &ReturnType) -> TokenStream {
+fn output_type(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     }
 }
 
-fn no_parameters(sig: &Signature) -> syn::Result<()> {
+/// The error for generic parameters of a method.
+fn refuse_generics(sig: &Signature) -> syn::Result<()> {
     match sig.generics.params.first() {
         Some(param) => Err(syn::Error::new_spanned(
             param,
-            "a method that is a func has no generic parameters but those of its `impl`; write a `#[func]` by itself",
+            "a method that is a func can use only the generic parameters of its `impl`; write a `#[func]` by itself",
         )),
         None => Ok(()),
     }
 }
 
-/// A type as it can stand in expressions too: `Pair::<T>`.
-fn in_expressions(of: &Type) -> TokenStream {
-    let Type::Path(of) = of else { return of.to_token_stream() };
-    let mut of = of.clone();
-    for segment in &mut of.path.segments {
-        if let syn::PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
-            arguments.colon2_token = Some(Default::default());
-        }
-    }
-    of.to_token_stream()
+/// The error for a name that kernels have already.
+fn refuse_name(sig: &Signature) -> syn::Result<()> {
+    let text = sig.ident.to_string();
+    let mutates = sig.receiver().is_some_and(is_mutable_reference);
+    let message = if is_builtin_function(&text) || conversion(&text).is_some() {
+        format!("kernels have a built-in `{text}`; give this function another name")
+    } else if is_builtin_method(&text) && sig.receiver().is_none() {
+        format!(
+            "kernels have a built-in method `{text}`; give this function another name, or a `self`"
+        )
+    } else if is_builtin_method(&text) && mutates {
+        format!(
+            "kernels have a built-in `{text}`, which changes nothing; take `self`, or give this function another name"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(syn::Error::new(sig.ident.span(), message))
 }
 
-/// What kernels call for one function of an `impl` block: its source for the IR and its body for the CPU, by one impl
-/// under its name. The author's function calls that body too.
-fn of_type(
-    attribute: &Attribute,
+fn is_mutable_reference(receiver: &Receiver) -> bool {
+    matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_)))
+}
+
+/// A method as a free function: its item with a parameter `this` for `self`, and its parsed signature.
+fn as_function(
     of: &Type,
-    generics: &syn::Generics,
-    method: &mut ImplItemFn,
-) -> syn::Result<TokenStream> {
-    let name = method.sig.ident.clone();
-    no_parameters(&method.sig)?;
-    refuse_name(&method.sig)?;
-    let this = unused("this_value", &method.to_token_stream());
-    let renamed = |tokens: TokenStream| renamed(tokens, &this, of);
-    let mut sig: Signature = method.sig.clone();
-    let receiver = match sig.inputs.first() {
-        Some(FnArg::Receiver(receiver)) => Some(receiver.clone()),
-        _ => None,
-    };
-    let mut others = sig.clone();
+    generics: &Generics,
+    method: &ImplItemFn,
+    this: &Ident,
+) -> syn::Result<(ItemFn, signature::Signature)> {
+    let mut sig = method.sig.clone();
+    let receiver = sig.receiver().cloned();
     if receiver.is_some() {
-        others.inputs = others.inputs.into_iter().skip(1).collect();
+        sig.inputs = sig.inputs.into_iter().skip(1).collect();
     }
-    let mut others: Signature = syn::parse2(renamed(others.to_token_stream()))?;
-    others.generics = generics.clone();
-    let mut params = signature::parse(FunctionKind::Func, &others)?;
-    sig = others;
+    let mut sig: Signature = syn::parse2(without_self(sig.to_token_stream(), this, of))?;
+    sig.generics = generics.clone();
+    let mut parsed = signature::parse(FunctionKind::Func, &sig)?;
     if let Some(receiver) = receiver {
-        let mutable = receiver.mutability;
         let by_reference = match &receiver.kind {
             ReceiverKind::Value | ReceiverKind::Reference(_, None, None) => false,
             ReceiverKind::Reference(_, None, Some(_)) => true,
@@ -170,61 +147,64 @@ fn of_type(
                 return Err(syn::Error::new_spanned(receiver, message));
             }
         };
-        // By value, so that probes see its type; the author's own block says what may change.
+        // By value, so that probes see its type. rustc checks in the author's own block that only `mut` ones change.
         let declared: FnArg = parse_quote!(#[allow(unused_mut)] mut #this: #of);
         sig.inputs.insert(0, declared);
-        params.params.insert(
-            0,
-            Param {
-                name: this.clone(),
-                mutable: mutable.is_some(),
-                passing: ParamPassing::Value,
-                by_reference,
-                ty: of.clone(),
-            },
-        );
+        let param = Param {
+            name: this.clone(),
+            mutable: receiver.mutability.is_some(),
+            passing: ParamPassing::Value,
+            by_reference,
+            ty: of.clone(),
+        };
+        parsed.params.insert(0, param);
     }
-    for param in &params.params {
-        if param.passing != ParamPassing::Value {
-            let message =
-                "a method that is a func takes values; for tensors, write a `#[func]` by itself";
-            return Err(syn::Error::new_spanned(&param.ty, message));
-        }
+    if let Some(tensor) = parsed.params.iter().find(|param| param.is_tensor()) {
+        let message =
+            "a method that is a func takes values; for tensors, write a `#[func]` by itself";
+        return Err(syn::Error::new_spanned(&tensor.ty, message));
     }
-    let block: syn::Block = syn::parse2(renamed(method.block.to_token_stream()))?;
     let mut item: ItemFn = parse_quote!(
         fn of_type() {}
     );
     item.sig = sig;
-    item.block = Box::new(block);
-    let declared: Vec<Param> = params.params.iter().map(Param::clone).collect();
-    let emission = Emission::new(FunctionKind::Func, attribute, params, item)
-        .map_err(|rejected| rejected.0)?;
-    let body = emission.block();
-    let paths = Paths::new(&attribute.krate);
-    let support = &paths.body;
-    let (source, found, number) = (emission.source(), emission.found(), number(&name));
-    let (identities, frontend) = (emission.identities(), &paths.frontend);
+    item.block = syn::parse2(without_self(method.block.to_token_stream(), this, of))?;
+    Ok((item, parsed))
+}
+
+/// What kernels call for one function of an `impl` block: its source for the IR and its CPU body, by impls under its
+/// name's number. The author's function is changed to call the same body.
+fn expand_method(
+    attribute: &Attribute,
+    of: &Type,
+    generics: &Generics,
+    method: &mut ImplItemFn,
+) -> syn::Result<TokenStream> {
+    refuse_generics(&method.sig)?;
+    refuse_name(&method.sig)?;
+    let this = unused("this_value", &*method);
+    let (mut item, params) = as_function(of, generics, method, &this)?;
+    let emission = Emission::new(FunctionKind::Func, attribute, &params, &mut item)?;
+    let Paths { body: support, frontend, .. } = &attribute.paths;
+    let number = method_number(&method.sig.ident);
+    let (source, path) = (emission.source(), emission.source_path());
+    let identities = emission.identities_path();
     let changes = emission.changes_receiver();
-    let is_generic = !generics.params.is_empty();
-    let generics = Generics::new(generics);
-    let (with, bounds) = (generics.declared(), generics.bounds());
-    let has_receiver = matches!(method.sig.inputs.first(), Some(FnArg::Receiver(_)));
-    let mut rewrite =
-        Rewrite::new(support, emission.typing(quote!(#support::MethodTable::<#of, #number>)));
-    rewrite.locals = declared.iter().map(|param| param.name.clone()).collect();
-    let body = body.rewritten(&mut rewrite);
-    let body = if changes { dereferenced(body, &this) } else { body };
-    let gate = match is_generic {
-        true => ungated(),
-        false => {
+    let gate = match generics.params.is_empty() {
+        true => {
             quote!(const __OK: ::core::primitive::bool = <#of as #support::HasMethod<#number>>::OK;)
         }
+        false => ungated(),
     };
-    let output = output_of(&method.sig.output);
-    let others = &declared[usize::from(has_receiver)..];
+    let generics = generics::Generics::new(generics);
+    let (with, bounds) = (generics.declared(), generics.bounds());
+    let receiver = method.sig.receiver().cloned();
+    let body = emission.rewritten_block(quote!(#support::MethodTable::<#of, #number>));
+    let body = if changes { dereferenced(body, &this) } else { body };
+    let output = output_type(&method.sig.output);
+    let others = &params.params[usize::from(receiver.is_some())..];
     let (names, types): (Vec<_>, Vec<_>) = others.iter().map(|p| (&p.name, &p.ty)).unzip();
-    let copied = (has_receiver && !changes).then(|| quote!(let mut #this = *#this;));
+    let copied = (receiver.is_some() && !changes).then(|| quote!(let mut #this = *#this;));
     let quiet = quiet();
     let inner = quote! {
         #gate
@@ -233,55 +213,32 @@ fn of_type(
         #body
     };
     let given = internal("given");
-    let called = if has_receiver {
-        // By path it is called with the receiver first, which is a copy.
-        let as_function = (!changes).then(|| {
-            quote! {
-                // SAFETY: it is the method.
-                #[diagnostic::do_not_recommend]
-                unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
-                    #[inline(always)]
-                    fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
-                        <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
-                    }
+    let (callable, params) = match receiver.is_some() {
+        true => (internal("Method"), quote!(#this: &mut Self, (#(mut #names,)*): (#(#types,)*))),
+        false => (internal("Function"), quote!((#(mut #names,)*): (#(#types,)*))),
+    };
+    // By path, a method is called with the receiver first, which is a copy.
+    let by_path = (receiver.is_some() && !changes).then(|| {
+        quote! {
+            // SAFETY: it is the method.
+            #[diagnostic::do_not_recommend]
+            unsafe impl<#with> #support::Function<#number, (Self, #(#types,)*)> for #of #bounds {
+                #[inline(always)]
+                fn call((mut #given, #(#names,)*): (Self, #(#types,)*)) -> #output {
+                    <Self as #support::Method<#number, (#(#types,)*)>>::call(&mut #given, (#(#names,)*))
                 }
             }
-        });
-        quote! {
-            // SAFETY: made of the same tokens as the source, by the one rewriting.
-            #[diagnostic::do_not_recommend]
-            unsafe impl<#with> #support::Method<#number, (#(#types,)*)> for #of #bounds {
-                #quiet
-                #[inline(always)]
-                fn call(#this: &mut Self, (#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
-            }
-            #as_function
         }
-    } else {
-        quote! {
-            // SAFETY: made of the same tokens as the source, by the one rewriting.
-            #[diagnostic::do_not_recommend]
-            unsafe impl<#with> #support::Function<#number, (#(#types,)*)> for #of #bounds {
-                #quiet
-                #[inline(always)]
-                fn call((#(mut #names,)*): (#(#types,)*)) -> #output { #inner }
-            }
-        }
-    };
-    let receiver = method.sig.inputs.first().and_then(|input| match input {
-        FnArg::Receiver(receiver) => Some(receiver),
-        FnArg::Typed(_) => None,
     });
-    let of_method = quote!(<Self as #support::Method<#number, (#(#types,)*)>>::call);
-    let own: Vec<_> = others.iter().map(|param| &param.name).collect();
-    method.block = match receiver.map(|receiver| (&receiver.kind, changes)) {
-        Some((_, true)) => parse_quote!({ #of_method(self, (#(#own,)*)) }),
-        Some((ReceiverKind::Value, false)) => {
-            parse_quote!({ let mut #given = self; #of_method(&mut #given, (#(#own,)*)) })
+    let call = quote!(<Self as #support::Method<#number, (#(#types,)*)>>::call);
+    method.block = match receiver.map(|receiver| receiver.kind) {
+        Some(_) if changes => parse_quote!({ #call(self, (#(#names,)*)) }),
+        Some(ReceiverKind::Value) => {
+            parse_quote!({ let mut #given = self; #call(&mut #given, (#(#names,)*)) })
         }
-        Some(_) => parse_quote!({ let mut #given = *self; #of_method(&mut #given, (#(#own,)*)) }),
+        Some(_) => parse_quote!({ let mut #given = *self; #call(&mut #given, (#(#names,)*)) }),
         None => parse_quote!({
-            <Self as #support::Function<#number, (#(#types,)*)>>::call((#(#own,)*))
+            <Self as #support::Function<#number, (#(#types,)*)>>::call((#(#names,)*))
         }),
     };
     method.sig = immutable(&method.sig);
@@ -296,90 +253,63 @@ fn of_type(
             const SOURCE: ::core::option::Option<(
                 &'static #frontend::Source,
                 &'static [::core::primitive::u128],
-            )> = ::core::option::Option::Some({ #source (#found, #identities) });
+            )> = ::core::option::Option::Some({ #source (#path, #identities) });
             const MUTATES: ::core::primitive::bool = #changes;
         }
-        #called
+        // SAFETY: made of the same tokens as the source, by the rewriting of all CPU bodies.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<#with> #support::#callable<#number, (#(#types,)*)> for #of #bounds {
+            #quiet
+            #[inline(always)]
+            fn call(#params) -> #output { #inner }
+        }
+        #by_path
     })
 }
 
-/// The names that a func of a type cannot have.
-fn refuse_name(sig: &Signature) -> syn::Result<()> {
-    let name = &sig.ident;
-    let text = name.to_string();
-    let mutates = matches!(sig.inputs.first(), Some(FnArg::Receiver(receiver))
-        if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))));
-    let has_receiver = matches!(sig.inputs.first(), Some(FnArg::Receiver(_)));
-    let message = if is_builtin_function(&text) || conversion(&text).is_some() {
-        format!("kernels have a `{text}` of their own; give this one another name")
-    } else if is_builtin_method(&text) && !has_receiver {
-        format!(
-            "kernels have a method `{text}` of their own; give this function another name, or a `self`"
-        )
-    } else if is_builtin_method(&text) && mutates {
-        format!(
-            "kernels have a `{text}` of their own, which changes nothing; take `self`, or give this one another name"
-        )
-    } else {
-        return Ok(());
-    };
-    Err(syn::Error::new(name.span(), message))
+/// A name that tokens do not contain: the tree compares the texts of names.
+fn unused(name: &str, tokens: &impl ToTokens) -> Ident {
+    let (mut name, used) = (internal(name), idents(tokens));
+    while used.contains(&name) {
+        name = internal(&format!("{name}_"));
+    }
+    name
+}
+
+/// A type as it can be in expressions: `Pair::<T>`.
+fn in_expressions(of: &Type) -> TokenStream {
+    let Type::Path(of) = of else { return of.to_token_stream() };
+    let mut of = of.clone();
+    for segment in &mut of.path.segments {
+        if let syn::PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            arguments.colon2_token = Some(Default::default());
+        }
+    }
+    of.to_token_stream()
+}
+
+/// The tokens with `this` for `self` and the type for `Self`, which free functions do not have.
+fn without_self(tokens: TokenStream, this: &Ident, of: &Type) -> TokenStream {
+    replace_idents(tokens, &|ident, out| {
+        if ident == "self" {
+            out.push(located(this, ident.span()).into());
+        } else if ident == "Self" {
+            out.extend(in_expressions(of));
+        } else {
+            out.push(ident.into());
+        }
+    })
 }
 
 /// The tokens with `(*this)` for `this`.
 fn dereferenced(tokens: TokenStream, this: &Ident) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|token| match token {
-            TokenTree::Ident(ident) if ident == *this => {
-                let mut inner = Group::new(Delimiter::Parenthesis, quote!(*#ident));
-                inner.set_span(ident.span());
-                TokenTree::Group(inner)
-            }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), dereferenced(group.stream(), this));
-                inner.set_span(group.span());
-                TokenTree::Group(inner)
-            }
-            other => other,
-        })
-        .collect()
-}
-
-/// A name that tokens do not have: the tree knows names by their text alone.
-fn unused(name: &str, tokens: &TokenStream) -> Ident {
-    let name = Ident::new(name, Span::mixed_site());
-    match has(tokens, &name) {
-        true => unused(&format!("{name}_"), tokens),
-        false => name,
-    }
-}
-
-fn has(tokens: &TokenStream, name: &Ident) -> bool {
-    tokens.clone().into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == *name,
-        TokenTree::Group(group) => has(&group.stream(), name),
-        _ => false,
+    replace_idents(tokens, &|ident, out| {
+        if ident == *this {
+            let mut group = Group::new(Delimiter::Parenthesis, quote!(*#ident));
+            group.set_span(ident.span());
+            out.push(TokenTree::Group(group));
+        } else {
+            out.push(ident.into());
+        }
     })
-}
-
-/// The tokens with other words for `self` and `Self`, which an item of its own has not.
-fn renamed(tokens: TokenStream, this: &Ident, of: &Type) -> TokenStream {
-    tokens
-        .into_iter()
-        .flat_map(|token| match token {
-            TokenTree::Ident(ident) if ident == "self" => {
-                let mut this = this.clone();
-                this.set_span(this.span().located_at(ident.span()));
-                this.to_token_stream()
-            }
-            TokenTree::Ident(ident) if ident == "Self" => in_expressions(of),
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), renamed(group.stream(), this, of));
-                inner.set_span(group.span());
-                TokenTree::Group(inner).into()
-            }
-            other => other.into(),
-        })
-        .collect()
 }

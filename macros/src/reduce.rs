@@ -1,60 +1,62 @@
-//! Plain reductions in a parallel loop: tensors that its body does nothing with but combine into one element,
-//! `atomic_add(&mut sum[0], x[i]);`. What is found here, the body keeps per piece of the loop.
+//! Reductions in a parallel loop: tensors of which the loop's body only combines values into one element, as in
+//! `atomic_add(&mut sum[0], x[i]);`. The CPU body combines them per piece of the loop first.
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::AtomicOp;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::{Expr, Stmt, visit::Visit};
 
 use crate::{
-    body::{internal, unparenthesized},
-    sites, tree,
+    ast::{atomic_op, borrowed_element, unparenthesized},
+    sites,
+    tokens::{idents, internal},
 };
 
-/// More than these would take too many registers.
+#[cfg(test)]
+mod tests;
+
+/// The most reductions of a loop: more would take too many registers.
 const AT_MOST: usize = 4;
 
-/// Iterations of a strip whose one sum is kept in lanes: four registers of AVX-512 for 32 bits, which hide what an addition
-/// takes. LLVM would unroll shorter strips of short bodies before it could make vectors of them.
+/// Iterations of a strip with one reduction, whose parts are kept in lanes: four AVX-512 registers of 32-bit values,
+/// which hide the latency of an addition. LLVM would unroll shorter strips of short bodies before vectorizing them.
 const WIDE: usize = 64;
 
-/// Iterations of a strip that has several.
+/// Iterations of a strip with several reductions.
 const NARROW: usize = 32;
 
 /// A tensor that a loop reduces into.
 pub(crate) struct Reduction {
     pub(crate) tensor: Ident,
     op: AtomicOp,
-    /// The element, made of literals and names that mean the same outside the loop.
+    /// The element, by literals and names that mean the same outside of the loop.
     index: TokenStream,
-    /// What holds the part of a piece's whole strips.
+    /// The variable with the partial results of a piece's whole strips.
     part: Ident,
-    /// What holds that of its other iterations: of places that are chosen while it runs, LLVM keeps none in registers.
+    /// The variable with those of its other iterations. LLVM keeps no lanes in registers that are chosen at run time.
     rest: Ident,
-    /// The part that the iteration combines into.
+    /// The variable for the partial result that an iteration combines into.
     pub(crate) lane: Ident,
     strict: bool,
 }
 
-/// The reductions of a loop's body.
+/// The reductions of a loop.
 pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     let body = &each.body;
     let mut bound = Bound(HashSet::new());
     bound.visit_pat(&each.pat);
     bound.visit_block(body);
-    let mut found = Found { reductions: Vec::new(), bound: bound.0, strict };
-    found.visit_block(body);
-    let tokens = body.to_token_stream();
-    let mut reductions: Vec<Reduction> = Vec::new();
-    for (reduction, uses) in found.reductions {
-        // Nothing else is done with it, and no other thing has its name.
-        if count(tokens.clone(), &reduction.tensor) == uses && reductions.len() < AT_MOST {
-            reductions.push(reduction);
-        }
-    }
-    reductions
+    let mut candidates = Candidates { reductions: Vec::new(), bound: bound.0, strict };
+    candidates.visit_block(body);
+    let names = idents(body);
+    let all = candidates.reductions.into_iter();
+    // The body uses the tensor for nothing else, and nothing else has its name.
+    let only = all.filter(|(reduction, uses)| {
+        names.iter().filter(|name| **name == reduction.tensor).count() == *uses
+    });
+    only.map(|(reduction, _)| reduction).take(AT_MOST).collect()
 }
 
 /// How many iterations a strip has.
@@ -63,7 +65,7 @@ pub(crate) fn width(reductions: &[Reduction]) -> usize {
 }
 
 impl Reduction {
-    /// Defines the parts of a piece.
+    /// Defines the partial results of a piece.
     pub(crate) fn begin(&self, support: &TokenStream, width: usize) -> TokenStream {
         let (part, rest, make) = (&self.part, &self.rest, self.function("partial"));
         quote! {
@@ -72,13 +74,13 @@ impl Reduction {
         }
     }
 
-    /// Defines the place of the iteration with this number in a whole strip.
+    /// Defines the lane of an iteration by its number in a whole strip.
     pub(crate) fn lane_at(&self, support: &TokenStream, at: &Ident) -> TokenStream {
         let Self { part, lane, .. } = self;
         quote!(let #lane = #support::Partial::lane(&mut #part, #at);)
     }
 
-    /// The places of the iterations that are in no whole strip.
+    /// The lanes of the iterations outside of whole strips.
     pub(crate) fn rest(&self, support: &TokenStream) -> TokenStream {
         let rest = &self.rest;
         quote!(#support::Partial::lanes(&mut #rest))
@@ -90,7 +92,7 @@ impl Reduction {
         quote!(#support::#function::<#strict, _, _>)
     }
 
-    /// Combines the part into the element.
+    /// Combines the partial results into the element.
     pub(crate) fn finish(&self, support: &TokenStream) -> TokenStream {
         let Self { tensor, index, part, rest, strict, .. } = self;
         let finish = self.function("finish");
@@ -103,18 +105,19 @@ impl Reduction {
             AtomicOp::Min => "min",
             AtomicOp::Max => "max",
         };
-        quote::format_ident!("{what}_{op}")
+        format_ident!("{what}_{op}")
     }
 }
 
-struct Found {
-    /// What may be reductions, and how many atomics combine into each.
+struct Candidates {
+    /// Possible reductions, and how many atomics combine into each.
     reductions: Vec<(Reduction, usize)>,
-    /// The names that the loop gives a meaning of its own.
+    /// The names that the loop binds.
     bound: HashSet<Ident>,
     strict: bool,
 }
 
+/// The names that patterns and constants bind.
 struct Bound(HashSet<Ident>);
 
 impl Visit<'_> for Bound {
@@ -128,105 +131,54 @@ impl Visit<'_> for Bound {
     }
 }
 
-impl Visit<'_> for Found {
+impl Visit<'_> for Candidates {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         if let Stmt::Expr(Expr::Call(call), Some(_)) = stmt
             && let Some((tensor, op, index)) = self.atomic(call)
         {
+            let number = self.reductions.len();
             let known = self.reductions.iter_mut().find(|(known, _)| known.tensor == tensor);
-            match known {
-                Some((known, uses)) => {
-                    let same = known.op == op && known.index.to_string() == index.to_string();
-                    *uses += usize::from(same);
-                }
-                None => {
-                    let number = self.reductions.len();
-                    let [part, rest, lane] =
-                        ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
-                    let strict = self.strict;
-                    self.reductions
-                        .push((Reduction { tensor, op, index, part, rest, lane, strict }, 1));
-                }
+            if let Some((known, uses)) = known {
+                let same = known.op == op && known.index.to_string() == index.to_string();
+                *uses += usize::from(same);
+            } else {
+                let [part, rest, lane] =
+                    ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
+                let strict = self.strict;
+                let reduction = Reduction { tensor, op, index, part, rest, lane, strict };
+                self.reductions.push((reduction, 1));
             }
         }
         syn::visit::visit_stmt(self, stmt);
     }
 }
 
-impl Found {
+impl Candidates {
     /// Tensor, operation and index of an atomic on an element that is the same for all iterations.
     fn atomic(&self, call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
         let Expr::Path(path) = &*call.func else { return None };
-        let op = tree::atomic(&path.path.segments.last()?.ident.to_string())?;
-        let mut place = call.args.first()?.clone();
-        let Expr::Index(element) = tree::element(&mut place)? else { return None };
+        let op = atomic_op(&path.path.segments.last()?.ident.to_string())?;
+        let mut argument = call.args.first()?.clone();
+        let Expr::Index(element) = borrowed_element(&mut argument)? else { return None };
         let Expr::Path(base) = &*element.expr else { return None };
         let fixed = match &*element.index {
             Expr::Array(array) => array.elems.iter().all(|index| self.is_fixed(index)),
             index => self.is_fixed(index),
         };
-        let known = fixed && call.args.len() == 2;
-        known.then_some((
-            base.path.get_ident()?.clone(),
-            op,
-            sites::without(element.index.to_token_stream()),
-        ))
+        let tensor = base.path.get_ident()?.clone();
+        let index = sites::without(element.index.to_token_stream());
+        (fixed && call.args.len() == 2).then_some((tensor, op, index))
     }
 
+    /// Whether all iterations find the same value in an index. No iteration can assign a name from outside.
     fn is_fixed(&self, index: &Expr) -> bool {
         match unparenthesized(index) {
             Expr::Lit(_) => true,
-            // What is bound outside, no iteration can assign.
             Expr::Path(path) => {
                 !path.path.get_ident().is_some_and(|name| self.bound.contains(name))
             }
             Expr::Cast(cast) => self.is_fixed(&cast.expr),
             _ => false,
         }
-    }
-}
-
-/// How often a name occurs.
-fn count(tokens: TokenStream, name: &Ident) -> usize {
-    let of = |token| match token {
-        TokenTree::Ident(ident) => usize::from(ident == *name),
-        TokenTree::Group(group) => count(group.stream(), name),
-        TokenTree::Punct(_) | TokenTree::Literal(_) => 0,
-    };
-    tokens.into_iter().map(of).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(each: &syn::ExprForLoop) -> Vec<String> {
-        find(each, false).iter().map(|of| format!("{}[{}]", of.tensor, of.index)).collect()
-    }
-
-    #[test]
-    fn cells_that_are_the_same_for_all_iterations_are_reduced_into() {
-        let each = syn::parse_quote!(for i in 0..x.len() {
-            atomic_add(&mut a[K], x[i]);
-            atomic_add(&mut b[[0, (N)]], x[i]);
-            qd::atomic_min(&mut c[of::K as usize], x[i]);
-            atomic_max(&mut d[chosen], x[i]);
-        });
-        assert_eq!(found(&each), ["a[K]", "b[[0 , (N)]]", "c[of :: K as usize]", "d[chosen]"]);
-    }
-
-    #[test]
-    fn cells_that_an_iteration_chooses_are_not() {
-        let each = syn::parse_quote!(for i in 0..x.len() {
-            const INNER: usize = 1;
-            let chosen = x[i] as usize;
-            atomic_add(&mut a[i], 1);
-            atomic_add(&mut b[chosen], 1);
-            atomic_add(&mut c[INNER], 1);
-            atomic_add(&mut d[K + 1], 1);
-            atomic_add(&mut e[K], 1);
-            atomic_add(&mut e[L], 1);
-        });
-        assert_eq!(found(&each), [""; 0]);
     }
 }

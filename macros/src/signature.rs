@@ -1,54 +1,86 @@
-//! What a kernel's or func's signature may be.
+//! The signatures of kernels and funcs.
 
-use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
-use syn::{FnArg, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
+use quote::ToTokens;
+use syn::{FnArg, Ident, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
 
-use crate::tree::SCALARS;
+use crate::{ast::SCALARS, errors::Errors};
 
-/// A signature, taken apart.
+/// A parsed signature.
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
-    /// The type of the value; none for `()`.
+    /// The type of the value; `None` for `()`.
     pub(crate) result: Option<Type>,
 }
 
 /// A parameter.
 #[derive(Clone)]
 pub(crate) struct Param {
-    pub(crate) name: syn::Ident,
+    pub(crate) name: Ident,
     pub(crate) mutable: bool,
     pub(crate) passing: ParamPassing,
-    /// Whether it is a method's `&mut self`.
+    /// Whether it is the `&mut self` of a method.
     pub(crate) by_reference: bool,
     /// The type, without the `&` of a tensor.
     pub(crate) ty: Type,
 }
 
-/// Takes a signature apart, or says all that is wrong with it.
+impl Param {
+    pub(crate) fn is_tensor(&self) -> bool {
+        self.passing != ParamPassing::Value
+    }
+}
+
+impl Signature {
+    pub(crate) fn takes_tensors(&self) -> bool {
+        self.params.iter().any(Param::is_tensor)
+    }
+
+    /// The names of the parameters that are tensors, or of the others.
+    pub(crate) fn names(&self, tensors: bool) -> Vec<Ident> {
+        let params = self.params.iter().filter(|param| param.is_tensor() == tensors);
+        params.map(|param| param.name.clone()).collect()
+    }
+}
+
+/// A signature whose parameters are not `mut`.
+pub(crate) fn immutable(signature: &syn::Signature) -> syn::Signature {
+    let mut signature = signature.clone();
+    for input in &mut signature.inputs {
+        match input {
+            FnArg::Receiver(receiver) => receiver.mutability = None,
+            FnArg::Typed(input) => {
+                if let Pat::Ident(of) = &mut *input.pat {
+                    of.mutability = None;
+                }
+            }
+        }
+    }
+    signature
+}
+
+/// Parses a signature, or returns all errors in it.
 pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Result<Signature> {
     let what = match kind {
         FunctionKind::Kernel => "a kernel",
         FunctionKind::Func => "a func",
     };
-    let mut errors = Errors(None);
-    let mut refuse = |tokens: Option<TokenStream>, word: &str| {
-        if let Some(tokens) = tokens {
+    let mut errors = Errors::default();
+    let mut refuse = |tokens: &dyn ToTokens, word: &str| {
+        let tokens = tokens.to_token_stream();
+        if !tokens.is_empty() {
             errors.add(syn::Error::new_spanned(tokens, format!("{what} cannot {word}")));
         }
     };
-    use quote::ToTokens;
-    refuse(signature.constness.map(|t| t.to_token_stream()), "be `const`");
-    refuse(signature.asyncness.map(|t| t.to_token_stream()), "be `async`");
-    refuse(
-        matches!(signature.safety, syn::Safety::Unsafe(_))
-            .then(|| signature.safety.to_token_stream()),
-        "be `unsafe`",
-    );
-    refuse(signature.abi.as_ref().map(|t| t.to_token_stream()), "be `extern`");
-    refuse(signature.variadic.as_ref().map(|t| t.to_token_stream()), "be variadic");
+    refuse(&signature.constness, "be `const`");
+    refuse(&signature.asyncness, "be `async`");
+    if matches!(signature.safety, syn::Safety::Unsafe(_)) {
+        refuse(&signature.safety, "be `unsafe`");
+    }
+    refuse(&signature.abi, "be `extern`");
+    refuse(&signature.variadic, "be variadic");
     for lifetime in signature.generics.lifetimes() {
-        refuse(Some(lifetime.to_token_stream()), "have named lifetimes");
+        refuse(lifetime, "have named lifetimes");
     }
 
     let mut params = Vec::new();
@@ -67,13 +99,11 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
                 Some(ty.clone())
             }
             other => {
-                errors.add(syn::Error::new(
-                    other.span(),
-                    match kind {
-                        FunctionKind::Kernel => "a kernel returns a number or nothing",
-                        FunctionKind::Func => "a func returns a value of kernels or nothing",
-                    },
-                ));
+                let message = match kind {
+                    FunctionKind::Kernel => "a kernel returns a number or nothing",
+                    FunctionKind::Func => "a func returns a kernel value or nothing",
+                };
+                errors.add(syn::Error::new(other.span(), message));
                 None
             }
         },
@@ -85,39 +115,35 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
 }
 
 fn param(input: &FnArg) -> syn::Result<Param> {
+    let refuse = |tokens: &dyn ToTokens, message: &str| {
+        Err(syn::Error::new_spanned(tokens.to_token_stream(), message))
+    };
     let FnArg::Typed(input) = input else {
-        return Err(syn::Error::new_spanned(
-            input,
-            "a kernel or func is a free function; it cannot take `self`",
-        ));
+        return refuse(input, "a kernel or func is a free function; it cannot take `self`");
     };
     let Pat::Ident(PatIdent { by_ref: None, mutability, ident, subpat: None, .. }) = &*input.pat
     else {
-        return Err(syn::Error::new_spanned(&input.pat, "a parameter needs a plain name"));
+        return refuse(&input.pat, "a parameter needs a plain name");
     };
     let (passing, ty) = match ungrouped(&input.ty) {
         Type::Reference(reference) => {
             if let Some(lifetime) = &reference.lifetime {
-                return Err(syn::Error::new_spanned(
-                    lifetime,
-                    "a tensor parameter needs no named lifetime; leave it out",
-                ));
+                let message = "a tensor parameter needs no named lifetime; leave it out";
+                return refuse(lifetime, message);
+            }
+            if mutability.is_some() {
+                let message = "a tensor parameter cannot be rebound; leave out this `mut`";
+                return refuse(&input.pat, message);
             }
             let passing = match reference.mutability {
                 Some(_) => ParamPassing::RefMut,
                 None => ParamPassing::Ref,
             };
-            if mutability.is_some() {
-                return Err(syn::Error::new_spanned(
-                    &input.pat,
-                    "a tensor parameter cannot be rebound; leave out this `mut`",
-                ));
-            }
             (passing, ungrouped(&reference.elem))
         }
         other => (ParamPassing::Value, other),
     };
-    advise(&passing, ty)?;
+    check_type(passing, ty)?;
     match ty {
         Type::Path(_) | Type::Tuple(_) | Type::Array(_) => Ok(Param {
             name: ident.clone(),
@@ -126,14 +152,11 @@ fn param(input: &FnArg) -> syn::Result<Param> {
             by_reference: false,
             ty: ty.clone(),
         }),
-        other => Err(syn::Error::new_spanned(
-            other,
-            "a parameter is a value, or a tensor by `&` or `&mut`",
-        )),
+        other => refuse(other, "a parameter is a value, or a tensor by `&` or `&mut`"),
     }
 }
 
-/// The type itself, where a `macro_rules!` macro that was given it put it into an invisible group.
+/// The type in the invisible groups of `macro_rules!` macros.
 fn ungrouped(mut ty: &Type) -> &Type {
     while let Type::Group(group) = ty {
         ty = &group.elem;
@@ -141,51 +164,35 @@ fn ungrouped(mut ty: &Type) -> &Type {
     ty
 }
 
-/// Says what is meant where a type's name shows a common slip. Names are all that a macro sees: rustc
-/// finds the rest.
-fn advise(passing: &ParamPassing, ty: &Type) -> syn::Result<()> {
+/// Explains common mistakes that the names of types show; rustc finds the others.
+fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
     const OTHERS: [&str; 5] = ["u128", "i128", "isize", "char", "String"];
     let Type::Path(path) = ty else { return Ok(()) };
     let Some(last) = path.path.segments.last() else { return Ok(()) };
     let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
-    let refuse = |message: &str| Err(syn::Error::new_spanned(ty, message));
-    match passing {
-        ParamPassing::Value if last.ident == "Tensor" => refuse(
-            "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it",
-        ),
-        ParamPassing::Value if named(&OTHERS) => refuse(
-            "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits",
-        ),
-        ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => refuse(
-            "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element",
-        ),
-        _ => match &last.arguments {
-            syn::PathArguments::AngleBracketed(arguments) if last.ident == "Tensor" => {
-                match arguments.args.first() {
-                    Some(syn::GenericArgument::Type(Type::Path(element)))
-                        if OTHERS.iter().any(|name| element.path.is_ident(name)) =>
-                    {
-                        Err(syn::Error::new_spanned(
-                            element,
-                            "an element of a tensor is of type f16, f32, f64, bool or an integer of up to 64 bits",
-                        ))
-                    }
-                    _ => Ok(()),
-                }
-            }
-            _ => Ok(()),
-        },
-    }
-}
-
-/// Errors put together, so that all are shown at once.
-struct Errors(Option<syn::Error>);
-
-impl Errors {
-    fn add(&mut self, error: syn::Error) {
-        match &mut self.0 {
-            Some(all) => all.combine(error),
-            None => self.0 = Some(error),
+    let refused = match passing {
+        ParamPassing::Value if last.ident == "Tensor" => {
+            "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it"
         }
+        ParamPassing::Value if named(&OTHERS) => {
+            "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits"
+        }
+        ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => {
+            "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element"
+        }
+        _ => "",
+    };
+    if !refused.is_empty() {
+        return Err(syn::Error::new_spanned(ty, refused));
     }
+    if let syn::PathArguments::AngleBracketed(arguments) = &last.arguments
+        && last.ident == "Tensor"
+        && let Some(syn::GenericArgument::Type(Type::Path(element))) = arguments.args.first()
+        && OTHERS.iter().any(|name| element.path.is_ident(name))
+    {
+        let message =
+            "an element of a tensor is of type f16, f32, f64, bool or an integer of up to 64 bits";
+        return Err(syn::Error::new_spanned(element, message));
+    }
+    Ok(())
 }

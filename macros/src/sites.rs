@@ -1,17 +1,21 @@
-//! Sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
+//! Type sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
 //!
-//! Before the syntax tree and the CPU body are made of it, each place that can be a site gets a number, as an attribute
-//! on its tokens. The tree notes which type a site has in its tables; the CPU body compares its own type with that one
+//! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
+//! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
 //! (`quadrants_program::body::SiteTable`). The attributes are removed from what is emitted.
 
-use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
     Attribute, Expr, Pat,
     visit_mut::{self, VisitMut},
 };
 
-use crate::{spans, tree::Assert};
+use crate::{
+    ast::Assert,
+    spans,
+    tokens::{is_punct, with_stream},
+};
 
 /// The attribute's name, which is reserved.
 const NAME: &str = "__site";
@@ -21,11 +25,11 @@ const NAME: &str = "__site";
 pub(crate) enum Site {
     /// A value of the type with this number.
     Type(usize),
-    /// A call of the func with this number, or of a type's function.
+    /// A call of the func with this number.
     Call(usize),
 }
 
-/// What the tree has at each site, by its number.
+/// What the tree has at each site, by the site's number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sites(Vec<Option<Site>>);
 
@@ -48,43 +52,48 @@ pub(crate) fn number(body: &mut syn::Block) {
     Numbers(0).visit_block_mut(body);
 }
 
-/// Takes the number off a node.
+/// Removes the number from a node's attributes.
 pub(crate) fn take(attributes: &mut Vec<Attribute>) -> Option<usize> {
     let at = attributes.iter().position(is_number)?;
-    let number: syn::LitInt = attributes.remove(at).parse_args().ok()?;
+    number_in(&attributes.remove(at))
+}
+
+/// The number of an expression or a loop, which keeps it.
+pub(crate) fn number_of(attributes: &[Attribute]) -> Option<usize> {
+    number_in(attributes.iter().find(|attribute| is_number(attribute))?)
+}
+
+fn number_in(attribute: &Attribute) -> Option<usize> {
+    let number: syn::LitInt = attribute.parse_args().ok()?;
     number.base10_parse().ok()
 }
 
-/// The number of an expression, which keeps it.
-pub(crate) fn of(expr: &Expr) -> Option<usize> {
-    let attributes = match expr {
+/// The attributes of an expression that can be a site.
+pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
+    match expr {
         Expr::Array(syn::ExprArray { attrs, .. })
         | Expr::Tuple(syn::ExprTuple { attrs, .. })
         | Expr::Repeat(syn::ExprRepeat { attrs, .. })
         | Expr::Struct(syn::ExprStruct { attrs, .. })
         | Expr::Call(syn::ExprCall { attrs, .. })
         | Expr::MethodCall(syn::ExprMethodCall { attrs, .. })
-        | Expr::Match(syn::ExprMatch { attrs, .. }) => attrs,
-        _ => return None,
-    };
-    take(&mut attributes.clone())
+        | Expr::Match(syn::ExprMatch { attrs, .. }) => Some(attrs),
+        _ => None,
+    }
 }
 
+/// Numbers nodes; holds the next number.
 struct Numbers(usize);
 
 impl Numbers {
-    /// The next number, where the node begins.
+    /// The next number as an attribute, located at the node's first token.
     fn next(&mut self, node: &impl ToTokens) -> Attribute {
-        let number = proc_macro2::Literal::usize_unsuffixed(self.0);
-        self.0 += 1;
         let at = spans::first(node);
         let name = Ident::new(NAME, at);
-        // All tokens have the place of the node's first one, by which messages find it.
-        let tokens = spans::at(&quote!(#[#name(#number)]), at);
-        syn::parse::Parser::parse2(Attribute::parse_outer, tokens)
-            .ok()
-            .and_then(|mut all| all.pop())
-            .expect("an attribute")
+        let mut number = Literal::usize_unsuffixed(self.0);
+        number.set_span(at);
+        self.0 += 1;
+        syn::parse_quote_spanned!(at=> #[#name(#number)])
     }
 }
 
@@ -96,17 +105,11 @@ impl VisitMut for Numbers {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        let site = self.next(expr);
+        // Made before the parts have attributes, because its span is that of the author's first token.
+        let site = attributes(expr).is_some().then(|| self.next(expr));
         visit_mut::visit_expr_mut(self, expr);
-        match expr {
-            Expr::Array(syn::ExprArray { attrs, .. })
-            | Expr::Tuple(syn::ExprTuple { attrs, .. })
-            | Expr::Repeat(syn::ExprRepeat { attrs, .. })
-            | Expr::Struct(syn::ExprStruct { attrs, .. })
-            | Expr::Call(syn::ExprCall { attrs, .. })
-            | Expr::MethodCall(syn::ExprMethodCall { attrs, .. })
-            | Expr::Match(syn::ExprMatch { attrs, .. }) => attrs.push(site),
-            _ => {}
+        if let Some(attributes) = attributes(expr) {
+            attributes.extend(site);
         }
     }
 
@@ -119,11 +122,9 @@ impl VisitMut for Numbers {
     }
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Ok(Assert { mut cond, message, is_value }) = call.parse_body() else { return };
-        self.visit_expr_mut(&mut cond);
-        let format = is_value.then(|| quote!(, "{}"));
-        let message = message.map(|message| quote!(#format, #message));
-        call.tokens = quote!(#cond #message);
+        let Ok(mut assert) = call.parse_body::<Assert>() else { return };
+        self.visit_expr_mut(&mut assert.cond);
+        call.tokens = assert.tokens();
     }
 
     // Types contain no sites.
@@ -134,7 +135,7 @@ impl VisitMut for Numbers {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-/// The variables of a loop, in order; none for what is no name.
+/// The variables of a loop, in order; `None` for patterns that are no names.
 pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
     let name = |pattern| match pattern {
         &Pat::Ident(syn::PatIdent { ref ident, .. }) => Some(ident),
@@ -151,8 +152,8 @@ pub(crate) fn is_number(attribute: &Attribute) -> bool {
     attribute.path().is_ident(NAME)
 }
 
-/// What is emitted: without the numbers of sites, and with `core` found through the library, as `::core` may be another
-/// crate in the user's.
+/// What is emitted: without the numbers of sites, and with `core` found through the library, because `::core` may be
+/// another crate in the user's.
 pub(crate) fn finished(tokens: TokenStream, private: &TokenStream) -> TokenStream {
     changed(&tokens, private).unwrap_or(tokens)
 }
@@ -162,7 +163,7 @@ pub(crate) fn without(tokens: TokenStream) -> TokenStream {
     changed(&tokens, &TokenStream::new()).unwrap_or(tokens)
 }
 
-/// The tokens with what is to be changed; none where nothing is. Without a root, `::core` stays.
+/// The tokens without numbers, and with `root::core` for `::core` unless `root` is empty; `None` if nothing changes.
 fn changed(tokens: &TokenStream, root: &TokenStream) -> Option<TokenStream> {
     let all: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let (mut out, mut any, mut at) = (Vec::with_capacity(all.len()), false, 0);
@@ -172,63 +173,48 @@ fn changed(tokens: &TokenStream, root: &TokenStream) -> Option<TokenStream> {
                 if hash.as_char() == '#' && is_site(group) =>
             {
                 (any, at) = (true, at + 2);
+                continue;
             }
-            (TokenTree::Group(group), _) => {
-                match changed(&group.stream(), root) {
-                    Some(inner) => {
-                        let mut new = Group::new(group.delimiter(), inner);
-                        new.set_span(group.span());
-                        out.push(new.into());
-                        any = true;
-                    }
-                    None => out.push(group.clone().into()),
+            (TokenTree::Group(group), _) => match changed(&group.stream(), root) {
+                Some(inner) => {
+                    out.push(with_stream(group, inner));
+                    any = true;
                 }
-                at += 1;
-            }
+                None => out.push(group.clone().into()),
+            },
             (TokenTree::Ident(name), _) if name == "core" && !root.is_empty() && is_root(&out) => {
                 let span = name.span();
-                // `::` stays in front.
+                // The library's path replaces the leading `::`.
                 out.truncate(out.len() - 2);
                 out.extend(spans::at(root, span));
                 out.extend(spans::at(&quote!(::), span));
                 out.push(all[at].clone());
-                (any, at) = (true, at + 1);
+                any = true;
             }
-            (token, _) => {
-                out.push(token.clone());
-                at += 1;
-            }
+            (token, _) => out.push(token.clone()),
         }
+        at += 1;
     }
     any.then(|| out.into_iter().collect())
 }
 
 /// Whether tokens end in `::` that begins a path.
 fn is_root(before: &[TokenTree]) -> bool {
-    let is_colon =
-        |token: &TokenTree| matches!(token, TokenTree::Punct(colon) if colon.as_char() == ':');
-    let [.., first, second] = before else { return false };
-    if !is_colon(first) || !is_colon(second) {
+    /// Words before a path that are no part of it.
+    const KEYWORDS: [&str; 15] = [
+        "as", "break", "dyn", "else", "for", "if", "impl", "in", "let", "match", "mut", "return",
+        "use", "where", "while",
+    ];
+    let [before @ .., first, second] = before else { return false };
+    if !is_punct(first, ':') || !is_punct(second, ':') {
         return false;
     }
-    match before.len().checked_sub(3).map(|at| &before[at]) {
-        Some(TokenTree::Ident(word)) => KEYWORDS.iter().any(|keyword| word == keyword),
-        Some(TokenTree::Punct(mark)) => mark.as_char() != '>' || is_arrow(before),
+    match before {
+        [.., TokenTree::Ident(word)] => KEYWORDS.iter().any(|keyword| word == keyword),
+        [.., mark, end] if is_punct(end, '>') => is_punct(mark, '-') || is_punct(mark, '='),
+        [.., TokenTree::Punct(mark)] => mark.as_char() != '>',
         _ => true,
     }
-}
-
-/// Words in front of a path that are no part of it.
-const KEYWORDS: [&str; 15] = [
-    "as", "break", "dyn", "else", "for", "if", "impl", "in", "let", "match", "mut", "return",
-    "use", "where", "while",
-];
-
-/// Whether the mark in front of a path is the end of `->` or `=>`.
-fn is_arrow(before: &[TokenTree]) -> bool {
-    before.len().checked_sub(4).is_some_and(
-        |at| matches!(&before[at], TokenTree::Punct(mark) if matches!(mark.as_char(), '-' | '=')),
-    )
 }
 
 fn is_site(group: &Group) -> bool {
@@ -236,8 +222,8 @@ fn is_site(group: &Group) -> bool {
         && matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == NAME)
 }
 
-/// A hidden argument of the table and number of a site: `Table, 7`.
+/// The generic arguments for the table and the number of a site: `Table, 7`.
 pub(crate) fn arguments(table: &TokenStream, number: usize) -> TokenStream {
-    let number = proc_macro2::Literal::usize_unsuffixed(number);
+    let number = Literal::usize_unsuffixed(number);
     quote!(#table, #number)
 }

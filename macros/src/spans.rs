@@ -1,17 +1,17 @@
-//! The numbers that stand for the author's tokens in a syntax tree.
+//! Spans of the author's tokens: as numbers in a syntax tree, in errors, and on emitted tokens.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree, token_stream};
 use quadrants_frontend::syntax;
 use quote::ToTokens;
 
-/// The tokens behind each span's number: the first and the last of them.
+/// The first and the last token of each span, by the span's number.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     ends: Vec<(Span, Span)>,
 }
 
 impl Spans {
-    /// A span of all of `tokens`.
+    /// A new span of all of `tokens`.
     pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
         let tokens = tokens.to_token_stream();
         let (first, last) = (first(&tokens), last(&tokens));
@@ -25,35 +25,38 @@ impl Spans {
     pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
         let call_site = (Span::call_site(), Span::call_site());
         let (first, last) = self.ends.get(span.id as usize).copied().unwrap_or(call_site);
-        // An error from tokens reaches from the first to the last of them.
+        // An error on tokens extends from the first to the last of them.
         let ends: TokenStream =
             [first, last].into_iter().map(|at| Ident::new("_", at).into_token_stream()).collect();
         syn::Error::new_spanned(ends, message)
     }
 }
 
-/// The span of the first token, for emitted code that rustc should place there.
+/// The span of the first token, where rustc should locate emitted code.
 pub(crate) fn first(tokens: &impl ToTokens) -> Span {
-    match tokens.to_token_stream().into_iter().next() {
-        Some(TokenTree::Group(group)) if is_added(&group) => first(&group.stream()),
-        // A group alone would be underlined whole; as a first token, by its bracket.
-        Some(TokenTree::Group(group)) => group.span_open(),
-        Some(other) => other.span(),
-        None => Span::call_site(),
-    }
+    // A group alone would be underlined whole; its first token is its opening bracket.
+    end(tokens.to_token_stream(), |mut all| all.next(), Group::span_open)
 }
 
 /// The span of the last token.
 pub(crate) fn last(tokens: &impl ToTokens) -> Span {
-    match tokens.to_token_stream().into_iter().last() {
-        Some(TokenTree::Group(group)) if is_added(&group) => last(&group.stream()),
-        Some(TokenTree::Group(group)) => group.span_close(),
+    end(tokens.to_token_stream(), |all| all.last(), Group::span_close)
+}
+
+fn end(
+    tokens: TokenStream,
+    token: fn(token_stream::IntoIter) -> Option<TokenTree>,
+    bracket: fn(&Group) -> Span,
+) -> Span {
+    match token(tokens.into_iter()) {
+        Some(TokenTree::Group(group)) if is_added(&group) => end(group.stream(), token, bracket),
+        Some(TokenTree::Group(group)) => bracket(&group),
         Some(other) => other.span(),
         None => Span::call_site(),
     }
 }
 
-/// Whether `syn` has put parentheses around an operand that has attributes, [such as ours](crate::sites).
+/// Whether `syn` added these parentheses, because their content has attributes ([`sites`](crate::sites)).
 fn is_added(group: &Group) -> bool {
     group.delimiter() == Delimiter::Parenthesis
         && proc_macro::is_available()
@@ -61,7 +64,7 @@ fn is_added(group: &Group) -> bool {
         && !group.stream().is_empty()
 }
 
-/// A path placed at `span`: rustc takes the place of a call from its first token.
+/// A path located at `span`: rustc reports a call at its first token.
 pub(crate) fn at(path: &TokenStream, span: Span) -> TokenStream {
     let tokens = path.clone().into_iter().map(|mut token| {
         token.set_span(span);
@@ -70,10 +73,17 @@ pub(crate) fn at(path: &TokenStream, span: Span) -> TokenStream {
     tokens.collect()
 }
 
+/// A name that errors show at a location; its hygiene stays.
+pub(crate) fn located(name: &Ident, at: Span) -> Ident {
+    let mut name = name.clone();
+    name.set_span(name.span().located_at(at));
+    name
+}
+
 /// Line and column, from 1, as `std::panic::Location` counts them.
 pub(crate) type Position = (u32, u32);
 
-/// Where a span starts and ends. In this crate's own tests there is no compiler to ask.
+/// Where a span starts and ends; zeros in this crate's tests, which run without a compiler.
 pub(crate) fn extent(span: Span) -> (Position, Position) {
     let count = |at: usize| u32::try_from(at).unwrap_or(0);
     let position = |span: proc_macro::Span| (count(span.line()), count(span.column()));

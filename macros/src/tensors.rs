@@ -4,24 +4,25 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Fields, Type, spanned::Spanned};
 
-use crate::device::facade;
+use crate::{attribute::Paths, hygiene, sites};
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let fields = match &input.data {
         Data::Struct(of) => match &of.fields {
             Fields::Named(fields) if !fields.named.is_empty() => &fields.named,
-            other => return Err(syn::Error::new(other.span(), "a struct of tensors names them")),
+            other => {
+                let message = "a struct of tensors needs named fields";
+                return Err(syn::Error::new(other.span(), message));
+            }
         },
-        _ => return Err(syn::Error::new_spanned(&input.ident, "tensors stand in a struct")),
+        _ => return Err(syn::Error::new_spanned(&input.ident, "`Tensors` is for structs")),
     };
     if let Some(other) = input.generics.type_params().next() {
-        let message = "a struct of tensors has lifetimes alone as parameters";
+        let message = "a struct of tensors can have only lifetime parameters";
         return Err(syn::Error::new_spanned(other, message));
     }
-    let krate = facade(input)?;
-    let private = quote!(#krate::__private);
-    let support = quote!(#private::body);
+    let Paths { private, body: support, .. } = Paths::of_derive(input)?;
     let (mut names, mut tensors, mut writable) = (Vec::new(), Vec::new(), Vec::new());
     for field in fields {
         let Type::Reference(reference) = &field.ty else {
@@ -32,7 +33,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         tensors.push(&reference.elem);
         writable.push(reference.mutability.is_some());
     }
-    let texts = names.iter().map(|name| name.as_ref().map(crate::hygiene::normalized));
+    let texts = names.iter().map(|name| name.as_ref().map(hygiene::normalized));
     let given = names.iter().zip(&writable).map(|(name, writable)| match writable {
         true => quote!(&mut *self.#name),
         false => quote!(&*self.#name),
@@ -66,7 +67,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            // SAFETY: both are of the fields in their order.
+            // SAFETY: the type and the view have the fields in their order.
             unsafe impl #with #support::TensorParam for #of #arguments #bounds {
                 type View<const CHECKED: ::core::primitive::bool> = Views<CHECKED>;
 
@@ -96,5 +97,5 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         };
     };
-    Ok(crate::sites::finished(derived, &private))
+    Ok(sites::finished(derived, &private))
 }

@@ -1,4 +1,4 @@
-//! What is emitted, as text: a snapshot shows in review what a change does to every user's code.
+//! Emitted code as text: snapshots show in review how a change affects users' code.
 
 mod races;
 
@@ -55,7 +55,7 @@ fn step() -> TokenStream {
     }
 }
 
-/// Compares with a file beside this one; `QUADRANTS_BLESS=1` writes it.
+/// Compares text with a file in `snapshots`; `QUADRANTS_BLESS=1` writes it.
 fn snapshot(name: &str, text: &str) {
     let path = format!("{}/src/snapshots/{name}.rs", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("QUADRANTS_BLESS").is_some() {
@@ -66,7 +66,7 @@ fn snapshot(name: &str, text: &str) {
 }
 
 #[test]
-fn the_emitted_source_is_the_one_reviewed() {
+fn emitted_code_equals_the_snapshots() {
     snapshot("saxpy", &emitted(FunctionKind::Kernel, saxpy()));
     snapshot("step", &emitted(FunctionKind::Kernel, step()));
     snapshot("escape", &emitted(FunctionKind::Kernel, escape()));
@@ -93,7 +93,7 @@ fn the_emitted_source_is_the_one_reviewed() {
     snapshot("scale", &emitted(FunctionKind::Kernel, generic));
 }
 
-/// Iterations that go through two inner loops in strips.
+/// Iterations with two inner loops, in strips.
 fn escape() -> TokenStream {
     quote! {
         fn escape(limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>) {
@@ -127,7 +127,7 @@ fn sum() -> TokenStream {
 }
 
 #[test]
-fn no_unsafe_is_emitted_but_of_impls() {
+fn the_only_emitted_unsafe_is_that_of_impls() {
     fn has_unsafe(tokens: TokenStream) -> bool {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -151,7 +151,7 @@ fn no_unsafe_is_emitted_but_of_impls() {
 }
 
 #[test]
-fn the_crate_can_be_elsewhere() {
+fn emitted_paths_use_the_given_facade_crate() {
     let text = expand(FunctionKind::Kernel, quote!(crate = my::qd, strict), saxpy()).to_string();
     assert!(text.contains("my :: qd :: __private"));
     assert!(!text.contains("quadrants"));

@@ -1,142 +1,234 @@
-//! From the author's tokens to the syntax tree, putting probes into those tokens on the way.
+//! Makes the syntax tree of a function, and adds probes to a copy of its code.
 //!
-//! The tree numbers the types it needs; a probe after each binding tells rustc which type is meant by a
-//! number. Doing both in one walk keeps them in step.
+//! The tree numbers the types that it needs. A probe after each binding tells rustc which type a number means. One walk
+//! does both, so that they agree.
 
+mod aggregates;
 mod blocks;
 mod expr;
 mod loops;
 mod matches;
-mod parts;
 
-pub(crate) use blocks::{exchange_of, is_grid, is_shared, phase_of, rank};
-pub(crate) use expr::{
-    Conversion, SCALARS, atomic, conversion, element, is_block, is_compound, is_of_type,
-    is_scalar_method, is_type_name, name_of,
-};
-pub(crate) use loops::{Chain, chain, is_ndrange, loop_options};
-pub(crate) use matches::is_constant;
-
-use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
-use quadrants_frontend::syntax::{Block, Construct, ExprKind, Stmt, StmtKind, TypeIx};
+use proc_macro2::{Ident, TokenStream};
+use quadrants_frontend::syntax::{Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx};
 use quote::{ToTokens, quote};
-use syn::{Expr, Local, Pat, PatIdent, visit::Visit};
+use syn::{Local, Pat, PatIdent};
 
 use crate::{
+    ast::{Assert, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
     sites::{self, Site, Sites},
-    spans::{self, Position, Spans},
+    spans::{self, Spans},
+    text::text_of,
+    tokens::internal,
 };
 
-/// The walk's state, and what it found.
+/// The state of the walk, and its results.
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) spans: Spans,
-    /// What the tree's type numbers stand for.
+    /// The types, by their number in the tree.
     pub(crate) types: Vec<TypeEntry>,
-    /// The paths that are neither parameter nor local.
+    /// The paths that are neither parameters nor locals, by their number in the tree.
     pub(crate) consts: Vec<syn::ExprPath>,
-    /// The funcs called.
+    /// The funcs called, by their number in the tree.
     pub(crate) funcs: Vec<FuncEntry>,
-    /// The paths by which `stream_parallel` was called.
+    /// The paths in calls of `stream_parallel`.
     pub(crate) regions: Vec<syn::ExprPath>,
-    /// The paths by which `block_for` was called.
+    /// The paths in calls of `block_for`.
     pub(crate) grids: Vec<syn::ExprPath>,
-    /// The paths by which `ndrange` was called.
+    /// The paths in calls of `ndrange`.
     pub(crate) spaces: Vec<syn::ExprPath>,
-    /// The atomics by name, and the paths by which they were called.
+    /// The names of the atomics called, and the paths in the calls.
     pub(crate) atomics: Vec<(Ident, syn::ExprPath)>,
-    /// The paths by which `f16` was named for a function of its own.
+    /// The paths to `f16` in calls of its associated functions.
     pub(crate) halves: Vec<syn::Path>,
-    /// The sites at which the types are the ones that the IR has.
     pub(crate) sites: Sites,
+    /// The names in scope.
     scopes: Vec<Vec<String>>,
-    /// The names in scope that are of shapes and shared arrays, by their place among all names in scope.
+    /// The names in scope that are shapes and shared arrays, by their position among all names in scope.
     views: Vec<(String, usize)>,
-    /// The names in scope that are constants of the body, and how many scopes are around each.
+    /// The constants of the body that are in scope, and how many scopes are around each.
     constants: Vec<(String, usize)>,
-    /// The parameters by reference.
+    /// The parameters that are tensors.
     pub(crate) references: Vec<String>,
-    /// The names of blocks of threads, and of those in a grid of several dimensions how many it has.
+    /// The names of thread blocks, and the number of dimensions of their grid if that has several.
     blocks: Vec<(String, Option<usize>)>,
 }
 
 /// A func that is called.
 pub(crate) enum FuncEntry {
-    /// By its path; the probe has seen the function itself, with its generic arguments.
+    /// By its path. The probe sees the function, with its generic arguments.
     Path { probe: Ident, path: syn::ExprPath },
-    /// A method of the type that a probe has seen; another has seen its value.
+    /// A method. A probe sees the receiver, another the call's value.
     Method { probe: Ident, result: Ident, name: Ident },
-    /// A function of a type, by the type's path. A probe has seen its value.
-    OfType { result: Ident, ty: syn::Path, name: Ident },
+    /// An associated function, by the type's path. A probe sees the call's value.
+    Associated { result: Ident, ty: syn::Path, name: Ident },
 }
 
-/// How rustc is asked for a type.
+/// How rustc gives a type.
 pub(crate) enum TypeEntry {
-    /// By a probe of this name, which has seen a binding of that name.
+    /// As that of a value that a probe sees.
     Probe {
         probe: Ident,
+        /// The binding of the value, where rustc reports errors.
         binding: Ident,
-        /// Whether nothing but a vector or matrix will do.
+        /// Whether the type must be a vector or matrix.
         linear: bool,
     },
-    /// As written.
+    /// By a type in the source.
     Written(Box<syn::Type>),
-    /// By a path, which is a number's.
+    /// By a path to a number type.
     Number(syn::Path),
 }
 
+/// A block that is a value.
+fn value_block(value: Expr) -> Block {
+    Block { stmts: Vec::new(), value: Some(Box::new(value)) }
+}
+
 impl Tree {
-    /// Numbers a type that stands in the source.
-    pub(crate) fn written(&mut self, ty: &syn::Type) -> TypeIx {
+    fn add_type(&mut self, entry: TypeEntry) -> TypeIx {
+        self.types.push(entry);
+        (self.types.len() - 1) as TypeIx
+    }
+
+    /// Numbers a type in the source.
+    pub(crate) fn written_type(&mut self, ty: &syn::Type) -> TypeIx {
         self.add_type(TypeEntry::Written(Box::new(ty.clone())))
     }
 
-    /// Makes a name known from here to the end of the scope.
+    /// The name of the probe for the next type.
+    fn next_probe(&self) -> Ident {
+        internal(&format!("probe{}", self.types.len()))
+    }
+
+    /// A probe for the type of a binding or of a part of it, and the statement that shows it the value.
+    fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
+        let probe = self.next_probe();
+        let tokens = quote!(#probe.observe(&#binding #part));
+        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
+        (ty, syn::Stmt::Expr(syn::Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
+    }
+
+    /// Passes a value through a probe of its type.
+    fn pass(&mut self, value: &mut syn::Expr) -> TypeIx {
+        self.pass_as(value, false)
+    }
+
+    fn pass_as(&mut self, value: &mut syn::Expr, linear: bool) -> TypeIx {
+        let (probe, binding) = (self.next_probe(), Ident::new("value", spans::first(value)));
+        *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
+        self.add_type(TypeEntry::Probe { probe, binding, linear })
+    }
+
+    /// Passes a value through a probe of its type, which compiles only if the value matches a pattern.
+    fn pass_by_pattern(
+        &mut self,
+        value: &mut syn::Expr,
+        pattern: &TokenStream,
+        linear: bool,
+    ) -> TypeIx {
+        let (probe, made) = (self.next_probe(), value.clone());
+        let ty = self.pass_as(value, linear);
+        *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
+        ty
+    }
+
+    /// Records that the expression at a site has the type with this number, and returns the number.
+    fn put_site(&mut self, site: Option<usize>, ty: TypeIx) -> TypeIx {
+        self.sites.put(site, Site::Type(ty as usize));
+        ty
+    }
+
+    /// A value with an explicit type, because the IR would infer another for a literal.
+    fn typed(&mut self, value: Expr, ty: TypeIx) -> Expr {
+        let span = value.span;
+        let name = format!("__typed{}", self.types.len());
+        let named = Expr { kind: ExprKind::Name(name.clone()), span };
+        let kind = StmtKind::Let { name, mutable: false, ty, value };
+        let block = Block { stmts: vec![Stmt { kind, span }], ..value_block(named) };
+        Expr { kind: ExprKind::Block(block), span }
+    }
+
+    /// Adds a name to the current scope.
     pub(crate) fn bind(&mut self, name: &Ident) {
         if self.scopes.is_empty() {
             self.scopes.push(Vec::new());
         }
-        let place = self.scopes.iter().map(Vec::len).sum();
-        self.views.retain(|(_, view)| *view < place);
+        let position = self.scopes.iter().map(Vec::len).sum();
+        self.views.retain(|(_, view)| *view < position);
         self.scopes.last_mut().expect("pushed").push(name.to_string());
     }
 
-    /// As [`bind`](Self::bind), of a shape or a shared array.
+    /// Adds the name of a shape or a shared array to the current scope.
     fn bind_view(&mut self, name: &Ident) {
         self.bind(name);
-        let place = self.scopes.iter().map(Vec::len).sum::<usize>() - 1;
-        self.views.push((name.to_string(), place));
+        let position = self.scopes.iter().map(Vec::len).sum::<usize>() - 1;
+        self.views.push((name.to_string(), position));
     }
 
-    /// Whether a name is of a tensor, a shape or a shared array, whose length the IR knows by that name. A field of a
-    /// struct of tensors is written with that struct.
-    pub(crate) fn is_view(&self, name: &str) -> bool {
+    /// Adds a name to the current scope, and a probe of its type to the statements after the binding.
+    fn bind_probed(&mut self, name: &Ident, probes: &mut Vec<syn::Stmt>) -> TypeIx {
+        let (ty, probe) = self.probe(name, None);
+        self.bind(name);
+        probes.push(probe);
+        ty
+    }
+
+    fn bind_all(&mut self, pattern: &Pat) {
+        pattern_names(pattern).iter().for_each(|name| self.bind(name));
+    }
+
+    /// Calls `inner` in a new scope, in which `name` is bound.
+    fn scoped<T>(&mut self, name: Option<&Ident>, inner: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(Vec::new());
+        if let Some(name) = name {
+            self.bind(name);
+        }
+        let value = inner(self);
+        self.scopes.pop();
+        value
+    }
+
+    /// Whether a name is that of a tensor, a shape or a shared array, whose length the IR knows by the name. A field
+    /// of a struct of tensors is written `struct.field`.
+    fn is_view(&self, name: &str) -> bool {
         if name.contains('.') {
             return true;
         }
-        let place = self.scopes.iter().flatten().enumerate().filter(|(_, bound)| *bound == name);
-        place.last().is_some_and(|(place, _)| {
-            self.views.iter().any(|(_, view)| *view == place) || self.is_reference(name)
+        let bound = self.scopes.iter().flatten().enumerate().filter(|(_, bound)| *bound == name);
+        bound.last().is_some_and(|(position, _)| {
+            self.views.iter().any(|(_, view)| *view == position) || self.is_reference(name)
         })
     }
 
-    /// A value that is of this type, as rustc has it: of a literal the IR would find another.
-    fn typed(
-        &mut self,
-        value: quadrants_frontend::syntax::Expr,
-        ty: TypeIx,
-    ) -> quadrants_frontend::syntax::Expr {
-        let span = value.span;
-        let name = format!("__typed{}", self.types.len());
-        let named = quadrants_frontend::syntax::Expr { kind: ExprKind::Name(name.clone()), span };
-        let kind = StmtKind::Let { name, mutable: false, ty, value };
-        let block = Block { stmts: vec![Stmt { kind, span }], value: Some(Box::new(named)) };
-        quadrants_frontend::syntax::Expr { kind: ExprKind::Block(block), span }
+    /// Whether a name is that of a tensor parameter. The parameters are bound first.
+    fn is_reference(&self, name: &str) -> bool {
+        self.references.iter().any(|of| name == of)
+            && self.scopes.iter().flatten().filter(|bound| name == *bound).count() == 1
     }
 
-    /// A block in a scope of its own.
+    /// Whether a name is that of a parameter or a `let`.
+    fn is_local(&self, name: &Ident) -> bool {
+        let depth = self.scopes.iter().rposition(|names| names.iter().any(|bound| name == bound));
+        // rustc rejects a `let` with the name of a constant.
+        depth.is_some_and(|depth| {
+            !self.constants.iter().any(|(of, at)| name == of && *at == depth + 1)
+        })
+    }
+
+    fn is_bound(&self, name: &Ident) -> bool {
+        self.scopes.iter().flatten().any(|bound| name == bound)
+    }
+
+    /// A block, in its own scope.
     pub(crate) fn block(&mut self, block: &mut syn::Block) -> Block {
-        self.scopes.push(Vec::new());
+        let out = self.scoped(None, |this| this.block_in_scope(block));
+        self.constants.retain(|(_, depth)| *depth <= self.scopes.len());
+        out
+    }
+
+    fn block_in_scope(&mut self, block: &mut syn::Block) -> Block {
         let mut out = Block { stmts: self.constants(block), value: None };
         let count = block.stmts.len();
         for (at, mut stmt) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
@@ -147,7 +239,7 @@ impl Tree {
                     let tree = self.expr(value);
                     let grid = matches!(tree.kind, ExprKind::BlockFor(_));
                     if grid || matches!(tree.kind, ExprKind::StreamParallel(_)) {
-                        // The author may leave out the semicolon that the type of the copy needs.
+                        // The author may leave out the semicolon; the probed copy needs it for its type.
                         *semi = Some(<syn::Token![;]>::default());
                     }
                     if grid || matches!(tree.kind, ExprKind::Each(_)) {
@@ -158,31 +250,31 @@ impl Tree {
                     }
                 }
                 syn::Stmt::Item(syn::Item::Const(_)) => {}
-                other => {
-                    let stmt = self.stmt(other, &mut probes);
-                    out.stmts.push(stmt);
-                }
+                other => out.stmts.push(self.stmt(other, &mut probes)),
             }
             block.stmts.push(stmt);
             block.stmts.extend(probes);
         }
-        self.scopes.pop();
-        self.constants.retain(|(_, depth)| *depth <= self.scopes.len());
         out
     }
 
-    /// The constants of a block, which are known in all of it: `let`s to the tree; rustc sees the items, which
-    /// no probe may stand in.
+    /// A block of one expression, which replaces that in the probed copy.
+    fn expr_as_block(&mut self, expr: &mut syn::Expr) -> Block {
+        let stmts = vec![syn::Stmt::Expr(expr.clone(), None)];
+        let mut block = syn::Block { brace_token: syn::token::Brace::default(), stmts };
+        let tree = self.block(&mut block);
+        *expr = syn::parse_quote!(#block);
+        tree
+    }
+
+    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s; the probed copy keeps
+    /// the items, which cannot contain probes.
     fn constants(&mut self, block: &syn::Block) -> Vec<Stmt> {
-        let items = block.stmts.iter().filter_map(|stmt| match stmt {
-            syn::Stmt::Item(syn::Item::Const(item)) => Some(item),
-            _ => None,
-        });
-        let items: Vec<_> = items.collect();
-        let mut stmts = Vec::with_capacity(items.len());
-        for item in items {
+        let mut stmts = Vec::new();
+        for stmt in &block.stmts {
+            let syn::Stmt::Item(syn::Item::Const(item)) = stmt else { continue };
             let span = self.spans.of(item);
-            let (ty, value) = (self.written(&item.ty), self.expr(&mut item.expr.clone()));
+            let (ty, value) = (self.written_type(&item.ty), self.expr(&mut item.expr.clone()));
             let name = item.ident.to_string();
             self.bind(&item.ident);
             self.constants.push((name.clone(), self.scopes.len()));
@@ -193,7 +285,7 @@ impl Tree {
 
     fn stmt(&mut self, stmt: &mut syn::Stmt, probes: &mut Vec<syn::Stmt>) -> Stmt {
         let span = match stmt {
-            // What a loop reports, it reports from its `for`.
+            // A loop reports errors at its `for`.
             syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => {
                 let attributes = std::mem::take(&mut each.attrs);
                 let span = self.spans.of(each);
@@ -213,20 +305,13 @@ impl Tree {
 
     fn local(&mut self, local: &mut Local, probes: &mut Vec<syn::Stmt>) -> StmtKind {
         let site = sites::take(&mut local.attrs);
-        let Some(init) = &mut local.init else {
-            self.bind_all(&local.pat);
-            return StmtKind::Unsupported(Construct::LetWithoutValue);
+        let pattern = untyped(&local.pat);
+        let init = match &mut local.init {
+            Some(init) if init.diverge.is_none() => &mut *init.expr,
+            Some(_) => return self.unsupported_local(pattern, Construct::LetCondition),
+            None => return self.unsupported_local(pattern, Construct::LetWithoutValue),
         };
-        if init.diverge.is_some() {
-            self.bind_all(&local.pat);
-            return StmtKind::Unsupported(Construct::LetCondition);
-        }
-        let pattern = match &local.pat {
-            Pat::Type(typed) => &*typed.pat,
-            other => other,
-        };
-        let shape_of = self.shape_of(&init.expr);
-        match (pattern, shape_of) {
+        match (pattern, self.shape_of(init)) {
             (
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }),
                 shape_of,
@@ -235,54 +320,50 @@ impl Tree {
                     self.bind_view(ident);
                     return StmtKind::LetShape { name: ident.to_string(), base };
                 }
-                if let Some(shared) = self.shared(ident, &mut init.expr) {
+                if let Some(shared) = self.shared_array(ident, init) {
                     self.bind_view(ident);
                     return shared;
                 }
                 if mutability.is_none()
-                    && let Some(made) = self.exchange(ident, &mut init.expr, probes)
+                    && let Some(exchange) = self.exchange(ident, init, probes)
                 {
                     self.bind(ident);
-                    return made;
+                    return exchange;
                 }
-                let value = self.expr(&mut init.expr);
-                let (ty, probe) = self.probe(ident, None);
-                self.sites.put(site, Site::Type(ty as usize));
-                self.bind(ident);
-                probes.push(probe);
+                let value = self.expr(init);
+                let ty = self.bind_probed(ident, probes);
                 let (name, mutable) = (ident.to_string(), mutability.is_some());
-                StmtKind::Let { name, mutable, ty, value }
+                StmtKind::Let { name, mutable, ty: self.put_site(site, ty), value }
             }
-            (Pat::Wild(_), _) => StmtKind::Expr(self.expr(&mut init.expr)),
+            (Pat::Wild(_), _) => StmtKind::Expr(self.expr(init)),
             (Pat::Slice(slice), Some(base)) => {
-                let names: Option<Vec<_>> = slice.elems.iter().map(plain_name).collect();
+                let names = slice.elems.iter().map(|pattern| match pattern {
+                    Pat::Wild(_) => Some(None),
+                    pattern => Some(Some(pattern_ident(pattern)?.ident.to_string())),
+                });
+                let names: Option<Vec<_>> = names.collect();
                 self.bind_all(pattern);
                 match names {
-                    Some(names) => StmtKind::LetExtents {
-                        names: names.into_iter().map(|n| n.map(|n| n.to_string())).collect(),
-                        base,
-                    },
+                    Some(names) => StmtKind::LetExtents { names, base },
                     None => StmtKind::Unsupported(Construct::Pattern),
                 }
             }
-            (_, None) => {
-                let value = self.expr(&mut init.expr);
-                let pattern = pattern.clone();
-                let ty = self.passed(&mut init.expr);
-                self.sites.put(site, Site::Type(ty as usize));
-                match self.taking_apart(&pattern, probes) {
+            (pattern, None) => {
+                let value = self.expr(init);
+                let ty = self.pass(init);
+                self.put_site(site, ty);
+                match self.pattern_parts(pattern, probes) {
                     Some(pattern) => StmtKind::LetPattern { pattern, value },
-                    None => {
-                        self.bind_all(&pattern);
-                        StmtKind::Unsupported(Construct::Pattern)
-                    }
+                    None => self.unsupported_local(pattern, Construct::Pattern),
                 }
             }
-            (other, Some(_)) => {
-                self.bind_all(other);
-                StmtKind::Unsupported(Construct::Pattern)
-            }
+            (pattern, Some(_)) => self.unsupported_local(pattern, Construct::Pattern),
         }
+    }
+
+    fn unsupported_local(&mut self, pattern: &Pat, construct: Construct) -> StmtKind {
+        self.bind_all(pattern);
+        StmtKind::Unsupported(construct)
     }
 
     fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
@@ -290,161 +371,35 @@ impl Tree {
             let name = call.path.to_token_stream().to_string().replace(' ', "");
             return StmtKind::Unsupported(Construct::Macro(name));
         }
-        let Ok(Assert { mut cond, message, is_value }) = call.parse_body() else {
+        let Ok(mut assert) = call.parse_body::<Assert>() else {
             return StmtKind::Unsupported(Construct::Other(
                 "`assert!` takes a condition and at most a text without values".to_owned(),
             ));
         };
-        let text = message.as_ref().map_or_else(|| text_of(&cond), syn::LitStr::value);
-        let tree = self.expr(&mut cond);
-        let format = is_value.then(|| quote!(, "{}"));
-        let message = message.map(|message| quote!(#format, #message));
-        call.tokens = quote!(#cond #message);
-        // The user's crate may have a macro of this name.
+        let message = assert.message.as_ref();
+        let message = message.map_or_else(|| text_of(&assert.cond), syn::LitStr::value);
+        let cond = self.expr(&mut assert.cond);
+        call.tokens = assert.tokens();
+        // The user's crate may have a macro with this name.
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
-        StmtKind::Assert { cond: tree, message: text }
-    }
-
-    /// Notes that the type with this number is that of an expression.
-    fn typed_at(&mut self, site: Option<usize>, ty: TypeIx) -> TypeIx {
-        self.sites.put(site, Site::Type(ty as usize));
-        ty
-    }
-
-    /// A probe of the type of a binding or of a part of it, and the statement that shows it that.
-    fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
-        let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
-        let tokens = quote!(#probe.observe(&#binding #part));
-        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
-        (ty, syn::Stmt::Expr(Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
-    }
-
-    fn add_type(&mut self, entry: TypeEntry) -> TypeIx {
-        self.types.push(entry);
-        (self.types.len() - 1) as TypeIx
-    }
-
-    fn bind_all(&mut self, pattern: &Pat) {
-        struct Names<'a>(&'a mut Tree);
-        impl Visit<'_> for Names<'_> {
-            fn visit_pat_ident(&mut self, pattern: &PatIdent) {
-                self.0.bind(&pattern.ident);
-            }
-        }
-        Names(self).visit_pat(pattern);
-    }
-
-    /// Whether a name is a parameter by reference. The parameters are the first that are bound.
-    fn is_by_reference(&self, name: &Ident) -> bool {
-        self.is_reference(&name.to_string())
-    }
-
-    fn is_reference(&self, name: &str) -> bool {
-        self.references.iter().any(|of| name == of)
-            && self.scopes.iter().flatten().filter(|bound| name == *bound).count() == 1
-    }
-
-    /// Whether a name is a parameter's or a `let`'s.
-    fn is_local(&self, name: &Ident) -> bool {
-        let depth = self.scopes.iter().rposition(|names| names.iter().any(|bound| name == bound));
-        // A `let` of a constant's name is no Rust.
-        depth.is_some_and(|depth| {
-            !self.constants.iter().any(|(of, at)| name == of && *at == depth + 1)
-        })
-    }
-
-    fn is_bound(&self, name: &Ident) -> bool {
-        self.scopes.iter().flatten().any(|bound| name == bound)
-    }
-}
-
-/// What `assert!` is given in a kernel.
-pub(crate) struct Assert {
-    pub(crate) cond: Expr,
-    pub(crate) message: Option<syn::LitStr>,
-    /// Whether the message is written as a value of the format `"{}"`.
-    pub(crate) is_value: bool,
-}
-
-impl syn::parse::Parse for Assert {
-    fn parse(input: syn::parse::ParseStream<'_>) -> syn::Result<Self> {
-        let cond = input.parse()?;
-        let (mut message, mut is_value) = (None, false);
-        if input.parse::<Option<syn::Token![,]>>()?.is_some() && !input.is_empty() {
-            let text: syn::LitStr = input.parse()?;
-            input.parse::<Option<syn::Token![,]>>()?;
-            // As this crate writes a text that is no format.
-            is_value = text.value() == "{}" && !input.is_empty();
-            message = Some(if is_value { input.parse()? } else { text });
-        }
-        Ok(Self { cond, message, is_value })
-    }
-}
-
-/// The text of tokens, spaced as the author spaced them, for messages.
-pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
-    fn put(
-        text: &mut String,
-        before: &mut Option<Position>,
-        (start, end): (Position, Position),
-        part: &str,
-    ) {
-        // A token without extent has no known place.
-        if before.is_some_and(|before| before != start || start == end) {
-            text.push(' ');
-        }
-        text.push_str(part);
-        *before = Some(end);
-    }
-    fn all(text: &mut String, end: &mut Option<Position>, tokens: TokenStream) {
-        for token in tokens {
-            let TokenTree::Group(group) = token else {
-                put(text, end, spans::extent(token.span()), &token.to_string());
-                continue;
-            };
-            let (open, close) = match group.delimiter() {
-                Delimiter::Parenthesis => ("(", ")"),
-                Delimiter::Bracket => ("[", "]"),
-                Delimiter::Brace => ("{", "}"),
-                Delimiter::None => {
-                    all(text, end, group.stream());
-                    continue;
-                }
-            };
-            // Parsed groups have one span for both of their delimiters.
-            let (start, stop) = spans::extent(group.span());
-            put(text, end, (start, (start.0, start.1 + 1)), open);
-            all(text, end, group.stream());
-            put(text, end, ((stop.0, stop.1.saturating_sub(1)), stop), close);
-        }
-    }
-    let (mut text, mut end) = (String::new(), None);
-    all(&mut text, &mut end, sites::without(tokens.to_token_stream()));
-    text
-}
-
-/// The name of a pattern that is a name, or none for `_`; nothing for other patterns.
-fn plain_name(pattern: &Pat) -> Option<Option<Ident>> {
-    match pattern {
-        Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => Some(Some(ident.clone())),
-        Pat::Wild(_) => Some(None),
-        _ => None,
+        StmtKind::Assert { cond, message }
     }
 }
 
 /// Whether an expression at the end of a block is a statement of the tree rather than its value.
-fn is_statement(expr: &Expr) -> bool {
+fn is_statement(expr: &syn::Expr) -> bool {
+    use syn::Expr as E;
     match expr {
-        Expr::ForLoop(_)
-        | Expr::While(_)
-        | Expr::Assign(_)
-        | Expr::Break(_)
-        | Expr::Continue(_)
-        | Expr::Return(_)
-        | Expr::Macro(_) => true,
-        Expr::Loop(each) => !loops::gives_value(each),
-        Expr::Binary(binary) => expr::compound(&binary.op).is_some(),
+        E::ForLoop(_)
+        | E::While(_)
+        | E::Assign(_)
+        | E::Break(_)
+        | E::Continue(_)
+        | E::Return(_)
+        | E::Macro(_) => true,
+        E::Loop(each) => !gives_value(each),
+        E::Binary(binary) => is_assignment(&binary.op),
         _ => false,
     }
 }

@@ -1,70 +1,45 @@
 //! Random expressions of a type.
 
 use crate::{
+    fragment::{
+        ADD, AND, ATOM, BLOCK, BOTH, CAST, COMPARE, EITHER, Fragment, MUL, OR, SHIFT, UNARY, XOR,
+        atom, fragment,
+    },
     generate::Generator,
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
 };
 
-/// An expression, and how strongly it holds together.
-#[derive(Clone, Debug)]
-pub(crate) struct E {
-    pub(crate) text: String,
-    power: u8,
-}
-
-pub(crate) const ATOM: u8 = 16;
-pub(crate) const UNARY: u8 = 14;
-pub(crate) const CAST: u8 = 13;
-pub(crate) const MUL: u8 = 12;
-pub(crate) const ADD: u8 = 11;
-const SHIFT: u8 = 10;
-const AND: u8 = 9;
-const XOR: u8 = 8;
-const OR: u8 = 7;
-const COMPARE: u8 = 6;
-const BOTH: u8 = 5;
-const EITHER: u8 = 4;
-pub(crate) const BLOCK: u8 = 0;
-
-pub(crate) fn e(power: u8, text: impl Into<String>) -> E {
-    E { text: text.into(), power }
-}
-
-pub(crate) fn atom(text: impl Into<String>) -> E {
-    e(ATOM, text)
-}
-
 impl Generator {
-    /// An expression as it can stand where any may.
+    /// An expression without regard to precedence.
     pub(crate) fn expr(&mut self, ty: &Ty, depth: usize) -> String {
         self.any(ty, depth).text
     }
 
-    /// An expression as an operand of something that holds with this power.
+    /// An operand with at least this precedence, by parentheses if necessary.
     pub(crate) fn operand(&mut self, ty: &Ty, depth: usize, least: u8) -> String {
         let whole = self.any(ty, depth);
-        self.held(whole, least)
+        self.parenthesized(whole, least)
     }
 
-    fn held(&mut self, whole: E, least: u8) -> String {
-        if whole.power < least || self.rng.percent(6) {
+    fn parenthesized(&mut self, whole: Fragment, least: u8) -> String {
+        if whole.precedence < least || self.rng.percent(6) {
             format!("({})", whole.text)
         } else {
             whole.text
         }
     }
 
-    /// A condition, as `if` and `while` take it.
+    /// A condition of `if` or `while`.
     pub(crate) fn cond(&mut self, depth: usize) -> String {
         let cond = self.any(&Ty::Bool, depth);
-        if cond.power == BLOCK || cond.text.contains('{') {
+        if cond.precedence == BLOCK || cond.text.contains('{') {
             format!("({})", cond.text)
         } else {
             cond.text
         }
     }
 
-    fn any(&mut self, ty: &Ty, depth: usize) -> E {
+    fn any(&mut self, ty: &Ty, depth: usize) -> Fragment {
         if self.hoisting && depth > 0 && matches!(ty, Ty::Num(_) | Ty::Bool) && self.rng.percent(8)
         {
             return self.hoisted(ty, depth);
@@ -89,16 +64,16 @@ impl Generator {
         }
     }
 
-    /// What a macro around the kernel is given as one operand.
-    fn hoisted(&mut self, ty: &Ty, depth: usize) -> E {
+    /// An expression as an operand of the macro that makes the kernel.
+    fn hoisted(&mut self, ty: &Ty, depth: usize) -> Fragment {
         self.hoisting = false;
-        // The loops around are the macro's, whose labels are not the operand's.
+        // The enclosing loops are in the macro, whose labels have another hygiene.
         let jumps = std::mem::take(&mut self.frame.jumps);
         let of = self.any(ty, depth - 1);
         self.frame.jumps = jumps;
         self.hoisting = true;
-        // A statement cannot begin with one that ends in braces and go on.
-        if of.power == BLOCK {
+        // A statement that begins with a block ends after it.
+        if of.precedence == BLOCK {
             return of;
         }
         self.hit("macro.operand");
@@ -107,7 +82,7 @@ impl Generator {
     }
 
     /// An expression without parts: a place, a constant or a literal.
-    pub(crate) fn leaf(&mut self, ty: &Ty) -> E {
+    pub(crate) fn leaf(&mut self, ty: &Ty) -> Fragment {
         if self.rng.percent(75) {
             if let Some(place) = self.place(ty, false) {
                 return atom(place);
@@ -119,8 +94,8 @@ impl Generator {
         self.simple(ty)
     }
 
-    /// A value made of literals.
-    pub(crate) fn simple(&mut self, ty: &Ty) -> E {
+    /// A value of literals.
+    pub(crate) fn simple(&mut self, ty: &Ty) -> Fragment {
         match ty {
             Ty::Bool => {
                 self.hit("expr.literal.bool");
@@ -169,7 +144,7 @@ impl Generator {
         }
     }
 
-    fn made(&mut self, number: usize, values: Vec<String>) -> E {
+    fn made(&mut self, number: usize, values: Vec<String>) -> Fragment {
         let of = self.structs[number].clone();
         if of.tuple {
             self.hit("expr.struct.tuple");
@@ -185,10 +160,10 @@ impl Generator {
         if self.rng.percent(50) {
             fields.reverse();
         }
-        e(BLOCK, format!("{} {{ {} }}", of.name, fields.join(", ")))
+        fragment(BLOCK, format!("{} {{ {} }}", of.name, fields.join(", ")))
     }
 
-    fn number(&mut self, num: Num) -> E {
+    fn number(&mut self, num: Num) -> Fragment {
         if num.is_float() {
             self.hit("expr.literal.float");
             let value = match self.rng.below(5) {
@@ -232,8 +207,8 @@ impl Generator {
         })
     }
 
-    /// A value of a parameter's type without parts.
-    fn of_param_simple(&mut self) -> E {
+    /// A value of the type parameter without parts.
+    fn of_param_simple(&mut self) -> Fragment {
         let Some((name, bound)) = self.param.as_ref().map(|of| (of.name.clone(), of.bound)) else {
             return atom("0");
         };
@@ -260,7 +235,7 @@ impl Generator {
     }
 
     /// The constructors, operators and methods of a type.
-    fn own(&mut self, ty: &Ty, depth: usize) -> E {
+    fn own(&mut self, ty: &Ty, depth: usize) -> Fragment {
         match ty {
             Ty::Bool => self.boolean(depth),
             Ty::Num(num) if num.is_float() => self.float(*num, depth),
@@ -291,11 +266,11 @@ impl Generator {
         }
     }
 
-    pub(crate) fn binary(&mut self, ty: &Ty, depth: usize, op: &str, power: u8) -> E {
+    pub(crate) fn binary(&mut self, ty: &Ty, depth: usize, op: &str, precedence: u8) -> Fragment {
         let left = self.any(ty, depth);
-        // `a as b < c` is no comparison.
-        let least = if op.starts_with('<') { ATOM } else { power };
-        let left = self.held(left, least);
+        // `a as b < c` does not parse as a comparison.
+        let least = if op.starts_with('<') { ATOM } else { precedence };
+        let left = self.parenthesized(left, least);
         let plain = self.rng.percent(15) && ty.num().is_some() && depth > 0;
         let right = match ty {
             Ty::Num(num) if plain && !op.contains("<<") && !op.contains(">>") => {
@@ -303,17 +278,17 @@ impl Generator {
                 let value = self.rng.below(40);
                 if num.is_float() { format!("{value}.5") } else { value.to_string() }
             }
-            _ => self.operand(ty, depth, power + 1),
+            _ => self.operand(ty, depth, precedence + 1),
         };
-        e(power, format!("{left} {op} {right}"))
+        fragment(precedence, format!("{left} {op} {right}"))
     }
 
-    fn boolean(&mut self, depth: usize) -> E {
+    fn boolean(&mut self, depth: usize) -> Fragment {
         match self.rng.below(12) {
             0 => {
                 self.hit("expr.not.bool");
                 let of = self.operand(&Ty::Bool, depth, UNARY);
-                e(UNARY, format!("!{of}"))
+                fragment(UNARY, format!("!{of}"))
             }
             1 => {
                 self.hit("expr.and");
@@ -321,7 +296,7 @@ impl Generator {
                     self.operand(&Ty::Bool, depth, BOTH),
                     self.operand(&Ty::Bool, depth, BOTH + 1),
                 );
-                e(BOTH, format!("{a} && {b}"))
+                fragment(BOTH, format!("{a} && {b}"))
             }
             2 => {
                 self.hit("expr.or");
@@ -329,12 +304,12 @@ impl Generator {
                     self.operand(&Ty::Bool, depth, EITHER),
                     self.operand(&Ty::Bool, depth, EITHER + 1),
                 );
-                e(EITHER, format!("{a} || {b}"))
+                fragment(EITHER, format!("{a} || {b}"))
             }
             3 => {
                 self.hit("expr.bool.bits");
-                let (op, power) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
-                self.binary(&Ty::Bool, depth, op, power)
+                let (op, precedence) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
+                self.binary(&Ty::Bool, depth, op, precedence)
             }
             4 => self.method_of(None, &Ty::Bool, depth).unwrap_or_else(|| self.leaf(&Ty::Bool)),
             5..9 if !self.structs.is_empty()
@@ -351,13 +326,13 @@ impl Generator {
                 let op = *self.rng.pick(&["==", "!=", "<", "<=", ">", ">="]);
                 let left = self.operand(&ty, depth, ATOM);
                 let right = self.operand(&ty, depth, COMPARE + 1);
-                e(COMPARE, format!("{left} {op} {right}"))
+                fragment(COMPARE, format!("{left} {op} {right}"))
             }
         }
     }
 
     /// `==` and `!=` of aggregates.
-    fn equality(&mut self, depth: usize) -> E {
+    fn equality(&mut self, depth: usize) -> Fragment {
         let equal: Vec<_> = (0..self.structs.len()).filter(|at| self.structs[*at].equal).collect();
         let base = if equal.is_empty() {
             Ty::Array(Box::new(Ty::Num(self.some_num())), 2)
@@ -383,21 +358,21 @@ impl Generator {
         let left = self.operand(&ty, depth, ATOM);
         let right =
             if self.rng.percent(40) { left.clone() } else { self.operand(&ty, depth, ATOM) };
-        e(COMPARE, format!("{left} {op} {right}"))
+        fragment(COMPARE, format!("{left} {op} {right}"))
     }
 
-    fn int(&mut self, num: Num, depth: usize) -> E {
+    fn int(&mut self, num: Num, depth: usize) -> Fragment {
         let ty = Ty::Num(num);
         match self.rng.below(16) {
             0 | 1 => {
                 self.hit("expr.arithmetic");
-                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
-                self.binary(&ty, depth, op, power)
+                let (op, precedence) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
+                self.binary(&ty, depth, op, precedence)
             }
             2 => {
                 self.hit("expr.bits");
-                let (op, power) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
-                self.binary(&ty, depth, op, power)
+                let (op, precedence) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
+                self.binary(&ty, depth, op, precedence)
             }
             3 => {
                 self.hit("expr.divide");
@@ -408,7 +383,7 @@ impl Generator {
                     1..6 => self.rng.within(1, 100).to_string(),
                     _ => format!("({} | 1)", self.operand(&ty, depth, OR)),
                 };
-                e(MUL, format!("{left} {op} {by}"))
+                fragment(MUL, format!("{left} {op} {by}"))
             }
             4 => {
                 self.hit("expr.shift");
@@ -420,7 +395,7 @@ impl Generator {
                     let of = *self.rng.pick(&[Num::U32, Num::I32, Num::Usize]);
                     format!("({} & 7)", self.operand(&Ty::Num(of), depth, AND))
                 };
-                e(SHIFT, format!("{left} {op} {by}"))
+                fragment(SHIFT, format!("{left} {op} {by}"))
             }
             5 if num == Num::U32 && self.rng.percent(40) => {
                 self.hit("expr.random");
@@ -431,12 +406,12 @@ impl Generator {
             5 => {
                 self.hit("expr.not.int");
                 let of = self.operand(&ty, depth, UNARY);
-                e(UNARY, format!("!{of}"))
+                fragment(UNARY, format!("!{of}"))
             }
             6 if num.is_signed() => {
                 self.hit("expr.negate");
                 let of = self.operand(&ty, depth, UNARY);
-                e(UNARY, format!("-{of}"))
+                fragment(UNARY, format!("-{of}"))
             }
             6..9 => self.cast(num, depth),
             9 => self.function_of_number(num, depth),
@@ -453,18 +428,19 @@ impl Generator {
         }
     }
 
-    fn float(&mut self, num: Num, depth: usize) -> E {
+    fn float(&mut self, num: Num, depth: usize) -> Fragment {
         let ty = Ty::Num(num);
         match self.rng.below(12) {
             0..4 => {
                 self.hit("expr.arithmetic.float");
-                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL), ("/", MUL)]);
-                self.binary(&ty, depth, op, power)
+                let (op, precedence) =
+                    *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL), ("/", MUL)]);
+                self.binary(&ty, depth, op, precedence)
             }
             4 => {
                 self.hit("expr.negate");
                 let of = self.operand(&ty, depth, UNARY);
-                e(UNARY, format!("-{of}"))
+                fragment(UNARY, format!("-{of}"))
             }
             5 | 6 => self.cast(num, depth),
             7 if num == Num::F32 && self.rng.percent(30) => {
@@ -485,14 +461,14 @@ impl Generator {
         }
     }
 
-    fn cast(&mut self, to: Num, depth: usize) -> E {
+    fn cast(&mut self, to: Num, depth: usize) -> Fragment {
         if !to.is_float() && self.rng.percent(12) {
             self.hit("expr.cast.bool");
             let of = self.operand(&Ty::Bool, depth, CAST);
-            return e(CAST, format!("{of} as {}", to.name()));
+            return fragment(CAST, format!("{of} as {}", to.name()));
         }
         if self.rng.percent(8) && self.param.is_none() {
-            // Lossless.
+            // Lossless conversions.
             let from = match to {
                 Num::I32 | Num::I64 | Num::U32 | Num::U64 | Num::Usize => Some(Num::U8),
                 Num::F64 => Some(Num::F32),
@@ -507,11 +483,11 @@ impl Generator {
         self.hit("expr.cast");
         let from = self.some_num();
         let of = self.operand(&Ty::Num(from), depth, CAST);
-        e(CAST, format!("{of} as {}", to.name()))
+        fragment(CAST, format!("{of} as {}", to.name()))
     }
 
     /// `u32::max(a, b)`
-    fn function_of_number(&mut self, num: Num, depth: usize) -> E {
+    fn function_of_number(&mut self, num: Num, depth: usize) -> Fragment {
         let fitting: Vec<_> = METHODS[..OF_NUMBERS]
             .iter()
             .filter(|m| m.is_of(num) && m.ret == Of::Own && !m.name.starts_with("to_"))
@@ -559,12 +535,12 @@ impl Generator {
         text
     }
 
-    /// A call of a method of numbers that gives this type; with this receiver, if one is named.
-    fn method_of(&mut self, receiver: Option<Num>, ty: &Ty, depth: usize) -> Option<E> {
+    /// A method call that returns this type, with this receiver if there is one.
+    fn method_of(&mut self, receiver: Option<Num>, ty: &Ty, depth: usize) -> Option<Fragment> {
         let mut fitting = Vec::new();
         for method in &METHODS[..OF_NUMBERS] {
             for num in Num::INTS.into_iter().chain([Num::F32, Num::F64]) {
-                // Own results are of the receiver: of others only a few are tried.
+                // A method that returns its receiver's type must have the requested receiver.
                 if method.is_of(num) && Method::of(method.ret, num) == *ty {
                     let own = receiver.is_none_or(|of| of == num) || method.ret != Of::Own;
                     if own {
@@ -593,7 +569,7 @@ impl Generator {
         Some(atom(format!("{of}.{}({args})", method.name)))
     }
 
-    /// One of the methods, more often one whose name collides.
+    /// One of the methods, more often one with a colliding name.
     fn focused<'m>(&mut self, all: &[&'m Method]) -> &'m Method {
         let focused: Vec<_> =
             all.iter().filter(|m| self.focus.contains(&m.name)).copied().collect();
@@ -602,7 +578,7 @@ impl Generator {
         list[self.rng.below(list.len())]
     }
 
-    fn of_param(&mut self, depth: usize) -> E {
+    fn of_param(&mut self, depth: usize) -> Fragment {
         let Some((name, bound, num)) =
             self.param.as_ref().map(|of| (of.name.clone(), of.bound, of.num))
         else {
@@ -619,8 +595,8 @@ impl Generator {
         match self.rng.below(6) {
             0 | 1 => {
                 self.hit("expr.param.arithmetic");
-                let (op, power) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
-                self.binary(&Ty::Param, depth, op, power)
+                let (op, precedence) = *self.rng.pick(&[("+", ADD), ("-", ADD), ("*", MUL)]);
+                self.binary(&Ty::Param, depth, op, precedence)
             }
             2 => {
                 self.hit("expr.param.from");
@@ -654,20 +630,20 @@ impl Generator {
         }
     }
 
-    fn branch(&mut self, ty: &Ty, depth: usize) -> E {
+    fn branch(&mut self, ty: &Ty, depth: usize) -> Fragment {
         self.hit("expr.if");
         let cond = self.cond(depth);
         let (yes, no) = (self.body_of(ty, depth), self.body_of(ty, depth));
         if self.rng.percent(20) {
             self.hit("expr.if.chain");
             let (again, third) = (self.cond(depth.min(1)), self.body_of(ty, depth.min(1)));
-            return e(BLOCK, format!("if {cond} {yes} else if {again} {third} else {no}"));
+            return fragment(BLOCK, format!("if {cond} {yes} else if {again} {third} else {no}"));
         }
-        e(BLOCK, format!("if {cond} {yes} else {no}"))
+        fragment(BLOCK, format!("if {cond} {yes} else {no}"))
     }
 
-    /// A value that a jump leaves instead, and with it the statement around.
-    fn jumping(&mut self, ty: &Ty, depth: usize) -> Option<E> {
+    /// A value in which a jump may leave the enclosing statement.
+    fn jumping(&mut self, ty: &Ty, depth: usize) -> Option<Fragment> {
         if self.in_index {
             return None;
         }
@@ -684,7 +660,7 @@ impl Generator {
             }
         };
         let value = self.expr(ty, depth);
-        Some(e(
+        Some(fragment(
             BLOCK,
             match self.rng.below(5) {
                 0 => format!("if {cond} {{ {jump}; }} else {{ {value} }}"),
@@ -695,23 +671,26 @@ impl Generator {
         ))
     }
 
-    fn block(&mut self, ty: &Ty, depth: usize) -> E {
+    fn block(&mut self, ty: &Ty, depth: usize) -> Fragment {
         let body = self.body_of(ty, depth);
         if self.rng.percent(15) && !self.in_func {
             self.hit("expr.unsafe");
-            return e(BLOCK, format!("unsafe {body}"));
+            return fragment(BLOCK, format!("unsafe {body}"));
         }
         self.hit("expr.block");
-        e(BLOCK, body)
+        fragment(BLOCK, body)
     }
 
     /// `match` with a value.
-    fn choice(&mut self, ty: &Ty, depth: usize) -> E {
+    fn choice(&mut self, ty: &Ty, depth: usize) -> Fragment {
         if self.rng.percent(20) {
             self.hit("expr.match.bool");
             let on = self.cond(depth);
             let (yes, no) = (self.expr(ty, depth), self.expr(ty, depth));
-            return e(BLOCK, format!("match {on} {{ true => {{ {yes} }} false => {{ {no} }} }}"));
+            return fragment(
+                BLOCK,
+                format!("match {on} {{ true => {{ {yes} }} false => {{ {no} }} }}"),
+            );
         }
         let num = *self.rng.pick(&Num::INTS);
         let on = self.any(&Ty::Num(num), depth);
@@ -741,7 +720,7 @@ impl Generator {
             let value = self.expr(ty, depth);
             arms.push(format!("_ => {{ {value} }}"));
         }
-        e(BLOCK, format!("match {on} {{ {} }}", arms.join(", ")))
+        fragment(BLOCK, format!("match {on} {{ {} }}", arms.join(", ")))
     }
 
     pub(crate) fn pattern(&mut self, num: Num) -> String {

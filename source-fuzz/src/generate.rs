@@ -1,6 +1,7 @@
-//! The state of the generator: what is in scope, what was produced, and the places that have a type.
+//! The state of the generator: what is in scope, and what was produced. Places, elements and calls of a type.
 
 use crate::{
+    fragment::{Fragment, atom},
     grammar::Coverage,
     rng::Rng,
     types::{Bound, METHODS, Num, Ty},
@@ -12,7 +13,7 @@ pub(crate) struct Var {
     pub(crate) name: String,
     pub(crate) ty: Ty,
     pub(crate) mutable: bool,
-    /// Whether it is `mut` outside of the parallel loop around: no method of an iteration takes it.
+    /// Whether it is `mut` outside of the enclosing parallel loop, so that no method in an iteration may take it.
     pub(crate) frozen: bool,
 }
 
@@ -23,7 +24,7 @@ pub(crate) struct TensorVar {
     pub(crate) elem: Ty,
     pub(crate) rank: usize,
     pub(crate) writable: bool,
-    /// The element of a writable one that may be used where we are.
+    /// The index of the element that the current code may access, if the tensor is writable.
     pub(crate) own: Option<String>,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct TensorVar {
 #[derive(Clone, Debug)]
 pub(crate) struct Struct {
     pub(crate) name: String,
-    /// Its generic arguments, `<f32>`.
+    /// Its generic arguments, such as `<f32>`.
     pub(crate) of: String,
     pub(crate) fields: Vec<(String, Ty)>,
     pub(crate) tuple: bool,
@@ -42,19 +43,19 @@ pub(crate) struct Struct {
 /// How a func is called.
 #[derive(Clone, Debug)]
 pub(crate) struct Func {
-    /// Its path, or its name where it is a method.
+    /// Its path; its name if it is a method.
     pub(crate) path: String,
-    /// The receiver of a method; whether it is `&mut self`.
+    /// The type of a method's receiver, and whether it is `&mut self`.
     pub(crate) receiver: Option<(Ty, bool)>,
     pub(crate) args: Vec<FuncArg>,
     pub(crate) ret: Ty,
 }
 
-/// What a func takes.
+/// A parameter of a func.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum FuncArg {
     Value(Ty),
-    /// A tensor of one dimension that is read.
+    /// A read-only tensor of one dimension.
     Tensor(Ty),
 }
 
@@ -66,29 +67,29 @@ pub(crate) struct Param {
     pub(crate) num: Num,
 }
 
-/// A loop around a statement.
+/// A loop that encloses a statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Jump {
     pub(crate) label: Option<String>,
     pub(crate) breaks: bool,
-    /// Whether no jump may end a round of it: what is in it may jump to a loop around it, by a label.
+    /// Whether code in it may only jump to outer loops, by a label.
     pub(crate) closed: bool,
 }
 
-/// What of a function's surroundings another function does not see.
+/// The part of the state that belongs to one function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
     pub(crate) vars: Vec<Var>,
     pub(crate) tensors: Vec<TensorVar>,
     pub(crate) jumps: Vec<Jump>,
-    /// The variables of the parallel loop around.
+    /// The variables of the enclosing parallel loop.
     pub(crate) index: Vec<String>,
     pub(crate) ret: Option<Ty>,
-    /// Whether `self` is a reference, which no kernel takes as a whole.
+    /// Whether `self` is a reference, which is not a kernel value.
     pub(crate) by_reference: bool,
 }
 
-/// Draws the source of one module.
+/// Generates the source of one module.
 #[derive(Debug)]
 pub(crate) struct Generator {
     pub(crate) rng: Rng,
@@ -98,24 +99,24 @@ pub(crate) struct Generator {
     pub(crate) consts: Vec<Var>,
     pub(crate) structs: Vec<Struct>,
     pub(crate) funcs: Vec<Func>,
-    /// Funcs that write an element, and its type.
+    /// Funcs that write an element, and the element's type.
     pub(crate) writers: Vec<(String, Ty)>,
-    /// Expressions of a kernel that use what collides, by their type.
-    pub(crate) extra: Vec<(Ty, String)>,
-    /// Texts with `@` that are the index put there.
-    pub(crate) same: Vec<String>,
+    /// Expressions that use the colliding names, and their types.
+    pub(crate) collisions: Vec<(Ty, String)>,
+    /// Expressions that equal the index put in place of their `@`.
+    pub(crate) equal_indices: Vec<String>,
     pub(crate) param: Option<Param>,
-    /// Whether parts may become operands of a macro, and those that have.
+    /// Whether expressions may become operands of a macro.
     pub(crate) hoisting: bool,
     pub(crate) operands: Vec<String>,
     pub(crate) in_func: bool,
     pub(crate) in_index: bool,
     pub(crate) loops: usize,
     pub(crate) calls: usize,
-    /// Methods whose names collide, which are used the more.
+    /// Methods with colliding names, which are used more often.
     pub(crate) focus: Vec<&'static str>,
     pub(crate) wants_equality: bool,
-    /// Names for locals that something else has too.
+    /// Colliding names for locals.
     pub(crate) pool: Vec<String>,
     names: usize,
     labels: usize,
@@ -131,8 +132,8 @@ impl Generator {
             structs: Vec::new(),
             funcs: Vec::new(),
             writers: Vec::new(),
-            extra: Vec::new(),
-            same: Vec::new(),
+            collisions: Vec::new(),
+            equal_indices: Vec::new(),
             param: None,
             hoisting: false,
             operands: Vec::new(),
@@ -157,7 +158,7 @@ impl Generator {
         self.coverage.hit_method(name);
     }
 
-    /// A name for a local: a new one, one that is hidden by it, or one that collides.
+    /// A name for a local: a new one, one that it hides, or a colliding one.
     pub(crate) fn name(&mut self) -> String {
         if !self.pool.is_empty() && self.rng.percent(60) {
             return self.rng.pick(&self.pool).clone();
@@ -170,14 +171,14 @@ impl Generator {
         format!("v{}", self.names - 1)
     }
 
-    /// A name that nothing else has.
+    /// A new name.
     pub(crate) fn unique(&mut self, of: &str) -> String {
         self.names += 1;
         format!("{of}{}", self.names - 1)
     }
 
     pub(crate) fn label(&mut self) -> String {
-        // The name that emitted code gives to the loops around iterations.
+        // The label in emitted code.
         if self.rng.percent(4) {
             self.hit("name.label");
             return "'iteration".to_owned();
@@ -186,7 +187,7 @@ impl Generator {
         format!("'l{}", self.labels - 1)
     }
 
-    /// Where the names in scope end.
+    /// The position from which [`release`](Self::release) removes names.
     pub(crate) fn mark(&self) -> usize {
         self.frame.vars.len()
     }
@@ -207,7 +208,7 @@ impl Generator {
         if self.rng.percent(20) { "qd::Matrix" } else { "Matrix" }
     }
 
-    /// A number's type, more often one of those that everything has.
+    /// A number type, more often a common one.
     pub(crate) fn some_num(&mut self) -> Num {
         match self.rng.below(20) {
             0..4 => Num::I32,
@@ -236,7 +237,7 @@ impl Generator {
         }
     }
 
-    /// A type as the module writes it.
+    /// The text of a type.
     pub(crate) fn text(&self, ty: &Ty) -> String {
         match ty {
             Ty::Bool => "bool".to_owned(),
@@ -256,7 +257,7 @@ impl Generator {
         }
     }
 
-    /// A place of this type: a name, or a part of what has one. `mutable` says that it is to be assigned.
+    /// A place of this type: a name, or a part of a variable. `mutable` says whether it will be assigned.
     pub(crate) fn place(&mut self, ty: &Ty, mutable: bool) -> Option<String> {
         let mut places = Vec::new();
         let vars = &self.frame.vars;
@@ -271,7 +272,7 @@ impl Generator {
         if places.is_empty() {
             return None;
         }
-        // The last ones are the closest.
+        // The last ones are in the innermost scopes.
         let at = match self.rng.percent(50) {
             true => places.len() - 1 - self.rng.below(places.len().min(3)),
             false => self.rng.below(places.len()),
@@ -280,7 +281,7 @@ impl Generator {
         Some(self.filled(&place, mutable))
     }
 
-    /// The parts of a type that have another, with `#3` for an index below 3.
+    /// The parts of a value that have the type `want`, with `#3` for an index below 3.
     fn parts(&self, text: &str, ty: &Ty, want: &Ty, depth: usize, out: &mut Vec<String>) {
         if ty == want && !(text == "self" && self.frame.by_reference) {
             out.push(text.to_owned());
@@ -365,8 +366,8 @@ impl Generator {
         text
     }
 
-    /// An element of a tensor, or a part of one, that has this type.
-    pub(crate) fn read(&mut self, ty: &Ty) -> Option<crate::expr::E> {
+    /// An element of a tensor, or a part of one, of this type.
+    pub(crate) fn read(&mut self, ty: &Ty) -> Option<Fragment> {
         let mut fitting = Vec::new();
         for tensor in &self.frame.tensors {
             let mut parts = Vec::new();
@@ -381,10 +382,10 @@ impl Generator {
         let index = self.index_of(&tensor);
         let part = self.filled(&part, false);
         self.hit("expr.read");
-        Some(crate::expr::atom(format!("{}[{index}]{part}", tensor.name)))
+        Some(atom(format!("{}[{index}]{part}", tensor.name)))
     }
 
-    /// An index of an element that may be used.
+    /// An index of an element that the current code may read.
     fn index_of(&mut self, tensor: &TensorVar) -> String {
         if let Some(own) = &tensor.own {
             return own.clone();
@@ -409,7 +410,7 @@ impl Generator {
         match (index, self.rng.below(8)) {
             (Some(index), 0..3) => {
                 self.hit("index.own");
-                self.again(&index)
+                self.same_index(&index)
             }
             (Some(index), 3) => {
                 self.hit("index.before");
@@ -432,11 +433,11 @@ impl Generator {
         }
     }
 
-    /// An index that is the same again, said in a way that may collide.
-    pub(crate) fn again(&mut self, index: &str) -> String {
-        if !self.in_func && !self.same.is_empty() && self.rng.percent(60) {
+    /// An expression that equals an index, possibly by a colliding name.
+    pub(crate) fn same_index(&mut self, index: &str) -> String {
+        if !self.in_func && !self.equal_indices.is_empty() && self.rng.percent(60) {
             self.hit("index.same.func");
-            return self.rng.pick(&self.same).clone().replace('@', index);
+            return self.rng.pick(&self.equal_indices).clone().replace('@', index);
         }
         let all: Vec<_> = METHODS.iter().filter(|m| m.same.is_some()).collect();
         let focused: Vec<_> = all.iter().filter(|m| self.focus.contains(&m.name)).collect();
@@ -454,12 +455,13 @@ impl Generator {
         index.to_owned()
     }
 
-    /// The same of an index that is written: the author's funcs and conversions are known to leave it as it is, and of
-    /// other methods those alone that collide are tried.
-    pub(crate) fn again_to_write(&mut self, index: &str) -> String {
-        let plain = self.same.is_empty() && (self.focus.is_empty() || self.rng.percent(95));
+    /// As [`same_index`](Self::same_index), of an index that is written. The race check sees through funcs and
+    /// conversions only, so that other methods are used only if they collide.
+    pub(crate) fn same_index_to_write(&mut self, index: &str) -> String {
+        let plain =
+            self.equal_indices.is_empty() && (self.focus.is_empty() || self.rng.percent(95));
         if !plain {
-            return self.again(index);
+            return self.same_index(index);
         }
         if self.rng.percent(12) {
             self.hit("index.same.method");
@@ -469,29 +471,29 @@ impl Generator {
     }
 
     /// The extent of a tensor.
-    pub(crate) fn extent(&mut self) -> crate::expr::E {
+    pub(crate) fn extent(&mut self) -> Fragment {
         let tensors: Vec<_> = self.frame.tensors.iter().map(|t| (t.name.clone(), t.rank)).collect();
         let tensors: Vec<_> = tensors.into_iter().filter(|(_, rank)| *rank > 0).collect();
         let Some((name, rank)) = (!tensors.is_empty()).then(|| self.rng.pick(&tensors).clone())
         else {
-            return crate::expr::atom("1usize");
+            return atom("1usize");
         };
         if self.rng.percent(50) {
             self.hit("expr.len");
-            return crate::expr::atom(format!("{name}.len()"));
+            return atom(format!("{name}.len()"));
         }
         self.hit("expr.shape");
-        crate::expr::atom(format!("{name}.shape()[{}]", self.rng.below(rank)))
+        atom(format!("{name}.shape()[{}]", self.rng.below(rank)))
     }
 
-    /// A call of one of the module's funcs that gives this type.
-    pub(crate) fn called(&mut self, ty: &Ty, depth: usize) -> Option<crate::expr::E> {
+    /// A call of one of the module's funcs that returns this type.
+    pub(crate) fn called(&mut self, ty: &Ty, depth: usize) -> Option<Fragment> {
         if !self.in_func && self.rng.percent(60) {
-            let fitting: Vec<_> = self.extra.iter().filter(|(of, _)| of == ty).collect();
+            let fitting: Vec<_> = self.collisions.iter().filter(|(of, _)| of == ty).collect();
             if !fitting.is_empty() {
                 let text = self.rng.pick(&fitting).1.clone();
                 self.hit("expr.collision");
-                return Some(crate::expr::atom(text));
+                return Some(atom(text));
             }
         }
         if self.calls > 3 || self.in_index {
@@ -522,7 +524,7 @@ impl Generator {
             }
         }
         let args = args.join(", ");
-        Some(crate::expr::atom(match &func.receiver {
+        Some(atom(match &func.receiver {
             Some((of, _)) => {
                 self.hit("expr.call.method");
                 let receiver = self.any_receiver(of, depth);

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::{collide::WAYS, types::METHODS};
-
 /// Every production, by name.
 pub const PRODUCTIONS: &[&str] = &[
     "collision.index",
@@ -209,12 +207,7 @@ impl Coverage {
         }
     }
 
-    /// All productions in order, also those that were not used.
-    #[must_use]
-    pub fn all(&self) -> Vec<(String, u64)> {
-        let methods = METHODS.iter().map(|method| format!("method.{}", method.name));
-        let traps = WAYS.iter().map(|(name, _)| format!("trap.{name}"));
-        let names = PRODUCTIONS.iter().map(|name| (*name).to_owned()).chain(methods).chain(traps);
-        names.map(|name| (name.clone(), self.counts.get(&name).copied().unwrap_or(0))).collect()
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl Generator {
-    /// A struct, and its text. `equal` says whether `==` is derived, or written by somebody else.
+    /// Adds a struct, and returns its text. `equal` says whether `==` is derived or provided by a trap.
     pub(crate) fn structure(&mut self, equal: Option<bool>) -> String {
         let name = format!("S{}", self.structs.len());
         let tuple = self.rng.percent(35);
@@ -91,7 +91,7 @@ impl Generator {
         if num.is_float() { format!("{value}.5") } else { value.to_string() }
     }
 
-    /// A func, and its text.
+    /// Adds a func, and returns its text.
     pub(crate) fn func(&mut self, within: Option<&str>) -> String {
         let name = format!("func{}", self.funcs.len());
         let tensor = self.rng.percent(20).then(|| Ty::Num(self.some_num()));
@@ -178,7 +178,7 @@ impl Generator {
         }
     }
 
-    /// An `impl` block of funcs of a struct, with methods of these names beside others.
+    /// An `impl` block of a struct with funcs.
     pub(crate) fn methods(&mut self, of: usize) -> String {
         let ty = Ty::Struct(of);
         let name = self.text(&Ty::Struct(of));
@@ -220,7 +220,7 @@ impl Generator {
         text
     }
 
-    /// A trait of funcs, and what implements it for a struct.
+    /// A trait of funcs, and its implementation for a struct.
     pub(crate) fn func_trait(&mut self, of: usize) -> String {
         self.hit("item.trait");
         let name = self.text(&Ty::Struct(of));

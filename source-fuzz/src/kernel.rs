@@ -7,17 +7,17 @@ use crate::{
     types::{Num, Ty},
 };
 
-/// What a kernel has as a parameter.
+/// A parameter of a kernel.
 #[derive(Clone, Debug)]
-pub(crate) enum Given {
+pub(crate) enum KernelParam {
     Value(Ty),
-    /// A tensor: its elements, its extents, whether it is written.
+    /// A tensor: its element type, its extents, and whether it is written.
     Tensor(Ty, Vec<usize>, bool),
-    /// A struct of tensors: name, elements, extents and access of each field.
+    /// A struct of tensors: name, element type, extents and access of each field.
     Group(Vec<(String, Ty, Vec<usize>, bool)>),
 }
 
-/// A kernel's text, and that of its run.
+/// The text of a kernel, and of the function that runs it.
 #[derive(Debug)]
 pub(crate) struct KernelText {
     pub(crate) kernel: String,
@@ -25,7 +25,8 @@ pub(crate) struct KernelText {
 }
 
 impl Generator {
-    /// A kernel. `generics` are declared behind its name, and are these numbers when it runs.
+    /// A kernel. `generics` are its generic parameters, `instance` the arguments of its call, `extra` the parameters
+    /// of a trap.
     pub(crate) fn kernel(
         &mut self,
         generics: &str,
@@ -33,9 +34,9 @@ impl Generator {
         extra: &[(String, Ty)],
     ) -> KernelText {
         let (extent, wide) = (self.rng.within(4, 14), self.rng.within(2, 5));
-        let mut params: Vec<(String, Given)> = Vec::new();
+        let mut params: Vec<(String, KernelParam)> = Vec::new();
         for (name, ty) in extra {
-            params.push((name.clone(), Given::Value(ty.clone())));
+            params.push((name.clone(), KernelParam::Value(ty.clone())));
         }
         for at in 0..self.rng.within(0, 3) {
             let ty = self.some_type(1);
@@ -44,11 +45,11 @@ impl Generator {
             } else {
                 self.pool[0].clone()
             };
-            params.push((name, Given::Value(ty)));
+            params.push((name, KernelParam::Value(ty)));
         }
         for at in 0..self.rng.within(1, 3) {
             let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
-            params.push((format!("x{at}"), Given::Tensor(elem, shape, false)));
+            params.push((format!("x{at}"), KernelParam::Tensor(elem, shape, false)));
         }
         for at in 0..self.rng.within(1, 3) {
             let (elem, shape) = (self.some_type(1), self.some_shape(extent, wide));
@@ -57,29 +58,29 @@ impl Generator {
                 Some((_, ty)) => (ty.clone(), vec![extent]),
                 None => (elem, shape),
             };
-            params.push((format!("y{at}"), Given::Tensor(elem, shape, true)));
+            params.push((format!("y{at}"), KernelParam::Tensor(elem, shape, true)));
         }
         let sums = self.rng.percent(25);
         if sums {
-            params.push(("sums".to_owned(), Given::Tensor(Ty::Num(Num::I32), vec![3], true)));
+            params.push(("sums".to_owned(), KernelParam::Tensor(Ty::Num(Num::I32), vec![3], true)));
         }
         let group = if self.rng.percent(18) { self.group(&mut params) } else { String::new() };
         let forced = self.forced(extent, &mut params);
         let mut header = Vec::new();
         for (name, given) in &params {
             match given {
-                Given::Value(ty) => {
+                KernelParam::Value(ty) => {
                     header.push(format!("{name}: {}", self.text(ty)));
                     self.bind(name, ty.clone(), false);
                 }
-                Given::Tensor(elem, shape, writable) => {
+                KernelParam::Tensor(elem, shape, writable) => {
                     let by = if *writable { "&mut " } else { "&" };
                     let rank = shape.len();
                     header.push(format!("{name}: {by}Tensor<{}, {rank}>", self.text(elem)));
                     let (name, elem, writable) = (name.clone(), elem.clone(), *writable);
                     self.frame.tensors.push(TensorVar { name, elem, rank, writable, own: None });
                 }
-                Given::Group(fields) => {
+                KernelParam::Group(fields) => {
                     let by =
                         if fields.iter().any(|(.., writable)| *writable) { "&mut " } else { "&" };
                     header.push(format!("{name}: {by}Group<'_>"));
@@ -133,20 +134,20 @@ impl Generator {
         KernelText { kernel, run }
     }
 
-    /// Loops that do nothing but use what collides, and the tensors that they write.
-    fn forced(&mut self, extent: usize, params: &mut Vec<(String, Given)>) -> Vec<String> {
+    /// Loops that only use the colliding names. Adds the tensors that they write to the parameters.
+    fn forced(&mut self, extent: usize, params: &mut Vec<(String, KernelParam)>) -> Vec<String> {
         let mut loops = Vec::new();
-        for (at, (ty, text)) in self.extra.clone().into_iter().enumerate() {
+        for (at, (ty, text)) in self.collisions.clone().into_iter().enumerate() {
             if at < 4 && self.rng.percent(85) {
                 self.hit("collision.value");
-                params.push((format!("e{at}"), Given::Tensor(ty, vec![extent], true)));
+                params.push((format!("e{at}"), KernelParam::Tensor(ty, vec![extent], true)));
                 loops.push(format!("for i in 0..e{at}.len() {{ e{at}[i] = {text}; }}"));
             }
         }
-        for (at, text) in self.same.clone().into_iter().enumerate() {
+        for (at, text) in self.equal_indices.clone().into_iter().enumerate() {
             if at < 3 && self.rng.percent(85) {
                 self.hit("collision.index");
-                params.push((format!("s{at}"), Given::Tensor(Ty::USIZE, vec![extent], true)));
+                params.push((format!("s{at}"), KernelParam::Tensor(Ty::USIZE, vec![extent], true)));
                 let index = text.replace('@', "i");
                 loops.push(format!("for i in 0..s{at}.len() {{ s{at}[{index}] = i + 1; }}"));
             }
@@ -155,11 +156,11 @@ impl Generator {
     }
 
     /// Moves some of the tensors into a struct of tensors, which becomes the last parameter. Returns the struct.
-    fn group(&mut self, params: &mut Vec<(String, Given)>) -> String {
+    fn group(&mut self, params: &mut Vec<(String, KernelParam)>) -> String {
         let (mut fields, mut kept) = (Vec::new(), Vec::new());
         for (name, given) in params.drain(..) {
             match given {
-                Given::Tensor(elem, shape, writable)
+                KernelParam::Tensor(elem, shape, writable)
                     if name != "sums" && !elem.has_param() && self.rng.percent(60) =>
                 {
                     fields.push((name, elem, shape, writable));
@@ -179,7 +180,7 @@ impl Generator {
             let _ = writeln!(text, "pub {name}: &'a {by}Tensor<{elem}, {rank}>,");
         }
         text.push_str("}\n");
-        params.push(("g".to_owned(), Given::Group(fields)));
+        params.push(("g".to_owned(), KernelParam::Group(fields)));
         text
     }
 
@@ -275,7 +276,7 @@ impl Generator {
 
     /// A parallel loop that writes an output.
     fn parallel(&mut self, output: &str, rank: usize) -> String {
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         let (names, header, own) =
             if rank == 1 { self.line(output) } else { self.plane(output, rank) };
@@ -286,14 +287,14 @@ impl Generator {
         for tensor in &mut self.frame.tensors {
             tensor.own = (tensor.name == output).then(|| own.clone());
         }
-        let label = self.looped(false);
+        let label = self.begin_loop(false);
         self.loops -= 1;
         let count = self.rng.within(1, 4);
         let mut body = self.statements(count, 3);
         body.push_str(&self.write_to(output, 4));
         self.frame.jumps.pop();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         self.frame.index.clear();
         for tensor in &mut self.frame.tensors {
             tensor.own = None;
@@ -307,7 +308,7 @@ impl Generator {
         format!("{attribute}{label}for {header} {{\n{body}}}\n")
     }
 
-    /// A loop over one dimension: its variables, its header and the iteration's own element.
+    /// A loop over one dimension: its variables, its header and the index that the iteration owns.
     fn line(&mut self, output: &str) -> (Vec<String>, String, String) {
         let name =
             if self.pool.is_empty() { self.unique("i") } else { self.rng.pick(&self.pool).clone() };
@@ -338,7 +339,7 @@ impl Generator {
             }
             _ => {
                 self.hit("kernel.loop");
-                let own = self.again_to_write(&name);
+                let own = self.same_index_to_write(&name);
                 (format!("0..{output}.len()"), own)
             }
         };
@@ -364,7 +365,7 @@ impl Generator {
         (names, header, own)
     }
 
-    /// A loop of one thread.
+    /// A serial loop.
     fn serial(&mut self, output: &str, rank: usize) -> String {
         self.hit("kernel.serial.loop");
         let name = self.unique("i");
@@ -379,10 +380,10 @@ impl Generator {
             tensor.own = (tensor.name == output).then(|| own.clone());
         }
         self.frame.index = vec![name.clone()];
-        let label = self.looped(true);
+        let label = self.begin_loop(true);
         let mut body = self.statements(2, 2);
         body.push_str(&self.write_to(output, 3));
-        self.left();
+        self.end_loop();
         self.release(mark);
         self.frame.index.clear();
         for tensor in &mut self.frame.tensors {
@@ -393,11 +394,11 @@ impl Generator {
         format!("#[qd::serial]\n{label}for {name} in 0..{extent} {{\n{body}}}\n")
     }
 
-    /// A block of threads: two phases with a shared array between.
+    /// A loop over thread blocks: two phases with a shared array.
     fn block_for(&mut self, output: &str, elem: &Ty) -> String {
         self.hit("kernel.block_for");
         let Ty::Num(num) = elem else { return self.parallel(output, 1) };
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         self.bind("t", Ty::USIZE, false);
         self.frame.index = vec!["t".to_owned()];
@@ -408,7 +409,7 @@ impl Generator {
         (self.hoisting, self.frame.jumps) = (hoisting, jumps);
         self.frame.index.clear();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         let ty = num.name();
         let exact = !num.is_float();
         let (exchange, used) = match self.rng.below(7) {
@@ -444,26 +445,26 @@ impl Generator {
         )
     }
 
-    /// What all iterations combine into elements.
+    /// A loop whose iterations combine values into elements by atomics.
     fn reduction(&mut self, over: &str) -> String {
         self.hit("kernel.reduction");
         let name = self.unique("i");
-        let frozen = self.frozen();
+        let frozen = self.freeze();
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
         self.frame.index = vec![name.clone()];
         let values: Vec<_> = (0..3).map(|_| self.expr(&Ty::Num(Num::I32), 2)).collect();
         self.frame.index.clear();
         self.release(mark);
-        self.thawed(&frozen);
+        self.thaw(&frozen);
         format!(
             "for {name} in 0..{over}.len() {{\nqd::atomic_add(&mut sums[0], {});\nqd::atomic_min(&mut sums[1], {});\nqd::atomic_max(&mut sums[2], {});\n}}\n",
             values[0], values[1], values[2]
         )
     }
 
-    /// Iterations assign nothing from outside.
-    fn frozen(&mut self) -> Vec<(bool, bool)> {
+    /// Makes all locals immutable, because iterations cannot assign them. Returns the state for [`thaw`](Self::thaw).
+    fn freeze(&mut self) -> Vec<(bool, bool)> {
         let was = self.frame.vars.iter().map(|var| (var.mutable, var.frozen)).collect();
         for var in &mut self.frame.vars {
             var.frozen |= var.mutable;
@@ -472,7 +473,7 @@ impl Generator {
         was
     }
 
-    fn thawed(&mut self, was: &[(bool, bool)]) {
+    fn thaw(&mut self, was: &[(bool, bool)]) {
         for (var, was) in self.frame.vars.iter_mut().zip(was) {
             (var.mutable, var.frozen) = *was;
         }
@@ -483,7 +484,7 @@ impl Generator {
     }
 }
 
-/// An index of a tensor, the same for all iterations.
+/// A constant index of a tensor.
 fn fixed_index(rank: usize) -> String {
     match rank {
         0 => "[]".to_owned(),
@@ -493,31 +494,31 @@ fn fixed_index(rank: usize) -> String {
     }
 }
 
-/// Whether threads of a block can share such elements.
+/// Whether shared arrays can have such elements.
 fn is_wide(elem: &Ty) -> bool {
     elem.num().is_some_and(|num| !num.is_narrow())
 }
 
-/// The function that makes the arguments, launches and keeps what was written.
-fn run(params: &[(String, Given)], instance: &str) -> String {
+/// The function that makes the arguments, launches the kernel and records what it wrote.
+fn run(params: &[(String, KernelParam)], instance: &str) -> String {
     let mut text = String::from("pub fn run(on: &mut Stage<'_>) -> quadrants::Result<()> {\n");
     let (mut args, mut pushed, mut kept) = (Vec::new(), String::new(), String::new());
     let mut parts = String::new();
     for (at, (_, given)) in params.iter().enumerate() {
         match given {
-            Given::Value(_) => {
+            KernelParam::Value(_) => {
                 let _ = writeln!(text, "let a{at} = on.value();");
                 args.push(format!("a{at}"));
                 let _ = write!(pushed, ".arg(a{at})");
             }
-            Given::Tensor(_, shape, writable) if shape.is_empty() => {
+            KernelParam::Tensor(_, shape, writable) if shape.is_empty() => {
                 let by = if *writable { "&mut " } else { "&" };
                 let _ = writeln!(text, "let mut t{at} = on.tensor::<_, 0>([])?;");
                 args.push(format!("{by}t{at}"));
                 let _ = write!(pushed, ".arg({by}t{at})");
                 let _ = writeln!(kept, "on.keep(&t{at})?;");
             }
-            Given::Group(fields) => {
+            KernelParam::Group(fields) => {
                 let mut made = Vec::new();
                 for (field, _, shape, writable) in fields {
                     let (rank, by) = (shape.len(), if *writable { "&mut " } else { "&" });
@@ -531,7 +532,7 @@ fn run(params: &[(String, Given)], instance: &str) -> String {
                 args.push(format!("{by}a{at}"));
                 let _ = write!(pushed, ".arg({by}a{at})");
             }
-            Given::Tensor(_, shape, writable) => {
+            KernelParam::Tensor(_, shape, writable) => {
                 let rank = shape.len();
                 let (by, part, word) = match writable {
                     true => ("&mut ", "slice_mut", "mut "),

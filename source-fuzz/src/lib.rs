@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod collide;
+mod coverage;
 mod expr;
+mod fragment;
 mod generate;
 mod grammar;
 mod items;
@@ -10,16 +11,15 @@ mod kernel;
 mod linear;
 mod loop_value;
 mod module;
-mod names;
-mod of_structs;
 pub mod rng;
 pub mod stage;
 mod stmt;
+mod traps;
 mod types;
 
-pub use collide::KNOWN_WAYS;
 pub use grammar::{Coverage, PRODUCTIONS};
 pub use module::Module;
+pub use traps::KNOWN_DEFECTS;
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
 //! Random expressions of vectors and matrices.
 
 use crate::{
-    expr::{ADD, ATOM, E, MUL, atom, e},
+    fragment::{ADD, ATOM, Fragment, MUL, atom, fragment},
     generate::Generator,
     types::{Num, Ty},
 };
 
 impl Generator {
-    /// A number of a vector, a matrix or an array.
-    pub(crate) fn linear(&mut self, num: Num, depth: usize) -> E {
+    /// A number computed from a vector or a matrix.
+    pub(crate) fn linear(&mut self, num: Num, depth: usize) -> Fragment {
         let count = self.rng.within(2, 3);
         let vector = Ty::Vector(num, count);
         let name = match self.rng.below(7) {
@@ -28,7 +28,7 @@ impl Generator {
         atom(format!("{receiver}.{name}({arg})"))
     }
 
-    pub(crate) fn of_vector(&mut self, num: Num, count: usize, depth: usize) -> E {
+    pub(crate) fn of_vector(&mut self, num: Num, count: usize, depth: usize) -> Fragment {
         let (ty, one) = (Ty::Vector(num, count), Ty::Num(num));
         match self.rng.below(9) {
             0 | 1 => {
@@ -39,7 +39,7 @@ impl Generator {
             2 => {
                 self.hit("expr.linear.scaled");
                 let (of, by) = (self.operand(&ty, depth, MUL), self.operand(&one, depth, MUL + 1));
-                e(MUL, format!("{of} * {by}"))
+                fragment(MUL, format!("{of} * {by}"))
             }
             3 => {
                 self.hit("expr.linear.splat");
@@ -72,7 +72,13 @@ impl Generator {
         }
     }
 
-    pub(crate) fn of_matrix(&mut self, num: Num, rows: usize, columns: usize, depth: usize) -> E {
+    pub(crate) fn of_matrix(
+        &mut self,
+        num: Num,
+        rows: usize,
+        columns: usize,
+        depth: usize,
+    ) -> Fragment {
         let ty = Ty::Matrix(num, rows, columns);
         match self.rng.below(6) {
             0 => {

@@ -1,14 +1,14 @@
 //! Random loops that have a value.
 
 use crate::{
-    expr::{BLOCK, E, e},
+    fragment::{BLOCK, Fragment, fragment},
     generate::Generator,
     types::Ty,
 };
 
 impl Generator {
     /// `loop { … break value; }`
-    pub(crate) fn loop_value(&mut self, ty: &Ty, depth: usize) -> E {
+    pub(crate) fn loop_value(&mut self, ty: &Ty, depth: usize) -> Fragment {
         if self.loops > 1 {
             return self.leaf(ty);
         }
@@ -35,7 +35,7 @@ impl Generator {
         } else {
             (format!("{label}: "), format!(" {label}"))
         };
-        e(
+        fragment(
             BLOCK,
             format!(
                 "{{ let mut {count} = 0usize; {with}loop {{ if {early} {{ break{of} ({first}); }} {count} += 1; if {count} >= {most} {{ break{of} ({last}); }} }} }}"

@@ -1,4 +1,4 @@
-//! The driver: generates a run's modules, compiles them, runs them, and says what it found.
+//! The driver: generates the modules of a run, compiles them, runs them, and prints a report.
 #![forbid(unsafe_code)]
 
 mod driver {
@@ -11,30 +11,30 @@ mod driver {
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::Parser;
-use quadrants_source_fuzz::{KNOWN_WAYS, Module};
+use quadrants_source_fuzz::{KNOWN_DEFECTS, Module};
 
 use driver::{compile, execute, report::Report};
 
-/// Random kernels as Rust source: the CPU's body, the interpreter and both simulated GPUs agree bit for bit, or rustc
+/// Random kernels as Rust source: the CPU body, the interpreter and both simulated GPUs agree bit for bit, or rustc
 /// rejects the kernel.
 #[derive(Parser, Debug)]
 struct Args {
     /// The seed of the run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many kernels.
+    /// The number of kernels.
     #[arg(long, default_value_t = 300)]
     count: u64,
-    /// The number of one kernel, to be generated and run alone.
+    /// Generate and run only the kernel with this number.
     #[arg(long)]
     only: Option<u64>,
-    /// Give every kernel a trap of this way, such as `func.trait`.
+    /// Give every kernel a trap of this kind, such as `func.trait`.
     #[arg(long)]
-    way: Option<String>,
-    /// Find each of the four defects whose fixes are reverted: fails where one is not found.
+    trap: Option<String>,
+    /// Succeed if every known defect is found; run it with their fixes reverted.
     #[arg(long)]
     self_check: bool,
-    /// Keep sources and binaries also where all kernels agree.
+    /// Keep sources and binaries even if all kernels agree.
     #[arg(long)]
     keep: bool,
     /// Show why each module was rejected.
@@ -45,7 +45,7 @@ struct Args {
     opt: String,
 }
 
-/// Why a run could not be done.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{path}: {source}")]
@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     Start { program: String, source: std::io::Error },
     #[error("the library was not built: {text}")]
     Library { text: String },
-    #[error("rustc failed on {crate_name} and named no module:\n{text}")]
+    #[error("rustc failed on {crate_name}, but its errors name no module:\n{text}")]
     Unattributed { crate_name: String, text: String },
 }
 
@@ -77,18 +77,18 @@ fn run(args: &Args) -> Result<bool, Failure> {
         None => (0..args.count).collect(),
     };
     let modules: Vec<Module> = if args.self_check {
-        // Twelve of each way: more than are needed.
-        let ways = (0..).zip(KNOWN_WAYS);
-        let ways = ways.flat_map(|(at, way)| (0..12).map(move |n| (100 * at + n, way)));
-        ways.map(|(number, way)| Module::new(args.seed, number, Some(way))).collect()
+        // Twelve of each kind: more than are needed.
+        let kinds = (0..).zip(KNOWN_DEFECTS);
+        let kinds = kinds.flat_map(|(at, kind)| (0..12).map(move |n| (100 * at + n, kind)));
+        kinds.map(|(number, kind)| Module::new(args.seed, number, Some(kind))).collect()
     } else {
-        let way = args.way.as_deref();
-        numbers.iter().map(|number| Module::new(args.seed, *number, way)).collect()
+        let kind = args.trap.as_deref();
+        numbers.iter().map(|number| Module::new(args.seed, *number, kind)).collect()
     };
     let library = compile::library()?;
-    let way = args.way.as_ref().map(|way| format!("-{way}")).unwrap_or_default();
+    let trap = args.trap.as_ref().map(|kind| format!("-{kind}")).unwrap_or_default();
     let only = args.only.map(|only| format!("-only-{only}")).unwrap_or_default();
-    let name = format!("seed-{}{way}{only}", args.seed);
+    let name = format!("seed-{}{trap}{only}", args.seed);
     let folder = library.target.join("source-fuzz").join(name);
     let built = compile::all(&library, &modules, &folder, &args.opt)?;
     let compiled = begin.elapsed();
@@ -102,7 +102,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
     );
     let fine = if args.self_check { report.finds_all() } else { report.is_fine() };
     if fine && !args.keep && args.only.is_none() {
-        // What cannot be removed is in nobody's way.
+        // A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&folder);
     } else {
         println!("sources: {}", folder.display());

@@ -1,8 +1,8 @@
 //! A module of a generated crate: items, a kernel, and what runs it.
 
-use crate::{collide::Trap, generate::Generator, grammar::Coverage, rng::Rng};
+use crate::{generate::Generator, grammar::Coverage, rng::Rng, traps::Trap};
 
-/// So many of a hundred modules have a trap.
+/// The percentage of modules with a trap.
 const TRAPPED: usize = 55;
 
 /// A generated module.
@@ -10,13 +10,13 @@ const TRAPPED: usize = 55;
 pub struct Module {
     /// The seed of the run.
     pub seed: u64,
-    /// The module's number, which with the seed gives all of it.
+    /// The module's number. With the seed, it determines the module.
     pub number: u64,
-    /// The way that was asked for.
-    pub way: Option<String>,
-    /// The traps: way and name.
+    /// The kind of trap that was requested.
+    pub kind: Option<String>,
+    /// The traps: kind and name.
     pub traps: Vec<String>,
-    /// The known defects that those explore.
+    /// The known defects that the traps find.
     pub bugs: Vec<u8>,
     /// The whole file.
     pub source: String,
@@ -25,11 +25,11 @@ pub struct Module {
 }
 
 impl Module {
-    /// The module of this number. `way` names the way of its trap, which it then has.
+    /// The module with this number; with `kind`, it has a trap of that kind.
     #[must_use]
-    pub fn new(seed: u64, number: u64, way: Option<&str>) -> Self {
+    pub fn new(seed: u64, number: u64, kind: Option<&str>) -> Self {
         let mut generator = Generator::new(Rng::part(seed, number));
-        let trapped = generator.rng.percent(TRAPPED) || way.is_some();
+        let trapped = generator.rng.percent(TRAPPED) || kind.is_some();
         let mut traps: Vec<Trap> = Vec::new();
         let mut items = String::new();
         for _ in 0..generator.rng.below(3) {
@@ -42,7 +42,7 @@ impl Module {
             items.push_str(&text);
         }
         if trapped {
-            let mut trap = generator.trap(way);
+            let mut trap = generator.trap(kind);
             if trap.params.is_empty() && !trap.glob && generator.rng.percent(25) {
                 generator.hit("trap.by_glob");
                 let macros = if trap.items.contains("macro_rules") { "#[macro_use]\n" } else { "" };
@@ -71,7 +71,7 @@ impl Module {
             }
             None => (String::new(), String::new()),
         };
-        // A type parameter is what some argument says.
+        // An argument determines the type parameter.
         let mut params = trap.params.clone();
         if !instance.is_empty() && params.is_empty() {
             params.push(("n".to_owned(), crate::types::Ty::Param));
@@ -95,8 +95,8 @@ impl Module {
              pub mod user {{\n{imports}\n{}{items}\n{}}}\n\n{values}\n{}",
             given, kernel.kernel, kernel.run
         );
-        let (way, coverage) = (way.map(str::to_owned), generator.coverage);
-        Self { seed, number, way, traps: named, bugs, source, coverage }
+        let (kind, coverage) = (kind.map(str::to_owned), generator.coverage);
+        Self { seed, number, kind, traps: named, bugs, source, coverage }
     }
 
     /// The file's name.
@@ -110,7 +110,7 @@ impl Generator {
     /// Funcs, methods and funcs of traits.
     fn items(&mut self, structs: usize) -> String {
         let mut items = String::new();
-        // Types of the kernel's parameter are none of a func's.
+        // Funcs cannot use the kernel's type parameter.
         let outer = self.param.take();
         for at in 0..structs {
             if self.rng.percent(40) {
@@ -143,7 +143,7 @@ impl Generator {
         items
     }
 
-    /// How values of the structs are drawn and compared.
+    /// The implementations of `Value` for the structs.
     fn values(&self) -> String {
         let mut text = String::new();
         for of in &self.structs {

@@ -1,4 +1,4 @@
-//! Random numbers: the same for the same seed on every machine and in every release.
+//! Random numbers: a seed gives the same numbers on every machine and in every release.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ impl Rng {
         Self(seed)
     }
 
-    /// The stream of one part of what has this seed.
+    /// The stream for one part of something with this seed.
     #[must_use]
     pub fn part(seed: u64, part: u64) -> Self {
         let mut rng = Self(seed ^ part.wrapping_mul(0xd134_2543_de82_ef95));
@@ -38,7 +38,7 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

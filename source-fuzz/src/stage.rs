@@ -1,8 +1,7 @@
-//! What generated crates run on: a program per backend, arguments made of a seed, and the comparison of what
-//! kernels leave.
+//! What generated crates run on: a program per backend, arguments from a seed, and the comparison of the outcomes.
 //!
-//! The same kernel runs as the CPU's body, as IR on the interpreter, and on both simulated GPUs. All arguments are
-//! parts of larger tensors; the elements around a part are compared too, so that a write next to it is seen.
+//! The same kernel runs as the CPU body, as IR on the interpreter, and on both simulated GPUs. All arguments are
+//! slices of larger tensors. The elements around a slice are compared too, so that writes out of bounds are noticed.
 
 use std::{
     io::Write as _,
@@ -18,14 +17,14 @@ use quadrants_tests::{On, TestBackend};
 
 use crate::rng::Rng;
 
-/// Elements before and behind the part of a tensor that a kernel is given, in rows of its first axis.
+/// Rows of the first axis before and after the slice that a kernel gets.
 const AROUND: usize = 3;
 
-/// A value of kernels that can be drawn and compared.
+/// A kernel value that can be sampled and compared.
 pub trait Value: KernelValue {
     /// A random one.
     fn sample(rng: &mut Rng) -> Self;
-    /// Its scalars' bits, in order. All NaNs are one.
+    /// Adds the bits of its scalars. All NaNs have the same bits.
     fn bits(&self, out: &mut Vec<u64>);
 }
 
@@ -143,10 +142,10 @@ tuples! {
     A 0 B 1 C 2;
 }
 
-/// What a kernel left behind.
+/// The outcome of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Outcome {
-    /// The kind of error, where the launch gave one.
+    /// The kind of the launch's error.
     error: Option<String>,
     /// Its text.
     text: String,
@@ -156,10 +155,10 @@ struct Outcome {
 
 /// How a kernel is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    /// As any program launches it.
+enum Mode {
+    /// By a launch on the program's device.
     Launched,
-    /// Its IR, on the processor.
+    /// Its IR, by the interpreter.
     Interpreted,
 }
 
@@ -167,7 +166,7 @@ enum Way {
 #[derive(Debug)]
 pub struct Stage<'a> {
     program: &'a Program,
-    way: Way,
+    mode: Mode,
     rng: Rng,
     outcome: Outcome,
 }
@@ -176,15 +175,15 @@ pub struct Stage<'a> {
 pub type Case = (u64, fn(&mut Stage<'_>) -> Result<()>);
 
 impl Stage<'_> {
-    /// A scalar, or what is made of some.
+    /// A random value.
     pub fn value<T: Value>(&mut self) -> T {
         T::sample(&mut self.rng)
     }
 
-    /// A tensor of random elements with `AROUND` more rows before and behind those of the shape.
+    /// A tensor of random elements, with `AROUND` more rows before and after those of the shape.
     ///
     /// # Errors
-    /// What the program says.
+    /// Errors of the program.
     pub fn tensor<T: Value, const N: usize>(
         &mut self,
         mut shape: [usize; N],
@@ -198,7 +197,7 @@ impl Stage<'_> {
         self.program.tensor_with(&elements, shape, layout)
     }
 
-    /// The rows of a tensor that the kernel is given.
+    /// The rows of the slice that the kernel gets.
     #[must_use]
     pub fn rows<T: KernelValue, const N: usize>(tensor: &Tensor<T, N>) -> std::ops::Range<usize> {
         AROUND..tensor.shape()[0] - AROUND
@@ -207,25 +206,25 @@ impl Stage<'_> {
     /// Whether the kernel's IR is to be interpreted.
     #[must_use]
     pub fn interprets(&self) -> bool {
-        self.way == Way::Interpreted
+        self.mode == Mode::Interpreted
     }
 
-    /// A kernel of IR that asserts nothing, which the processor interprets.
+    /// A kernel that the interpreter runs, from IR without `unsafe` assertions.
     ///
     /// # Errors
-    /// What the verifier says.
+    /// Errors of the verifier.
     pub fn interpreted(&self, mut ir: ir::Kernel) -> Result<Kernel> {
-        // Generated kernels write what is race-free without the assertion.
+        // Generated kernels are free of races without the assertion.
         ir.sites.iter_mut().for_each(|site| site.asserted = false);
         Kernel::new(ir)
     }
 
-    /// Takes the value of a launch, or its error.
+    /// Records the value of a launch, or its error.
     pub fn launched<R: KernelResult + Shown>(&mut self, launched: Result<R>) {
         match launched.and_then(|value| self.program.sync().map(|()| value)) {
             Ok(value) => self.outcome.bits.push(value.shown()),
             Err(error) => {
-                // The fields, by which the kind is the first word.
+                // The first word of the debug text is the kind.
                 let debug = format!("{error:#?}");
                 let mut kind: String =
                     debug.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
@@ -238,10 +237,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Takes what a tensor holds. After an error it is nobody's business.
+    /// Records the elements of a tensor. After an error they are unspecified.
     ///
     /// # Errors
-    /// What the program says.
+    /// Errors of the program.
     pub fn keep<T: Value, const N: usize>(&mut self, tensor: &Tensor<T, N>) -> Result<()> {
         if self.outcome.error.is_none() {
             let mut bits = Vec::new();
@@ -252,7 +251,7 @@ impl Stage<'_> {
     }
 }
 
-/// What kernels return.
+/// A return value of kernels.
 pub trait Shown {
     /// Its bits.
     fn shown(&self) -> Vec<u64>;
@@ -287,37 +286,37 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let on = [TestBackend::Cpu, TestBackend::Cuda, TestBackend::AmdGpu].map(open);
     let chosen = |number: u64| number >= from && only.is_none_or(|only| only == number);
     for (number, run) in cases.iter().filter(|(number, _)| chosen(*number)) {
-        say(&format!("begin {number}"));
-        say(&format!("{number} {}", verdict(&on, *number, *run)));
+        print_line(&format!("begin {number}"));
+        print_line(&format!("{number} {}", verdict(&on, *number, *run)));
     }
-    say("end");
+    print_line("end");
     ExitCode::SUCCESS
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
     let _ = std::io::stdout().flush();
 }
 
-/// What the four ways of one kernel say, in a line.
+/// The comparison of the four runs of one kernel, in a line.
 fn verdict(on: &[On; 3], number: u64, run: fn(&mut Stage<'_>) -> Result<()>) -> String {
     let [cpu, cuda, amdgpu] = on;
-    let ways = [
-        ("interpreter", cpu, Way::Interpreted),
-        ("cuda", cuda, Way::Launched),
-        ("amdgpu", amdgpu, Way::Launched),
-        // Last: where an access goes out of bounds, the process may end here.
-        ("cpu", cpu, Way::Launched),
+    let runs = [
+        ("interpreter", cpu, Mode::Interpreted),
+        ("cuda", cuda, Mode::Launched),
+        ("amdgpu", amdgpu, Mode::Launched),
+        // Last, because an access out of bounds may end the process.
+        ("cpu", cpu, Mode::Launched),
     ];
     let mut first: Option<Outcome> = None;
-    for (name, on, way) in ways {
-        // What another kernel left to be reported is not this one's.
+    for (name, on, mode) in runs {
+        // Errors that another kernel left are not this one's.
         let drained = (0..8).any(|_| on.program.device_sync().is_ok());
         if !drained {
             return format!("panic {name}, whose device says errors without end");
         }
         let rng = Rng::part(number, 1);
-        let mut stage = Stage { program: &on.program, way, rng, outcome: Outcome::default() };
+        let mut stage = Stage { program: &on.program, mode, rng, outcome: Outcome::default() };
         let ran = catch_unwind(AssertUnwindSafe(|| run(&mut stage)));
         let found = match ran {
             Ok(Ok(())) => stage.outcome,

@@ -42,9 +42,9 @@ impl Generator {
             4..8 => self.assignment(depth).unwrap_or_else(|| self.binding(depth)),
             8 if depth > 0 => self.branches(depth - 1),
             9 if depth > 0 => self.cases(depth - 1),
-            10 | 11 if depth > 0 && self.loops < 2 => self.counted(depth - 1),
+            10 | 11 if depth > 0 && self.loops < 2 => self.for_loop(depth - 1),
             12 if depth > 0 && self.loops < 2 => self.while_loop(depth - 1),
-            13 if depth > 0 && self.loops < 2 => self.endless(depth - 1),
+            13 if depth > 0 && self.loops < 2 => self.endless_loop(depth - 1),
             14 => self.jump().unwrap_or_else(|| self.binding(depth)),
             15 => self.assertion(),
             16 => self.constant(),
@@ -61,7 +61,7 @@ impl Generator {
     pub(crate) fn binding(&mut self, depth: usize) -> String {
         let odd = match self.rng.below(14) {
             0 => self.extents(),
-            1 => self.leaving(),
+            1 => self.let_or_leave(),
             _ => None,
         };
         if let Some(text) = odd {
@@ -69,7 +69,7 @@ impl Generator {
         }
         let ty = self.some_type(2);
         let value = self.expr(&ty, depth);
-        if let Some(pattern) = self.taken_apart(&ty) {
+        if let Some(pattern) = self.destructuring(&ty) {
             return format!("let {pattern} = {value};\n");
         }
         let name = self.name();
@@ -86,8 +86,8 @@ impl Generator {
         format!("{word} {name}{written} = {value};\n")
     }
 
-    /// `let` of a value that a branch leaves instead.
-    fn leaving(&mut self) -> Option<String> {
+    /// `let` with a value in which one branch leaves the function or the iteration.
+    fn let_or_leave(&mut self) -> Option<String> {
         let (ty, cond) = (Ty::Num(self.some_num()), self.cond(1));
         let value = self.expr(&ty, 1);
         let leave = if let Some(ret) = self.frame.ret.clone() {
@@ -104,9 +104,9 @@ impl Generator {
         Some(format!("let mut {name} = if {cond} {{ {value} }} else {{ {leave} }};\n"))
     }
 
-    /// The extents of a tensor, by a pattern or by a name.
+    /// A `let` of a tensor's extents, by a pattern or by a name.
     fn extents(&mut self) -> Option<String> {
-        // An atomic borrows its tensor while its value is computed.
+        // An atomic borrows its tensor while its operand is evaluated.
         let borrowed = |tensor: &&TensorVar| tensor.writable && tensor.own.is_none();
         let fitting: Vec<_> =
             self.frame.tensors.iter().filter(|t| t.rank > 0 && !borrowed(t)).cloned().collect();
@@ -129,8 +129,8 @@ impl Generator {
         Some(format!("let {shape} = {}.shape();\nlet {extent} = {shape}[{axis}];\n", tensor.name))
     }
 
-    /// A pattern that takes a value apart, and binds its names.
-    fn taken_apart(&mut self, ty: &Ty) -> Option<String> {
+    /// A pattern that destructures a value. Binds its names.
+    fn destructuring(&mut self, ty: &Ty) -> Option<String> {
         if !self.rng.percent(50) {
             return None;
         }
@@ -161,7 +161,7 @@ impl Generator {
                 if parts.len() > 1 && self.rng.percent(30) {
                     parts.pop();
                     parts.push("..".to_owned());
-                    // The name of the last is bound and not there: nothing may use it.
+                    // The last name is not in the pattern: nothing may use it.
                     self.frame.vars.pop();
                 }
                 Some(format!("{} {{ {} }}", of.name, parts.join(", ")))
@@ -242,7 +242,7 @@ impl Generator {
             let value = self.expr(&ty, depth);
             let old = self.unique("old");
             self.bind(&old, ty, false);
-            // A func that writes is judged where it is called, by its tensor alone.
+            // The race check of a call considers only its tensor, hence `unsafe`.
             return format!("let {old} = unsafe {{ {func}({name}, {own}, {value}) }};\n");
         }
         self.hit("stmt.write");
@@ -291,7 +291,7 @@ impl Generator {
     }
 
     /// An inner `for`.
-    fn counted(&mut self, depth: usize) -> String {
+    fn for_loop(&mut self, depth: usize) -> String {
         let name = if self.pool.is_empty() { self.unique("k") } else { self.name() };
         let num = *self.rng.pick(&[Num::Usize, Num::Usize, Num::I32, Num::U32, Num::U8]);
         let end = self.rng.within(1, 5);
@@ -328,13 +328,13 @@ impl Generator {
         } else {
             ""
         };
-        let label = self.looped(true);
+        let label = self.begin_loop(true);
         let mark = self.mark();
         self.bind(&name, Ty::Num(num), false);
         let count = self.rng.within(1, 2);
         let body = self.body(count, depth);
         self.release(mark);
-        self.left();
+        self.end_loop();
         format!("{unroll}{label}for {name} in {range} {body}")
     }
 
@@ -349,34 +349,34 @@ impl Generator {
             String::new()
         };
         self.frame.jumps.pop();
-        let label = self.looped(true);
+        let label = self.begin_loop(true);
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
         let body = self.statements(1, depth);
         self.release(mark);
-        self.left();
+        self.end_loop();
         format!(
             "{{ let mut {name} = 0usize;\n{label}while {name} < {most}{cond} {{ {name} += 1;\n{body} }} }}\n"
         )
     }
 
-    fn endless(&mut self, depth: usize) -> String {
+    fn endless_loop(&mut self, depth: usize) -> String {
         self.hit("loop.loop");
         let name = self.unique("n");
         let most = self.rng.within(1, 4);
-        let label = self.looped(true);
+        let label = self.begin_loop(true);
         let mark = self.mark();
         self.bind(&name, Ty::USIZE, false);
         let body = self.statements(1, depth);
         self.release(mark);
-        self.left();
+        self.end_loop();
         format!(
             "{{ let mut {name} = 0usize;\n{label}loop {{ {name} += 1;\nif {name} > {most} {{ break; }}\n{body} }} }}\n"
         )
     }
 
-    /// Begins a loop, and gives its label.
-    pub(crate) fn looped(&mut self, breaks: bool) -> String {
+    /// Begins a loop, and returns the text of its label.
+    pub(crate) fn begin_loop(&mut self, breaks: bool) -> String {
         self.loops += 1;
         let label = self.rng.percent(35).then(|| self.label());
         let text = label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
@@ -384,7 +384,7 @@ impl Generator {
         text
     }
 
-    pub(crate) fn left(&mut self) {
+    pub(crate) fn end_loop(&mut self) {
         self.loops -= 1;
         self.frame.jumps.pop();
     }
@@ -404,7 +404,7 @@ impl Generator {
         Some(format!("if {cond} {{ {jump}; }}\n"))
     }
 
-    /// `break` or `continue` of a loop around; whether it is `break`.
+    /// `break` or `continue` of an enclosing loop, and whether it is `break`.
     pub(crate) fn out_of_loop(&mut self) -> Option<(String, bool)> {
         let last = self.frame.jumps.len().checked_sub(1)?;
         let at = if self.rng.percent(60) { last } else { self.rng.below(last + 1) };
@@ -422,7 +422,7 @@ impl Generator {
         Some((format!("{}{of}", if breaks { "break" } else { "continue" }), breaks))
     }
 
-    /// Begins what no jump without a label may be drawn in: a loop that only its own jumps leave, or a condition.
+    /// Begins code that may contain no jump without a label: a loop that only its own jumps leave, or a condition.
     pub(crate) fn closed(&mut self) {
         self.frame.jumps.push(Jump { label: None, breaks: false, closed: true });
     }

@@ -1,9 +1,9 @@
-//! The generator itself: what it draws is the same for the same seed, is Rust, and is all of the grammar.
+//! The generator: its modules depend only on the seed, parse as Rust, and cover the grammar.
 
-use crate::{Coverage, Module, collide::WAYS};
+use crate::{Coverage, Module, traps::TRAPS};
 
 #[test]
-fn a_seed_and_a_number_are_all_of_a_module() {
+fn the_same_seed_and_number_give_the_same_module() {
     for number in 0..50 {
         let (one, other) = (Module::new(3, number, None), Module::new(3, number, None));
         assert_eq!(one.source, other.source);
@@ -24,18 +24,18 @@ fn every_production_is_reached() {
 }
 
 #[test]
-fn a_module_can_be_asked_for_by_the_way_of_its_trap() {
-    for (way, _) in WAYS {
+fn a_module_with_a_kind_of_trap_has_a_trap_of_that_kind() {
+    for (kind, _) in TRAPS {
         for number in 0..5 {
-            let module = Module::new(1, number, Some(way));
+            let module = Module::new(1, number, Some(kind));
             let label = module.traps.first().expect("it has one");
-            assert!(label.starts_with(&format!("{way}/")), "{label}");
+            assert!(label.starts_with(&format!("{kind}/")), "{label}");
         }
     }
 }
 
 #[test]
-fn what_is_drawn_is_rust() {
+fn all_modules_parse_as_rust() {
     for number in 0..300 {
         let module = Module::new(2, number, None);
         if let Err(error) = syn::parse_file(&module.source) {

@@ -1,6 +1,6 @@
-//! The types of generated kernels, and the methods that numbers have.
+//! The types in generated kernels, and the built-in methods.
 
-/// A number of kernels.
+/// A number type of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Num {
     I8,
@@ -57,7 +57,7 @@ impl Num {
         matches!(self, Self::I8 | Self::I16 | Self::U8 | Self::U16)
     }
 
-    /// The type of absolute differences.
+    /// The type of `abs_diff`.
     pub(crate) fn unsigned(self) -> Self {
         match self {
             Self::I8 => Self::U8,
@@ -68,7 +68,7 @@ impl Num {
         }
     }
 
-    /// The largest literal that is always in range.
+    /// The largest literal that is used.
     pub(crate) fn most(self) -> usize {
         match self {
             Self::I8 => 127,
@@ -80,7 +80,7 @@ impl Num {
     }
 }
 
-/// A type of values.
+/// The type of a kernel value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ty {
     Bool,
@@ -116,13 +116,13 @@ impl Ty {
     pub(crate) const USIZE: Self = Self::Num(Num::Usize);
 }
 
-/// What a generic function's parameter is known to be.
+/// The bound of a type parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bound {
     Number,
     Int,
     Float,
-    /// A value and nothing more: it has the methods of the author's traits alone.
+    /// Any kernel value: it has only the methods of the author's traits.
     KernelValue,
 }
 
@@ -137,7 +137,7 @@ impl Bound {
     }
 }
 
-/// Which numbers have a method.
+/// The number types that have a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Int,
@@ -150,11 +150,11 @@ pub(crate) enum Class {
     Negative,
 }
 
-/// The type of an argument or a result, with regard to the receiver.
+/// The type of an argument or a result, relative to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
     Own,
-    /// Its own type, and no zero.
+    /// The receiver's type, but not zero.
     Divisor,
     Unsigned,
     U32,
@@ -164,16 +164,16 @@ pub(crate) enum Of {
     To(Num),
 }
 
-/// A method that numbers have in kernels.
+/// A built-in method.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Method {
     pub(crate) name: &'static str,
     pub(crate) class: Class,
     pub(crate) args: &'static [Of],
     pub(crate) ret: Of,
-    /// What bound of a type parameter gives it, if one does.
+    /// The bound that gives a type parameter this method.
     pub(crate) bound: Option<Bound>,
-    /// An index that is `i` again: the arguments behind the receiver `i`, where there are such.
+    /// The arguments with which the method of an index returns that index, if there are any.
     pub(crate) same: Option<&'static str>,
 }
 
@@ -212,7 +212,7 @@ const fn method(
     Method { name, class, args, ret, bound, same }
 }
 
-/// The methods that are the same to the last bit on every backend.
+/// The methods whose results have the same bits on every backend.
 pub(crate) const METHODS: [Method; 58] = {
     use Class::{Any, Float, Int, Negative, Signed, Unsigned, Wide};
     use Of::{Bool, Divisor, Few, Own, To, U32};
@@ -266,7 +266,7 @@ pub(crate) const METHODS: [Method; 58] = {
         method("to_u32", Any, &[], To(Num::U32), NUMBER, None),
         method("to_u64", Any, &[], To(Num::U64), NUMBER, None),
         method("to_usize", Any, &[], To(Num::Usize), NUMBER, Some("")),
-        // Of arrays, vectors and matrices.
+        // Methods of arrays, vectors and matrices.
         method("len", Class::Float, &[], Of::To(Num::Usize), None, None),
         method("sum", Class::Float, &[], Own, None, None),
         method("dot", Class::Float, &[Own], Own, None, None),
@@ -282,5 +282,5 @@ pub(crate) const METHODS: [Method; 58] = {
     ]
 };
 
-/// Those of numbers among [`METHODS`]; the others are of vectors, matrices and arrays.
+/// How many of [`METHODS`] are methods of numbers. The others are methods of vectors, matrices and arrays.
 pub(crate) const OF_NUMBERS: usize = 46;

@@ -21,7 +21,7 @@ pub(crate) struct FuzzArgs {
     only: Option<u64>,
     /// Give every kernel a trap of this kind, such as `func.trait`.
     #[arg(long)]
-    way: Option<String>,
+    trap: Option<String>,
     /// Succeed if every known defect is found; run it with their fixes reverted.
     #[arg(long)]
     self_check: bool,
@@ -40,8 +40,8 @@ pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> Result<(), Failure>
     if let Some(only) = args.only {
         fuzz.arg(format!("--only={only}"));
     }
-    if let Some(way) = &args.way {
-        fuzz.arg(format!("--way={way}"));
+    if let Some(kind) = &args.trap {
+        fuzz.arg(format!("--trap={kind}"));
     }
     for (flag, set) in [
         ("--self-check", args.self_check),
@@ -61,7 +61,7 @@ pub(crate) fn in_ci(workspace: &Workspace) -> Result<(), Failure> {
         seed: 1,
         count: IN_CI,
         only: None,
-        way: None,
+        trap: None,
         self_check: false,
         keep: false,
         rejections: false,

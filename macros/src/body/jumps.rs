@@ -1,8 +1,8 @@
-//! Jumps to the label of a parallel loop, whose `for` is not the author's own in the body.
+//! Jumps to the label of a parallel loop, whose `for` the CPU body replaces.
 
 use syn::{Block, Expr, Lifetime, visit_mut::VisitMut};
 
-/// Sends what `continue`s the loop of one label to that of another.
+/// Makes each `continue` to one label continue another.
 pub(super) fn redirect(body: &mut Block, from: &Lifetime, to: &Lifetime) {
     Redirect { from, to }.visit_block_mut(body);
 }
@@ -20,7 +20,7 @@ impl VisitMut for Redirect<'_> {
             Expr::Loop(each) => each.label.as_ref(),
             _ => None,
         };
-        // Inside, the label means that loop.
+        // In this loop, the label means this loop.
         if own.is_some_and(|own| own.name.ident == self.from.ident) {
             return;
         }

@@ -1,57 +1,63 @@
-//! Iterations across SIMD lanes: a strip of them goes through the body together, statement by statement.
+//! Iterations across SIMD lanes: a strip of iterations runs the body together, statement by statement.
 //!
-//! rustc's backend vectorizes a loop that holds no other; around an inner loop it would have to know that the
-//! iterations are independent, which we do. So locals that live across an inner loop become arrays with an element
-//! per iteration, what stands between inner loops becomes a loop over the strip, and inner loops whose rounds all
-//! iterations share go around it. Where iterations leave an inner loop at different times, a mask says who is still in
-//! it. Each iteration computes what it would compute alone, in the same order: results are the same to the last bit.
+//! LLVM vectorizes innermost loops. To vectorize around an inner loop it would have to know that the iterations are
+//! independent, as parallel ones are. So locals that live across an inner loop become arrays with an element per
+//! iteration; the statements between inner loops become a loop over the strip; and an inner loop whose iterations are
+//! the same for the whole strip is moved outside of that. If iterations leave an inner loop at different times, a mask
+//! says which are still active. Each iteration computes what it would compute alone, in the same order: results are
+//! equal to the last bit.
 //!
-//! The rule, [`strip`]: the body has an inner loop; within inner loops, the elements that neighbouring iterations
-//! touch are the same or neighbours in memory, and all operations are such as processors have for whole vectors.
-//! Everything else keeps the plain body, which also runs the few iterations that fill no strip. Pieces consist of the
-//! author's own tokens: nothing is known of types here.
+//! The conditions ([`strips`]): the body has an inner loop; in inner loops, neighbouring iterations access the same
+//! element or neighbours in memory, and all operations have SIMD instructions. Other bodies stay as they are; the
+//! plain body also runs the iterations that fill no strip. The code consists of the author's tokens: no types are
+//! known here.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Expr, Pat, Stmt, visit::Visit, visit_mut::VisitMut};
+use syn::{Expr, Pat, Stmt, visit_mut::VisitMut};
 
-use super::{Body, Rewritable, internal, unparenthesized};
-use crate::{sites, tree};
+use super::scope::Scope;
+use crate::{
+    ast::{assigned, has_loop, immutable_name, is_loop, jumps, pattern_ident, pattern_names},
+    rewrite::Rewrite,
+    sites,
+    tokens::{idents, internal},
+};
 
 #[cfg(test)]
 mod tests;
 mod vectorizable;
 
-use vectorizable::jumps;
-
-/// Iterations of a strip where two locals live across an inner loop: enough to hide what an operation takes.
+/// Iterations of a strip if two locals live across an inner loop: enough to hide the latency of operations.
 const WIDE: usize = 64;
 
-/// Iterations of a strip where more do: wider ones would not find room in registers.
+/// Iterations of a strip if more do: wider strips would not fit in registers.
 const NARROW: usize = 32;
 
-/// Iterations of the strips behind those: an iteration alone takes about as long as one of them.
+/// Iterations of the strips after those. Such a strip takes about as long as one iteration alone.
 const SHORT: usize = 8;
 
-/// Strips of a loop's iterations.
+/// The strips of a loop.
 pub(super) struct Strips {
     from: Ident,
-    /// Widths and the body in strips of each, the widest first: narrower ones take what wider ones leave.
+    /// The widths, and the body for each, the widest first: narrower strips run what wider ones leave.
     bodies: Vec<(TokenStream, TokenStream)>,
 }
 
-/// What a name of the body stands for.
+/// What a name of the body means.
 enum Meaning {
-    /// The same in all iterations.
-    Shared,
-    /// Not the same.
+    /// The same value in all iterations of a strip.
+    Uniform,
+    /// A value per iteration.
     Varying,
-    /// A local that has an array, and its element there.
+    /// A local with an array, in which each iteration has an element.
     Array(Ident),
 }
 
+/// The state while the body of a strip is made.
 struct Lanes<'b, 'a> {
-    body: &'b Body<'a>,
+    scope: &'b Scope<'a>,
+    /// The pattern of the loop's last variable.
     variable: &'b Pat,
     from: Ident,
     width: TokenStream,
@@ -59,31 +65,33 @@ struct Lanes<'b, 'a> {
     names: Vec<(Ident, Meaning)>,
 }
 
-/// The strips of a loop, where the rule allows them. `variable` is its last one.
-pub(super) fn strips(body: &Body<'_>, each: &syn::ExprForLoop, variable: &Pat) -> Option<Strips> {
+/// The strips of a loop, if the conditions hold. `variable` is the pattern of its last variable.
+pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat) -> Option<Strips> {
     if each.label.is_some() || !each.body.stmts.iter().any(has_loop) {
         return None;
     }
     let from = internal("strip");
     let attempt = |width: TokenStream| {
         let names = match &*each.pat {
-            Pat::Tuple(tuple) => tuple.elems.iter().map(name_of).collect::<Option<Vec<_>>>()?,
-            single => vec![name_of(single)?],
+            Pat::Tuple(tuple) => {
+                tuple.elems.iter().map(immutable_name).collect::<Option<Vec<_>>>()?
+            }
+            single => vec![immutable_name(single)?],
         };
-        if names.iter().flatten().any(|name| body.is_tensor(name)) {
+        if names.iter().flatten().any(|name| scope.is_tensor(name)) {
             return None;
         }
         let last = names.len() - 1;
-        let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Shared };
+        let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Uniform };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
-        let mut lanes = Lanes { body, variable, from: from.clone(), width, arrays: 0, names };
+        let mut lanes = Lanes { scope, variable, from: from.clone(), width, arrays: 0, names };
         let tokens = lanes.block(&each.body.stmts, false)?;
         Some((lanes.arrays, (lanes.width, tokens)))
     };
     let (arrays, narrow) = attempt(quote!(#NARROW))?;
     let wide = match arrays {
-        // How many hide what an operation on one number each takes, the level of instructions says.
+        // The instruction level decides how many iterations hide the latency of operations on one local.
         ..=1 => Some(attempt(quote!(__WIDE))?.1),
         2 => Some(attempt(quote!(#WIDE))?.1),
         _ => None,
@@ -98,7 +106,7 @@ impl Strips {
         &self.bodies[0].0
     }
 
-    /// A loop over `begin..end`: whole strips, and behind them what `plain` makes of the rest.
+    /// A loop over `begin..end`: whole strips, then `plain` for the rest.
     pub(super) fn around(
         &self,
         support: &TokenStream,
@@ -121,7 +129,7 @@ impl Strips {
 }
 
 impl Lanes<'_, '_> {
-    /// Statements of the body or of a loop in it that all iterations share.
+    /// Statements of the body, or of an inner loop whose iterations are the same for the whole strip.
     fn block(&mut self, stmts: &[Stmt], in_loop: bool) -> Option<TokenStream> {
         let known = self.names.len();
         let mut tokens = TokenStream::new();
@@ -148,28 +156,28 @@ impl Lanes<'_, '_> {
 
     /// A local between inner loops.
     fn local(&mut self, local: &syn::Local, in_loop: bool) -> Option<TokenStream> {
-        let (pattern, init) = (vectorizable::ident(&local.pat)?, local.init.as_ref()?);
+        let (pattern, init) = (pattern_ident(&local.pat)?, local.init.as_ref()?);
         let stmt = Stmt::Local(local.clone());
         let name = &pattern.ident;
-        // Each piece of a strip binds the loop's variable anew, which would hide a local of its name.
-        let hides_variable = super::names(self.variable).contains(name);
-        if init.diverge.is_some() || hides_variable || self.body.is_tensor(name) {
+        // Each piece of a strip rebinds the loop's variable, which would hide a local with its name.
+        let hides_variable = pattern_names(self.variable).contains(name);
+        if init.diverge.is_some() || hides_variable || self.scope.is_tensor(name) {
             return None;
         }
-        if pattern.mutability.is_none() && self.is_shared(&init.expr) {
+        if pattern.mutability.is_none() && self.is_uniform(&init.expr) {
             let value = self.rewritten(vec![stmt], Some(name));
-            self.names.push((name.clone(), Meaning::Shared));
+            self.names.push((name.clone(), Meaning::Uniform));
             return Some(quote!(let #name = #value;));
         }
-        let alone = vectorizable::assigned(std::slice::from_ref(&stmt)).is_empty() && !jumps(&stmt);
-        if !alone || !self.fits(&init.expr, in_loop) {
+        let alone = assigned(std::slice::from_ref(&stmt)).is_empty() && !jumps(&stmt);
+        if !alone || !self.is_vectorizable(&init.expr, in_loop) {
             return None;
         }
         let (lane, array) = (internal("lane"), internal(&format!("lanes{}", self.arrays)));
         self.arrays += 1;
         let (variable, loads) = (self.variable(), self.loads(std::slice::from_ref(&stmt)));
         let value = self.rewritten(vec![stmt], Some(name));
-        let (support, width) = (self.body.support, &self.width);
+        let (support, width) = (self.scope.support, &self.width);
         self.names.push((name.clone(), Meaning::Array(array.clone())));
         Some(quote! {
             let mut #array = #support::lanes::<_, #width>(
@@ -178,30 +186,30 @@ impl Lanes<'_, '_> {
         })
     }
 
-    /// A loop in the body.
+    /// An inner loop.
     fn inner(&mut self, expr: &Expr) -> Option<TokenStream> {
-        let support = self.body.support;
-        let apart = quote!(#support::optimization_barrier(););
+        let support = self.scope.support;
+        let barrier = quote!(#support::optimization_barrier(););
         match expr {
             Expr::ForLoop(each)
                 if each.label.is_none() && each.attrs.iter().all(sites::is_number) =>
             {
-                if !self.is_shared_range(&each.expr) {
+                if !self.is_uniform_range(&each.expr) {
                     return None;
                 }
-                let name = name_of(&each.pat)?;
+                let name = immutable_name(&each.pat)?;
                 let known = self.names.len();
                 if let Some(name) = name {
                     self.is_new(&name).then_some(())?;
-                    self.names.push((name, Meaning::Shared));
+                    self.names.push((name, Meaning::Uniform));
                 }
                 let (pattern, range) = (&each.pat, self.rewritten_expr(&each.expr));
-                let rounds = quote!(for #pattern in #support::gate::<__OK, _>(#range));
+                let header = quote!(for #pattern in #support::gate::<__OK, _>(#range));
                 let tokens = if each.body.stmts.iter().any(jumps) {
-                    self.masked(&rounds, None, &each.body.stmts)?
+                    self.masked(&header, None, &each.body.stmts)?
                 } else {
                     let body = self.block(&each.body.stmts, true)?;
-                    quote!(#rounds { #apart #body })
+                    quote!(#header { #barrier #body })
                 };
                 self.names.truncate(known);
                 Some(tokens)
@@ -216,28 +224,28 @@ impl Lanes<'_, '_> {
         }
     }
 
-    /// A loop that iterations leave at different times, or whose rounds they end early.
+    /// An inner loop that iterations leave or continue at different times, with a mask of the active ones.
     fn masked(
         &mut self,
-        rounds: &TokenStream,
+        header: &TokenStream,
         cond: Option<&Expr>,
         stmts: &[Stmt],
     ) -> Option<TokenStream> {
-        if stmts.iter().any(has_loop) || !self.all_fit(stmts, true) {
+        if stmts.iter().any(has_loop) || !self.all_vectorizable(stmts, true) {
             return None;
         }
-        // The mask needs room too.
+        // The mask needs registers too.
         self.arrays += 1;
         let [active, any, go, lane] = ["active", "any", "go", "lane"].map(internal);
         let end = syn::Lifetime::new("'round", proc_macro2::Span::mixed_site());
         let mut all = stmts.to_vec();
         let mut body = stmts.to_vec();
-        let mut ends = Ends { go: &go, label: &end };
-        body.iter_mut().for_each(|stmt| ends.visit_stmt_mut(stmt));
+        let mut jumps = Jumps { go: &go, label: &end };
+        body.iter_mut().for_each(|stmt| jumps.visit_stmt_mut(stmt));
         let body = self.rewritten(body, None);
         let body = match cond {
             Some(cond) => {
-                self.fits(cond, true).then_some(())?;
+                self.is_vectorizable(cond, true).then_some(())?;
                 all.push(Stmt::Expr(cond.clone(), None));
                 let cond = self.rewritten_expr(cond);
                 quote!(if #cond #body else { #go = 0; })
@@ -245,10 +253,10 @@ impl Lanes<'_, '_> {
             None => body,
         };
         let (variable, loads, stores) = (self.variable(), self.loads(&all), self.stores(&all));
-        let (support, width) = (self.body.support, &self.width);
+        let (support, width) = (self.scope.support, &self.width);
         Some(quote! {{
             let mut #active = [1u32; #width];
-            #rounds {
+            #header {
                 #support::optimization_barrier();
                 let mut #any = 0u32;
                 for #lane in 0..#width {
@@ -267,13 +275,13 @@ impl Lanes<'_, '_> {
         }})
     }
 
-    /// Statements without loops, which each iteration of the strip goes through by itself.
+    /// Statements without loops, as a loop over the iterations of the strip.
     fn piece(&mut self, stmts: &mut Vec<Stmt>, in_loop: bool) -> Option<TokenStream> {
         let stmts = std::mem::take(stmts);
         if stmts.is_empty() {
             return Some(TokenStream::new());
         }
-        if !self.all_fit(&stmts, in_loop) || stmts.iter().any(jumps) {
+        if !self.all_vectorizable(&stmts, in_loop) || stmts.iter().any(jumps) {
             return None;
         }
         let (variable, loads, stores) = (self.variable(), self.loads(&stmts), self.stores(&stmts));
@@ -282,33 +290,31 @@ impl Lanes<'_, '_> {
         Some(quote!(for #lane in 0..#width { #variable #loads #body #stores }))
     }
 
-    /// The loop's variable, of one iteration.
+    /// Binds the loop's variable in one iteration.
     fn variable(&self) -> TokenStream {
-        let (support, from, variable) = (self.body.support, &self.from, self.variable);
+        let (support, from, variable) = (self.scope.support, &self.from, self.variable);
         let lane = internal("lane");
         quote!(let #variable = #support::gate::<__OK, _>(#support::lane_of(#from, #lane));)
     }
 
-    /// The locals that statements say, of one iteration.
+    /// Loads the locals that statements use, in one iteration.
     fn loads(&self, stmts: &[Stmt]) -> TokenStream {
-        let said = vectorizable::said(stmts);
+        let used = idents(&quote!(#(#stmts)*));
         let lane = internal("lane");
-        let known = self.arrays_known();
-        let known = known.filter(|(name, _)| said.contains(&name.to_string()));
-        known.map(|(name, array)| quote!(let mut #name = #array[#lane];)).collect()
+        let arrays = self.visible_arrays().filter(|(name, _)| used.contains(name));
+        arrays.map(|(name, array)| quote!(let mut #name = #array[#lane];)).collect()
     }
 
-    /// Puts back what statements assign.
+    /// Stores the locals that statements assign, in one iteration.
     fn stores(&self, stmts: &[Stmt]) -> TokenStream {
-        let assigned = vectorizable::assigned(stmts);
+        let assigned = assigned(stmts);
         let lane = internal("lane");
-        let known = self.arrays_known();
-        let known = known.filter(|(name, _)| assigned.contains(&name.to_string()));
-        known.map(|(name, array)| quote!(#array[#lane] = #name;)).collect()
+        let arrays = self.visible_arrays().filter(|(name, _)| assigned.contains(&name.to_string()));
+        arrays.map(|(name, array)| quote!(#array[#lane] = #name;)).collect()
     }
 
-    /// The arrays that names mean here.
-    fn arrays_known(&self) -> impl Iterator<Item = (&Ident, &Ident)> {
+    /// The locals with arrays that no later name hides, and their arrays.
+    fn visible_arrays(&self) -> impl Iterator<Item = (&Ident, &Ident)> {
         self.names.iter().enumerate().filter_map(|(at, (name, meaning))| match meaning {
             Meaning::Array(array)
                 if !self.names[at + 1..].iter().any(|(later, _)| later == name) =>
@@ -327,30 +333,32 @@ impl Lanes<'_, '_> {
             *semicolon = Some(Default::default());
         }
         stmts.extend(value.map(|value| Stmt::Expr(syn::parse_quote!(#value), None)));
-        let mut rewrite = self.body.rewrite(&[], false);
-        rewrite.hide(self.variable);
-        syn::Block { brace_token: Default::default(), stmts }.rewritten(&mut rewrite)
+        self.rewrite().block(syn::Block { brace_token: Default::default(), stmts })
     }
 
     fn rewritten_expr(&self, expr: &Expr) -> TokenStream {
-        let mut rewrite = self.body.rewrite(&[], false);
-        rewrite.hide(self.variable);
-        expr.clone().rewritten(&mut rewrite)
+        self.rewrite().expr(expr.clone())
     }
 
-    /// Whether a name has no other meaning here.
+    fn rewrite(&self) -> Rewrite<'_> {
+        let mut rewrite = self.scope.rewrite(&[], false);
+        rewrite.bind_values(self.variable);
+        rewrite
+    }
+
+    /// Whether a name has no meaning yet.
     fn is_new(&self, name: &Ident) -> bool {
-        !self.body.is_tensor(name) && !self.names.iter().any(|(known, _)| known == name)
+        !self.scope.is_tensor(name) && !self.names.iter().any(|(known, _)| known == name)
     }
 }
 
-/// Ends an iteration's round, or its loop.
-struct Ends<'a> {
+/// Replaces jumps: `break` clears the iteration's mask.
+struct Jumps<'a> {
     go: &'a Ident,
     label: &'a syn::Lifetime,
 }
 
-impl VisitMut for Ends<'_> {
+impl VisitMut for Jumps<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let Self { go, label } = self;
         match expr {
@@ -359,32 +367,4 @@ impl VisitMut for Ends<'_> {
             _ => syn::visit_mut::visit_expr_mut(self, expr),
         }
     }
-}
-
-/// The name that a loop's variable has, where it has one.
-fn name_of(pattern: &Pat) -> Option<Option<Ident>> {
-    match pattern {
-        Pat::Wild(_) => Some(None),
-        _ => {
-            let pattern = vectorizable::ident(pattern)?;
-            pattern.mutability.is_none().then(|| Some(pattern.ident.clone()))
-        }
-    }
-}
-
-fn is_loop(expr: &Expr) -> bool {
-    matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_))
-}
-
-pub(super) fn has_loop(stmt: &Stmt) -> bool {
-    struct Loops(bool);
-    impl Visit<'_> for Loops {
-        fn visit_expr(&mut self, expr: &Expr) {
-            self.0 |= is_loop(expr);
-            syn::visit::visit_expr(self, expr);
-        }
-    }
-    let mut loops = Loops(false);
-    loops.visit_stmt(stmt);
-    loops.0
 }

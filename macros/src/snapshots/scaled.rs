@@ -1,7 +1,7 @@
 #[allow(unused_variables)]
 fn scaled<T: Float, const N: usize>(x: &Tensor<T, 1>, at: usize) -> T {
     ::quadrants::__private::core::panic!(
-        "`scaled` takes tensors: it can be called in kernels alone"
+        "`scaled` takes tensors: it can be called in kernels only"
     )
 }
 #[allow(non_camel_case_types)]

@@ -1,20 +1,18 @@
-//! Kernels that do not race, and kernels that do, as their authors would write them.
-//!
-//! Each is a signature's tensors and a body. One that may be right for some arguments is among the
-//! accepted ones: its launches prove the arguments.
+//! Kernels with and without races. Kernels that are free of races for some arguments are accepted: their launches prove
+//! the arguments.
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::FunctionKind;
 
 use crate::expand;
 
-/// The parameters that the kernels below have.
+/// The parameters of the kernels below.
 const PARAMS: &str = "n: usize, k: usize, s: f32, a: &Tensor<f32, 1>, at: &Tensor<u32, 1>, \
     plane: &Tensor<f32, 2>, t: &mut Tensor<f32, 1>, u: &mut Tensor<f32, 1>, \
     grid: &mut Tensor<f32, 2>, cube: &mut Tensor<f32, 3>, count: &mut Tensor<u32, 1>, \
     bins: &mut Tensor<u32, 1>";
 
-/// What the macro says of a kernel with this body.
+/// The errors of a kernel with this body.
 fn messages(body: &str) -> Vec<String> {
     let item = format!("fn job({PARAMS}) {{ {body} }}");
     let item: TokenStream = item.parse().unwrap_or_else(|e| panic!("{body}: {e}"));
@@ -29,7 +27,7 @@ fn messages(body: &str) -> Vec<String> {
     file.items.into_iter().filter_map(message).collect()
 }
 
-/// The body on its own, and as the body of a loop that the test does not show.
+/// Checks that kernels with these bodies have no errors.
 #[track_caller]
 fn accepted(bodies: &[&str]) {
     for body in bodies {
@@ -37,7 +35,7 @@ fn accepted(bodies: &[&str]) {
     }
 }
 
-/// Each body, and what its messages say: one text per message.
+/// Checks the errors of bodies: one text per error.
 #[track_caller]
 fn rejected(bodies: &[(&str, &[&str])]) {
     for (body, expected) in bodies {

@@ -1,26 +1,25 @@
-//! `match`, as the branches that it is: on a number or a bool that is evaluated once, arm after arm.
+//! `match` on a number or a bool, as branches: one per arm, in their order.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
     BinaryOp, Block, Construct, Expr, ExprKind, LogicOp, Span as TreeSpan, Stmt, StmtKind, TypeIx,
     UnaryOp,
 };
-use quote::{ToTokens, quote};
 use syn::{Pat, PatIdent, RangeLimits};
 
-use super::{Tree, TypeEntry};
-use crate::sites;
+use super::{Tree, value_block};
+use crate::{ast::is_constant, sites};
 
-/// What is matched: its name and type in the tree.
+/// The matched value: its name and type in the tree.
 struct Matched {
     name: String,
     ty: TypeIx,
     span: TreeSpan,
 }
 
-/// What an arm's pattern asks, and the name that it gives to what is matched.
+/// The condition of a pattern, and the name that it binds to the matched value.
 struct Test {
-    /// None where everything fits.
+    /// `None` if every value matches.
     cond: Option<Expr>,
     binding: Option<Ident>,
 }
@@ -29,11 +28,11 @@ impl Tree {
     pub(super) fn match_expr(&mut self, each: &mut syn::ExprMatch) -> ExprKind {
         let span = self.spans.of(&*each.expr);
         let value = self.expr(&mut each.expr);
-        // Shown in messages as what it stands for, as every name of this form is.
+        // Messages show names of this form as the value that they are bound to.
         let name = format!("__match{}", self.types.len());
         let site = sites::take(&mut each.attrs);
-        let ty = self.passed(&mut each.expr);
-        let matched = Matched { name: name.clone(), ty: self.typed_at(site, ty), span };
+        let ty = self.pass(&mut each.expr);
+        let matched = Matched { name: name.clone(), ty: self.put_site(site, ty), span };
         let mut arms = Vec::with_capacity(each.arms.len());
         for arm in &mut each.arms {
             match self.arm(arm, &matched) {
@@ -41,7 +40,7 @@ impl Tree {
                 None => return ExprKind::Unsupported(Construct::MatchPattern),
             }
         }
-        // rustc has seen to it that the last arm takes what is left.
+        // rustc checks that the arms are exhaustive: the last one needs no condition.
         let mut rest: Option<Block> = None;
         for (cond, body, span) in arms.into_iter().rev() {
             rest = Some(match (cond, rest) {
@@ -51,7 +50,7 @@ impl Tree {
                         then: body,
                         otherwise: Some(otherwise),
                     };
-                    Block { stmts: Vec::new(), value: Some(Box::new(Expr { kind, span })) }
+                    value_block(Expr { kind, span })
                 }
                 _ => body,
             });
@@ -64,33 +63,7 @@ impl Tree {
         ExprKind::Block(block)
     }
 
-    /// Lets a value pass through a probe of its type.
-    pub(super) fn passed(&mut self, value: &mut syn::Expr) -> TypeIx {
-        self.passed_as(value, false)
-    }
-
-    /// Lets a value pass through a probe of its type, whose pattern is given.
-    pub(super) fn passed_by_pattern(
-        &mut self,
-        value: &mut syn::Expr,
-        pattern: &TokenStream,
-        linear: bool,
-    ) -> TypeIx {
-        let made = value.clone();
-        let ty = self.passed_as(value, linear);
-        let probe = Ident::new(&format!("probe{ty}"), Span::mixed_site());
-        *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
-        ty
-    }
-
-    fn passed_as(&mut self, value: &mut syn::Expr, linear: bool) -> TypeIx {
-        let probe = Ident::new(&format!("probe{}", self.types.len()), Span::mixed_site());
-        let binding = Ident::new("value", crate::spans::first(value));
-        *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding, linear })
-    }
-
-    /// An arm's condition and body; nothing where its pattern is not one of kernels.
+    /// An arm's condition and body; `None` if kernels do not have its pattern.
     fn arm(
         &mut self,
         arm: &mut syn::Arm,
@@ -101,23 +74,14 @@ impl Tree {
             Pat::Guard(guarded) => (&*guarded.pat, Some(&mut *guarded.guard)),
             pattern => (&*pattern, None),
         };
-        // With a guard, rustc tries the alternatives of an or-pattern one after the other, each with the guard.
+        // rustc evaluates the guard for each alternative of an or-pattern, in their order.
         let patterns = if guard.is_some() { alternatives(pattern) } else { vec![pattern.clone()] };
         let tests = patterns.iter().map(|pattern| self.pattern(pattern, matched));
         let tests = tests.collect::<Option<Vec<_>>>()?;
         let binding = tests.first().and_then(|test| test.binding.clone());
-        self.scopes.push(Vec::new());
-        if let Some(binding) = &binding {
-            self.bind(binding);
-        }
-        let guard = guard.map(|guard| self.expr(guard));
-        let mut body = syn::Block {
-            brace_token: syn::token::Brace::default(),
-            stmts: vec![syn::Stmt::Expr((*arm.body).clone(), None)],
-        };
-        let tree = self.block(&mut body);
-        *arm.body = syn::parse_quote!(#body);
-        self.scopes.pop();
+        let (guard, tree) = self.scoped(binding.as_ref(), |this| {
+            (guard.map(|guard| this.expr(guard)), this.expr_as_block(&mut arm.body))
+        });
 
         let bound = |value: Block| match &binding {
             Some(binding) => {
@@ -129,15 +93,14 @@ impl Tree {
         };
         let guard = guard.map(|guard| {
             let span = guard.span;
-            let block = Block { stmts: Vec::new(), value: Some(Box::new(guard)) };
-            Expr { kind: ExprKind::Block(bound(block)), span }
+            Expr { kind: ExprKind::Block(bound(value_block(guard))), span }
         });
-        let fits = tests.into_iter().map(|test| match (test.cond, guard.clone()) {
+        let conditions = tests.into_iter().map(|test| match (test.cond, guard.clone()) {
             (Some(cond), Some(guard)) => Some(logic(LogicOp::And, cond, guard)),
             (cond, guard) => cond.or(guard),
         });
-        // Without a guard there is one.
-        let cond = fits.reduce(|any, fits| Some(logic(LogicOp::Or, any?, fits?))).flatten();
+        // Without a guard there is only one.
+        let cond = conditions.reduce(|any, cond| Some(logic(LogicOp::Or, any?, cond?))).flatten();
         Some((cond, bound(tree), span))
     }
 
@@ -154,11 +117,11 @@ impl Tree {
                 let value = self.expr(&mut syn::Expr::Path(path.clone()));
                 plain(Some(matched.compared(BinaryOp::Eq, value)))
             }
-            // Where a local has the name, rustc reads a new one.
+            // rustc reads the name of a local as a new binding.
             Pat::Ident(PatIdent { ident, .. }) if is_constant(ident) && self.is_local(ident) => {
                 None
             }
-            // A constant, by its name; rustc sees the pattern as it stands, and would say so if not.
+            // A constant. If none has the name, rustc reports it in the probed copy.
             Pat::Ident(PatIdent {
                 by_ref: None, mutability: None, subpat: None, ident, ..
             }) if is_constant(ident) => {
@@ -236,13 +199,7 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
     Expr { kind: ExprKind::Logic { op, lhs: Box::new(lhs), rhs: Box::new(rhs) }, span }
 }
 
-/// Whether a name is written as constants are.
-pub(crate) fn is_constant(name: &Ident) -> bool {
-    let text = name.to_token_stream().to_string();
-    text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
-}
-
-/// The patterns that a pattern with alternatives stands for, in their order.
+/// The alternatives of a pattern, in their order.
 fn alternatives(pattern: &Pat) -> Vec<Pat> {
     match pattern {
         Pat::Or(or) => or.cases.iter().flat_map(alternatives).collect(),

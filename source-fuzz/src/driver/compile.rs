@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Modules in one crate.
+/// The number of modules in one crate.
 const TOGETHER: usize = 40;
 
-/// What generated crates are linked with.
+/// The libraries that generated crates are linked with.
 #[derive(Debug)]
 pub(crate) struct Library {
     quadrants: PathBuf,
@@ -30,32 +30,32 @@ pub(crate) struct Library {
     pub(crate) target: PathBuf,
 }
 
-/// A crate that was built, with the numbers of its modules.
+/// A crate, with the numbers of its modules.
 #[derive(Debug)]
 pub(crate) struct Binary {
     pub(crate) path: PathBuf,
     pub(crate) numbers: Vec<u64>,
 }
 
-/// What rustc says first of a module.
+/// rustc's errors in a module.
 #[derive(Debug, Default)]
 pub(crate) struct Rejection {
-    /// Code and message, in a line.
+    /// Code and message of the first error, in a line.
     pub(crate) why: String,
-    /// All of it.
+    /// All errors.
     pub(crate) rendered: String,
-    /// Whether the first is one that follows from another.
+    /// Whether the first error follows from another one.
     echo: bool,
 }
 
-/// What was built, and why rustc rejected the rest.
+/// The crates, and the modules that rustc rejected.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) binaries: Vec<Binary>,
     pub(crate) rejected: BTreeMap<u64, Rejection>,
 }
 
-/// Lets cargo build the library, and finds it.
+/// Builds the library with cargo, and finds its files.
 pub(crate) fn library() -> Result<Library, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
@@ -102,7 +102,7 @@ pub(crate) fn all(
     opt: &str,
 ) -> Result<Built, Failure> {
     fs::create_dir_all(folder).map_err(at(folder))?;
-    // A copy, so that a build of the workspace meanwhile changes nothing.
+    // A copy, because the workspace may be built during the run.
     let own = folder.join("libquadrants_source_fuzz.rlib");
     fs::copy(&library.own, &own).map_err(at(&library.own))?;
     for module in modules {
@@ -138,7 +138,8 @@ pub(crate) fn all(
     Ok(built)
 }
 
-/// Compiles the modules of one crate, again and again without those that rustc complains of: it does not say all at once.
+/// Compiles the modules of one crate. Removes those that rustc rejects and repeats, because rustc does not report all
+/// errors at once.
 fn one(
     library: &Library,
     modules: &[Module],
@@ -164,7 +165,7 @@ fn one(
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         rustc.current_dir(folder).arg(&source);
         rustc.args(["--edition", "2024", "--crate-type", "bin", "--error-format=json"]);
-        // Integers wrap, as on GPUs; what is only unusual is what this is about.
+        // Integers wrap, as on GPUs. Lints would reject unusual code.
         rustc.args(["-C", "overflow-checks=off", "-C", "debuginfo=0", "--cap-lints", "allow"]);
         rustc.arg("-C").arg(format!("opt-level={opt}"));
         let deps = library.quadrants.parent().unwrap_or(folder);
@@ -198,7 +199,7 @@ fn one(
             if message["level"] != "error" && message["level"] != "error: internal compiler error" {
                 continue;
             }
-            // A library that was built anew meanwhile is no module's fault.
+            // The library was rebuilt during the run.
             let lost = message["code"]["code"] == "E0463";
             let number = module_of(&message).or_else(|| of_type(&message));
             if let Some(number) = number.filter(|_| !lost) {
@@ -207,7 +208,7 @@ fn one(
                 let rendered = message["rendered"].as_str().unwrap_or_default();
                 let of = found.entry(number).or_default();
                 of.rendered.push_str(rendered);
-                // What the library's gate says is said because of something else.
+                // Errors of the library's gate follow from others.
                 let echo = why.contains("Gate<") || why.contains("aborting");
                 if of.why.is_empty() || of.echo && !echo {
                     of.why = format!("{code}: {}", why.replace('\n', " "));
@@ -215,7 +216,7 @@ fn one(
                 }
             }
         }
-        // An error of one module can make rustc complain of others: those of traps go first, and by themselves.
+        // An error in one module can cause errors in others: modules with traps are removed first.
         let trapped: Vec<u64> = found
             .iter()
             .filter(|(number, of)| !of.echo && is_trapped(modules, **number))
@@ -254,7 +255,7 @@ fn root(numbers: &[u64]) -> String {
     text
 }
 
-/// The module of a type that a message names: what is evaluated late has no place in a module's file.
+/// The module of a type that a message names: errors in constants may have no span in the module's file.
 fn of_type(message: &Value) -> Option<u64> {
     let rendered = message["rendered"].as_str()?;
     rendered.match_indices("::user::").find_map(|(at, _)| {
@@ -264,7 +265,7 @@ fn of_type(message: &Value) -> Option<u64> {
     })
 }
 
-/// The module that a message of rustc's is about.
+/// The module in which a message of rustc has its span.
 fn module_of(message: &Value) -> Option<u64> {
     match message {
         Value::Object(fields) => {
@@ -272,7 +273,7 @@ fn module_of(message: &Value) -> Option<u64> {
                 let name = Path::new(file).file_name()?.to_str()?;
                 name.strip_prefix('k')?.strip_suffix(".rs")?.parse().ok()
             });
-            // What is said first is said of where it is.
+            // The first span is the error's location.
             of_file
                 .or_else(|| fields.get("spans").and_then(module_of))
                 .or_else(|| fields.values().find_map(module_of))

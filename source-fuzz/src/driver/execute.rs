@@ -1,4 +1,4 @@
-//! Runs generated crates: each in a process, and in a further one behind a kernel that ended it.
+//! Runs generated crates: each in a process, and in another one after a kernel that ended it.
 
 use std::{
     collections::BTreeMap,
@@ -10,19 +10,19 @@ use std::{
 
 use crate::{Failure, driver::compile::Binary};
 
-/// A kernel that takes longer does not end.
+/// The time after which a kernel is considered not to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What one kernel did.
+/// The outcome of one kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// All ways left the same.
+    /// All runs had the same results.
     Agrees,
-    /// All ways gave an error of this kind.
+    /// All runs returned this kind of error.
     Error(String),
-    /// They did not.
+    /// The runs had different results or errors.
     Differs(String),
-    /// A way panicked, ended the process or did not end itself.
+    /// A run panicked, ended the process or did not end.
     Crashed(String),
 }
 
@@ -73,8 +73,8 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
                         ended = true;
                     } else if let Some(number) = line.strip_prefix("begin ") {
                         current = number.parse::<u64>().ok();
-                    } else if let Some((number, said)) = verdict(&line) {
-                        verdicts.insert(number, said);
+                    } else if let Some((number, result)) = verdict(&line) {
+                        verdicts.insert(number, result);
                         current = None;
                     }
                 }
@@ -90,7 +90,7 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
         let _ = reader.join();
         let Some(number) = current else {
             if !ended || !status.success() {
-                // Outside of all kernels: at the end, where simulated worlds are given back.
+                // After all kernels, when simulated worlds are dropped.
                 if let Some(last) = verdicts.keys().next_back().copied() {
                     verdicts.insert(last, Verdict::Crashed(format!("after it: {status}")));
                 }
@@ -107,8 +107,8 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
 }
 
 fn verdict(line: &str) -> Option<(u64, Verdict)> {
-    let (number, said) = line.split_once(' ')?;
-    let verdict = match said.split_once(' ').unwrap_or((said, "")) {
+    let (number, result) = line.split_once(' ')?;
+    let verdict = match result.split_once(' ').unwrap_or((result, "")) {
         ("agrees", _) => Verdict::Agrees,
         ("error", text) => Verdict::Error(text.to_owned()),
         ("differs", text) => Verdict::Differs(text.to_owned()),

@@ -1,4 +1,4 @@
-//! What a run found, in words and tables.
+//! The report of a run.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -6,10 +6,10 @@ use quadrants_source_fuzz::{Coverage, Module};
 
 use super::{compile::Rejection, execute::Verdict};
 
-/// The defects that traps are known to find where their fixes are reverted.
+/// The defects that traps find if their fixes are reverted.
 const KNOWN: [u8; 4] = [1, 2, 3, 4];
 
-/// A run's findings.
+/// The results of a run.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     seed: u64,
@@ -41,7 +41,7 @@ impl<'a> Report<'a> {
         Self { seed, modules, rejected, verdicts, folder: folder.to_owned() }
     }
 
-    /// What is wrong with a module, if anything is.
+    /// Why a module failed, if it did.
     fn wrong(&self, module: &Module) -> Option<String> {
         let plain = module.traps.is_empty();
         if let Some(of) = self.rejected.get(&module.number) {
@@ -50,7 +50,7 @@ impl<'a> Report<'a> {
         match self.verdicts.get(&module.number) {
             Some(Verdict::Agrees) => None,
             Some(Verdict::Error(text)) if plain && !text.starts_with("Kernel") => {
-                Some(format!("no trap, and all ways give an error: {text}"))
+                Some(format!("no trap, and all runs return an error: {text}"))
             }
             Some(Verdict::Error(_)) => None,
             Some(Verdict::Differs(text)) => Some(format!("differs: {text}")),
@@ -63,12 +63,12 @@ impl<'a> Report<'a> {
         self.modules.iter().all(|module| self.wrong(module).is_none())
     }
 
-    /// Whether each of the known defects was found.
+    /// Whether all known defects were found.
     pub(crate) fn finds_all(&self) -> bool {
         KNOWN.iter().all(|bug| !self.of_bug(*bug).is_empty())
     }
 
-    /// The modules in which a trap of this defect shows it.
+    /// The modules in which a trap found this defect.
     fn of_bug(&self, bug: u8) -> Vec<u64> {
         let of = self.modules.iter().filter(|module| module.bugs.contains(&bug));
         of.filter(|module| self.wrong(module).is_some()).map(|module| module.number).collect()
@@ -76,13 +76,13 @@ impl<'a> Report<'a> {
 
     pub(crate) fn print(&self, rejections: bool) {
         let mut coverage = Coverage::default();
-        let mut ways: BTreeMap<String, Sums> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, Sums> = BTreeMap::new();
         let mut all = Sums::default();
         for module in self.modules {
             coverage.add(&module.coverage);
-            let way = module.traps.first().and_then(|trap| trap.split_once('/'));
-            let way = way.map_or("none".to_owned(), |(way, _)| way.to_owned());
-            for sums in [&mut all, ways.entry(way).or_default()] {
+            let kind = module.traps.first().and_then(|trap| trap.split_once('/'));
+            let kind = kind.map_or("none".to_owned(), |(kind, _)| kind.to_owned());
+            for sums in [&mut all, kinds.entry(kind).or_default()] {
                 sums.all += 1;
                 match self.verdicts.get(&module.number) {
                     _ if self.rejected.contains_key(&module.number) => sums.rejected += 1,
@@ -111,12 +111,12 @@ impl<'a> Report<'a> {
         );
 
         println!("\ntrap               kernels rejected    agree   errors   differ    crash");
-        for (way, sums) in
-            ways.iter().map(|(way, sums)| (way.as_str(), sums)).chain([("all", &all)])
+        for (kind, sums) in
+            kinds.iter().map(|(kind, sums)| (kind.as_str(), sums)).chain([("all", &all)])
         {
             let Sums { all, rejected, agree, errors, differ, crash } = sums;
             println!(
-                "{way:<18}{all:>8} {rejected:>8} {agree:>8} {errors:>8} {differ:>8} {crash:>8}"
+                "{kind:<18}{all:>8} {rejected:>8} {agree:>8} {errors:>8} {differ:>8} {crash:>8}"
             );
         }
         let mut causes: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Which loops run in strips, and in how wide ones.
+//! Which loops run in strips, and how wide those are.
 
 use quadrants_frontend::syntax::FunctionKind;
 use syn::parse_quote;
 
-/// How wide the strips of the only loop of a body are.
+/// The widths of the strips of the only loop in a body.
 fn widths(body: syn::Block) -> Vec<String> {
     let kernel = quote::quote! {
         fn kernel(n: usize, x: &Tensor<f32, 1>, b: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) #body
@@ -11,11 +11,11 @@ fn widths(body: syn::Block) -> Vec<String> {
     let text = crate::expand(FunctionKind::Kernel, proc_macro2::TokenStream::new(), kernel);
     let text = text.to_string();
     let strips = text.split("whole_strips :: < _ , ").skip(1);
-    strips.filter_map(|behind| Some(behind.split_once(" >")?.0.to_owned())).collect()
+    strips.filter_map(|rest| Some(rest.split_once(" >")?.0.to_owned())).collect()
 }
 
 #[test]
-fn rounds_that_all_share_run_in_strips() {
+fn inner_loops_with_uniform_ranges_run_in_strips() {
     let chain = parse_quote!({
         for i in 0..x.len() {
             let mut v = x[i];
@@ -66,7 +66,7 @@ fn rounds_that_all_share_run_in_strips() {
 }
 
 #[test]
-fn rounds_that_iterations_leave_run_in_strips() {
+fn inner_loops_that_iterations_leave_run_in_strips() {
     let escape = parse_quote!({
         for i in 0..x.len() {
             let (c, mut z) = (x[i], 0.0);
@@ -96,7 +96,7 @@ fn rounds_that_iterations_leave_run_in_strips() {
 }
 
 #[test]
-fn elements_that_are_no_neighbours_keep_the_plain_body() {
+fn accesses_that_are_not_contiguous_keep_the_plain_body() {
     let bodies: [syn::Expr; 9] = [
         parse_quote!({
             for k in 1..n {

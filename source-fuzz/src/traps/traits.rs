@@ -1,152 +1,17 @@
-//! Items whose names collide with what kernels have of themselves, in many ways of providing them.
-//!
-//! A trap may make rustc reject the module. Where it does not, the collision must change nothing, or change it on all
-//! backends alike.
+//! Traps by traits of the author's: with methods of built-in names, and as bounds of type parameters.
 
 use std::fmt::Write as _;
 
+use super::trap::{Trap, wrong};
 use crate::{
     generate::Generator,
-    names::{
-        alias, constants, emitted_method, emitted_name, generic_name, hidden_func, inference,
-        locals, macros, module_of_crate, module_of_library, module_of_number, own_type, prelude,
-        range_methods,
-    },
-    of_structs::{
-        dereferenced, equality, func_of_another_type, func_trait, funcs_of_instances,
-        inherent_method, operators, twin,
-    },
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
 };
 
-/// What a module has beside its random items.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trap {
-    /// The way and the name: `bound/abs_diff`.
-    pub(crate) label: String,
-    /// A known defect that this way explores, by the number it has in the issue.
-    pub(crate) bug: Option<u8>,
-    pub(crate) items: String,
-    /// Parameters that the kernel needs.
-    pub(crate) params: Vec<(String, Ty)>,
-    /// The kernel's generics, and with what it is called.
-    pub(crate) generics: Option<(String, String)>,
-    /// Whether names of the library come by a glob import, which the module's own hide.
-    pub(crate) glob: bool,
-    /// A module of the library's name in its place.
-    pub(crate) library: Option<String>,
-}
-
-/// The ways, and how many times more often than once each is drawn.
-type Way = fn(&mut Generator) -> Trap;
-
-/// A way of providing an item whose name collides.
-pub(crate) const WAYS: &[(&str, Way)] = &[
-    ("trait.number", trait_of_numbers),
-    ("trait.number.ref", trait_of_numbers_by_reference),
-    ("trait.blanket", blanket_trait),
-    ("trait.linear", trait_of_vectors),
-    ("bound", bound),
-    ("bound.device", bound_of_device),
-    ("operator", operators),
-    ("equality", equality),
-    ("func.trait", func_trait),
-    ("twin", twin),
-    ("func.hidden", hidden_func),
-    ("func.type", func_of_another_type),
-    ("func.instance", funcs_of_instances),
-    ("module.number", module_of_number),
-    ("module.crate", module_of_crate),
-    ("module.library", module_of_library),
-    ("alias", alias),
-    ("generic.name", generic_name),
-    ("local", locals),
-    ("constant", constants),
-    ("macro", macros),
-    ("prelude", prelude),
-    ("emitted", emitted_method),
-    ("emitted.name", emitted_name),
-    ("inherent", inherent_method),
-    ("range", range_methods),
-    ("type", own_type),
-    ("deref", dereferenced),
-    ("inference", inference),
-];
-
-/// The ways that explore known defects.
-pub const KNOWN_WAYS: [&str; 5] = ["func.trait", "bound", "bound.device", "equality", "twin"];
-
 impl Generator {
-    /// A random trap of one of the ways.
-    pub(crate) fn trap(&mut self, of: Option<&str>) -> Trap {
-        let named = of.and_then(|of| WAYS.iter().find(|(name, _)| *name == of));
-        let (name, way) = match named {
-            Some(named) => *named,
-            None => {
-                let known = self.rng.percent(30);
-                let fits = |(name, _): &&(&str, Way)| !known || KNOWN_WAYS.contains(name);
-                let ways: Vec<_> = WAYS.iter().filter(fits).collect();
-                **self.rng.pick(&ways)
-            }
-        };
-        let mut trap = way(self);
-        trap.label = format!("{name}/{}", trap.label);
-        self.coverage.hit_trap(name);
-        trap
-    }
-
-    /// A trap beside another: of a way that needs no parameter, with a trait of another name.
-    pub(crate) fn second_trap(&mut self) -> Trap {
-        const BESIDE: [&str; 11] = [
-            "trait.number",
-            "trait.number.ref",
-            "trait.blanket",
-            "module.number",
-            "module.crate",
-            "macro",
-            "prelude",
-            "emitted",
-            "emitted.name",
-            "range",
-            "local",
-        ];
-        let way = *self.rng.pick(&BESIDE);
-        let mut trap = self.trap(Some(way));
-        trap.items = trap.items.replace("Own", "Other").replace("mod far", "mod further");
-        trap
-    }
-
-    /// A struct of the trap's own, and the parameter `q` of this type.
-    pub(crate) fn struct_q(&mut self, trap: &mut Trap, derives: &str) -> Ty {
-        let number = self.structs.len();
-        self.structs.push(crate::generate::Struct {
-            name: "Q".to_owned(),
-            of: String::new(),
-            fields: vec![("a".to_owned(), Ty::Num(Num::U32)), ("b".to_owned(), Ty::Num(Num::F32))],
-            tuple: false,
-            equal: derives.contains("PartialEq"),
-        });
-        let _ = writeln!(
-            trap.items,
-            "#[derive(Clone, Copy, Debug, {derives}qd::KernelValue)]\npub struct Q {{ pub a: u32, pub b: f32 }}"
-        );
-        trap.params.push(("q".to_owned(), Ty::Struct(number)));
-        Ty::Struct(number)
-    }
-
-    /// A method of numbers, more often one that few think of.
+    /// A method of numbers.
     fn some_method(&mut self) -> &'static Method {
         &METHODS[self.rng.below(OF_NUMBERS)]
-    }
-}
-
-/// A value that no built-in of the name would give.
-pub(crate) fn wrong(of: &Ty) -> String {
-    match of {
-        Ty::Bool => "true".to_owned(),
-        Ty::Num(Num::Usize) => "1 << 40".to_owned(),
-        Ty::Num(num) if num.is_float() => "7777.25".to_owned(),
-        _ => "77".to_owned(),
     }
 }
 
@@ -178,16 +43,16 @@ fn traits_of(generator: &mut Generator, this: &str) -> Trap {
     Trap { label: method.name.to_owned(), items, ..Trap::default() }
 }
 
-fn trait_of_numbers(generator: &mut Generator) -> Trap {
+pub(super) fn trait_of_numbers(generator: &mut Generator) -> Trap {
     traits_of(generator, "self")
 }
 
-fn trait_of_numbers_by_reference(generator: &mut Generator) -> Trap {
+pub(super) fn trait_of_numbers_by_reference(generator: &mut Generator) -> Trap {
     let this = *generator.rng.pick(&["&self", "&mut self"]);
     traits_of(generator, this)
 }
 
-fn blanket_trait(generator: &mut Generator) -> Trap {
+pub(super) fn blanket_trait(generator: &mut Generator) -> Trap {
     let method = generator.some_method();
     let this = *generator.rng.pick(&["self", "self", "&self"]);
     let args = args_of(method, "Self");
@@ -216,7 +81,7 @@ fn blanket_trait(generator: &mut Generator) -> Trap {
 }
 
 /// A trait of vectors, matrices and arrays.
-fn trait_of_vectors(generator: &mut Generator) -> Trap {
+pub(super) fn trait_of_vectors(generator: &mut Generator) -> Trap {
     let (name, ty, args, result, value) = *generator.rng.pick(&[
         ("len", "[f32; 3]", "", "usize", "1 << 40"),
         ("len", "[u32; 2]", "", "usize", "1 << 40"),
@@ -238,18 +103,18 @@ fn trait_of_vectors(generator: &mut Generator) -> Trap {
     generator.focus.push(name);
     match ty {
         "[f32; 3]" => {
-            generator.extra.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
+            generator.collisions.push((Ty::USIZE, "([1.5f32, 2.0, 3.0].len() - 1)".to_owned()))
         }
-        "[u32; 2]" => generator.same.push("[@, 5].len().min(1).max(@)".to_owned()),
+        "[u32; 2]" => generator.equal_indices.push("[@, 5].len().min(1).max(@)".to_owned()),
         _ => {}
     }
     Trap { label: format!("{name} of {ty}"), items, ..Trap::default() }
 }
 
-/// A bound of the author's beside one of the library's.
-fn bound(generator: &mut Generator) -> Trap {
+/// A bound by the author's trait beside one of the library's.
+pub(super) fn bound(generator: &mut Generator) -> Trap {
     let (bound, num) = generator.some_bound();
-    // One of a name that the bound has too, rustc mostly refuses.
+    // rustc mostly rejects methods that both bounds have.
     let has = |m: &Method| m.bound.is_some_and(|of| of == bound || of == Bound::Number);
     let known = generator.rng.percent(20);
     let fits = |m: &&Method| m.is_of(num) && has(m) == known;
@@ -258,7 +123,7 @@ fn bound(generator: &mut Generator) -> Trap {
     bounded(generator, bound, num, method, true)
 }
 
-fn bound_of_device(generator: &mut Generator) -> Trap {
+pub(super) fn bound_of_device(generator: &mut Generator) -> Trap {
     if generator.rng.percent(30) {
         return bound_of_linear(generator);
     }
@@ -293,9 +158,9 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
     }
     let comma = if values.is_empty() { "" } else { ", " };
     let name = method.name;
-    generator.extra.push((ty.clone(), format!("n.{name}({values})")));
+    generator.collisions.push((ty.clone(), format!("n.{name}({values})")));
     if this == "self" && generator.rng.percent(40) {
-        generator.extra.push((ty, format!("T::{name}(n{comma}{values})")));
+        generator.collisions.push((ty, format!("T::{name}(n{comma}{values})")));
     }
     if own {
         generator.focus.push(name);
@@ -311,7 +176,7 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
     }
 }
 
-/// A bound of the author's that a vector, a matrix or an array meets.
+/// A bound by the author's trait, which a vector, a matrix or an array implements.
 fn bound_of_linear(generator: &mut Generator) -> Trap {
     let (name, ty, float) = *generator.rng.pick(&[
         ("len", "[f32; 3]", false),
@@ -322,7 +187,7 @@ fn bound_of_linear(generator: &mut Generator) -> Trap {
     ]);
     let of = if float { Ty::Num(Num::F32) } else { Ty::USIZE };
     let (result, value) = (generator.text(&of), wrong(&of));
-    generator.extra.push((of, format!("n.{name}()")));
+    generator.collisions.push((of, format!("n.{name}()")));
     generator.with_param("T", Bound::KernelValue, Num::F32);
     Trap {
         label: name.to_owned(),

@@ -1,25 +1,23 @@
-//! Divisions in a CPU body: one by zero is an error of the launch, and a quotient that does not fit wraps, as it
-//! does on devices.
+//! Divisions in a CPU body: a division by zero is a device error, and a quotient that does not fit wraps, as on GPUs.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{BinOp, Expr, Ident};
 
-use crate::{
-    body::{Rewrite, internal, unparenthesized},
-    spans,
-};
+use super::Rewrite;
+use crate::{ast::unparenthesized, spans, tokens::internal};
 
 impl Rewrite<'_> {
-    /// `a / b` and its like, where `b` may be zero, or -1 and the quotient not fit.
-    pub(crate) fn divided(&self, binary: &mut syn::ExprBinary) -> Option<Expr> {
-        if !is_division(&binary.op) || is_number(&binary.right) {
+    /// The replacement of a division whose divisor may be zero, or -1 with a quotient that does not fit. Where
+    /// checking the divisor is enough, rewrites that and returns `None`.
+    pub(super) fn division(&self, binary: &mut syn::ExprBinary) -> Option<Expr> {
+        if !is_division(&binary.op) || is_safe_divisor(&binary.right) {
             return None;
         }
         let start = spans::first(&binary.left);
         let support = spans::at(self.support, start);
         let syn::ExprBinary { left, op, right, .. } = binary;
-        // As an argument it needs no parentheses, and rustc would say so.
+        // Arguments need no parentheses; rustc would report them.
         let (left, by) = (unparenthesized(left), unparenthesized(right));
         let dividend = internal("dividend");
         let compound = matches!(op, BinOp::DivAssign(_) | BinOp::RemAssign(_));
@@ -49,25 +47,25 @@ impl Rewrite<'_> {
         }))
     }
 
-    /// The step of `range.step_by(step)`.
-    pub(crate) fn divided_step(&self, call: &mut syn::ExprMethodCall) {
+    /// Checks the step of `range.step_by(step)`.
+    pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall) {
         let is_step = call.method == "step_by";
-        if let Some(by) = call.args.first_mut().filter(|by| is_step && !is_number(by)) {
+        if let Some(by) = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by)) {
             let start = spans::first(by);
             let support = spans::at(self.support, start);
             *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
         }
     }
 
-    /// What changes `value` as a compound operation does that has its right side in `by`.
-    pub(crate) fn changed(
+    /// The statement that changes `value` like a compound assignment whose right side is in `by`.
+    pub(super) fn compound_update(
         &self,
         binary: &syn::ExprBinary,
         value: &Ident,
         by: &Ident,
     ) -> TokenStream {
         let (start, op) = (spans::first(&binary.left), &binary.op);
-        if is_division(op) && !is_number(&binary.right) {
+        if is_division(op) && !is_safe_divisor(&binary.right) {
             let support = spans::at(self.support, start);
             quote_spanned!(start=> #value #op #support::divisor_of(&#value, #by);)
         } else {
@@ -80,7 +78,7 @@ fn is_division(op: &BinOp) -> bool {
     matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::DivAssign(_) | BinOp::RemAssign(_))
 }
 
-/// Whether a place is a name, or fields of one.
+/// Whether a place is a name or a field of one, without parentheses.
 fn is_path(place: &Expr) -> bool {
     match place {
         Expr::Path(_) => true,
@@ -89,25 +87,25 @@ fn is_path(place: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is a divisor that is neither 0 nor -1, so that nothing need be checked.
-fn is_number(expr: &Expr) -> bool {
+/// Whether an expression is a divisor that is known to be neither 0 nor -1.
+fn is_safe_divisor(expr: &Expr) -> bool {
     match unparenthesized(expr) {
         Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
-        expr => literal(expr).is_some_and(|value| value > 0),
+        expr => small_literal(expr).is_some_and(|value| value > 0),
     }
 }
 
-/// Whether an expression is a literal that every type of integers has as it is written, or a float.
+/// Whether an expression is a float literal, or an integer literal in range of every integer type.
 fn is_small(expr: &Expr) -> bool {
     match unparenthesized(expr) {
         Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
-        expr => literal(expr).is_some(),
+        expr => small_literal(expr).is_some(),
     }
 }
 
-/// The value of an integer literal, where every type has it; rustc wraps what its type has not, where
+/// The value of an integer literal in range of every integer type. rustc wraps others if the lint
 /// `overflowing_literals` is allowed.
-fn literal(expr: &Expr) -> Option<u8> {
+fn small_literal(expr: &Expr) -> Option<u8> {
     let Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(int), .. }) = unparenthesized(expr) else {
         return None;
     };

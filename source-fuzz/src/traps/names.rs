@@ -1,15 +1,15 @@
-//! Collisions of names: modules, types, constants, macros, locals and funcs that have the name of something else.
+//! Traps by names: modules, types, constants, macros, locals and funcs with the name of something else.
 
 use std::fmt::Write as _;
 
+use super::trap::{Trap, wrong};
 use crate::{
-    collide::{Trap, wrong},
     generate::Generator,
     types::{Bound, METHODS, Method, Num, OF_NUMBERS, Ty},
 };
 
-/// A func by glob import, hidden by something of its name.
-pub(crate) fn hidden_func(generator: &mut Generator) -> Trap {
+/// A glob-imported func, hidden by an item with its name.
+pub(super) fn hidden_func(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("function", "fn shifted(i: usize) -> usize { i + (1 << 40) }"),
         ("function of another type", "fn shifted(i: u32) -> u32 { i + 8 }"),
@@ -27,13 +27,13 @@ pub(crate) fn hidden_func(generator: &mut Generator) -> Trap {
     let items = format!(
         "mod far {{ use quadrants as qd; #[qd::func] pub(super) fn shifted(i: usize) -> usize {{ i }} }}\nuse far::*;\n{item}\n"
     );
-    generator.same.push("shifted(@)".to_owned());
-    generator.extra.push((Ty::USIZE, "shifted(1)".to_owned()));
+    generator.equal_indices.push("shifted(@)".to_owned());
+    generator.collisions.push((Ty::USIZE, "shifted(1)".to_owned()));
     Trap { label: label.to_owned(), items, ..Trap::default() }
 }
 
-/// A module of a number's name, with functions and constants of the number's.
-pub(crate) fn module_of_number(generator: &mut Generator) -> Trap {
+/// A module with the name of a number type, and with functions and constants like that type's.
+pub(super) fn module_of_number(generator: &mut Generator) -> Trap {
     let num = *generator.rng.pick(&[Num::Usize, Num::F32, Num::U32, Num::I32, Num::U64, Num::U8]);
     let ty = num.name();
     let mut text = format!("pub mod {ty} {{\n");
@@ -55,13 +55,15 @@ pub(crate) fn module_of_number(generator: &mut Generator) -> Trap {
         text,
         "pub fn from(_x: u8) -> {ty} {{ {least} }}\npub const MAX: {ty} = {least};\npub const MIN: {ty} = {least};\npub const BITS: u32 = 5;\npub const EPSILON: {ty} = {least};\n}}"
     );
-    generator.same.push(if num == Num::Usize { "usize::max(@, 0)" } else { "@" }.to_owned());
-    generator.extra.push((Ty::Num(num), format!("{ty}::MAX")));
+    generator
+        .equal_indices
+        .push(if num == Num::Usize { "usize::max(@, 0)" } else { "@" }.to_owned());
+    generator.collisions.push((Ty::Num(num), format!("{ty}::MAX")));
     Trap { label: ty.to_owned(), items: text, ..Trap::default() }
 }
 
-/// A module of a crate's name that emitted code could name.
-pub(crate) fn module_of_crate(generator: &mut Generator) -> Trap {
+/// A module with the name of a crate that emitted code could use.
+pub(super) fn module_of_crate(generator: &mut Generator) -> Trap {
     let name =
         *generator.rng.pick(&["core", "std", "quadrants_program", "alloc", "primitive", "body"]);
     let items = format!(
@@ -73,13 +75,13 @@ pub(crate) fn module_of_crate(generator: &mut Generator) -> Trap {
          pub mod primitive_of {{ pub fn max(a: usize, _b: usize) -> usize {{ a + 8 }} }}\n\
          }}\n"
     );
-    generator.same.push("usize::max(@, 0)".to_owned());
-    generator.extra.push((Ty::Num(Num::U32), "u32::MAX".to_owned()));
+    generator.equal_indices.push("usize::max(@, 0)".to_owned());
+    generator.collisions.push((Ty::Num(Num::U32), "u32::MAX".to_owned()));
     Trap { label: name.to_owned(), items, ..Trap::default() }
 }
 
-/// A module in the library's place, which has all of it but for one thing.
-pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
+/// A module that replaces the library, with one item changed.
+pub(super) fn module_of_library(generator: &mut Generator) -> Trap {
     let (label, item) = *generator.rng.pick(&[
         ("ndrange", "pub fn ndrange(of: [usize; 2]) -> quadrants::ndrange<[usize; 2]> { quadrants::ndrange([of[0] / 2, of[1]]) }"),
         ("atomic_add", "pub fn atomic_add(x: &mut i32, v: i32) -> i32 { *x -= v; v }"),
@@ -93,14 +95,14 @@ pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
         ("nothing", ""),
     ]);
     if label == "atomic_max" || label == "atomic_add" {
-        generator.extra.push((Ty::Num(Num::I32), "3i32".to_owned()));
+        generator.collisions.push((Ty::Num(Num::I32), "3i32".to_owned()));
     }
     if matches!(label, "Int" | "Number") {
         let (bound, num) =
             if label == "Int" { (Bound::Int, Num::U32) } else { (Bound::Number, Num::U32) };
         generator.with_param("T", bound, num);
         generator.focus.push(if label == "Int" { "abs_diff" } else { "to_usize" });
-        generator.extra.push((Ty::USIZE, "n.to_usize()".to_owned()));
+        generator.collisions.push((Ty::USIZE, "n.to_usize()".to_owned()));
         let generics = Some((format!("<T: qd::{label}>"), "::<u32>".to_owned()));
         let params = vec![("n".to_owned(), Ty::Param)];
         return Trap {
@@ -114,8 +116,8 @@ pub(crate) fn module_of_library(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), library: Some(item.to_owned()), ..Trap::default() }
 }
 
-/// Another type by a number's name.
-pub(crate) fn alias(generator: &mut Generator) -> Trap {
+/// Another type with the name of a number type.
+pub(super) fn alias(generator: &mut Generator) -> Trap {
     let (name, of) = *generator.rng.pick(&[
         ("u32", "u64"),
         ("usize", "u32"),
@@ -134,8 +136,8 @@ pub(crate) fn alias(generator: &mut Generator) -> Trap {
     };
     let num = Num::INTS.into_iter().chain([Num::F32, Num::F64]).find(|num| num.name() == name);
     if let Some(num) = num.filter(|num| !num.is_float()) {
-        generator.extra.push((Ty::Num(Num::U64), format!("((300u16 as {name}) as u64)")));
-        generator.extra.push((
+        generator.collisions.push((Ty::Num(Num::U64), format!("((300u16 as {name}) as u64)")));
+        generator.collisions.push((
             Ty::Num(Num::U32),
             format!("(((5i8 - 9) as {name}) as ::core::primitive::u32)"),
         ));
@@ -144,8 +146,8 @@ pub(crate) fn alias(generator: &mut Generator) -> Trap {
     Trap { label: format!("{name} = {of}"), items: item, ..Trap::default() }
 }
 
-/// A type parameter of a known type's name.
-pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
+/// A type parameter with the name of a known type.
+pub(super) fn generic_name(generator: &mut Generator) -> Trap {
     let (name, bound, num) = *generator.rng.pick(&[
         ("f32", Bound::Float, Num::F64),
         ("u32", Bound::Int, Num::I64),
@@ -173,8 +175,8 @@ pub(crate) fn generic_name(generator: &mut Generator) -> Trap {
     }
 }
 
-/// Locals and parameters of names that other things have.
-pub(crate) fn locals(generator: &mut Generator) -> Trap {
+/// Locals and parameters with names that other things have.
+pub(super) fn locals(generator: &mut Generator) -> Trap {
     let names: &[&str] = match generator.rng.below(4) {
         0 => &[
             "cx", "args", "value", "given", "proven", "begin", "end", "index", "count", "size",
@@ -231,8 +233,8 @@ pub(crate) fn locals(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label}, …"), ..Trap::default() }
 }
 
-/// Constants, statics and unit structs of names that locals have.
-pub(crate) fn constants(generator: &mut Generator) -> Trap {
+/// Constants, statics and unit structs with names that locals have.
+pub(super) fn constants(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0",
         "x0", "y0",
@@ -249,8 +251,8 @@ pub(crate) fn constants(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label} {name}"), items: item, ..Trap::default() }
 }
 
-/// Macros of names that emitted code or kernels use.
-pub(crate) fn macros(generator: &mut Generator) -> Trap {
+/// Macros with names that emitted code or kernels use.
+pub(super) fn macros(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "assert",
         "assert",
@@ -275,8 +277,8 @@ pub(crate) fn macros(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items: item, ..Trap::default() }
 }
 
-/// Items of names that the prelude has.
-pub(crate) fn prelude(generator: &mut Generator) -> Trap {
+/// Items with names of the prelude.
+pub(super) fn prelude(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "Option",
         "Some",
@@ -319,8 +321,8 @@ pub(crate) fn prelude(generator: &mut Generator) -> Trap {
     Trap { label: format!("{label} {name}"), items: item, ..Trap::default() }
 }
 
-/// Methods, of everything, of names that emitted code calls.
-pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
+/// Methods of all types, with names that emitted code calls.
+pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "see",
         "pass",
@@ -414,8 +416,8 @@ pub(crate) fn emitted_method(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items, ..Trap::default() }
 }
 
-/// Items of names that emitted code gives to its own.
-pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
+/// Items with names of emitted items.
+pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
     let name = *generator.rng.pick(&[
         "__Body",
         "__SOURCE",
@@ -451,8 +453,8 @@ pub(crate) fn emitted_name(generator: &mut Generator) -> Trap {
     Trap { label: name.to_owned(), items: item, ..Trap::default() }
 }
 
-/// Methods of ranges, which loops have.
-pub(crate) fn range_methods(generator: &mut Generator) -> Trap {
+/// Methods of ranges, which loops use.
+pub(super) fn range_methods(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("rev", "pub trait Own: Sized { fn rev(self) -> ::core::ops::Range<usize> { 0..1 } }\nimpl Own for ::core::ops::Range<usize> {}\n"),
         ("step_by", "pub trait Own: Sized { fn step_by(self, _by: usize) -> ::core::ops::Range<usize> { 0..1 } }\nimpl Own for ::core::ops::Range<usize> {}\n"),
@@ -466,8 +468,8 @@ pub(crate) fn range_methods(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items: items.to_owned(), ..Trap::default() }
 }
 
-/// A type of the library's name, which hides the library's.
-pub(crate) fn own_type(generator: &mut Generator) -> Trap {
+/// An item that hides the library's item with its name.
+pub(super) fn own_type(generator: &mut Generator) -> Trap {
     let (label, items) = *generator.rng.pick(&[
         ("Vector", "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct Vector<T, const N: usize>(pub [T; N]);\n#[qd::func]\nimpl<T: quadrants::Number> Vector<T, 3> { pub fn own(self) -> T { self.0[0] } }\n"),
         ("Vector alias", "pub type Vector<T, const N: usize> = quadrants::Vector<T, N>;\n"),
@@ -483,9 +485,9 @@ pub(crate) fn own_type(generator: &mut Generator) -> Trap {
     Trap { label: label.to_owned(), items: items.to_owned(), glob: true, ..Trap::default() }
 }
 
-/// Items that could give a literal another type where rustc checks a kernel than where it compiles it, and functions
-/// that hide a conversion.
-pub(crate) fn inference(generator: &mut Generator) -> Trap {
+/// Items that could give a literal another type in the CPU body than in the probed copy, and functions that hide a
+/// conversion.
+pub(super) fn inference(generator: &mut Generator) -> Trap {
     let boxed = "#[derive(Clone, Copy, qd::KernelValue)] pub struct Boxed<T>(pub T);\n";
     let (label, items, uses) = *generator.rng.pick(&[
         (
@@ -528,6 +530,6 @@ pub(crate) fn inference(generator: &mut Generator) -> Trap {
         ),
         ("path", "", "f32::to_u32(1.5) as i64 + (i64::to_i32(2147483648) >> 31) as i64"),
     ]);
-    generator.extra.push((Ty::Num(Num::I64), format!("({uses})")));
+    generator.collisions.push((Ty::Num(Num::I64), format!("({uses})")));
     Trap { label: label.to_owned(), items: format!("{boxed}{items}"), ..Trap::default() }
 }

@@ -1,18 +1,18 @@
-//! Collisions with what structs have: operators, funcs of traits, twins, methods of built-in names.
+//! Traps by a struct: operators, funcs of traits, functions with emitted names, methods with built-in names.
 
 use std::fmt::Write as _;
 
+use super::trap::{Trap, wrong};
 use crate::{
-    collide::{Trap, wrong},
     generate::Generator,
     types::{Num, Ty},
 };
 
-/// What moves an index far away.
+/// An offset that moves an index out of bounds.
 const FAR: &str = "(1 << 40)";
 
 /// An operator of the author's for a struct.
-pub(crate) fn operators(generator: &mut Generator) -> Trap {
+pub(super) fn operators(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let q = generator.struct_q(&mut trap, "");
     let (label, item, of, used) = match generator.rng.below(12) {
@@ -91,12 +91,12 @@ pub(crate) fn operators(generator: &mut Generator) -> Trap {
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{item}");
-    generator.extra.push((of, used.to_owned()));
+    generator.collisions.push((of, used.to_owned()));
     trap
 }
 
-/// `==` that the author wrote: of a struct, of one with another type, in arrays and tuples.
-pub(crate) fn equality(generator: &mut Generator) -> Trap {
+/// A hand-written `PartialEq`: of a struct, with another type, in arrays and tuples.
+pub(super) fn equality(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(3), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     if let Some(q) = generator.structs.last_mut() {
@@ -138,13 +138,13 @@ pub(crate) fn equality(generator: &mut Generator) -> Trap {
         "(q == Q { a: q.a, b: 2.5 })",
         "(((q,), [q; 2]) != ((q,), [q; 2]))",
     ] {
-        generator.extra.push((Ty::Bool, used.to_owned()));
+        generator.collisions.push((Ty::Bool, used.to_owned()));
     }
     trap
 }
 
-/// A func trait that something without `#[func]` implements, beside a func of the name.
-pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
+/// A func trait that an `impl` without `#[func]` implements, beside a func with the name.
+pub(super) fn func_trait(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(1), ..Trap::default() };
     let q = generator.struct_q(&mut trap, "");
     let this = *generator.rng.pick(&["self", "&self"]);
@@ -157,7 +157,7 @@ pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
     let constant = generator.rng.percent(30);
     let declared = if constant { "const CORNERS: u32;" } else { "" };
     let (given, own) = if constant {
-        generator.extra.push((Ty::Num(Num::U32), "T::CORNERS".to_owned()));
+        generator.collisions.push((Ty::Num(Num::U32), "T::CORNERS".to_owned()));
         ("const CORNERS: u32 = 9;", "const CORNERS: u32 = 4;")
     } else {
         ("", "")
@@ -178,26 +178,26 @@ pub(crate) fn func_trait(generator: &mut Generator) -> Trap {
         let (bound, num) = (crate::types::Bound::KernelValue, Num::U32);
         generator.with_param("T", bound, num);
         trap.generics = Some(("<T: Pick>".to_owned(), "::<user::Q>".to_owned()));
-        generator.same.push(call.to_owned());
+        generator.equal_indices.push(call.to_owned());
     } else {
         trap.params = vec![("q".to_owned(), q)];
-        generator.extra.retain(|(_, text)| text != "T::CORNERS");
-        generator.same.push(call.replace("T::", "Q::"));
+        generator.collisions.retain(|(_, text)| text != "T::CORNERS");
+        generator.equal_indices.push(call.replace("T::", "Q::"));
         if generator.rng.percent(50) {
             let _ = writeln!(
                 trap.items,
                 "#[qd::func]\nfn picked<T: Pick>(q: T, i: usize) -> usize {{ let _held = q; {} }}",
                 call.replace('@', "i")
             );
-            generator.same.push("picked(q, @)".to_owned());
+            generator.equal_indices.push("picked(q, @)".to_owned());
         }
     }
-    generator.extra.push((Ty::USIZE, generator.same[0].replace('@', "1")));
+    generator.collisions.push((Ty::USIZE, generator.equal_indices[0].replace('@', "1")));
     trap
 }
 
-/// Functions of the names that emitted code calls in a func's place.
-pub(crate) fn twin(generator: &mut Generator) -> Trap {
+/// Functions with the names by which emitted code calls a func.
+pub(super) fn twin(generator: &mut Generator) -> Trap {
     let mut trap = Trap { bug: Some(4), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     let far = *generator.rng.pick(&["i + (1 << 40)", "i + 1"]);
@@ -261,16 +261,16 @@ pub(crate) fn twin(generator: &mut Generator) -> Trap {
     };
     trap.label = label.to_owned();
     let _ = writeln!(trap.items, "{items}");
-    generator.same.push("picked(q, @)".to_owned());
+    generator.equal_indices.push("picked(q, @)".to_owned());
     if label != "of a type beside the func" && generator.rng.percent(60) {
-        generator.same.push("q.pick(@)".to_owned());
+        generator.equal_indices.push("q.pick(@)".to_owned());
     }
-    generator.extra.push((Ty::USIZE, "picked(q, 1)".to_owned()));
+    generator.collisions.push((Ty::USIZE, "picked(q, 1)".to_owned()));
     trap
 }
 
-/// A method of a struct that numbers, arrays or tensors have too.
-pub(crate) fn inherent_method(generator: &mut Generator) -> Trap {
+/// A method of a struct with the name of a method of numbers, arrays or tensors.
+pub(super) fn inherent_method(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
     let (name, args, ty) = *generator.rng.pick(&[
@@ -316,13 +316,13 @@ pub(crate) fn inherent_method(generator: &mut Generator) -> Trap {
         1 => "2u32",
         _ => "1u32, 2u32",
     };
-    generator.extra.push((ret, format!("q.{name}({values})")));
+    generator.collisions.push((ret, format!("q.{name}({values})")));
     trap.label = name.to_owned();
     trap
 }
 
-/// Fields and methods by way of `Deref`.
-pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
+/// Fields and methods through `Deref`.
+pub(super) fn dereferenced(generator: &mut Generator) -> Trap {
     let mut trap = Trap { label: "Deref".to_owned(), ..Trap::default() };
     let _ = generator.struct_q(&mut trap, "");
     let _ = writeln!(
@@ -338,13 +338,13 @@ pub(crate) fn dereferenced(generator: &mut Generator) -> Trap {
         "(*q).c",
         "{ let Under { a, .. } = *q; a }",
     ]);
-    generator.extra.push((Ty::Num(Num::U32), used.to_owned()));
+    generator.collisions.push((Ty::Num(Num::U32), used.to_owned()));
     trap.label = used.to_owned();
     trap
 }
 
-/// A method of another type than the func's, which rustc finds first where it looks for the func's name.
-pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
+/// A method with the func's name and another type, which rustc's method lookup finds first.
+pub(super) fn func_of_another_type(generator: &mut Generator) -> Trap {
     let mut trap = Trap::default();
     let _ = generator.struct_q(&mut trap, "");
     let ret = *generator.rng.pick(&[
@@ -367,7 +367,7 @@ pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
         ret.name()
     );
     trap.label = format!("{} by {of}", ret.name());
-    generator.extra.extend([
+    generator.collisions.extend([
         (Ty::Num(Num::U64), "{ let v = q.pick(1); v as u64 }".to_owned()),
         (Ty::Num(Num::U64), "(q.pick(1) as u64)".to_owned()),
         (
@@ -380,12 +380,12 @@ pub(crate) fn func_of_another_type(generator: &mut Generator) -> Trap {
             "{ let (v, w) = (q.pick(3), Q::made(4)); v as i64 - w as i64 }".to_owned(),
         ),
     ]);
-    generator.same.push("((q.pick(@) as usize) - (1 << 33))".to_owned());
+    generator.equal_indices.push("((q.pick(@) as usize) - (1 << 33))".to_owned());
     trap
 }
 
-/// Funcs of one name, of instances of one struct.
-pub(crate) fn funcs_of_instances(generator: &mut Generator) -> Trap {
+/// Funcs with one name, for several instances of a generic struct.
+pub(super) fn funcs_of_instances(generator: &mut Generator) -> Trap {
     let this = *generator.rng.pick(&["self", "&self"]);
     let (label, blocks) = match generator.rng.below(3) {
         0 => (
@@ -405,10 +405,10 @@ pub(crate) fn funcs_of_instances(generator: &mut Generator) -> Trap {
         "#[derive(Clone, Copy, Debug, qd::KernelValue)]\npub struct G<T>(pub T);\n{}\n",
         blocks.replace("THIS", this)
     );
-    generator.same.push("G(1u32).pick(@)".to_owned());
-    generator.extra.push((Ty::USIZE, "G(1.5f32).pick(1)".to_owned()));
+    generator.equal_indices.push("G(1u32).pick(@)".to_owned());
+    generator.collisions.push((Ty::USIZE, "G(1.5f32).pick(1)".to_owned()));
     generator
-        .extra
+        .collisions
         .push((Ty::USIZE, "{ let g = G(2.5f32); g.pick(1) + G(1u32).pick(2) }".to_owned()));
     Trap { label: label.to_owned(), items, ..Trap::default() }
 }

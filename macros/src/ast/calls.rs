@@ -1,0 +1,164 @@
+//! Calls that kernels give a meaning: parallel blocks, phases, atomics, conversions, functions of types.
+//!
+//! Constructs are recognized by their shape as well as by their name, because the author may rename a function. The
+//! probed copy proves that the paths name the library's functions.
+
+use proc_macro2::{Ident, TokenStream};
+use quadrants_frontend::{
+    is_builtin_method,
+    syntax::{AtomicOp, exchange_named},
+};
+use quote::quote;
+use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, Path, PathArguments};
+
+use super::exprs::{SCALARS, is_type_name, name_of, unparenthesized};
+
+/// Whether the called path ends in this name.
+fn calls(call: &ExprCall, name: &str) -> bool {
+    match &*call.func {
+        Expr::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == name),
+        _ => false,
+    }
+}
+
+/// Whether a call is one of `stream_parallel`, by name or by shape.
+pub(crate) fn is_stream_parallel(call: &ExprCall) -> bool {
+    let by_shape = call.args.len() == 1 && matches!(call.args.first(), Some(Expr::Closure(_)));
+    by_shape || calls(call, "stream_parallel")
+}
+
+/// Whether a call is one of `block_for`, by name or by shape.
+pub(crate) fn is_block_for(call: &ExprCall) -> bool {
+    let by_shape = call.args.len() == 3 && matches!(call.args.last(), Some(Expr::Closure(_)));
+    by_shape || calls(call, "block_for")
+}
+
+pub(crate) fn is_ndrange(call: &ExprCall) -> bool {
+    calls(call, "ndrange")
+}
+
+/// The number of dimensions of a grid of blocks, if an array gives its size.
+pub(crate) fn grid_rank(blocks: &Expr) -> Option<usize> {
+    match unparenthesized(blocks) {
+        Expr::Array(counts) => Some(counts.elems.len()),
+        _ => None,
+    }
+}
+
+/// Whether a method makes an array in shared memory.
+pub(crate) fn is_shared_array(method: &Ident) -> bool {
+    method == "shared" || method == "shared_2d"
+}
+
+/// The closure of a phase `block.each(|t| …)`.
+pub(crate) fn phase_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
+    (call.method == "each").then(|| closure_of(call, 1)).flatten()
+}
+
+/// The closure of a phase with an exchange, such as `block.scan_add(|t| …)`.
+pub(crate) fn exchange_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
+    let (_, shuffle) = exchange_named(&call.method.to_string())?;
+    closure_of(call, 1 + usize::from(shuffle.is_some()))
+}
+
+/// The closure that a method of a name gets first, among this number of arguments.
+fn closure_of(call: &ExprMethodCall, count: usize) -> Option<&ExprClosure> {
+    match (&*call.receiver, call.args.first()) {
+        (Expr::Path(path), Some(Expr::Closure(closure))) if call.args.len() == count => {
+            name_of(path).map(|_| closure)
+        }
+        _ => None,
+    }
+}
+
+/// The operation of an atomic function.
+pub(crate) fn atomic_op(name: &str) -> Option<AtomicOp> {
+    match name {
+        "atomic_add" => Some(AtomicOp::Add),
+        "atomic_min" => Some(AtomicOp::Min),
+        "atomic_max" => Some(AtomicOp::Max),
+        _ => None,
+    }
+}
+
+/// The element, or the part of one, in `&mut t[i]`.
+pub(crate) fn borrowed_element(argument: &mut Expr) -> Option<&mut Expr> {
+    match argument {
+        Expr::Paren(paren) => borrowed_element(&mut paren.expr),
+        Expr::Group(group) => borrowed_element(&mut group.expr),
+        Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
+            let mut inner = &mut **expr;
+            while let Expr::Paren(paren) = inner {
+                inner = &mut paren.expr;
+            }
+            matches!(inner, Expr::Index(_) | Expr::Field(_)).then_some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// A conversion between numbers, by a method of `Number`.
+pub(crate) enum Conversion {
+    /// `T::from_f32(x)`: from this type.
+    From(&'static str),
+    /// `x.to_f32()`: to this type.
+    To(&'static str),
+}
+
+/// The conversion that a method of this name is.
+pub(crate) fn conversion(name: &str) -> Option<Conversion> {
+    let known = |ty: &str| {
+        let types = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
+        types.into_iter().find(|known| *known == ty)
+    };
+    if let Some(ty) = name.strip_prefix("from_") {
+        return known(ty).map(Conversion::From);
+    }
+    name.strip_prefix("to_").and_then(known).map(Conversion::To)
+}
+
+/// Whether a method never changes its receiver, because its name is that of a built-in one or a conversion.
+pub(crate) fn keeps_receiver(method: &str) -> bool {
+    is_builtin_method(method) || conversion(method).is_some()
+}
+
+/// Whether a call's path is a tuple struct, `Vector(…)`, or an associated function, `Vector::splat(…)`. Types are
+/// recognized by their capital.
+pub(crate) fn is_of_type(path: &ExprPath) -> bool {
+    let mut last = path.path.segments.iter().rev().take(2);
+    last.any(|segment| is_type_name(&segment.ident.to_string()))
+}
+
+/// Whether a path is an associated function of a scalar type as [`hygiene`](crate::hygiene) writes it: from `::core`
+/// on, except for the library's `f16`.
+pub(crate) fn is_scalar_method(path: &ExprPath) -> bool {
+    let segments = &path.path.segments;
+    let Some(scalar) = segments.iter().rev().nth(1) else { return false };
+    let is_primitive = path.path.leading_colon.is_some()
+        && segments.len() == 4
+        && segments[0].ident == "core"
+        && segments[1].ident == "primitive";
+    let known = SCALARS.iter().any(|known| scalar.ident == known);
+    path.qself.is_none() && known && (is_primitive || scalar.ident == "f16")
+}
+
+/// The type and the name of an associated function.
+pub(crate) fn split_function(path: &Path) -> Option<(Path, Ident)> {
+    let mut ty = path.clone();
+    let name = ty.segments.pop()?.ident;
+    ty.segments.pop_punct();
+    Some((ty, name))
+}
+
+/// A path without the generic arguments of its last segment, and these, each followed by a comma.
+pub(crate) fn without_arguments(path: &ExprPath) -> (ExprPath, Option<TokenStream>) {
+    let mut bare = path.clone();
+    let last = bare.path.segments.last_mut().map(|last| std::mem::take(&mut last.arguments));
+    let arguments = match last {
+        Some(PathArguments::AngleBracketed(written)) => {
+            Some(written.args.into_iter().map(|argument| quote!(#argument,)).collect())
+        }
+        _ => None,
+    };
+    (bare, arguments)
+}

@@ -1,0 +1,130 @@
+//! Expressions, names and patterns.
+
+use proc_macro2::Ident;
+use quadrants_frontend::syntax::BinaryOp;
+use syn::{BinOp, Expr, ExprPath, Member, Pat, PatIdent};
+
+/// The names of the scalar types.
+pub(crate) const SCALARS: [&str; 13] =
+    ["f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
+
+/// An expression without parentheses around it, and without the invisible groups of `macro_rules!` macros.
+pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => unparenthesized(&paren.expr),
+        Expr::Group(group) => unparenthesized(&group.expr),
+        other => other,
+    }
+}
+
+/// The name of a path that is one identifier.
+pub(crate) fn name_of(path: &ExprPath) -> Option<&Ident> {
+    if path.qself.is_none() { path.path.get_ident() } else { None }
+}
+
+/// Whether a name is written like a constant: in capitals.
+pub(crate) fn is_constant(name: &Ident) -> bool {
+    let text = name.to_string();
+    text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
+}
+
+/// Whether a name is written like a type: with a capital.
+pub(crate) fn is_type_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_uppercase())
+}
+
+/// The name of a field, or its number in a tuple.
+pub(crate) fn member_name(member: &Member) -> String {
+    match member {
+        Member::Named(name) => name.to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
+}
+
+/// The path of the local or constant that a place is a part of; `None` for expressions that are no places. Evaluating a
+/// place twice has no second effect.
+pub(crate) fn place_root(expr: &Expr) -> Option<&ExprPath> {
+    match expr {
+        Expr::Path(path) => Some(path),
+        Expr::Field(syn::ExprField { base: inner, .. })
+        | Expr::Index(syn::ExprIndex { expr: inner, .. })
+        | Expr::Paren(syn::ExprParen { expr: inner, .. }) => place_root(inner),
+        _ => None,
+    }
+}
+
+/// Whether an expression is a name or a field of one, so that emitted code may repeat it.
+pub(crate) fn is_simple_place(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_simple_place(&field.base),
+        Expr::Paren(paren) => is_simple_place(&paren.expr),
+        _ => false,
+    }
+}
+
+/// Whether an expression is one of these names.
+pub(crate) fn is_one_of(expr: &Expr, names: &[Ident]) -> bool {
+    match unparenthesized(expr) {
+        Expr::Path(path) => name_of(path).is_some_and(|name| names.contains(name)),
+        _ => false,
+    }
+}
+
+/// The operation of an operator, with or without assignment; `None` for `&&` and `||`.
+pub(crate) fn binary_op(op: &BinOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinOp::Add(_) | BinOp::AddAssign(_) => BinaryOp::Add,
+        BinOp::Sub(_) | BinOp::SubAssign(_) => BinaryOp::Sub,
+        BinOp::Mul(_) | BinOp::MulAssign(_) => BinaryOp::Mul,
+        BinOp::Div(_) | BinOp::DivAssign(_) => BinaryOp::Div,
+        BinOp::Rem(_) | BinOp::RemAssign(_) => BinaryOp::Rem,
+        BinOp::BitXor(_) | BinOp::BitXorAssign(_) => BinaryOp::Xor,
+        BinOp::BitAnd(_) | BinOp::BitAndAssign(_) => BinaryOp::And,
+        BinOp::BitOr(_) | BinOp::BitOrAssign(_) => BinaryOp::Or,
+        BinOp::Shl(_) | BinOp::ShlAssign(_) => BinaryOp::Shl,
+        BinOp::Shr(_) | BinOp::ShrAssign(_) => BinaryOp::Shr,
+        BinOp::Eq(_) => BinaryOp::Eq,
+        BinOp::Ne(_) => BinaryOp::Ne,
+        BinOp::Lt(_) => BinaryOp::Lt,
+        BinOp::Le(_) => BinaryOp::Le,
+        BinOp::Gt(_) => BinaryOp::Gt,
+        BinOp::Ge(_) => BinaryOp::Ge,
+        _ => return None,
+    })
+}
+
+/// Whether an operator is one of a compound assignment.
+pub(crate) fn is_assignment(op: &BinOp) -> bool {
+    use BinOp as B;
+    matches!(
+        op,
+        B::AddAssign(_) | B::SubAssign(_) | B::MulAssign(_) | B::DivAssign(_) | B::RemAssign(_)
+    ) || matches!(op, B::BitXorAssign(_) | B::BitAndAssign(_) | B::BitOrAssign(_))
+        || matches!(op, B::ShlAssign(_) | B::ShrAssign(_))
+}
+
+/// A pattern without the type written after it.
+pub(crate) fn untyped(pattern: &Pat) -> &Pat {
+    match pattern {
+        Pat::Type(typed) => &typed.pat,
+        other => other,
+    }
+}
+
+/// A pattern that is one name, with or without a type.
+pub(crate) fn pattern_ident(pattern: &Pat) -> Option<&PatIdent> {
+    match untyped(pattern) {
+        Pat::Ident(ident) if ident.by_ref.is_none() && ident.subpat.is_none() => Some(ident),
+        _ => None,
+    }
+}
+
+/// The name of a pattern that is a name without `mut`; `Some(None)` for `_`.
+pub(crate) fn immutable_name(pattern: &Pat) -> Option<Option<Ident>> {
+    if let Pat::Wild(_) = untyped(pattern) {
+        return Some(None);
+    }
+    let pattern = pattern_ident(pattern)?;
+    pattern.mutability.is_none().then(|| Some(pattern.ident.clone()))
+}

@@ -1,0 +1,100 @@
+//! Loops: their ranges, attributes, labels and values.
+
+use quadrants_frontend::syntax::{LoopOptions, Order};
+use syn::{
+    Attribute, Expr, ExprForLoop, ExprLoop, ExprRange, Label, Lifetime, LitInt, Meta,
+    visit::{self, Visit},
+};
+
+use super::visit::is_loop;
+use crate::sites;
+
+/// A range with its `rev` and `step_by`.
+pub(crate) struct RangeChain<'a> {
+    pub(crate) range: &'a mut ExprRange,
+    pub(crate) step: Option<&'a mut Expr>,
+    pub(crate) order: Order,
+}
+
+/// The range that an expression iterates over, with at most one `rev` and one `step_by`.
+pub(crate) fn range_chain(expr: &mut Expr) -> Option<RangeChain<'_>> {
+    match expr {
+        Expr::Paren(paren) => range_chain(&mut paren.expr),
+        Expr::Group(group) => range_chain(&mut group.expr),
+        Expr::Range(range) => Some(RangeChain { range, step: None, order: Order::Up }),
+        Expr::MethodCall(syn::ExprMethodCall { receiver, method, args, .. }) => {
+            let inner = range_chain(receiver)?;
+            if method == "rev" && args.is_empty() && inner.order == Order::Up {
+                let order = if inner.step.is_some() { Order::Back } else { Order::Down };
+                Some(RangeChain { order, ..inner })
+            } else if method == "step_by" && args.len() == 1 && inner.step.is_none() {
+                Some(RangeChain { step: args.first_mut(), ..inner })
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The options in a loop's attributes, whose paths may name this crate; `None` if one of them is unknown.
+pub(crate) fn loop_options(attributes: &[Attribute]) -> Option<LoopOptions> {
+    let mut options = LoopOptions::default();
+    for attribute in attributes.iter().filter(|attribute| !sites::is_number(attribute)) {
+        let name = &attribute.path().segments.last()?.ident;
+        match &attribute.meta {
+            Meta::Path(_) if name == "serial" => options.serial = true,
+            Meta::Path(_) if name == "unroll" => options.unroll = Some(0),
+            Meta::List(list) if name == "unroll" => {
+                let times: LitInt = list.parse_args().ok()?;
+                options.unroll = Some(times.base10_parse().ok().filter(|times| *times > 0)?);
+            }
+            Meta::List(list) if name == "block_size" => {
+                let size: LitInt = list.parse_args().ok()?;
+                options.block_size = Some(size.base10_parse().ok()?);
+            }
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+pub(crate) fn is_serial(each: &ExprForLoop) -> bool {
+    loop_options(&each.attrs).is_some_and(|options| options.serial)
+}
+
+/// Whether a `loop` has a value, which one of its `break`s gives.
+pub(crate) fn gives_value(of: &ExprLoop) -> bool {
+    struct Breaks {
+        label: Option<String>,
+        /// How many inner loops are around the walk.
+        depth: u32,
+        found: bool,
+    }
+    impl Visit<'_> for Breaks {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let Expr::Break(syn::ExprBreak { label, expr: Some(_), .. }) = expr {
+                self.found |= match label {
+                    Some(label) => Some(label_name(label)) == self.label,
+                    None => self.depth == 0,
+                };
+            }
+            let inner = u32::from(is_loop(expr));
+            self.depth += inner;
+            visit::visit_expr(self, expr);
+            self.depth -= inner;
+        }
+    }
+    let mut breaks = Breaks { label: loop_label(of.label.as_ref()), depth: 0, found: false };
+    breaks.visit_block(&of.body);
+    breaks.found
+}
+
+/// The label of a loop, without its `'`.
+pub(crate) fn loop_label(label: Option<&Label>) -> Option<String> {
+    label.map(|label| label_name(&label.name))
+}
+
+pub(crate) fn label_name(label: &Lifetime) -> String {
+    label.ident.to_string()
+}

@@ -1,0 +1,80 @@
+//! Walks over statements: loops, jumps, assignments and bound names.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::Ident;
+use syn::{
+    Expr, Pat, PatIdent, Stmt,
+    visit::{self, Visit},
+};
+
+use super::exprs::{is_assignment, unparenthesized};
+
+struct EachExpr<F>(F);
+
+impl<'ast, F: FnMut(&'ast Expr) -> bool> Visit<'ast> for EachExpr<F> {
+    fn visit_expr(&mut self, expr: &'ast Expr) {
+        if (self.0)(expr) {
+            visit::visit_expr(self, expr);
+        }
+    }
+}
+
+/// Calls `f` with each expression of statements. Where it returns false, the walk skips the parts.
+pub(crate) fn each_expr<'ast>(stmts: &'ast [Stmt], f: impl FnMut(&'ast Expr) -> bool) {
+    let mut walk = EachExpr(f);
+    stmts.iter().for_each(|stmt| walk.visit_stmt(stmt));
+}
+
+pub(crate) fn is_loop(expr: &Expr) -> bool {
+    matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_))
+}
+
+pub(crate) fn has_loop(stmt: &Stmt) -> bool {
+    let mut found = false;
+    each_expr(std::slice::from_ref(stmt), |expr| {
+        found |= is_loop(expr);
+        !found
+    });
+    found
+}
+
+/// Whether a statement has a `break` or `continue` outside of the loops within it.
+pub(crate) fn jumps(stmt: &Stmt) -> bool {
+    let mut found = false;
+    each_expr(std::slice::from_ref(stmt), |expr| {
+        found |= matches!(expr, Expr::Break(_) | Expr::Continue(_));
+        !found && !is_loop(expr)
+    });
+    found
+}
+
+/// The names that statements assign.
+pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    each_expr(stmts, |expr| {
+        let target = match expr {
+            Expr::Assign(assign) => Some(&assign.left),
+            Expr::Binary(binary) if is_assignment(&binary.op) => Some(&binary.left),
+            _ => None,
+        };
+        if let Some(Expr::Path(path)) = target.map(|target| unparenthesized(target)) {
+            names.extend(path.path.get_ident().map(ToString::to_string));
+        }
+        true
+    });
+    names
+}
+
+/// The names that a pattern binds.
+pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
+    struct Names(Vec<Ident>);
+    impl Visit<'_> for Names {
+        fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+            self.0.push(pattern.ident.clone());
+        }
+    }
+    let mut names = Names(Vec::new());
+    names.visit_pat(pattern);
+    names.0
+}

@@ -1,0 +1,197 @@
+//! Parallel loops of a CPU body.
+
+use proc_macro2::{Ident, TokenStream};
+use quadrants_frontend::syntax::Order;
+use quote::{ToTokens, quote};
+use syn::{Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
+
+use super::{
+    Body,
+    cost::{is_simple, weight},
+    jumps, lanes, loop_call,
+};
+use crate::{
+    ast::{RangeChain, has_loop, is_ndrange, range_chain, unparenthesized},
+    reduce::{self, Reduction},
+    rewrite::iteration_label,
+    tokens::internal,
+};
+
+impl Body<'_> {
+    pub(super) fn parallel_for(&mut self, each: &ExprForLoop) -> TokenStream {
+        let weight = weight(&each.body);
+        self.weight = self.weight.saturating_add(weight);
+        if let Some(range) = self.stepped_range((*each.expr).clone()) {
+            return self.stepped_for(each, weight, &range);
+        }
+        let support = self.scope.support;
+        let proven = internal("proven");
+        let rebound = self.scope.rebound(&each.body, Some(&proven));
+        let iterated = self.scope.expr(&each.expr);
+        let reductions = reduce::find(each, self.strict);
+        let body = self.iteration(each, &reductions);
+        let is_space = matches!(unparenthesized(&each.expr), Expr::Call(call) if is_ndrange(call));
+        let variables: Vec<&Pat> = match &*each.pat {
+            Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+            single => vec![single],
+        };
+        let interior = self.interior(variables.len());
+        let bounds: Vec<_> = (0..variables.len())
+            .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
+            .collect();
+        let innermost = variables.len().saturating_sub(1);
+        let strips = reductions
+            .is_empty()
+            .then(|| lanes::strips(&self.scope, each, variables[innermost]))
+            .flatten();
+        let nested = variables.iter().zip(&bounds).enumerate();
+        let loops = nested.rev().fold(body, |body, (at, (pattern, (begin, end)))| {
+            let label = (at == innermost).then(|| {
+                let label = iteration_label();
+                quote!(#label:)
+            });
+            if at == innermost && !reductions.is_empty() {
+                return self.reduction_strips(each, &reductions, (begin, end), pattern, body);
+            }
+            // The author's block has its own braces; an outer loop needs them around the inner one.
+            let plain =
+                quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
+            match &strips {
+                Some(strips) if at == innermost => strips.around(support, (begin, end), &plain),
+                _ => plain,
+            }
+        });
+        let loops = self.with_reductions(&reductions, loops);
+        let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+        let weight = match reductions.is_empty() && is_simple(&each.body) {
+            true => quote!(#support::Simple(#weight)),
+            false => quote!(#weight),
+        };
+        let (method, parameter) = match &strips {
+            _ if is_space => ("nd_for", quote!([#((#begins, #ends)),*])),
+            None => ("par_for", quote!((#(#begins, #ends),*))),
+            Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
+        };
+        let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
+        let arguments = quote! {
+            #interior, #iterated, #weight, #(#width,)*
+            #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }
+        };
+        loop_call(each.for_token.span, &self.scope.cx, method, arguments)
+    }
+
+    /// The values of a loop whose range is inclusive, reversed or has a step; `None` for others.
+    fn stepped_range(&self, mut iterated: Expr) -> Option<TokenStream> {
+        let RangeChain { range, step, order } = range_chain(&mut iterated)?;
+        let (range, step) = (range.clone(), step.cloned());
+        let is_half_open = matches!(range.limits, RangeLimits::HalfOpen(_));
+        if order == Order::Up && step.is_none() && is_half_open {
+            return None;
+        }
+        let support = self.scope.support;
+        let range = self.scope.expr(&Expr::Range(range));
+        let step = step.map_or_else(|| quote!(1), |step| self.scope.expr(&step));
+        // The iterations of a parallel loop have no order: `step_by().rev()` has the values of `step_by()`.
+        let down = order == Order::Down;
+        Some(quote!(#support::gate::<__OK, _>(#support::SteppedRange::new(#range, #step, #down))))
+    }
+
+    /// The position of the next loop's interior among those of a launch. As in the IR, each dimension has a begin and
+    /// an end.
+    fn interior(&mut self, dims: usize) -> TokenStream {
+        let at = self.interior_words;
+        self.interior_words += 2 * dims;
+        quote!(::core::option::Option::Some(#at))
+    }
+
+    /// A loop over the numbers of a stepped range's values.
+    fn stepped_for(&mut self, each: &ExprForLoop, weight: u32, range: &TokenStream) -> TokenStream {
+        let interior = self.interior(1);
+        let proven = internal("proven");
+        let rebound = self.scope.rebound(&each.body, Some(&proven));
+        let reductions = reduce::find(each, self.strict);
+        let body = self.iteration(each, &reductions);
+        let label = iteration_label();
+        let (pattern, support) = (&each.pat, self.scope.support);
+        let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
+        let body = quote!({ let #pattern = #support::gate::<__OK, _>(#support::SteppedRange::at(&#values, #nth)); #body });
+        let loops = match reductions.is_empty() {
+            true => quote!(#label: for #nth in #begin..#end #body),
+            false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, body),
+        };
+        let loops = self.with_reductions(&reductions, loops);
+        let arguments = quote! {
+            #interior, 0..#support::SteppedRange::len(&#values), #weight,
+            #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
+        };
+        let call = loop_call(each.for_token.span, &self.scope.cx, "par_for", arguments);
+        quote!({ let #values = #range; #call })
+    }
+
+    /// The rewritten body of a parallel loop, for a `for` with the iteration label.
+    fn iteration(&self, each: &ExprForLoop, reductions: &[Reduction]) -> TokenStream {
+        let mut rewrite = self.scope.rewrite(reductions, true);
+        rewrite.bind_values(&each.pat);
+        let mut body = each.body.clone();
+        if let Some(label) = &each.label {
+            jumps::redirect(&mut body, &label.name, &iteration_label());
+        }
+        let checks = rewrite.variable_checks(each);
+        rewrite.visit_block_mut(&mut body);
+        body.stmts.splice(0..0, checks);
+        body.into_token_stream()
+    }
+
+    /// A loop over a range in strips, whose iterations have lanes for what they reduce. Whole strips of bodies without
+    /// inner loops have a constant length, so that LLVM keeps the lanes in registers.
+    fn reduction_strips(
+        &self,
+        each: &ExprForLoop,
+        reductions: &[Reduction],
+        (begin, end): (&Ident, &Ident),
+        pattern: &impl ToTokens,
+        body: TokenStream,
+    ) -> TokenStream {
+        let (support, width) = (self.scope.support, reduce::width(reductions));
+        let [from, to, at] = ["from", "to", "at"].map(internal);
+        let label = iteration_label();
+        let whole = (!each.body.stmts.iter().any(has_loop)).then(|| {
+            let lanes = reductions.iter().map(|reduction| reduction.lane_at(support, &at));
+            quote! {
+                if !__CHECKED {
+                    #[allow(unused_variables, unused_assignments)]
+                    for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
+                        #support::optimization_barrier();
+                        #label: for #at in 0..#width {
+                            #(#lanes)*
+                            let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
+                            #body
+                        }
+                    }
+                }
+            }
+        });
+        let start = (pattern.to_token_stream(), quote!(#support::gate::<__OK, _>(#from..#to)));
+        let (pattern, iterated) =
+            reductions.iter().fold(start, |(pattern, iterated), reduction| {
+                let (lane, lanes) = (&reduction.lane, reduction.rest(support));
+                (quote!((#lane, #pattern)), quote!(::core::iter::Iterator::zip(#lanes, #iterated)))
+            });
+        let moved = whole.is_some().then(|| quote!(let mut #begin = #begin;));
+        quote! {{
+            #moved
+            #whole
+            for (#from, #to) in #support::strips::<_, #width>(#begin, #end) {
+                #label: for #pattern in #iterated #body
+            }
+        }}
+    }
+
+    /// The loops of a piece, between the definition and the combination of its partial results.
+    fn with_reductions(&self, reductions: &[Reduction], loops: TokenStream) -> TokenStream {
+        let (support, width) = (self.scope.support, reduce::width(reductions));
+        let begins = reductions.iter().map(|reduction| reduction.begin(support, width));
+        let ends = reductions.iter().map(|reduction| reduction.finish(support));
+        quote!(#(#begins)* #loops #(#ends)*)
+    }
+}

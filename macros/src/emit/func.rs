@@ -1,0 +1,220 @@
+//! What is emitted for a func: the author's function, and a type under its name with what kernels call.
+
+use proc_macro2::{Ident, TokenStream};
+use quadrants_frontend::syntax::ParamPassing;
+use quote::{format_ident, quote, quote_spanned};
+use syn::{FnArg, ItemFn, ext::IdentExt};
+
+use super::{
+    Emission,
+    fragments::{call_at, func_type, quiet, ungated},
+};
+use crate::{
+    attribute::Paths,
+    signature::{Param, immutable},
+};
+
+impl Emission<'_> {
+    pub(super) fn func(&self) -> TokenStream {
+        let ItemFn { attrs, vis, sig, .. } = self.item;
+        let (name, output) = (&sig.ident, &sig.output);
+        let support = &self.paths.body;
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let arguments = self.generics.arguments();
+        let calls = self.call_functions();
+        let (source, found) = self.source_item();
+        let table = self.site_table();
+        let inputs = sig.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(input) => Some(&input.ty),
+            FnArg::Receiver(_) => None,
+        });
+        // By this bound, rustc infers the generic arguments from a function's type. An item that hides the function by
+        // its name has the same type at least.
+        let of = quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output);
+        let body = if self.signature.takes_tensors() {
+            let text = format!("`{name}` takes tensors: it can be called in kernels only");
+            quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
+        } else {
+            let sig = immutable(sig);
+            let names = self.signature.params.iter().map(|param| &param.name);
+            quote! {
+                #[allow(clippy::used_underscore_binding)]
+                #[inline(always)]
+                #vis #sig { <#name>::__call::<#arguments>(#(#names),*) }
+            }
+        };
+        let func_type = func_type(vis, name);
+        quote! {
+            #(#attrs)*
+            #body
+
+            #func_type
+            // SAFETY: its functions are the func's source and body, made of the same tokens. They have all names that
+            // kernels use, so that no other `impl` of the type can have them.
+            unsafe impl #support::Func for #name {}
+            #table
+            impl #name {
+                #calls
+                #source
+
+                #[allow(unused)]
+                #[doc(hidden)]
+                pub fn __callee<#declared>() -> #support::Callee #bounds {
+                    #support::Callee::Func(#found.0)
+                }
+
+                #[allow(unused)]
+                #[doc(hidden)]
+                pub const fn __callee_of<#of>(
+                    _: &#support::Probe<__F>,
+                ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                    (Self::__callee::<#arguments>, Self::__arguments::<#arguments>())
+                }
+            }
+        }
+    }
+
+    /// The name of the type with the sites of a generic func.
+    fn sites_name(&self) -> Ident {
+        format_ident!("__sites_of_{}", self.item.sig.ident.unraw())
+    }
+
+    /// The type with the sites, with its generic arguments.
+    fn sites_type(&self) -> TokenStream {
+        let name = &self.item.sig.ident;
+        if self.generics.is_empty() {
+            return quote!(#name);
+        }
+        let (name, arguments) = (self.sites_name(), self.generics.arguments());
+        quote!(#name::<#arguments>)
+    }
+
+    /// The implementation of `SiteTable`.
+    fn site_table(&self) -> TokenStream {
+        let (name, vis, support) = (&self.item.sig.ident, &self.item.vis, &self.paths.body);
+        if self.generics.is_empty() {
+            return quote! {
+                impl #support::SiteTable for #name {
+                    const IDENTITIES: &'static [::core::primitive::u128] = <#name>::__FOUND.1;
+                }
+            };
+        }
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (of, arguments) = (self.sites_name(), self.generics.arguments());
+        let item = self.generics.item(&of);
+        quote! {
+            #[allow(non_camel_case_types)]
+            #[doc(hidden)]
+            #vis #item
+            impl<#declared> #support::SiteTable for #of<#arguments> #bounds {
+                const IDENTITIES: &'static [::core::primitive::u128] =
+                    <#name>::__found::<#arguments>().1;
+            }
+        }
+    }
+
+    /// The constant with a func's source and identities, and its path. For a generic func it is a function, which each
+    /// instantiation evaluates.
+    fn source_item(&self) -> (TokenStream, TokenStream) {
+        let (source, path, frontend) = (self.source(), self.source_path(), &self.paths.frontend);
+        let identities = self.identities_path();
+        let ty = quote!((&'static #frontend::Source, &'static [::core::primitive::u128]));
+        if !self.generics.is_empty() {
+            let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+            let arguments = self.generics.arguments();
+            let item = quote! {
+                #[allow(unused)]
+                #[doc(hidden)]
+                pub const fn __found<#declared>() -> #ty #bounds {
+                    #source
+                    (#path, #identities)
+                }
+            };
+            return (item, quote!(Self::__found::<#arguments>()));
+        }
+        let item = quote! {
+            #[allow(unused)]
+            #[doc(hidden)]
+            const __FOUND: #ty = { #source (#path, #identities) };
+        };
+        (item, quote!(Self::__FOUND))
+    }
+
+    /// The functions that CPU bodies call.
+    fn call_functions(&self) -> TokenStream {
+        let syn::Signature { ident: name, output, .. } = &self.item.sig;
+        let Paths { private, body: support, .. } = self.paths;
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let arguments = self.generics.arguments();
+        let all = &self.signature.params;
+        let names: Vec<_> = all.iter().map(|param| &param.name).collect();
+        // In CPU bodies, views represent tensors.
+        let types = all.iter().map(|Param { passing, ty, .. }| match passing {
+            ParamPassing::Value => quote!(#ty),
+            ParamPassing::Ref | ParamPassing::RefMut => {
+                quote!(<#ty as #support::TensorParam>::View<__CHECKED>)
+            }
+        });
+        let types: Vec<_> = types.collect();
+        let takes_tensors = self.signature.takes_tensors();
+        let form = takes_tensors.then(|| quote!(__CHECKED));
+        let call_at = call_at(
+            support,
+            &declared,
+            &quote!(#(#names: #types),*),
+            output,
+            bounds,
+            &quote! {
+                const {
+                    #support::check_site::<__Sites, __SITE>(Self::__arguments::<#arguments>())
+                }
+                Self::__call::<#arguments #form>(#(#names),*)
+            },
+        );
+        let values = all.iter().filter(|param| !param.is_tensor()).map(|param| &param.ty);
+        let params = all.iter().zip(&types).map(|(Param { name, passing, .. }, ty)| {
+            let mutable = match passing {
+                ParamPassing::Value => quote_spanned!(name.span()=> mut),
+                ParamPassing::Ref | ParamPassing::RefMut => quote!(mut),
+            };
+            quote!(#mutable #name: #ty)
+        });
+        let body = self.rewritten_block(self.sites_type());
+        let quiet = quiet();
+        let (checked, form) = match takes_tensors {
+            true => (Some(quote!(const __CHECKED: ::core::primitive::bool)), None),
+            false => (
+                None,
+                Some(quote!(
+                    const __CHECKED: ::core::primitive::bool = true;
+                )),
+            ),
+        };
+        let gate = if self.generics.is_empty() {
+            quote!(const __OK: ::core::primitive::bool = { let _ = <#name>::__FOUND; true };)
+        } else {
+            ungated()
+        };
+        quote! {
+            #call_at
+
+            #[allow(unused)]
+            #[doc(hidden)]
+            pub const fn __arguments<#declared>() -> ::core::primitive::u128 #bounds {
+                let all = #support::type_identity("arguments");
+                #(let all = #support::with_part(all, <#values as #private::KernelValue>::TYPE_IDENTITY);)*
+                all
+            }
+
+            #quiet
+            #[allow(dead_code, private_interfaces)]
+            #[doc(hidden)]
+            #[inline(always)]
+            pub fn __call<#declared #checked>(#(#params),*) #output #bounds {
+                #gate
+                #form
+                #body
+            }
+        }
+    }
+}

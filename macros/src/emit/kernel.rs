@@ -1,0 +1,131 @@
+//! What is emitted for a kernel: a function that makes a launch.
+
+use proc_macro2::TokenStream;
+use quadrants_frontend::syntax::ParamPassing;
+use quote::{quote, quote_spanned};
+
+use super::{
+    Emission,
+    fragments::{header, quiet},
+};
+use crate::{attribute::Paths, body::Body, signature::Param, tokens::internal};
+
+impl Emission<'_> {
+    pub(super) fn kernel(&self) -> TokenStream {
+        let Paths { private, body: support, .. } = self.paths;
+        let header = header(self.paths, self.signature, self.item);
+        let arguments = self.signature.params.iter().map(|Param { name, .. }| {
+            let gated = quote_spanned!(name.span()=> #support::gate::<__OK, _>(#name));
+            quote!(#private::Launch::push(&mut __launch, #gated);)
+        });
+        let source = self.source();
+        let cpu_body = self.cpu_body();
+        let body = self.body_type();
+        let made = quote!(#private::KernelDef::of::<#body>());
+        let def = if self.generics.is_empty() {
+            quote! {
+                static __DEF: #private::KernelDef = #made;
+                let __def = &__DEF;
+            }
+        } else {
+            quote! {
+                static __INSTANCES: #private::Monomorphizations = #private::Monomorphizations::new();
+                let __def = #private::Monomorphizations::of::<#body>(&__INSTANCES);
+            }
+        };
+        // A launch is a large value: inlined, it is made where it is used.
+        let inline = |attr: &syn::Attribute| attr.path().is_ident("inline");
+        let inlined = (!self.item.attrs.iter().any(inline)).then(|| quote!(#[inline(always)]));
+        quote! {
+            #inlined
+            #header {
+                #source
+                #cpu_body
+                #def
+                #[allow(unused_mut)]
+                let mut __launch = #private::Launch::new(__def);
+                #(#arguments)*
+                __launch
+            }
+        }
+    }
+
+    /// The type that implements `Body`.
+    fn body_type(&self) -> TokenStream {
+        if self.generics.is_empty() { quote!(__Body) } else { self.generics.carrier() }
+    }
+
+    /// The implementation of `Body`.
+    fn cpu_body(&self) -> TokenStream {
+        let Paths { private, body: support, frontend } = self.paths;
+        let [cx, args, value, elements] = ["cx", "args", "value", "elements"].map(internal);
+        let mut count = quote!(0usize);
+        let params: TokenStream = self
+            .signature
+            .params
+            .iter()
+            .map(|Param { name, passing, ty, .. }| match passing {
+                ParamPassing::Value => {
+                    let mutable = quote_spanned!(name.span()=> mut);
+                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
+                }
+                ParamPassing::Ref | ParamPassing::RefMut => {
+                    count =
+                        quote!(::core::cmp::Ord::max(#count, #support::ElementCount::element_count(&#name)));
+                    quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
+                }
+            })
+            .collect();
+        let elements_let = self.tree.regions.first().map(|_| quote!(let #elements = #count;));
+        let of = self.body_type();
+        let typing = self.typing(of.clone());
+        let body = Body::new(support, &self.signature.params, self.strict, typing)
+            .kernel(&self.item.block, &quote!(#elements));
+        let body = match &self.signature.result {
+            Some(ty) => quote! {
+                let #value = #support::gate::<__OK, _>({ #body });
+                #support::Cx::finish::<#ty>(#cx, #value);
+            },
+            None => body,
+        };
+        let quiet = quiet();
+        let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
+        let (name, source) = (self.item.sig.ident.to_string(), self.source_path());
+        let (item, declared) = if self.generics.is_empty() {
+            let item = quote!(
+                struct __Body;
+            );
+            (Some(item), None)
+        } else {
+            (None, Some(quote!(<#declared>)))
+        };
+        let identities = self.identities_path();
+        quote! {
+            #item
+            impl #declared #support::SiteTable for #of #bounds {
+                const IDENTITIES: &'static [::core::primitive::u128] = #identities;
+            }
+            // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and
+            // no token of the author's can name it.
+            #quiet
+            unsafe impl #declared #support::Body for #of #bounds {
+                const NAME: &'static ::core::primitive::str = #name;
+
+                fn ir() -> ::core::result::Result<#private::ir::Kernel, #private::BoxError> {
+                    ::core::result::Result::Ok(#frontend::lower_checked(#source)?)
+                }
+
+                #[inline(always)]
+                fn run<__Level: #support::Level, const __CHECKED: ::core::primitive::bool, const __WIDE: ::core::primitive::usize>(
+                    #cx: &#support::Cx<'_, __Level, __CHECKED>,
+                ) {
+                    // By reference, so that its inherent methods precede those of traits in scope.
+                    let #args = &mut #support::Cx::args(#cx);
+                    #params
+                    #elements_let
+                    #body
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Rewrites the author's code for the CPU: elements of tensors, calls, `assert!`, divisions, indices of local arrays,
+//! phases of thread blocks, and checks at type sites. Everything else stays.
+
+mod calls;
+mod division;
+mod elements;
+mod index;
+mod typing;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{
+    Expr, ExprClosure, ExprMethodCall, Pat, Stmt,
+    visit_mut::{self, VisitMut},
+};
+
+use crate::{
+    ast::{
+        Assert, exchange_of, is_assignment, is_constant, is_shared_array, is_simple_place,
+        pattern_names, phase_of, unparenthesized, untyped,
+    },
+    reduce::Reduction,
+    sites, spans,
+    text::text_of,
+    tokens::internal,
+};
+
+pub(crate) use typing::Typing;
+
+/// Rewrites code of a loop's body or of a func. It knows what the names in scope are.
+pub(crate) struct Rewrite<'a> {
+    /// The path of the support code.
+    pub(crate) support: &'a TokenStream,
+    /// The reductions of the parallel loop.
+    pub(crate) reductions: &'a [Reduction],
+    /// The names of tensors and shared arrays, whose indexing the support code checks.
+    pub(crate) tensors: Vec<Ident>,
+    /// The names of values in scope.
+    pub(crate) locals: Vec<Ident>,
+    /// The names of thread blocks in scope.
+    pub(crate) blocks: Vec<Ident>,
+    /// The context, in an iteration or a thread's phase. A failed assertion ends that.
+    pub(crate) iteration: Option<Ident>,
+    pub(crate) typing: Typing<'a>,
+}
+
+/// The label of the innermost `for` of a parallel loop, or of the `for` of a phase.
+pub(crate) fn iteration_label() -> syn::Lifetime {
+    syn::Lifetime::new("'iteration", Span::mixed_site())
+}
+
+/// The pattern of a closure's first parameter, without its type.
+pub(crate) fn closure_parameter(closure: &ExprClosure) -> Option<&Pat> {
+    closure.inputs.first().map(untyped)
+}
+
+impl<'a> Rewrite<'a> {
+    /// A rewrite in which no names are known.
+    pub(crate) fn new(support: &'a TokenStream, typing: Typing<'a>) -> Self {
+        let (tensors, locals, blocks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { typing, support, tensors, locals, blocks, iteration: None, reductions: &[] }
+    }
+
+    pub(crate) fn expr(mut self, mut expr: Expr) -> TokenStream {
+        self.visit_expr_mut(&mut expr);
+        expr.into_token_stream()
+    }
+
+    pub(crate) fn stmt(mut self, mut stmt: Stmt) -> TokenStream {
+        self.visit_stmt_mut(&mut stmt);
+        stmt.into_token_stream()
+    }
+
+    pub(crate) fn block(mut self, mut block: syn::Block) -> TokenStream {
+        self.visit_block_mut(&mut block);
+        block.into_token_stream()
+    }
+
+    /// From here on, the names of a pattern are those of values.
+    pub(crate) fn bind_values(&mut self, pattern: &Pat) {
+        let bound = pattern_names(pattern);
+        self.tensors.retain(|tensor| !bound.contains(tensor));
+        self.blocks.retain(|block| !bound.contains(block));
+        self.locals.extend(bound);
+    }
+
+    /// From here on, the names of a pattern are those of thread blocks.
+    pub(crate) fn bind_blocks(&mut self, pattern: &Pat) {
+        self.bind_values(pattern);
+        let bound = pattern_names(pattern);
+        self.locals.retain(|local| !bound.contains(local));
+        self.blocks.extend(bound);
+    }
+
+    fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
+        let outer = (self.tensors.clone(), self.locals.clone(), self.blocks.clone());
+        inner(self);
+        (self.tensors, self.locals, self.blocks) = outer;
+    }
+
+    /// Passes a value through the gate, which does not compile if the probed copy does not: rustc then reports errors
+    /// of the copy only.
+    fn gate(&self, expr: &mut Expr) {
+        let support = self.support;
+        *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
+    }
+
+    /// Passes a value through the check that it has the type that the IR has at this site.
+    fn check(&self, site: Option<usize>, value: &mut Expr) {
+        if let Some(at) = self.typing.value(site) {
+            let (start, inner) = (spans::first(value), unparenthesized(value));
+            let support = spans::at(self.support, start);
+            *value = Expr::Verbatim(quote_spanned!(start=> #support::typed::<_, #at>(#inner)));
+        }
+    }
+
+    /// Statements that check the types of a loop's variables.
+    pub(crate) fn variable_checks(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
+        let Some(first) = sites::number_of(&each.attrs) else { return Vec::new() };
+        let names = sites::variables(&each.pat).into_iter().enumerate();
+        let checks = names.filter_map(|(nth, name)| {
+            let (at, support, name) = (self.typing.value(Some(first + nth))?, self.support, name?);
+            let check = quote!(#support::seen::<_, #at>(&#name));
+            Some(Stmt::Expr(Expr::Verbatim(check), Some(Default::default())))
+        });
+        checks.collect()
+    }
+
+    /// Rewrites an expression, except for the check at its site.
+    fn rewrite(&mut self, expr: &mut Expr) {
+        if let Some(replacement) = self.replacement(expr) {
+            *expr = replacement;
+            return;
+        }
+        let mut before = TokenStream::new();
+        let start = matches!(expr, Expr::Index(_)).then(|| spans::first(expr));
+        match expr {
+            Expr::Assign(syn::ExprAssign { left, right, .. }) => {
+                before = self.assignment(left, right);
+            }
+            Expr::Binary(binary) if is_assignment(&binary.op) => {
+                before = self.assignment(&mut binary.left, &mut binary.right);
+            }
+            _ => visit_mut::visit_expr_mut(self, expr),
+        }
+        let replacement = match expr {
+            Expr::Binary(binary) => {
+                self.division(binary).or_else(|| self.comparison(binary).map(Expr::Verbatim))
+            }
+            Expr::Call(call) => self.path_call(call).map(Expr::Verbatim),
+            Expr::Index(index) => match self.bounded_index(index) {
+                Some(bounded) if is_simple_place(&index.expr) => {
+                    *index.index = Expr::Verbatim(bounded);
+                    None
+                }
+                _ => start.and_then(|start| self.bounded_element(index, start)),
+            },
+            Expr::MethodCall(call) => self.exchange(call).map(Expr::Verbatim),
+            Expr::ForLoop(each) => {
+                each.attrs.clear();
+                self.gate(&mut each.expr);
+                None
+            }
+            _ => None,
+        };
+        if let Some(replacement) = replacement {
+            *expr = replacement;
+        }
+        if !before.is_empty() {
+            *expr = Expr::Verbatim(quote!({ #before #expr; }));
+        }
+    }
+
+    /// The replacement of an expression whose parts are rewritten in their own way.
+    fn replacement(&mut self, expr: &mut Expr) -> Option<Expr> {
+        if let Expr::Macro(call) = expr
+            && let Some(check) = self.assertion(&call.mac)
+        {
+            return Some(check);
+        }
+        if let Some(access) = self.element_access(expr) {
+            return Some(Expr::Verbatim(access));
+        }
+        match expr {
+            // A tensor `t` is the only reference in a kernel; the CPU body has its view by value.
+            Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. })
+                if matches!(unparenthesized(inner), Expr::Path(_)) || self.is_tensor(inner) =>
+            {
+                Some((**inner).clone())
+            }
+            Expr::MethodCall(call) if phase_of(call).is_some() => self.phase(call),
+            Expr::MethodCall(call)
+                if call.method == "len"
+                    && call.args.is_empty()
+                    && self.is_tensor(&call.receiver) =>
+            {
+                let (start, support) = (spans::first(call), self.support);
+                self.visit_expr_mut(&mut call.receiver);
+                let receiver = &call.receiver;
+                Some(Expr::Verbatim(
+                    quote_spanned!(start=> #support::ElementCount::element_count(&#receiver)),
+                ))
+            }
+            Expr::MethodCall(call) => self.method_call(call).map(Expr::Verbatim),
+            _ => None,
+        }
+    }
+
+    /// A phase of a thread block as a loop over its threads.
+    fn phase(&mut self, call: &mut ExprMethodCall) -> Option<Expr> {
+        let outer = self.iteration.replace(internal("cx"));
+        visit_mut::visit_expr_method_call_mut(self, call);
+        self.iteration = outer;
+        let closure = phase_of(call)?;
+        let (support, block, label) = (self.support, &call.receiver, iteration_label());
+        let (pattern, body) = (closure_parameter(closure), &closure.body);
+        Some(Expr::Verbatim(quote! {
+            #label: for #pattern in #support::ThreadBlock::each(&#block) { #body }
+        }))
+    }
+
+    /// A phase with an exchange, whose parts are rewritten: all threads contribute, then each gets its result.
+    fn exchange(&self, call: &ExprMethodCall) -> Option<TokenStream> {
+        let closure = exchange_of(call)?;
+        let (support, block, method) = (self.support, &call.receiver, &call.method);
+        let (pattern, body) = (closure_parameter(closure), &closure.body);
+        let given = internal("given");
+        // Evaluated before the phase, because it is outside of the closure.
+        let by = call.args.iter().nth(1);
+        let by_name = by.map(|_| internal("by"));
+        let bound = by_name.as_ref().map(|name| quote!(let #name = #by;));
+        Some(quote! {{
+            #bound
+            let mut #given = #support::ThreadBlock::contributions(&#block);
+            for #pattern in #support::ThreadBlock::each(&#block) {
+                #support::Contributions::push(&mut #given, #body);
+            }
+            #support::Contributions::#method(#support::gate::<__OK, _>(#given), #by_name)
+        }})
+    }
+
+    fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
+        let start = spans::first(call);
+        let is_assert = call.path.is_ident("assert");
+        let Assert { mut cond, message, .. } = is_assert.then(|| call.parse_body().ok())??;
+        let text = message.map_or_else(|| text_of(&cond), |message| message.value());
+        self.visit_expr_mut(&mut cond);
+        let support = spans::at(self.support, start);
+        Some(Expr::Verbatim(match &self.iteration {
+            Some(cx) => {
+                let holds = quote_spanned!(start=> #support::Cx::holds(#cx, #cond));
+                let label = iteration_label();
+                quote!(if !#holds { continue #label; })
+            }
+            None => quote_spanned!(start=> #support::check(#cond, #text)),
+        }))
+    }
+}
+
+impl VisitMut for Rewrite<'_> {
+    fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        if let Stmt::Macro(call) = stmt
+            && let Some(check) = self.assertion(&call.mac)
+        {
+            *stmt = Stmt::Expr(check, Some(Default::default()));
+            return;
+        }
+        let site = match stmt {
+            Stmt::Local(local) => sites::take(&mut local.attrs),
+            _ => None,
+        };
+        let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
+            if matches!(&*init.expr, Expr::MethodCall(call) if is_shared_array(&call.method)));
+        visit_mut::visit_stmt_mut(self, stmt);
+        if let Stmt::Local(local) = stmt {
+            if let Some(init) = &mut local.init {
+                self.gate(&mut init.expr);
+                self.check(site, &mut init.expr);
+            }
+            self.bind_values(&local.pat);
+            if is_shared {
+                let shared = pattern_names(&local.pat);
+                self.locals.retain(|local| !shared.contains(local));
+                self.tensors.extend(shared);
+            }
+        }
+    }
+
+    /// Makes bindings mutable, because a method may change them. The probed copy checks that the author's own are not
+    /// assigned.
+    fn visit_pat_ident_mut(&mut self, pattern: &mut syn::PatIdent) {
+        if pattern.by_ref.is_none() && !is_constant(&pattern.ident) {
+            pattern.mutability = Some(syn::Token![mut](pattern.ident.span()));
+        }
+    }
+
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        self.scoped(|this| visit_mut::visit_block_mut(this, block));
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
+        self.visit_expr_mut(&mut each.expr);
+        let checks = self.variable_checks(each);
+        self.scoped(|this| {
+            this.bind_values(&each.pat);
+            this.visit_block_mut(&mut each.body);
+        });
+        each.body.stmts.splice(0..0, checks);
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut ExprClosure) {
+        self.scoped(|this| {
+            closure.inputs.iter().for_each(|pattern| this.bind_values(pattern));
+            this.visit_expr_mut(&mut closure.body);
+        });
+    }
+
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        self.scoped(|this| {
+            this.bind_values(&arm.pat);
+            visit_mut::visit_arm_mut(this, arm);
+        });
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let site = match expr {
+            // The type at the site is that of the receiver, or of the matched value.
+            Expr::MethodCall(_) | Expr::Match(_) => None,
+            _ => sites::attributes(expr).and_then(|attributes| sites::number_of(attributes)),
+        };
+        self.rewrite(expr);
+        if self.typing.is_value(site) {
+            let inner = unparenthesized(expr).clone();
+            *expr = inner;
+            self.gate(expr);
+            self.check(site, expr);
+        }
+    }
+
+    fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {
+        let site = sites::take(&mut each.attrs);
+        visit_mut::visit_expr_match_mut(self, each);
+        self.check(site, &mut each.expr);
+    }
+}

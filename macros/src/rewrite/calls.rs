@@ -1,0 +1,205 @@
+//! Calls in a CPU body. None is resolved by what its caller has in scope. A method is called through the impl that also
+//! gives its source to the IR, found by its name's number and the receiver's type; a free func through the type of its
+//! name.
+
+use proc_macro2::{Ident, TokenStream};
+use quadrants_frontend::is_builtin_function;
+use quote::{quote, quote_spanned};
+use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
+
+use super::Rewrite;
+use crate::{
+    ast::{
+        Conversion, conversion, exchange_of, is_ndrange, is_of_type, is_one_of, is_scalar_method,
+        is_shared_array, is_type_name, keeps_receiver, name_of, place_root, split_function,
+        unparenthesized, without_arguments,
+    },
+    sites, spans,
+    tokens::{internal, method_number},
+};
+
+impl Rewrite<'_> {
+    /// The replacement of a method call; `None` if its tokens stay, which then name a method of the support code.
+    pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
+        let site = sites::take(&mut call.attrs);
+        let is_shape = call.method == "shape" && call.args.is_empty();
+        if is_shape
+            || is_shared_array(&call.method)
+            || exchange_of(call).is_some()
+            || is_one_of(&call.receiver, &self.blocks)
+        {
+            return None;
+        }
+        let start = spans::first(&call.receiver);
+        let support = spans::at(self.support, start);
+        if is_range_method(call) && is_range(&call.receiver) {
+            self.visit_expr_mut(&mut call.receiver);
+            call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
+            self.check_step(call);
+            let (receiver, method, args) = (&call.receiver, &call.method, &call.args);
+            return Some(quote_spanned!(start=> ::core::iter::Iterator::#method(#receiver, #args)));
+        }
+        let name = call.method.to_string();
+        let indices = (!keeps_receiver(&name) && self.is_local_place(&call.receiver))
+            .then(|| self.target(&mut call.receiver));
+        if indices.is_none() {
+            self.visit_expr_mut(&mut call.receiver);
+        }
+        call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
+        let (receiver, args) = (unparenthesized(&call.receiver), call.args.iter());
+        if let (Some(Conversion::To(_)), 0) = (conversion(&name), args.len()) {
+            let function = conversion_function(&support, &call.method);
+            return Some(quote_spanned!(start=> #function(#receiver)));
+        }
+        let args = quote!((#(#args,)*));
+        let number = method_number(&call.method);
+        let at = self.typing.value(site);
+        let Some(indices) = indices else {
+            let gated = quote_spanned!(start=> #support::gate::<__OK, _>(#receiver));
+            let receiver = match &at {
+                Some(at) => quote_spanned!(start=> #support::typed::<_, #at>(#gated)),
+                None => gated,
+            };
+            return Some(quote_spanned! {start=>
+                #support::call::<#number, _, _>(#receiver, #args)
+            });
+        };
+        let [this, given, result] = ["receiver", "given", "result"].map(internal);
+        let check = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));
+        Some(quote_spanned! {start=> #support::identity({
+            #indices
+            let mut #this = #receiver;
+            #check
+            let #given = #args;
+            #support::reload_receiver::<#number, _>(&mut #this, #receiver);
+            let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
+            #support::write_back_local::<#number, _>(&mut #receiver, #this);
+            #result
+        })})
+    }
+
+    /// The replacement of a call by path, whose arguments are rewritten; `None` if its tokens stay.
+    pub(super) fn path_call(&self, call: &mut ExprCall) -> Option<TokenStream> {
+        let site = sites::take(&mut call.attrs);
+        let Expr::Path(path) = &*call.func else { return None };
+        if is_scalar_method(path) || is_of_type(path) {
+            return self.associated_call(path, call, site);
+        }
+        if !is_ndrange(call) {
+            self.func_call(call, site);
+        }
+        None
+    }
+
+    /// A call of an associated function: `f32::max(a, b)`, `Vector::splat(x)`, `Pair::new(a, b)`.
+    fn associated_call(
+        &self,
+        path: &ExprPath,
+        call: &ExprCall,
+        site: Option<usize>,
+    ) -> Option<TokenStream> {
+        let (of, name) = split_function(&path.path)?;
+        let text = name.to_string();
+        if is_type_name(&text) {
+            // The value of a tuple struct: a pattern in the probed copy proves that.
+            return None;
+        }
+        let start = spans::first(path);
+        let support = spans::at(self.support, start);
+        let args = call.args.iter();
+        let args = quote!((#(#args,)*));
+        let number = method_number(&name);
+        if is_builtin_function(&text) {
+            return Some(quote_spanned! {start=>
+                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
+            });
+        }
+        // `from` of any other type is a func.
+        let converts = (text == "from" && is_scalar_method(path)) || conversion(&text).is_some();
+        if converts && call.args.len() == 1 {
+            let args = &call.args;
+            let is_half = of.segments.last().is_some_and(|last| last.ident == "f16");
+            return Some(match conversion(&text) {
+                None => quote_spanned!(start=> <#of as ::core::convert::From<_>>::from(#args)),
+                Some(Conversion::From(_)) if is_half => {
+                    quote_spanned!(start=> <#of as #support::FromFloat>::#name(#args))
+                }
+                Some(Conversion::From(_)) => {
+                    quote_spanned!(start=> <#of as #support::Number>::#name(#args))
+                }
+                Some(Conversion::To(_)) => {
+                    let function = conversion_function(&support, &name);
+                    quote_spanned!(start=> #function(#support::identity::<#of>(#args)))
+                }
+            });
+        }
+        Some(match self.typing.call(site) {
+            Some(at) => quote_spanned! {start=>
+                #support::function::<#number, #of, _, #at>(#support::gate::<__OK, _>(#args))
+            },
+            None => quote_spanned! {start=>
+                <#of as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+            },
+        })
+    }
+
+    /// Rewrites a call of a free func to one through the type that `#[func]` emits under its name. A tensor is passed
+    /// as its view, which is `Copy`. The form and the site are the type of the first argument, because rustc infers no
+    /// generic arguments where others are written.
+    fn func_call(&self, call: &mut ExprCall, site: Option<usize>) {
+        for arg in &mut call.args {
+            while let Expr::Reference(syn::ExprReference { expr, .. })
+            | Expr::Paren(syn::ExprParen { expr, .. }) = arg
+            {
+                *arg = (**expr).clone();
+            }
+        }
+        let Expr::Path(path) = &*call.func else { return };
+        let support = self.support;
+        let (bare, arguments) = without_arguments(path);
+        let at = spans::first(&bare);
+        // A call without a site is already rejected.
+        let Some(here) = self.typing.call(site) else { return };
+        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
+        *call.func = Expr::Verbatim(quote_spanned!(at=> <#bare>::__call_at #arguments));
+        self.gate(&mut call.func);
+        call.args.insert(0, Expr::Verbatim(quote!(#support::CallSite::<#here, __CHECKED>::HERE)));
+    }
+
+    /// `a == b` as a comparison of kernel values, which ignores the operands' `PartialEq`.
+    pub(super) fn comparison(&self, binary: &syn::ExprBinary) -> Option<TokenStream> {
+        let negation = match binary.op {
+            syn::BinOp::Eq(_) => None,
+            syn::BinOp::Ne(_) => Some(quote!(!)),
+            _ => return None,
+        };
+        let start = spans::first(&binary.left);
+        let support = spans::at(self.support, start);
+        let (left, right) = (unparenthesized(&binary.left), unparenthesized(&binary.right));
+        Some(quote_spanned!(start=> #negation #support::equal(#left, #right)))
+    }
+
+    /// Whether an expression is a local or a part of one, which a method may change.
+    fn is_local_place(&self, expr: &Expr) -> bool {
+        place_root(expr).and_then(name_of).is_some_and(|name| self.locals.contains(name))
+    }
+}
+
+/// The function for a conversion of a number.
+fn conversion_function(support: &TokenStream, name: &Ident) -> TokenStream {
+    let of = if name == "to_f32" || name == "to_f64" { quote!(ToFloat) } else { quote!(Number) };
+    quote_spanned!(name.span()=> #support::#of::#name)
+}
+
+fn is_range_method(call: &ExprMethodCall) -> bool {
+    call.method == "rev" || call.method == "step_by"
+}
+
+/// Whether an expression is a range, with or without `rev` and `step_by`.
+fn is_range(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => is_range_method(call) && is_range(&call.receiver),
+        _ => false,
+    }
+}

@@ -1,0 +1,38 @@
+//! The types that the IR has at the sites of a CPU body.
+
+use proc_macro2::TokenStream;
+
+use crate::sites::{self, Site, Sites};
+
+/// Where the body finds the types that the IR has.
+#[derive(Clone)]
+pub(crate) struct Typing<'a> {
+    pub(crate) sites: &'a Sites,
+    /// The type whose `SiteTable` has the identities: those of types, then those of calls.
+    pub(crate) table: TokenStream,
+    /// How many types there are.
+    pub(crate) types: usize,
+}
+
+impl Typing<'_> {
+    /// Whether the site is one of a value.
+    pub(super) fn is_value(&self, site: Option<usize>) -> bool {
+        matches!(self.sites.get(site), Some(Site::Type(_)))
+    }
+
+    /// The generic arguments for the type of a value.
+    pub(super) fn value(&self, site: Option<usize>) -> Option<TokenStream> {
+        match self.sites.get(site)? {
+            Site::Type(number) => Some(sites::arguments(&self.table, number)),
+            Site::Call(_) => None,
+        }
+    }
+
+    /// The generic arguments for the argument types of a call.
+    pub(super) fn call(&self, site: Option<usize>) -> Option<TokenStream> {
+        match self.sites.get(site)? {
+            Site::Type(_) => None,
+            Site::Call(number) => Some(sites::arguments(&self.table, self.types + number)),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Token streams: finding and replacing identifiers, and names for emitted code.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+
+/// All identifiers in tokens, in order, including those in groups.
+pub(crate) fn idents(tokens: &impl ToTokens) -> Vec<Ident> {
+    fn collect(tokens: TokenStream, found: &mut Vec<Ident>) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => found.push(ident),
+                TokenTree::Group(group) => collect(group.stream(), found),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(tokens.to_token_stream(), &mut found);
+    found
+}
+
+/// Replaces each identifier, also in groups, by what `replace` pushes for it.
+pub(crate) fn replace_idents(
+    tokens: TokenStream,
+    replace: &dyn Fn(Ident, &mut Vec<TokenTree>),
+) -> TokenStream {
+    let mut out = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => replace(ident, &mut out),
+            TokenTree::Group(group) => {
+                out.push(with_stream(&group, replace_idents(group.stream(), replace)));
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// A group with the delimiters and the span of another.
+pub(crate) fn with_stream(group: &Group, stream: TokenStream) -> TokenTree {
+    let mut new = Group::new(group.delimiter(), stream);
+    new.set_span(group.span());
+    new.into()
+}
+
+/// A name of the emitted code, which the author's code cannot see.
+pub(crate) fn internal(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// The number by which kernels find a method or associated function: made of its name, without `r#`.
+pub(crate) fn method_number(name: &Ident) -> u64 {
+    quadrants_frontend::name_number(&name.unraw().to_string())
+}
+
+pub(crate) fn is_punct(token: &TokenTree, mark: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
+}

@@ -1,0 +1,190 @@
+//! Tuples, arrays and structs: their values, fields and patterns, and the functions and methods of types.
+
+use proc_macro2::Ident;
+use quadrants_frontend::{
+    is_builtin_function, is_builtin_method,
+    syntax::{Construct, Expr, ExprKind, Pattern},
+};
+use quote::{quote, quote_spanned};
+use syn::{Pat, PatIdent};
+
+use super::{FuncEntry, Tree, TypeEntry};
+use crate::{
+    ast::{
+        Conversion, conversion, is_type_name, member_name, place_root, split_function,
+        unparenthesized,
+    },
+    sites::{self, Site},
+    spans,
+    tokens::internal,
+};
+
+impl Tree {
+    /// A tuple, array, struct or field. Constructed values pass a probe of their type.
+    pub(super) fn aggregate(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        use syn::Expr as E;
+        let site = sites::attributes(expr).and_then(|attributes| sites::number_of(attributes));
+        match expr {
+            E::Field(field) => {
+                let value = Box::new(self.expr(&mut field.base));
+                ExprKind::Field { value, name: member_name(&field.member) }
+            }
+            E::Array(syn::ExprArray { elems, .. }) | E::Tuple(syn::ExprTuple { elems, .. }) => {
+                let parts = self.exprs(elems);
+                let ty = self.pass(expr);
+                ExprKind::Aggregate { ty: self.put_site(site, ty), parts }
+            }
+            E::Repeat(repeat) => {
+                let value = Box::new(self.expr(&mut repeat.expr));
+                let ty = self.pass(expr);
+                ExprKind::Repeat { ty: self.put_site(site, ty), value }
+            }
+            E::Struct(value) if value.rest.is_none() && value.dot2_token.is_none() => {
+                let fields = value.fields.iter_mut();
+                let fields =
+                    fields.map(|field| (member_name(&field.member), self.expr(&mut field.expr)));
+                let fields = fields.collect();
+                let ty = self.pass(expr);
+                ExprKind::Struct { ty: self.put_site(site, ty), fields }
+            }
+            _ => ExprKind::Unsupported(Construct::StructUpdate),
+        }
+    }
+
+    /// A call by a type's path: a tuple struct, `Pair(a, b)`, or an associated function, `Vector::splat(x)`.
+    pub(super) fn associated_call(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::Call(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let syn::Expr::Path(path) = &*call.func else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let path = path.clone();
+        let name = path.path.segments.last().map(|last| last.ident.to_string());
+        let name = name.unwrap_or_default();
+        let site = sites::take(&mut call.attrs);
+        let mut parts = self.exprs(&mut call.args);
+        if is_type_name(&name) {
+            let ty = self.pass_by_pattern(expr, &quote!(#path(..)), false);
+            return ExprKind::Aggregate { ty: self.put_site(site, ty), parts };
+        }
+        let Some((ty, ident)) = split_function(&path.path) else {
+            return ExprKind::Unsupported(Construct::Associated(name));
+        };
+        if is_builtin_function(&name) {
+            let pattern = quote_spanned!(spans::first(&ty)=> #ty { .. });
+            let ty = self.pass_by_pattern(expr, &pattern, true);
+            return ExprKind::Associated { ty: self.put_site(site, ty), name, args: parts };
+        }
+        if let (Some(Conversion::From(from)), 1) = (conversion(&name), parts.len()) {
+            let ty = self.add_type(TypeEntry::Number(ty));
+            return self.converted(from, parts.remove(0), ty);
+        }
+        let func = self.funcs.len();
+        // `T::sqrt(x)` is `x.sqrt()`.
+        if is_builtin_method(&name) && !parts.is_empty() {
+            if name == "from_bits" {
+                // The type of its argument is another one.
+                return ExprKind::Unsupported(Construct::Associated(name));
+            }
+            let of = self.written_type(&syn::parse_quote!(#ty));
+            let receiver = parts.remove(0);
+            let receiver = Box::new(self.typed(receiver, of));
+            self.sites.put(site, Site::Call(func));
+            self.add_associated(expr, ty, ident);
+            return ExprKind::Method { receiver, name, args: parts, callee: Some(func as u32) };
+        }
+        self.sites.put(site, Site::Call(func));
+        self.add_associated(expr, ty, ident);
+        ExprKind::Call { func: func as u32, args: parts, on_value: false, shared: 0 }
+    }
+
+    /// The name of the probe for the value of the next func.
+    fn next_result(&self) -> Ident {
+        internal(&format!("result{}", self.funcs.len()))
+    }
+
+    /// Records the call of an associated function, and passes its value through a probe.
+    fn add_associated(&mut self, call: &mut syn::Expr, ty: syn::Path, name: Ident) {
+        let result = self.next_result();
+        let at = spans::first(&ty);
+        *call = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
+        self.funcs.push(FuncEntry::Associated { result, ty, name });
+    }
+
+    /// A method of a value. A probe of the receiver gives the type that has the method.
+    pub(super) fn method_of_value(
+        &mut self,
+        expr: &mut syn::Expr,
+        receiver: Expr,
+        mut args: Vec<Expr>,
+    ) -> ExprKind {
+        let (probe, result) = (self.next_probe(), self.next_result());
+        let syn::Expr::MethodCall(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let name = call.method.clone();
+        let site = sites::take(&mut call.attrs);
+        let binding = Ident::new("value", name.span());
+        let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        self.put_site(site, ty);
+        let of = &mut call.receiver;
+        let (has_place, at) = (place_root(of).is_some(), name.span());
+        if has_place {
+            // The method may change the place. A tuple, because a statement that begins with a block ends after it.
+            let of = of.clone();
+            *expr = syn::Expr::Verbatim(
+                quote_spanned!(at=> #result.pass((#probe.observe(&#of), #call).1)),
+            );
+        } else {
+            // Arguments need no parentheses; rustc would report them.
+            let inner = unparenthesized(of);
+            **of = syn::Expr::Verbatim(quote!(#probe.pass(#inner)));
+            *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
+        }
+        let func = self.funcs.len() as u32;
+        let text = name.to_string();
+        self.funcs.push(FuncEntry::Method { probe, result, name });
+        if is_builtin_method(&text) {
+            let receiver = if has_place { receiver } else { self.typed(receiver, ty) };
+            let receiver = Box::new(receiver);
+            return ExprKind::Method { receiver, name: text, args, callee: Some(func) };
+        }
+        args.insert(0, receiver);
+        ExprKind::Call { func, args, on_value: true, shared: 0 }
+    }
+
+    fn exprs<'a>(&mut self, exprs: impl IntoIterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {
+        exprs.into_iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    /// A pattern of a `let` that destructures a value, with the probes of its names; `None` for patterns that kernels
+    /// do not have.
+    pub(super) fn pattern_parts(
+        &mut self,
+        pattern: &Pat,
+        probes: &mut Vec<syn::Stmt>,
+    ) -> Option<Pattern> {
+        let elems = match pattern {
+            Pat::Wild(_) => return Some(Pattern::Wild),
+            Pat::Paren(paren) => return self.pattern_parts(&paren.pat, probes),
+            Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
+                let ty = self.bind_probed(ident, probes);
+                let (name, mutable) = (ident.to_string(), mutability.is_some());
+                return Some(Pattern::Name { name, mutable, ty });
+            }
+            Pat::Struct(of) => {
+                let fields = of.fields.iter().map(|field| {
+                    Some((member_name(&field.member), self.pattern_parts(&field.pat, probes)?))
+                });
+                return Some(Pattern::Fields(fields.collect::<Option<_>>()?));
+            }
+            Pat::Tuple(tuple) => &tuple.elems,
+            Pat::Slice(slice) => &slice.elems,
+            Pat::TupleStruct(tuple) => &tuple.elems,
+            _ => return None,
+        };
+        let parts = elems.iter().map(|pattern| self.pattern_parts(pattern, probes));
+        Some(Pattern::Parts(parts.collect::<Option<_>>()?))
+    }
+}
