@@ -180,7 +180,7 @@ impl Generator {
     /// One of some words, which spaces separate.
     pub(crate) fn word(&mut self, words: &'static str) -> &'static str {
         let words: Vec<_> = words.split_whitespace().collect();
-        self.rng.pick(&words)
+        words[self.rng.below(words.len())]
     }
 
     pub(crate) fn label(&mut self) -> String {
