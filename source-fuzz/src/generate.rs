@@ -177,6 +177,12 @@ impl Generator {
         format!("{of}{}", self.names - 1)
     }
 
+    /// One of some words, which spaces separate.
+    pub(crate) fn word(&mut self, words: &'static str) -> &'static str {
+        let words: Vec<_> = words.split_whitespace().collect();
+        words[self.rng.below(words.len())]
+    }
+
     pub(crate) fn label(&mut self) -> String {
         // The label in emitted code.
         if self.rng.percent(4) {

@@ -261,16 +261,23 @@ impl Generator {
         format!("if {cond} {body}")
     }
 
+    /// Lets the current code access only one element of an output.
+    fn set_own(&mut self, output: &str, index: &str) {
+        for tensor in &mut self.frame.tensors {
+            tensor.own = (tensor.name == output).then(|| index.to_owned());
+        }
+    }
+
+    fn clear_own(&mut self) {
+        self.frame.tensors.iter_mut().for_each(|tensor| tensor.own = None);
+    }
+
     /// A statement that writes the element of a tensor without dimensions.
     fn single(&mut self, output: &str) -> String {
         self.hit("kernel.serial.single");
-        for tensor in &mut self.frame.tensors {
-            tensor.own = (tensor.name == output).then(|| "[]".to_owned());
-        }
+        self.set_own(output, "[]");
         let text = self.write_to(output, 3);
-        for tensor in &mut self.frame.tensors {
-            tensor.own = None;
-        }
+        self.clear_own();
         text
     }
 
@@ -284,9 +291,7 @@ impl Generator {
             self.bind(name, Ty::USIZE, false);
         }
         self.frame.index = names;
-        for tensor in &mut self.frame.tensors {
-            tensor.own = (tensor.name == output).then(|| own.clone());
-        }
+        self.set_own(output, &own);
         let label = self.begin_loop(false);
         self.loops -= 1;
         let count = self.rng.within(1, 4);
@@ -296,9 +301,7 @@ impl Generator {
         self.release(mark);
         self.thaw(&frozen);
         self.frame.index.clear();
-        for tensor in &mut self.frame.tensors {
-            tensor.own = None;
-        }
+        self.clear_own();
         let attribute = if self.rng.percent(10) {
             self.hit("kernel.block_size");
             "#[qd::block_size(64)]\n"
@@ -376,9 +379,7 @@ impl Generator {
             2 => format!("[{name}, 0]"),
             _ => format!("[{name}, 0, 1{}]", ", 0".repeat(rank - 3)),
         };
-        for tensor in &mut self.frame.tensors {
-            tensor.own = (tensor.name == output).then(|| own.clone());
-        }
+        self.set_own(output, &own);
         self.frame.index = vec![name.clone()];
         let label = self.begin_loop(true);
         let mut body = self.statements(2, 2);
@@ -386,9 +387,7 @@ impl Generator {
         self.end_loop();
         self.release(mark);
         self.frame.index.clear();
-        for tensor in &mut self.frame.tensors {
-            tensor.own = None;
-        }
+        self.clear_own();
         let extent =
             if rank == 1 { format!("{output}.len()") } else { format!("{output}.shape()[0]") };
         format!("#[qd::serial]\n{label}for {name} in 0..{extent} {{\n{body}}}\n")

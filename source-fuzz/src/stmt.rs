@@ -349,27 +349,28 @@ impl Generator {
             String::new()
         };
         self.frame.jumps.pop();
-        let label = self.begin_loop(true);
-        let mark = self.mark();
-        self.bind(&name, Ty::USIZE, false);
-        let body = self.statements(1, depth);
-        self.release(mark);
-        self.end_loop();
+        let (label, body) = self.loop_body(&name, depth);
         format!(
             "{{ let mut {name} = 0usize;\n{label}while {name} < {most}{cond} {{ {name} += 1;\n{body} }} }}\n"
         )
+    }
+
+    /// The label and a statement of a loop that counts its iterations in `name`.
+    fn loop_body(&mut self, name: &str, depth: usize) -> (String, String) {
+        let label = self.begin_loop(true);
+        let mark = self.mark();
+        self.bind(name, Ty::USIZE, false);
+        let body = self.statements(1, depth);
+        self.release(mark);
+        self.end_loop();
+        (label, body)
     }
 
     fn endless_loop(&mut self, depth: usize) -> String {
         self.hit("loop.loop");
         let name = self.unique("n");
         let most = self.rng.within(1, 4);
-        let label = self.begin_loop(true);
-        let mark = self.mark();
-        self.bind(&name, Ty::USIZE, false);
-        let body = self.statements(1, depth);
-        self.release(mark);
-        self.end_loop();
+        let (label, body) = self.loop_body(&name, depth);
         format!(
             "{{ let mut {name} = 0usize;\n{label}loop {{ {name} += 1;\nif {name} > {most} {{ break; }}\n{body} }} }}\n"
         )

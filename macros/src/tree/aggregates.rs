@@ -80,36 +80,32 @@ impl Tree {
             let ty = self.add_type(TypeEntry::Number(ty));
             return self.converted(from, parts.remove(0), ty);
         }
-        let func = self.funcs.len();
-        // `T::sqrt(x)` is `x.sqrt()`.
-        if is_builtin_method(&name) && !parts.is_empty() {
-            if name == "from_bits" {
-                // The type of its argument is another one.
-                return ExprKind::Unsupported(Construct::Associated(name));
-            }
-            let of = self.written_type(&syn::parse_quote!(#ty));
-            let receiver = parts.remove(0);
-            let receiver = Box::new(self.typed(receiver, of));
-            self.sites.put(site, Site::Call(func));
-            self.add_associated(expr, ty, ident);
-            return ExprKind::Method { receiver, name, args: parts, callee: Some(func as u32) };
+        let is_method = is_builtin_method(&name) && !parts.is_empty();
+        if is_method && name == "from_bits" {
+            // The type of its argument is another one.
+            return ExprKind::Unsupported(Construct::Associated(name));
         }
+        // `T::sqrt(x)` is `x.sqrt()`.
+        let receiver = is_method.then(|| {
+            let of = self.written_type(&syn::parse_quote!(#ty));
+            Box::new(self.typed(parts.remove(0), of))
+        });
+        let func = self.funcs.len();
         self.sites.put(site, Site::Call(func));
-        self.add_associated(expr, ty, ident);
-        ExprKind::Call { func: func as u32, args: parts, on_value: false, shared: 0 }
+        let result = self.next_result();
+        let at = spans::first(&ty);
+        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#expr)));
+        self.funcs.push(FuncEntry::Associated { result, ty, name: ident });
+        let (func, args) = (func as u32, parts);
+        match receiver {
+            Some(receiver) => ExprKind::Method { receiver, name, args, callee: Some(func) },
+            None => ExprKind::Call { func, args, on_value: false, shared: 0 },
+        }
     }
 
     /// The name of the probe for the value of the next func.
     fn next_result(&self) -> Ident {
         internal(&format!("result{}", self.funcs.len()))
-    }
-
-    /// Records the call of an associated function, and passes its value through a probe.
-    fn add_associated(&mut self, call: &mut syn::Expr, ty: syn::Path, name: Ident) {
-        let result = self.next_result();
-        let at = spans::first(&ty);
-        *call = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
-        self.funcs.push(FuncEntry::Associated { result, ty, name });
     }
 
     /// A method of a value. A probe of the receiver gives the type that has the method.

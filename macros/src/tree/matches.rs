@@ -45,22 +45,15 @@ impl Tree {
         for (cond, body, span) in arms.into_iter().rev() {
             rest = Some(match (cond, rest) {
                 (Some(cond), Some(otherwise)) => {
-                    let kind = ExprKind::If {
-                        cond: Box::new(cond),
-                        then: body,
-                        otherwise: Some(otherwise),
-                    };
-                    value_block(Expr { kind, span })
+                    let (cond, otherwise) = (Box::new(cond), Some(otherwise));
+                    value_block(Expr { kind: ExprKind::If { cond, then: body, otherwise }, span })
                 }
                 _ => body,
             });
         }
         let kind = StmtKind::Let { name, mutable: false, ty: matched.ty, value };
-        let mut block = Block { stmts: vec![Stmt { kind, span }], value: None };
-        if let Some(rest) = rest {
-            block.value = Some(Box::new(Expr { kind: ExprKind::Block(rest), span }));
-        }
-        ExprKind::Block(block)
+        let value = rest.map(|rest| Box::new(Expr { kind: ExprKind::Block(rest), span }));
+        ExprKind::Block(Block { stmts: vec![Stmt { kind, span }], value })
     }
 
     /// An arm's condition and body; `None` if kernels do not have its pattern.
@@ -104,19 +97,19 @@ impl Tree {
         Some((cond, bound(tree), span))
     }
 
+    /// The test that the matched value equals this one.
+    fn equal(&mut self, mut value: syn::Expr, matched: &Matched) -> Option<Test> {
+        let cond = matched.compared(BinaryOp::Eq, self.expr(&mut value));
+        Some(Test { cond: Some(cond), binding: None })
+    }
+
     fn pattern(&mut self, pattern: &Pat, matched: &Matched) -> Option<Test> {
         let plain = |cond| Some(Test { cond, binding: None });
         match pattern {
             Pat::Wild(_) => plain(None),
             Pat::Paren(paren) => self.pattern(&paren.pat, matched),
-            Pat::Lit(lit) => {
-                let value = self.expr(&mut syn::Expr::Lit(lit.clone()));
-                plain(Some(matched.compared(BinaryOp::Eq, value)))
-            }
-            Pat::Path(path) => {
-                let value = self.expr(&mut syn::Expr::Path(path.clone()));
-                plain(Some(matched.compared(BinaryOp::Eq, value)))
-            }
+            Pat::Lit(lit) => self.equal(syn::Expr::Lit(lit.clone()), matched),
+            Pat::Path(path) => self.equal(syn::Expr::Path(path.clone()), matched),
             // rustc reads the name of a local as a new binding.
             Pat::Ident(PatIdent { ident, .. }) if is_constant(ident) && self.is_local(ident) => {
                 None
@@ -124,11 +117,7 @@ impl Tree {
             // A constant. If none has the name, rustc reports it in the probed copy.
             Pat::Ident(PatIdent {
                 by_ref: None, mutability: None, subpat: None, ident, ..
-            }) if is_constant(ident) => {
-                let mut path = syn::parse_quote!(#ident);
-                let value = self.expr(&mut path);
-                plain(Some(matched.compared(BinaryOp::Eq, value)))
-            }
+            }) if is_constant(ident) => self.equal(syn::parse_quote!(#ident), matched),
             Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat, ident, .. }) => {
                 let cond = match subpat {
                     Some((_, inner)) => self.pattern(inner, matched)?.cond,

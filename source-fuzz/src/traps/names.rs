@@ -177,68 +177,29 @@ pub(super) fn generic_name(generator: &mut Generator) -> Trap {
 
 /// Locals and parameters with names that other things have.
 pub(super) fn locals(generator: &mut Generator) -> Trap {
-    let names: &[&str] = match generator.rng.below(4) {
-        0 => &[
-            "cx", "args", "value", "given", "proven", "begin", "end", "index", "count", "size",
-            "at0", "assigned", "part0", "lane0", "rest0", "array", "by", "this", "elements",
-        ],
-        1 => &[
-            "f32",
-            "u32",
-            "usize",
-            "qd",
-            "quadrants",
-            "core",
-            "std",
-            "Tensor",
-            "Vector",
-            "i32",
-            "bool",
-        ],
-        2 => &[
-            "__OK",
-            "__CHECKED",
-            "__launch",
-            "__def",
-            "__DEF",
-            "__SOURCE",
-            "probe0",
-            "probe1",
-            "__func0",
-            "__Body",
-            "unnamed0",
-            "__Level",
-            "__WIDE",
-            "argument0",
-        ],
-        _ => &[
-            "len",
-            "max",
-            "sum",
-            "shape",
-            "func0",
-            "func1",
-            "kernel",
-            "atomic_add",
-            "ndrange",
-            "stream_parallel",
-            "block_for",
-            "t",
-            "b",
-            "abs_diff",
-        ],
+    let names = match generator.rng.below(4) {
+        0 => {
+            "cx args value given proven begin end index count size at0 assigned part0 \
+             lane0 rest0 array by this elements"
+        }
+        1 => "f32 u32 usize qd quadrants core std Tensor Vector i32 bool",
+        2 => {
+            "__OK __CHECKED __launch __def __DEF __SOURCE probe0 probe1 __func0 __Body \
+             unnamed0 __Level __WIDE argument0"
+        }
+        _ => {
+            "len max sum shape func0 func1 kernel atomic_add ndrange stream_parallel \
+             block_for t b abs_diff"
+        }
     };
-    generator.pool = names.iter().map(|name| (*name).to_owned()).collect();
-    let label = names[0].to_owned();
+    generator.pool = names.split_whitespace().map(str::to_owned).collect();
+    let label = generator.pool[0].clone();
     Trap { label: format!("{label}, …"), ..Trap::default() }
 }
 
 /// Constants, statics and unit structs with names that locals have.
 pub(super) fn constants(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&[
-        "v0", "v1", "v2", "i1", "k3", "n", "a0", "cx", "args", "value", "__OK", "begin", "p0",
-        "x0", "y0",
-    ]);
+    let name = generator.word("v0 v1 v2 i1 k3 n a0 cx args value __OK begin p0 x0 y0");
     let (label, item) = match generator.rng.below(5) {
         0 => ("const", format!("const {name}: usize = 1;\n")),
         1 => ("static", format!("static {name}: usize = 1;\n")),
@@ -253,21 +214,10 @@ pub(super) fn constants(generator: &mut Generator) -> Trap {
 
 /// Macros with names that emitted code or kernels use.
 pub(super) fn macros(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&[
-        "assert",
-        "assert",
-        "debug_assert",
-        "panic",
-        "unreachable",
-        "matches",
-        "vec",
-        "quote",
-        "stringify",
-        "concat",
-        "file",
-        "line",
-        "include_bytes",
-    ]);
+    let name = generator.word(
+        "assert assert debug_assert panic unreachable matches vec quote stringify concat \
+         file line include_bytes",
+    );
     let body = *generator.rng.pick(&["{ }", "{ () }", "{ return }", "{ 0 }"]);
     let item = if generator.rng.percent(50) {
         format!("macro_rules! {name} {{ ($($t:tt)*) => {body}; }}\n")
@@ -279,33 +229,10 @@ pub(super) fn macros(generator: &mut Generator) -> Trap {
 
 /// Items with names of the prelude.
 pub(super) fn prelude(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&[
-        "Option",
-        "Some",
-        "None",
-        "Ok",
-        "Err",
-        "Result",
-        "Copy",
-        "Clone",
-        "Fn",
-        "FnOnce",
-        "Into",
-        "From",
-        "Iterator",
-        "Default",
-        "Sized",
-        "Send",
-        "Sync",
-        "Box",
-        "Vec",
-        "String",
-        "PartialEq",
-        "PartialOrd",
-        "Ord",
-        "Self_",
-        "Drop",
-    ]);
+    let name = generator.word(
+        "Option Some None Ok Err Result Copy Clone Fn FnOnce Into From Iterator Default \
+         Sized Send Sync Box Vec String PartialEq PartialOrd Ord Self_ Drop",
+    );
     let (label, item) = match generator.rng.below(5) {
         0 => ("struct", format!("pub struct {name};\n")),
         1 => (
@@ -323,81 +250,14 @@ pub(super) fn prelude(generator: &mut Generator) -> Trap {
 
 /// Methods of all types, with names that emitted code calls.
 pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&[
-        "see",
-        "pass",
-        "push",
-        "args",
-        "value",
-        "tensor",
-        "par_for",
-        "block",
-        "region",
-        "finish",
-        "holds",
-        "shape",
-        "count",
-        "get",
-        "set",
-        "at",
-        "lane",
-        "lanes",
-        "rest",
-        "each",
-        "given",
-        "give",
-        "bounded",
-        "gate",
-        "threads",
-        "index",
-        "len",
-        "walk",
-        "strided",
-        "cell",
-        "load",
-        "store",
-        "read",
-        "write",
-        "by",
-        "launch",
-        "ir",
-        "of",
-        "shared",
-        "reduce_add",
-        "add",
-        "sub",
-        "mul",
-        "neg",
-        "not",
-        "eq",
-        "lt",
-        "next",
-        "into_iter",
-        "deref",
-        "borrow",
-        "rem",
-        "div",
-        "bitand",
-        "shl",
-        "add_assign",
-        "index_mut",
-        "partial_cmp",
-        "cmp",
-        "clone",
-        "rev",
-        "step_by",
-        "clamped",
-        "divisor",
-        "divisor_of",
-        "combine",
-        "element",
-        "place",
-        "as_ref",
-        "call",
-        "update",
-        "element_mut",
-        "extent",
-    ]);
+    let name = generator.word(
+        "see pass push args value tensor par_for block region finish holds shape count \
+         get set at lane lanes rest each given give bounded gate threads index len walk \
+         strided cell load store read write by launch ir of shared reduce_add add sub \
+         mul neg not eq lt next into_iter deref borrow rem div bitand shl add_assign \
+         index_mut partial_cmp cmp clone rev step_by clamped divisor divisor_of combine \
+         element place as_ref call update element_mut extent",
+    );
     let this = *generator.rng.pick(&["self", "self", "&self"]);
     let (args, result, value) = *generator.rng.pick(&[
         ("", "usize", "1 << 40"),
@@ -418,32 +278,11 @@ pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
 
 /// Items with names of emitted items.
 pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
-    let name = *generator.rng.pick(&[
-        "__Body",
-        "__SOURCE",
-        "__DEF",
-        "__INSTANCES",
-        "__OK",
-        "__CHECKED",
-        "__Level",
-        "__F",
-        "__WIDE",
-        "__KEPT",
-        "Cx",
-        "Probe",
-        "Level",
-        "Body",
-        "Source",
-        "Launch",
-        "support",
-        "in_scope",
-        "gate",
-        "identity",
-        "ElementCount",
-        "Bounded",
-        "Number",
-        "Known",
-    ]);
+    let name = generator.word(
+        "__Body __SOURCE __DEF __INSTANCES __OK __CHECKED __Level __F __WIDE __KEPT Cx \
+         Probe Level Body Source Launch support in_scope gate identity ElementCount \
+         Bounded Number Known",
+    );
     let item = match generator.rng.below(4) {
         0 => format!("pub struct {name};\n"),
         1 => format!("pub const {name}: bool = false;\n"),
