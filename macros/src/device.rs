@@ -8,7 +8,7 @@ use quadrants_frontend::name_number;
 use quote::quote;
 use syn::{Data, DeriveInput, Member, parse_quote};
 
-use crate::{attribute::Paths, hygiene, sites};
+use crate::{attribute::Paths, hygiene, identity, sites};
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -51,6 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         syn::GenericParam::Lifetime(_) => None,
     });
     let parts: Vec<_> = parts.collect();
+    let identity = identity::of_expansion(&support, &text);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -65,9 +66,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }),*],
             });
             const TYPE_IDENTITY: ::core::primitive::u128 = {
-                let all = #support::type_identity(::core::concat!(
-                    ::core::module_path!(), "::", #text, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!()
-                ));
+                let all = #identity;
                 #(let all = #support::with_part(all, #parts);)*
                 #(let all = #support::with_part(all, <#fields as #private::KernelValue>::TYPE_IDENTITY);)*
                 all

@@ -45,6 +45,14 @@ impl Generics {
         quote!(#(#names,)*)
     }
 
+    /// The names of the const parameters.
+    pub(crate) fn constants(&self) -> impl Iterator<Item = &Ident> {
+        self.params.iter().filter_map(|param| match param {
+            GenericParam::Const(param) => Some(&param.ident),
+            _ => None,
+        })
+    }
+
     /// The `where` clause.
     pub(crate) fn bounds(&self) -> Option<&WhereClause> {
         self.bounds.as_ref()

@@ -19,6 +19,7 @@ mod emit;
 mod errors;
 mod generics;
 mod hygiene;
+mod identity;
 mod methods;
 mod reduce;
 mod rewrite;

@@ -133,7 +133,10 @@ impl<'a> Rewrite<'a> {
             return;
         }
         let mut before = TokenStream::new();
-        let start = matches!(expr, Expr::Index(_)).then(|| spans::first(expr));
+        let start = match expr {
+            Expr::Index(_) | Expr::Binary(_) => spans::first(expr),
+            _ => Span::call_site(),
+        };
         match expr {
             Expr::Assign(syn::ExprAssign { left, right, .. }) => {
                 before = self.assignment(left, right);
@@ -145,7 +148,8 @@ impl<'a> Rewrite<'a> {
         }
         let replacement = match expr {
             Expr::Binary(binary) => {
-                self.division(binary).or_else(|| self.comparison(binary).map(Expr::Verbatim))
+                let division = self.division(binary, start);
+                division.or_else(|| self.comparison(binary, start).map(Expr::Verbatim))
             }
             Expr::Call(call) => self.path_call(call).map(Expr::Verbatim),
             Expr::Index(index) => match self.bounded_index(index) {
@@ -153,7 +157,7 @@ impl<'a> Rewrite<'a> {
                     *index.index = Expr::Verbatim(bounded);
                     None
                 }
-                _ => start.and_then(|start| self.bounded_element(index, start)),
+                _ => self.bounded_element(index, start),
             },
             Expr::MethodCall(call) => self.exchange(call).map(Expr::Verbatim),
             Expr::ForLoop(each) => {

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Fields, Type, spanned::Spanned};
 
-use crate::{attribute::Paths, hygiene, sites};
+use crate::{attribute::Paths, hygiene, identity, sites};
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -24,12 +24,14 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     }
     let Paths { private, body: support, .. } = Paths::of_derive(input)?;
     let (mut names, mut tensors, mut writable) = (Vec::new(), Vec::new(), Vec::new());
+    let mut visibilities = Vec::new();
     for field in fields {
         let Type::Reference(reference) = &field.ty else {
             let message = "a field of a struct of tensors is `&Tensor<…>` or `&mut Tensor<…>`";
             return Err(syn::Error::new_spanned(&field.ty, message));
         };
         names.push(&field.ident);
+        visibilities.push(&field.vis);
         tensors.push(&reference.elem);
         writable.push(reference.mutability.is_some());
     }
@@ -39,6 +41,12 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         false => quote!(&*self.#name),
     });
     let of = &input.ident;
+    let identity = identity::of_expansion(&support, &of.to_string());
+    // An attribute after the derive could change the fields that the derive has read.
+    let same_fields = quote! {
+        let #of { #(#names: _),* } = self;
+        #(let _: &#tensors = &*self.#names;)*
+    };
     let (with, arguments, bounds) = input.generics.split_for_impl();
     let mut launched = input.generics.clone();
     launched.params.insert(0, syn::parse_quote!('launch));
@@ -48,7 +56,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             #[allow(missing_docs, unreachable_pub)]
             #[derive(Clone, Copy)]
             pub struct Views<const CHECKED: ::core::primitive::bool> {
-                #(pub #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
+                #(#visibilities #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
             }
 
             impl<const CHECKED: ::core::primitive::bool> #support::ElementCount for Views<CHECKED> {
@@ -76,6 +84,12 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     writable: true,
                 };
 
+                const TYPE_IDENTITY: ::core::primitive::u128 = {
+                    let all = #identity;
+                    #(let all = #support::with_part(all, <#tensors as #support::TensorParam>::TYPE_IDENTITY);)*
+                    all
+                };
+
                 #[inline(always)]
                 fn take<const CHECKED: ::core::primitive::bool>(
                     args: &mut #support::Args<'_, CHECKED>,
@@ -84,14 +98,18 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
+            impl #with #support::ValuesDoNotDeref for #of #arguments #bounds {}
+
             impl #launched #private::Arg<'launch> for &'launch mut #of #arguments #bounds {
                 fn push_to(self, args: &mut #private::ArgList<'launch>) {
+                    #same_fields
                     #(#private::Arg::push_to(#given, args);)*
                 }
             }
 
             impl #launched #private::Arg<'launch> for &'launch #of #arguments #bounds {
                 fn push_to(self, args: &mut #private::ArgList<'launch>) {
+                    #same_fields
                     #(#private::Arg::push_to(&*self.#names, args);)*
                 }
             }

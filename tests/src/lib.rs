@@ -6,6 +6,8 @@
 //! so that tests run side by side.
 
 mod harness;
+#[cfg(doctest)]
+mod hidden_types;
 
 pub use quadrants_test_macros::{on_all_backends, on_gpu_backends};
 

@@ -68,7 +68,7 @@ impl Emission<'_> {
                 pub const fn __callee_of<#of>(
                     _: &#support::Probe<__F>,
                 ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
-                    (Self::__callee::<#arguments>, Self::__arguments::<#arguments>())
+                    (Self::__callee::<#arguments>, Self::__types::<#arguments>())
                 }
             }
         }
@@ -166,12 +166,26 @@ impl Emission<'_> {
             bounds,
             &quote! {
                 const {
-                    #support::check_site::<__Sites, __SITE>(Self::__arguments::<#arguments>())
+                    #support::check_site::<__Sites, __SITE>(Self::__types::<#arguments>())
                 }
                 Self::__call::<#arguments #form>(#(#names),*)
             },
         );
-        let values = all.iter().filter(|param| !param.is_tensor()).map(|param| &param.ty);
+        let types_of = all.iter().map(|Param { passing, ty, .. }| match passing {
+            ParamPassing::Value => quote!(<#ty as #private::KernelValue>::TYPE_IDENTITY),
+            ParamPassing::Ref | ParamPassing::RefMut => {
+                quote!(<#ty as #support::TensorParam>::TYPE_IDENTITY)
+            }
+        });
+        let result = match output {
+            syn::ReturnType::Default => None,
+            syn::ReturnType::Type(_, ty) => {
+                Some(quote!(<#ty as #support::FuncResult>::TYPE_IDENTITY))
+            }
+        };
+        let constants = self.generics.constants();
+        let constants = constants.map(|name| quote!(#name as ::core::primitive::u128));
+        let types_of = types_of.chain(result).chain(constants);
         let params = all.iter().zip(&types).map(|(Param { name, passing, .. }, ty)| {
             let mutable = match passing {
                 ParamPassing::Value => quote_spanned!(name.span()=> mut),
@@ -198,11 +212,12 @@ impl Emission<'_> {
         quote! {
             #call_at
 
+            // The types of a call, as far as they depend on the generic arguments.
             #[allow(unused)]
             #[doc(hidden)]
-            pub const fn __arguments<#declared>() -> ::core::primitive::u128 #bounds {
-                let all = #support::type_identity("arguments");
-                #(let all = #support::with_part(all, <#values as #private::KernelValue>::TYPE_IDENTITY);)*
+            pub const fn __types<#declared>() -> ::core::primitive::u128 #bounds {
+                let all = #support::type_identity("func");
+                #(let all = #support::with_part(all, #types_of);)*
                 all
             }
 

@@ -2,7 +2,7 @@
 //! gives its source to the IR, found by its name's number and the receiver's type; a free func through the type of its
 //! name.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::is_builtin_function;
 use quote::{quote, quote_spanned};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
@@ -34,8 +34,9 @@ impl Rewrite<'_> {
         let support = spans::at(self.support, start);
         if is_range_method(call) && is_range(&call.receiver) {
             self.visit_expr_mut(&mut call.receiver);
+            let step = call.args.first().map(spans::first);
             call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
-            self.check_step(call);
+            self.check_step(call, step);
             let (receiver, method, args) = (&call.receiver, &call.method, &call.args);
             return Some(quote_spanned!(start=> ::core::iter::Iterator::#method(#receiver, #args)));
         }
@@ -66,12 +67,15 @@ impl Rewrite<'_> {
         };
         let [this, given, result] = ["receiver", "given", "result"].map(internal);
         let check = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));
+        // As in the IR, where `self` stands for a whole local, but for a copy of a part of one.
+        let reload = matches!(receiver, Expr::Path(_))
+            .then(|| quote!(#support::reload_receiver::<#number, _>(&mut #this, #receiver);));
         Some(quote_spanned! {start=> #support::identity({
             #indices
             let mut #this = #receiver;
             #check
             let #given = #args;
-            #support::reload_receiver::<#number, _>(&mut #this, #receiver);
+            #reload
             let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
             #support::write_back_local::<#number, _>(&mut #receiver, #this);
             #result
@@ -167,13 +171,12 @@ impl Rewrite<'_> {
     }
 
     /// `a == b` as a comparison of kernel values, which ignores the operands' `PartialEq`.
-    pub(super) fn comparison(&self, binary: &syn::ExprBinary) -> Option<TokenStream> {
+    pub(super) fn comparison(&self, binary: &syn::ExprBinary, start: Span) -> Option<TokenStream> {
         let negation = match binary.op {
             syn::BinOp::Eq(_) => None,
             syn::BinOp::Ne(_) => Some(quote!(!)),
             _ => return None,
         };
-        let start = spans::first(&binary.left);
         let support = spans::at(self.support, start);
         let (left, right) = (unparenthesized(&binary.left), unparenthesized(&binary.right));
         Some(quote_spanned!(start=> #negation #support::equal(#left, #right)))

@@ -1,6 +1,6 @@
 //! Divisions in a CPU body: a division by zero is a device error, and a quotient that does not fit wraps, as on GPUs.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{BinOp, Expr, Ident};
 
@@ -10,11 +10,12 @@ use crate::{ast::unparenthesized, spans, tokens::internal};
 impl Rewrite<'_> {
     /// The replacement of a division whose divisor may be zero, or -1 with a quotient that does not fit. Where
     /// checking the divisor is enough, rewrites that and returns `None`.
-    pub(super) fn division(&self, binary: &mut syn::ExprBinary) -> Option<Expr> {
+    ///
+    /// `start` is the location of the author's first token, by which an error finds its site.
+    pub(super) fn division(&self, binary: &mut syn::ExprBinary, start: Span) -> Option<Expr> {
         if !is_division(&binary.op) || is_safe_divisor(&binary.right) {
             return None;
         }
-        let start = spans::first(&binary.left);
         let support = spans::at(self.support, start);
         let syn::ExprBinary { left, op, right, .. } = binary;
         // Arguments need no parentheses; rustc would report them.
@@ -47,11 +48,11 @@ impl Rewrite<'_> {
         }))
     }
 
-    /// Checks the step of `range.step_by(step)`.
-    pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall) {
+    /// Checks the step of `range.step_by(step)`, which the author wrote at `start`.
+    pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall, start: Option<Span>) {
         let is_step = call.method == "step_by";
-        if let Some(by) = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by)) {
-            let start = spans::first(by);
+        let by = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by));
+        if let (Some(by), Some(start)) = (by, start) {
             let support = spans::at(self.support, start);
             *by = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
         }

@@ -40,17 +40,29 @@ impl scaled {
             ::quadrants::__private::body::check_site::<
                 __Sites,
                 __SITE,
-            >(Self::__arguments::<T, N>())
+            >(Self::__types::<T, N>())
         }
         Self::__call::<T, N, __CHECKED>(x, at)
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __arguments<T: Float, const N: usize>() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::type_identity("arguments");
+    pub const fn __types<T: Float, const N: usize>() -> ::quadrants::__private::core::primitive::u128 {
+        let all = ::quadrants::__private::body::type_identity("func");
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::TYPE_IDENTITY,
+        );
         let all = ::quadrants::__private::body::with_part(
             all,
             <usize as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+        );
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            <T as ::quadrants::__private::body::FuncResult>::TYPE_IDENTITY,
+        );
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            N as ::quadrants::__private::core::primitive::u128,
         );
         all
     }
@@ -186,6 +198,6 @@ impl scaled {
         fn() -> ::quadrants::__private::body::Callee,
         ::quadrants::__private::core::primitive::u128,
     ) {
-        (Self::__callee::<T, N>, Self::__arguments::<T, N>())
+        (Self::__callee::<T, N>, Self::__types::<T, N>())
     }
 }

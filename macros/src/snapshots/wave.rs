@@ -24,20 +24,21 @@ impl wave {
         x: f32,
     ) -> f32 {
         const {
-            ::quadrants::__private::body::check_site::<
-                __Sites,
-                __SITE,
-            >(Self::__arguments())
+            ::quadrants::__private::body::check_site::<__Sites, __SITE>(Self::__types())
         }
         Self::__call(x)
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __arguments() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::type_identity("arguments");
+    pub const fn __types() -> ::quadrants::__private::core::primitive::u128 {
+        let all = ::quadrants::__private::body::type_identity("func");
         let all = ::quadrants::__private::body::with_part(
             all,
             <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+        );
+        let all = ::quadrants::__private::body::with_part(
+            all,
+            <f32 as ::quadrants::__private::body::FuncResult>::TYPE_IDENTITY,
         );
         all
     }
@@ -160,6 +161,6 @@ impl wave {
         fn() -> ::quadrants::__private::body::Callee,
         ::quadrants::__private::core::primitive::u128,
     ) {
-        (Self::__callee, Self::__arguments())
+        (Self::__callee, Self::__types())
     }
 }

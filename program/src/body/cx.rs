@@ -50,6 +50,9 @@ pub unsafe trait TensorParam {
     /// The type of the parameter in the IR, when passed by `&mut`.
     const PARAM: ParamType;
 
+    /// The identity of the type: see [`KernelValue::TYPE_IDENTITY`].
+    const TYPE_IDENTITY: u128;
+
     /// Reads the parameter from an argument block.
     fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> Self::View<CHECKED>;
 }

@@ -71,7 +71,12 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     };
     let before = on_line().filter(|(_, site)| u64::from(site.column) <= column);
     let nearest = before.max_by_key(|(_, site)| site.column);
-    nearest.or_else(|| on_line().next()).map(|(at, _)| SiteId::new(at as u32))
+    // rustc gives the location of a macro's call for all that the macro contains.
+    let only = || {
+        let mut all = sites.iter().enumerate().filter(|(_, site)| of_kind(site));
+        all.next().filter(|_| all.next().is_none())
+    };
+    nearest.or_else(|| on_line().next()).or_else(only).map(|(at, _)| SiteId::new(at as u32))
 }
 
 /// `assert!` in serial code and in funcs: reports a device error and ends the caller's piece of the loop. In an

@@ -6,7 +6,7 @@ use super::{
     callable::{Callee, Function, HasMethod, Method},
     element_ref::ElementRef,
     probe::Probe,
-    site::{Arguments, SiteTable, check_site},
+    site::{Arguments, FuncResult, SiteTable, check_site, signature},
 };
 use crate::KernelValue;
 
@@ -31,16 +31,16 @@ pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), arg
     T::call(args)
 }
 
-/// Calls an associated function of a type, and checks that the argument types are those at a type site.
+/// Calls an associated function of a type, and checks that the types of arguments and result are those at a type site.
 #[inline(always)]
 #[track_caller]
 pub fn function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
 where
-    T: Function<NAME, A>,
+    T: Function<NAME, A, Output: FuncResult>,
     A: Arguments,
     S: SiteTable,
 {
-    const { check_site::<S, IX>(A::TYPE_IDENTITY) }
+    const { check_site::<S, IX>(signature::<A, T::Output>()) }
     T::call(args)
 }
 
@@ -89,15 +89,15 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
     T::callee
 }
 
-/// As [`method_of`], for an associated function of `T`; also returns the identity of the argument types.
+/// As [`method_of`], for an associated function of `T`; also returns the identity of the types of arguments and result.
 #[must_use]
-pub const fn function_of<const NAME: u64, T, R, A: Arguments>(
+pub const fn function_of<const NAME: u64, T, R: FuncResult, A: Arguments>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, u128)
 where
     T: Function<NAME, A> + HasMethod<NAME, Output = R>,
 {
-    (T::callee, A::TYPE_IDENTITY)
+    (T::callee, signature::<A, R>())
 }
 
 /// Rejects structs that derive `KernelValue` and implement `Deref`: for a private field, `value.field` could mean a

@@ -55,7 +55,9 @@ pub use reduce::{
     Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,
     reduce_max, reduce_min, strips,
 };
-pub use site::{Arguments, CallSite, MethodTable, SiteTable, check_site, identity_of, seen, typed};
+pub use site::{
+    Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, identity_of, seen, typed,
+};
 pub use stepped_range::{IntRange, SteppedRange};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
 pub use view::{ElementCount, Elements, View, WithProven};

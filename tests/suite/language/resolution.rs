@@ -303,3 +303,75 @@ fn the_index_of_a_block_is_a_usize(on: TestBackend) {
     number_of_a_block(&mut y).launch().unwrap();
     std::assert_eq!(y.to_vec().unwrap(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
 }
+
+/// A plain method, by value, hides a func that changes its receiver: rustc then lets an argument change it too.
+#[derive(Clone, Copy, KernelValue)]
+struct Jar {
+    at: usize,
+}
+
+impl Jar {
+    fn take(self, k: usize) -> usize {
+        k
+    }
+}
+
+#[qd::func]
+trait Take {
+    fn take(&mut self, k: usize) -> usize;
+}
+
+#[qd::func]
+impl Take for Jar {
+    fn take(&mut self, k: usize) -> usize {
+        self.at += k;
+        self.at
+    }
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Shelf {
+    jar: Jar,
+    jars: [Jar; 2],
+}
+
+#[qd::kernel]
+fn receivers_that_arguments_change(z: usize, x: &mut Tensor<u64, 1>) {
+    for i in 0..1_usize {
+        let mut jars = [Jar { at: 1 }, Jar { at: 2 }];
+        let mut shelf = Shelf { jar: Jar { at: 1 }, jars: [Jar { at: 1 }; 2] };
+        let mut jar = Jar { at: 1 };
+        // Of a part of a local, the value before the arguments is changed.
+        let a = jars[z].take({
+            jars[0].at = 1 << 40;
+            2
+        });
+        x[a + i] = 7;
+        let b = jars[0].take({
+            jars = [Jar { at: 1 << 40 }; 2];
+            2
+        });
+        x[b + i] += 1;
+        let c = shelf.jar.take({
+            shelf.jar.at = 1 << 40;
+            2
+        });
+        x[c + i] += 10;
+        let d = shelf.jars[z].take(shelf.jars[z].take(2));
+        x[d + i] += 100;
+        let e = jar.take({
+            jar.at = 5;
+            2
+        });
+        x[e + i] += 1000;
+    }
+}
+
+#[on_all_backends]
+fn an_argument_that_changes_its_receiver_does_so_on_all_backends(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut x = on.program.zeros::<u64, 1>([16]).unwrap();
+    receivers_that_arguments_change(0, &mut x).launch().unwrap();
+    let x = x.to_vec().unwrap();
+    assert_eq!((x[3], x[4], x[5], x[7]), (17, 100, 1, 1000), "{x:?}");
+}

@@ -332,6 +332,62 @@ fn set_in_an_inner_branch(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) 
     }
 }
 
+#[qd::kernel]
+fn set_again_after_an_inner_exit(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n != 50;
+        if b {
+            b = i < x.len();
+            if n == 77 {
+                continue;
+            }
+            b = n > 3;
+        }
+        if b {
+            t[i] = x[i];
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_again_in_an_else(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut b = n == 50;
+        if !b {
+            b = i >= x.len();
+            if n == 77 {
+                continue;
+            }
+            b = n < 3;
+        }
+        if !b {
+            t[i] = x[i];
+        }
+    }
+}
+
+#[qd::kernel]
+fn set_again_after_a_break(n: usize, x: &Tensor<u32, 1>, t: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for k in 0..2 {
+            let mut b = n != 50;
+            if b {
+                b = i < x.len();
+                if n == 77 {
+                    break;
+                }
+                if n == 78 {
+                    break;
+                }
+                b = n > 3;
+            }
+            if b {
+                t[i] = x[i] + k;
+            }
+        }
+    }
+}
+
 #[on_all_backends]
 fn a_flag_that_one_side_sets_tells_nothing_about_an_exit_of_the_other(
     backend: TestBackend,
@@ -339,14 +395,17 @@ fn a_flag_that_one_side_sets_tells_nothing_about_an_exit_of_the_other(
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let x = program.tensor_from(&[3u32, 4], [2])?;
-    for which in 0..5 {
+    for which in 0..8 {
         let mut t = program.zeros::<u32, 1>([400])?;
         let launch = match which {
             0 => set_where_the_first_side_continues(5, &x, &mut t),
             1 => set_where_the_second_side_continues(5, &x, &mut t),
             2 => set_where_the_negation_continues(5, &x, &mut t),
             3 => set_twice(5, &x, &mut t),
-            _ => set_in_an_inner_branch(5, &x, &mut t),
+            4 => set_in_an_inner_branch(5, &x, &mut t),
+            5 => set_again_after_an_inner_exit(5, &x, &mut t),
+            6 => set_again_in_an_else(5, &x, &mut t),
+            _ => set_again_after_a_break(5, &x, &mut t),
         };
         let failed = launch.launch().and_then(|()| program.sync());
         let Err(Error::Kernel(error)) = failed else { panic!("{which}: {failed:?}") };

@@ -87,7 +87,10 @@ impl<'k> Builder<'k> {
             let facts = self.facts_after_exit(stmt);
             self.stmt(stmt);
             if !facts.is_empty() {
-                self.region(None, &facts, |this| this.stmts(&stmts[at + 1..]));
+                let rest = &stmts[at + 1..];
+                self.region(None, &facts, |this| this.stmts(rest));
+                // Not known here: the region has forgotten the values.
+                self.forget(assigned_in(self.nodes, rest));
                 return;
             }
         }
@@ -138,6 +141,7 @@ impl<'k> Builder<'k> {
                 self.set(var, slot);
                 let enter = Step::EnterLoop { var: slot, begin, end, skip_to: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
+                self.invalidate(&[body]);
             }
             Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
@@ -200,25 +204,19 @@ impl<'k> Builder<'k> {
 
     /// Sets the locals that these blocks assign to unknown values.
     fn invalidate(&mut self, blocks: &[BlockId]) {
-        for local in self.assigned(blocks) {
+        self.forget(self.assigned(blocks));
+    }
+
+    fn forget(&mut self, locals: Vec<LocalId>) {
+        for local in locals {
             let slot = self.unknown(self.nodes.locals[local].ty);
             self.set(local, slot);
         }
     }
 
     fn assigned(&self, blocks: &[BlockId]) -> Vec<LocalId> {
-        let mut assigned = Vec::new();
-        for &block in blocks {
-            for stmt in &self.nodes.blocks[block].stmts {
-                if let Stmt::Assign { local, .. } = *stmt {
-                    assigned.push(local);
-                }
-                for inner in stmt.blocks() {
-                    assigned.extend(self.assigned(&[inner]));
-                }
-            }
-        }
-        assigned
+        let stmts = blocks.iter().map(|block| &self.nodes.blocks[*block].stmts);
+        stmts.flat_map(|stmts| assigned_in(self.nodes, stmts)).collect()
     }
 
     /// Whether control never reaches the end of a block.
@@ -508,4 +506,18 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
             seed(nodes, block, reach, lets);
         }
     }
+}
+
+/// The locals that statements assign, with repetitions.
+fn assigned_in(nodes: Nodes<'_>, stmts: &[Stmt]) -> Vec<LocalId> {
+    let mut assigned = Vec::new();
+    for stmt in stmts {
+        if let Stmt::Assign { local, .. } = *stmt {
+            assigned.push(local);
+        }
+        for inner in stmt.blocks() {
+            assigned.extend(assigned_in(nodes, &nodes.blocks[inner].stmts));
+        }
+    }
+    assigned
 }

@@ -1,0 +1,18 @@
+//! The identities of types that derives emit.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+/// The number of derives that this process has expanded: one process expands those of one crate.
+static EXPANSIONS: AtomicU64 = AtomicU64::new(0);
+
+/// The identity of a type with this name, without its generic arguments. Two expansions never have the same one. Names
+/// and lines alone would not do: a macro can define two types of one name that differ only in their scope.
+pub(crate) fn of_expansion(support: &TokenStream, name: &str) -> TokenStream {
+    let number = Literal::u64_unsuffixed(EXPANSIONS.fetch_add(1, Relaxed));
+    quote!(#support::type_identity(::core::concat!(
+        ::core::module_path!(), "::", #name, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!(), " ", #number
+    )))
+}
