@@ -3,12 +3,13 @@
 use quadrants_ir::{ScalarType, types::Type};
 
 use super::{
-    Lowerer, linalg,
-    literal::{default_type, scalar_suffix},
-    method,
+    Lowerer, linalg, method,
     scope::{Binding, Scalar},
 };
-use crate::syntax::{Block, Expr, ExprKind, LiteralKind, Pattern, StmtKind};
+use crate::{
+    literal::{default_type, scalar_suffix},
+    syntax::{Block, Expr, ExprKind, LiteralKind, Pattern, StmtKind},
+};
 
 /// Names that the blocks around an expression will declare, while it is only looked at.
 type Ahead<'a> = Vec<(&'a str, Type)>;

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
-use super::{Lowerer, Result, Unit, jumps::Loop};
+use super::{Lowerer, Result, scope::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
+    unit::Unit,
     visit::{each_bound, names_in_block, names_in_stmt},
 };
 

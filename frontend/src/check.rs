@@ -11,16 +11,14 @@
 //! Types, unknown names and numbers of arguments are rustc's. Races are a question of their own, which
 //! `races` asks of a tree that breaks none of these rules.
 
-mod rule;
-
 use quadrants_ir::abi::MAX_BLOCK_SIZE;
 
-pub use rule::{Rejection, Rule};
-
 use crate::{
-    lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
+    builtins::{is_builtin_function, is_builtin_method},
+    literal::scalar_suffix,
     names::Names,
     races,
+    rule::{Rejection, Rule},
     syntax::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
         ParamPassing, RegionArgument, Span, Stmt, StmtKind,
@@ -209,7 +207,7 @@ impl<'a> Checker<'a> {
             _ => false,
         };
         if !matches!(index, [index] if own(index)) {
-            self.reject(span, Rule::OfThreads { name: name.to_owned() });
+            self.reject(span, Rule::OfThreads(name.to_owned()));
         }
     }
 
@@ -221,7 +219,7 @@ impl<'a> Checker<'a> {
     /// An effect that only the threads of a phase have.
     fn in_phase(&mut self, span: Span, what: impl FnOnce() -> String) {
         if self.is_between_phases() {
-            self.reject(span, Rule::OutsidePhase { what: what() });
+            self.reject(span, Rule::OutsidePhase(what()));
         }
     }
 
@@ -237,7 +235,7 @@ impl<'a> Checker<'a> {
             Node::Stmt(_) => true,
         };
         if any_in_expr(expr, &mut { constant }) {
-            self.reject(expr.span, Rule::NotConstant { what });
+            self.reject(expr.span, Rule::NotConstant(what));
         }
     }
 
@@ -324,7 +322,7 @@ impl<'a> Checker<'a> {
                     Some(Around::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
                     Some(Around::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
                     None if label.is_none() => {
-                        self.reject(stmt.span, Rule::OutsideLoop { word: "break" });
+                        self.reject(stmt.span, Rule::OutsideLoop("break"));
                     }
                     // A label that there is not is rustc's to report.
                     Some(_) | None => {}
@@ -332,7 +330,7 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Continue { label } => {
                 if label.is_none() && self.innermost_loop().is_none() {
-                    self.reject(stmt.span, Rule::OutsideLoop { word: "continue" });
+                    self.reject(stmt.span, Rule::OutsideLoop("continue"));
                 }
             }
             StmtKind::Return { value } => {
@@ -440,11 +438,11 @@ impl<'a> Checker<'a> {
         let crossed = &self.around[depth..];
         let name = name.to_owned();
         let rule = if crossed.contains(&Around::Phase) {
-            Rule::AssignOutsidePhase { name }
+            Rule::AssignOutsidePhase(name)
         } else if crossed.contains(&Around::ParallelLoop) || crossed.contains(&Around::Blocks) {
-            Rule::AssignOutsideLoop { name }
+            Rule::AssignOutsideLoop(name)
         } else if crossed.contains(&Around::Region) {
-            Rule::AssignOutsideBlock { name }
+            Rule::AssignOutsideBlock(name)
         } else {
             return;
         };
@@ -455,10 +453,10 @@ impl<'a> Checker<'a> {
         let name = base.to_owned();
         match self.lookup(base) {
             Some(Binding::Tensor { writable: false }) => {
-                self.reject(span, Rule::WriteToShared { name });
+                self.reject(span, Rule::WriteToShared(name));
             }
-            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
-            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads { name }),
+            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
+            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
                 self.unsupported(span, &Construct::AtomicPlace);
             }
@@ -485,21 +483,21 @@ impl<'a> Checker<'a> {
                 if let Some(suffix) = suffix
                     && scalar_suffix(suffix).is_none()
                 {
-                    self.reject(expr.span, Rule::LiteralType { suffix: suffix.clone() });
+                    self.reject(expr.span, Rule::LiteralType(suffix.clone()));
                 }
             }
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Tensor { .. }) => {
-                    self.reject(expr.span, Rule::TensorAsValue { name: name.clone() });
+                    self.reject(expr.span, Rule::TensorAsValue(name.clone()));
                 }
                 Some(Binding::Shape) => {
-                    self.reject(expr.span, Rule::ShapeAsValue { name: name.clone() });
+                    self.reject(expr.span, Rule::ShapeAsValue(name.clone()));
                 }
                 Some(Binding::Block) => {
-                    self.reject(expr.span, Rule::BlockAsValue { name: name.clone() });
+                    self.reject(expr.span, Rule::BlockAsValue(name.clone()));
                 }
                 Some(Binding::Shared) => {
-                    self.reject(expr.span, Rule::SharedAsValue { name: name.clone() });
+                    self.reject(expr.span, Rule::SharedAsValue(name.clone()));
                 }
                 Some(Binding::OfThreads) => self.of_threads(name, &[], expr.span),
                 Some(Binding::Local { .. }) | None => {}
@@ -512,7 +510,7 @@ impl<'a> Checker<'a> {
             ExprKind::Aggregate { parts, .. } => parts.iter().for_each(|e| self.expr(e)),
             ExprKind::Associated { name, args, .. } => {
                 args.iter().for_each(|e| self.expr(e));
-                if !is_linear_function(name) {
+                if !is_builtin_function(name) {
                     self.unsupported(expr.span, &Construct::Associated(name.clone()));
                 }
             }
@@ -546,7 +544,7 @@ impl<'a> Checker<'a> {
                     index.iter().for_each(|e| self.expr(e));
                 }
                 Some(Binding::Block) => {
-                    self.reject(expr.span, Rule::BlockAsValue { name: base.clone() });
+                    self.reject(expr.span, Rule::BlockAsValue(base.clone()));
                 }
                 Some(Binding::OfThreads) => self.of_threads(base, index, expr.span),
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
@@ -571,7 +569,7 @@ impl<'a> Checker<'a> {
             ExprKind::Method { receiver, name, args, .. } => {
                 self.expr(receiver);
                 args.iter().for_each(|e| self.expr(e));
-                if !is_method(name) && !is_linear_method(name) {
+                if !is_builtin_method(name) {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }

@@ -3,7 +3,9 @@
 use quadrants_ir::types::{Constant, ParamType, Type};
 
 use crate::{
-    Callee, Error, Source, check, resolve,
+    Callee, Error, Source,
+    check::check,
+    resolve,
     syntax::{Function, ParamPassing},
 };
 
