@@ -76,7 +76,9 @@ pub enum Rule {
     )]
     BlockForPlace,
     /// A number of threads or a length of a shared array that is not known at compile time.
-    #[error("{0} is made of literals and constants: devices want to know it beforehand")]
+    #[error(
+        "{0} must be a compile-time constant: literals and constants, combined by `+`, `-`, `*` and `/`"
+    )]
     NotConstant(&'static str),
     /// A phase in a phase, or of no block.
     #[error(

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::syntax::{Block, Dim, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind};
+use crate::syntax::{Block, Dim, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind, TypeIx};
 
 /// Defines a node type and the functions that visit what is directly in an expression, a block or a statement, in
 /// source order. One definition serves shared and mutable references.
@@ -139,6 +139,7 @@ macro_rules! walk {
 walk!(Node, in_expr, in_block, in_stmt);
 walk!(NodeMut, in_expr_mut, in_block_mut, in_stmt_mut, mut);
 
+type Visit<'v, 'a> = &'v mut dyn FnMut(Node<'a>);
 type Found<'f, 'a> = &'f mut dyn FnMut(Node<'a>) -> bool;
 
 /// Whether `found` holds for `expr` or anything in it.
@@ -156,7 +157,7 @@ pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: Found<'_, 'a>) -> bool {
     found(Node::Stmt(stmt)) || any(&mut |visit| in_stmt(stmt, visit), found)
 }
 
-fn any<'a>(children: &mut dyn FnMut(&mut dyn FnMut(Node<'a>)), found: Found<'_, 'a>) -> bool {
+fn any<'a>(children: &mut dyn FnMut(Visit<'_, 'a>), found: Found<'_, 'a>) -> bool {
     let mut any = false;
     children(&mut |node| {
         any = any
@@ -177,11 +178,11 @@ pub(crate) fn root(place: &Expr) -> Option<&str> {
     }
 }
 
-/// The names that a pattern binds, and whether they are `mut`.
-pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool)) {
+/// The names that a pattern binds, whether they are `mut`, and their types.
+pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool, TypeIx)) {
     match pattern {
         Pattern::Wild => {}
-        Pattern::Name { name, mutable, .. } => each(name, *mutable),
+        Pattern::Name { name, mutable, ty } => each(name, *mutable, *ty),
         Pattern::Parts(parts) => parts.iter().for_each(|part| each_bound(part, each)),
         Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_bound(part, each)),
     }
@@ -195,17 +196,8 @@ pub(crate) fn assigns(expr: &Expr) -> bool {
     })
 }
 
-/// Every name that `block` uses, those it declares itself among them.
-pub(crate) fn names_in_block<'a>(block: &'a Block, names: &mut HashSet<&'a str>) {
-    any_in_block(block, &mut |node| note(node, names));
-}
-
-/// Every name that `stmt` uses.
-pub(crate) fn names_in_stmt<'a>(stmt: &'a Stmt, names: &mut HashSet<&'a str>) {
-    any_in_stmt(stmt, &mut |node| note(node, names));
-}
-
-fn note<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
+/// Adds the name that `node` uses, if it uses one; for walks over all nodes.
+pub(crate) fn add_name<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
     match node {
         Node::Expr(expr) => match &expr.kind {
             ExprKind::Name(name)

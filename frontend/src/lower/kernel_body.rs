@@ -8,7 +8,7 @@ use super::{Lowerer, Result, scope::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
     unit::Unit,
-    visit::{each_bound, names_in_block, names_in_stmt},
+    visit::{add_name, any_in_block, any_in_stmt, each_bound},
 };
 
 impl Lowerer {
@@ -150,7 +150,7 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
 /// Those of `lets` that `block` uses, or that one of these does.
 fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
     let mut names = HashSet::new();
-    names_in_block(block, &mut names);
+    any_in_block(block, &mut |node| add_name(node, &mut names));
     let mut needed = Vec::new();
     for stmt in lets.iter().rev() {
         let used = match &stmt.kind {
@@ -162,13 +162,13 @@ fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
             }
             StmtKind::LetPattern { pattern, .. } => {
                 let mut used = false;
-                each_bound(pattern, &mut |name, _| used |= names.contains(name));
+                each_bound(pattern, &mut |name, _, _| used |= names.contains(name));
                 used
             }
             _ => false,
         };
         if used {
-            names_in_stmt(stmt, &mut names);
+            any_in_stmt(stmt, &mut |node| add_name(node, &mut names));
             needed.push(*stmt);
         }
     }

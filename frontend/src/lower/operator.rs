@@ -203,25 +203,18 @@ impl Lowerer {
     ) -> Result<Value> {
         let span = cond.span;
         let cond = self.want(cond, ScalarType::Bool)?;
-        let mut arms = Vec::with_capacity(2);
-        for block in [then, otherwise] {
+        let mut arm = |block| {
             self.emit.open();
             let value = self.block_value(block, Some(ty), span);
             let stmts = self.emit.close();
             let value = value?;
             self.same(value.ty, ty, span)?;
-            arms.push((value, stmts));
-        }
-        let pure = arms.iter().all(|(value, stmts)| {
-            stmts.is_empty() && value.leaves.iter().all(|leaf| self.emit.is_cheap(*leaf))
-        });
-        let mut arms = arms.into_iter();
-        let (Some((then, then_stmts)), Some((otherwise, otherwise_stmts))) =
-            (arms.next(), arms.next())
-        else {
-            return Err(self.type_error(span, "an arm is missing"));
+            let is_pure = stmts.is_empty() && value.leaves.iter().all(|l| self.emit.is_cheap(*l));
+            Ok((value, stmts, is_pure))
         };
-        if pure {
+        let (then, then_stmts, then_pure) = arm(then)?;
+        let (otherwise, otherwise_stmts, otherwise_pure) = arm(otherwise)?;
+        if then_pure && otherwise_pure {
             let many = then.leaves.len() > 1;
             let cond = if many { self.emit.fix(cond) } else { cond };
             let both = then.leaves.into_iter().zip(otherwise.leaves);

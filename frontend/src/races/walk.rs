@@ -147,13 +147,15 @@ impl Walk<'_> {
 
     /// Ends the serial piece under way.
     fn serial(&mut self) {
-        let task = std::mem::replace(&mut self.task, Task::new());
-        if !task.accesses.is_empty() {
-            self.push(task);
+        if self.task.accesses.is_empty() {
+            self.task = Task::new();
+        } else {
+            self.end_task();
         }
     }
 
-    fn push(&mut self, task: Task) {
+    fn end_task(&mut self) {
+        let task = std::mem::replace(&mut self.task, Task::new());
         if let Some(part) = self.parts.last_mut() {
             part.tasks.push(task);
         }
@@ -183,8 +185,7 @@ impl Walk<'_> {
         self.block(&each.body);
         self.loops -= 1;
         self.names.leave(scope);
-        let task = std::mem::replace(&mut self.task, Task::new());
-        self.push(task);
+        self.end_task();
     }
 
     fn blocks(&mut self, each: &BlockFor) {
@@ -213,8 +214,7 @@ impl Walk<'_> {
         self.threads = None;
         self.loops -= 1;
         self.names.leave(scope);
-        let task = std::mem::replace(&mut self.task, Task::new());
-        self.push(task);
+        self.end_task();
     }
 
     /// A phase, whose body is walked by `body`.
