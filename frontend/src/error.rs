@@ -2,7 +2,7 @@
 
 use quadrants_ir::types::Type;
 
-use crate::{Rejection, builder::Misuse, syntax::Span};
+use crate::{builder::Misuse, rule::Rejection, syntax::Span};
 
 /// Why a kernel's IR could not be made.
 ///

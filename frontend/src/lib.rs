@@ -3,21 +3,29 @@
 #![forbid(unsafe_code)]
 
 pub mod builder;
+mod builtins;
 mod check;
+mod encoding;
 mod error;
+mod literal;
 mod lower;
 mod names;
 mod races;
 mod resolve;
-mod source;
+mod rule;
 pub mod syntax;
+mod unit;
 mod visit;
 
-pub use check::{Rejection, Rule, check};
+pub use builtins::{is_builtin_function, is_builtin_method};
+pub use check::check;
 pub use error::Error;
-pub use lower::{is_builtin_function, is_builtin_method, lower, lower_checked};
-pub use quadrants_ir::types::name_number;
-pub use source::{Callee, FuncSource, KernelSource, Source};
+pub use lower::{lower, lower_checked};
+pub use quadrants_ir::{
+    source::{Callee, Source},
+    types::name_number,
+};
+pub use rule::{Rejection, Rule};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

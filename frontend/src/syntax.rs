@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 
 pub use quadrants_ir::{AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp};
 
-use crate::Error;
-
 /// An index into the type table of a [`Source`](crate::Source).
 pub type TypeIx = u32;
 
@@ -304,8 +302,7 @@ pub enum ExprKind {
         /// The suffix: `f32`, `usize`.
         suffix: Option<String>,
     },
-    /// A parameter or a local. As an argument of a func also a tensor, with any `&`, `&mut` and `*`
-    /// before it left out.
+    /// A parameter or a local. As an argument of a func also a tensor, with any `&`, `&mut` and `*` before it left out.
     Name(String),
     /// An entry of the source's table of constants.
     Const(u32),
@@ -629,24 +626,6 @@ pub enum Construct {
     Ndrange,
     /// Any other syntax; its text, shortened.
     Other(String),
-}
-
-impl Function {
-    /// The tree as bytes, as the macro embeds them.
-    ///
-    /// # Errors
-    /// [`Error::Tree`] where the serializer refuses.
-    pub fn encode(&self) -> Result<Vec<u8>, Error> {
-        postcard::to_stdvec(self).map_err(|source| Error::Tree { source })
-    }
-
-    /// The tree that [`encode`](Self::encode) made.
-    ///
-    /// # Errors
-    /// [`Error::Tree`] where the bytes are not such a tree.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        postcard::from_bytes(bytes).map_err(|source| Error::Tree { source })
-    }
 }
 
 impl Span {

@@ -3,35 +3,18 @@
 use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType};
 
 use super::{
-    KernelBuilder, Misuse, Operand, TensorParam, Value, here,
-    state::{pair_ix, type_ix},
-    value::Atom,
+    misuse::Misuse,
+    state::{Atom, KernelBuilder, Value, here, literal, pair_ix, type_ix},
+    tensor::{Indices, TensorParam},
+    value::Operand,
 };
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, LiteralKind, Shuffle, StmtKind};
+use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, StmtKind};
 
 /// One of the blocks of threads that [`KernelBuilder::block_for`] runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads<'b> {
     builder: &'b KernelBuilder,
     number: u32,
-}
-
-/// How many blocks there are: a number, or one for each dimension of a grid.
-pub trait Grid<'b> {
-    /// The numbers, outermost dimension first.
-    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>>;
-}
-
-impl<'b, T: Operand<'b>> Grid<'b> for T {
-    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
-        vec![self.into_value(builder)]
-    }
-}
-
-impl<'b, T: Operand<'b>, const N: usize> Grid<'b> for [T; N] {
-    fn counts(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
-        self.into_iter().map(|count| count.into_value(builder)).collect()
-    }
 }
 
 /// What each thread of a block has a value of.
@@ -49,11 +32,11 @@ impl KernelBuilder {
     #[track_caller]
     pub fn block_for<'b, R>(
         &'b self,
-        blocks: impl Grid<'b>,
+        blocks: impl Indices<'b>,
         threads: u32,
         body: impl FnOnce(Threads<'b>) -> R,
     ) -> R {
-        let blocks = blocks.counts(self);
+        let blocks = blocks.values(self);
         let blocks = blocks.into_iter().map(|count| self.operand(count, ScalarType::U64)).collect();
         let number = self.state.borrow_mut().made_up("block");
         let (body, result) = self.block(|| body(Threads { builder: self, number }));
@@ -238,10 +221,4 @@ impl<'b> PerThread<'b> {
         let kind = ExprKind::Index { base: self.builder.name_of(self.number), index };
         self.builder.compute("own", kind, self.ty)
     }
-}
-
-#[track_caller]
-fn literal(value: u32) -> Expr {
-    let kind = ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None };
-    Expr { kind, span: here() }
 }

@@ -2,7 +2,11 @@
 
 use quadrants_ir::ScalarType;
 
-use super::{KernelBuilder, Misuse, Operand, Value, here, state::type_ix, value::Atom};
+use super::{
+    misuse::Misuse,
+    state::{Atom, KernelBuilder, Value, here, type_ix},
+    value::Operand,
+};
 use crate::syntax::{
     Block, Dim, Expr, ExprKind, For, LoopOptions, Order, RegionArgument, StmtKind,
 };
@@ -21,8 +25,7 @@ impl KernelBuilder {
         self.each([(begin, end.into_value(self))], |[i]| body(i))
     }
 
-    /// A loop from 0 to each of `ends`, the last index the fastest; parallel as
-    /// [`range_for`](Self::range_for) is.
+    /// A loop from 0 to each of `ends`, the last index the fastest; parallel as [`range_for`](Self::range_for) is.
     #[track_caller]
     pub fn ndrange<'b, const N: usize, R>(
         &'b self,

@@ -4,9 +4,8 @@
 //! [`build`](KernelBuilder::build) takes the same way from there: [`check`](fn@crate::check), then lowering.
 //! So a built kernel obeys the same rules, with the same messages; they name the line of the call.
 //!
-//! Every operation happens where it is called: its value is kept in a local of the kernel. What goes
-//! wrong in a call is remembered, the first of it reported by `build`; until then values stand in for
-//! what could not be made.
+//! Every operation happens where it is called: its value is kept in a local of the kernel. What goes wrong in a call is
+//! remembered, the first of it reported by `build`; until then values stand in for what could not be made.
 //!
 //! # Examples
 //! ```
@@ -25,6 +24,7 @@
 
 mod blocks;
 mod flow;
+mod misuse;
 mod part;
 mod state;
 mod tensor;
@@ -39,124 +39,21 @@ use quadrants_ir::{
 };
 
 pub use crate::syntax::Shuffle;
-pub use blocks::{Grid, PerThread, Threads};
+pub use blocks::{PerThread, Threads};
+pub use misuse::Misuse;
 pub use part::{Elements, Part};
+pub use state::{KernelBuilder, Value};
 pub use tensor::{Indices, TensorParam};
-pub use value::{Operand, Value, Var};
+pub use value::{Operand, Var};
 
-use state::{State, type_ix, types};
-use value::Atom;
+use state::{Atom, State, here, type_ix, types};
 
 use crate::{
     Error,
-    lower::{Unit, lower_unit},
+    lower::lower_unit,
     syntax::{Block, Function, FunctionKind, Param, ParamPassing, Span, StmtKind},
+    unit::Unit,
 };
-
-/// Makes a kernel by calls; see the [module](self).
-#[derive(Debug)]
-pub struct KernelBuilder {
-    state: RefCell<State>,
-    file: &'static str,
-    span: Span,
-}
-
-/// What is wrong with a call of the builder.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Misuse {
-    /// A handle of another builder.
-    #[error("the value belongs to another kernel builder")]
-    ForeignValue,
-    /// A value used after the block that computed it.
-    #[error(
-        "the value was computed in a block that has ended; compute it before, or keep it in a `var`"
-    )]
-    OutOfScope,
-    /// Two types where one was needed.
-    #[error("expected {expected}, found {found}; convert with `cast`")]
-    Type {
-        /// What was needed.
-        expected: ScalarType,
-        /// What was given.
-        found: ScalarType,
-    },
-    /// An operation that the type does not have.
-    #[error("`{operation}` is not defined for {ty}")]
-    Undefined {
-        /// The operation.
-        operation: &'static str,
-        /// The type.
-        ty: ScalarType,
-    },
-    /// A method called with a wrong number of arguments.
-    #[error("`{method}` takes {expected} arguments after its receiver, not {found}")]
-    Arguments {
-        /// The method.
-        method: &'static str,
-        /// How many it takes.
-        expected: usize,
-        /// How many were given.
-        found: usize,
-    },
-    /// A wrong number of indices.
-    #[error("the tensor has {expected} dimensions, not {found}")]
-    Rank {
-        /// The tensor's dimensions.
-        expected: u8,
-        /// The indices given.
-        found: usize,
-    },
-    /// A part that a type does not have.
-    #[error("{ty} has no part `{part}`")]
-    Part {
-        /// The type.
-        ty: Type,
-        /// The part's name.
-        part: String,
-    },
-    /// Several numbers where one was needed.
-    #[error("{ty} has parts; read or write one of them")]
-    Parts {
-        /// The type.
-        ty: Type,
-    },
-    /// A tensor of more than six dimensions.
-    #[error("a tensor has up to six dimensions, not {rank}")]
-    TensorRank {
-        /// The dimensions asked for.
-        rank: u8,
-    },
-    /// An axis that the tensor does not have.
-    #[error("the tensor has {rank} dimensions and so no axis {axis}")]
-    Axis {
-        /// The axis.
-        axis: u8,
-        /// The tensor's dimensions.
-        rank: u8,
-    },
-    /// A name that is no identifier.
-    #[error("`{name}` is not a name; use letters, digits and `_`, not beginning with a digit")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// Two parameters of one name.
-    #[error("there is a parameter `{name}` already")]
-    DuplicateParam {
-        /// The name.
-        name: String,
-    },
-    /// A parameter declared inside a block.
-    #[error("parameters are declared outside loops and blocks")]
-    ParamInBlock,
-    /// A kernel's value given inside a block.
-    #[error("a kernel gives its value at its top level")]
-    ReturnInBlock,
-    /// A statement after the kernel's value.
-    #[error("the kernel has given its value already; nothing may follow")]
-    AfterReturn,
-}
 
 impl KernelBuilder {
     /// An empty kernel.
@@ -305,25 +202,4 @@ impl KernelBuilder {
         ));
         number
     }
-
-    #[track_caller]
-    fn check_name(&self, name: &str) {
-        let mut chars = name.chars();
-        let first = chars.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
-        if !first || name == "_" || !chars.all(|c| c == '_' || c.is_ascii_alphanumeric()) {
-            self.misuse(Misuse::Name { name: name.to_owned() });
-        }
-    }
-
-    #[track_caller]
-    fn misuse(&self, misuse: Misuse) {
-        self.state.borrow_mut().fail(misuse, here());
-    }
-}
-
-/// The place of the call into the builder.
-#[track_caller]
-fn here() -> Span {
-    let at = Location::caller();
-    Span::new(0, at.line(), at.column())
 }

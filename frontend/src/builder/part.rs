@@ -2,7 +2,12 @@
 
 use quadrants_ir::{AtomicOp, ScalarType, types::Type};
 
-use super::{Indices, KernelBuilder, Misuse, Operand, TensorParam, Value, here};
+use super::{
+    misuse::Misuse,
+    state::{KernelBuilder, Value, here},
+    tensor::{Indices, TensorParam},
+    value::Operand,
+};
 use crate::syntax::{Expr, ExprKind, StmtKind};
 
 /// A tensor parameter whose elements have parts.

@@ -1,14 +1,42 @@
-//! What a builder has collected so far.
+//! The kernel under construction: the builder, handles of its values, its names and open blocks.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    panic::Location,
+};
 
 use quadrants_ir::{
     Const, Options, ScalarType,
     types::{ParamType, Type},
 };
 
-use super::{KernelBuilder, Misuse, Value, here, value::Atom};
+use super::misuse::Misuse;
 use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
+
+/// Makes a kernel by calls; see the [module](self).
+#[derive(Debug)]
+pub struct KernelBuilder {
+    pub(super) state: RefCell<State>,
+    pub(super) file: &'static str,
+    pub(super) span: Span,
+}
+
+/// A scalar in a kernel being built: computed where it was made, and usable in that block.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'b> {
+    pub(super) builder: &'b KernelBuilder,
+    pub(super) atom: Atom,
+    pub(super) ty: ScalarType,
+    pub(super) block: u32,
+}
+
+/// What stands behind a value: a number of the builder's names or constants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Atom {
+    Name(u32),
+    Const(u32),
+}
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -111,22 +139,22 @@ impl KernelBuilder {
             Atom::Name(_) => self.state.borrow().current(),
             Atom::Const(_) => 0,
         };
-        Value::new(self, atom, ty, block)
+        Value { builder: self, atom, ty, block }
     }
 
     /// The expression of a handle where it is used.
     #[track_caller]
     pub(super) fn use_of(&self, value: Value<'_>) -> Expr {
         let span = here();
-        if !std::ptr::eq(self, value.builder()) {
+        if !std::ptr::eq(self, value.builder) {
             self.misuse(Misuse::ForeignValue);
-            return unknown(span);
+            return literal(0);
         }
         let mut state = self.state.borrow_mut();
-        if !state.blocks.iter().any(|block| block.id == value.block()) {
+        if !state.blocks.iter().any(|block| block.id == value.block) {
             state.fail(Misuse::OutOfScope, span);
         }
-        let kind = match value.atom() {
+        let kind = match value.atom {
             Atom::Const(ix) => ExprKind::Const(ix),
             Atom::Name(at) => ExprKind::Name(state.name_of(at)),
         };
@@ -153,12 +181,34 @@ impl KernelBuilder {
         self.stmt(StmtKind::Let { name, mutable: false, ty: type_ix(ty), value });
         self.handle(Atom::Name(number), ty)
     }
+
+    #[track_caller]
+    pub(super) fn check_name(&self, name: &str) {
+        let mut chars = name.chars();
+        let first = chars.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+        if !first || name == "_" || !chars.all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+            self.misuse(Misuse::Name { name: name.to_owned() });
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn misuse(&self, misuse: Misuse) {
+        self.state.borrow_mut().fail(misuse, here());
+    }
 }
 
-/// What stands for a value that cannot be made; the kernel is not built.
-pub(super) fn unknown(span: Span) -> Expr {
-    let kind = ExprKind::Literal { kind: LiteralKind::Int, text: "0".to_owned(), suffix: None };
-    Expr { kind, span }
+/// The place of the call into the builder.
+#[track_caller]
+pub(super) fn here() -> Span {
+    let at = Location::caller();
+    Span::new(0, at.line(), at.column())
+}
+
+/// An integer literal.
+#[track_caller]
+pub(super) fn literal(value: u32) -> Expr {
+    let kind = ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None };
+    Expr { kind, span: here() }
 }
 
 /// The place of `ty` in [`types`].

@@ -2,8 +2,12 @@
 
 use quadrants_ir::{AtomicOp, ScalarType};
 
-use super::{KernelBuilder, Misuse, Operand, Value, here};
-use crate::syntax::{Expr, ExprKind, LiteralKind, StmtKind};
+use super::{
+    misuse::Misuse,
+    state::{KernelBuilder, Value, here, literal},
+    value::Operand,
+};
+use crate::syntax::{Expr, ExprKind, StmtKind};
 
 /// A tensor parameter of a kernel being built.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +18,7 @@ pub struct TensorParam<'b> {
     rank: u8,
 }
 
-/// The indices of an element: one [`Operand`], or an array of values; of type `u64`.
+/// One [`Operand`] of type `u64`, or one per dimension: the indices of an element, or the extents of a grid.
 pub trait Indices<'b> {
     /// The values in `builder`.
     fn values(self, builder: &'b KernelBuilder) -> Vec<Value<'b>>;
@@ -26,9 +30,9 @@ impl<'b, T: Operand<'b>> Indices<'b> for T {
     }
 }
 
-impl<'b, const N: usize> Indices<'b> for [Value<'b>; N] {
-    fn values(self, _: &'b KernelBuilder) -> Vec<Value<'b>> {
-        self.to_vec()
+impl<'b, T: Operand<'b>, const N: usize> Indices<'b> for [T; N] {
+    fn values(self, builder: &'b KernelBuilder) -> Vec<Value<'b>> {
+        self.into_iter().map(|value| value.into_value(builder)).collect()
     }
 }
 
@@ -59,9 +63,7 @@ impl<'b> TensorParam<'b> {
         if axis >= self.rank {
             self.builder.misuse(Misuse::Axis { axis, rank: self.rank });
         }
-        let literal =
-            ExprKind::Literal { kind: LiteralKind::Int, text: axis.to_string(), suffix: None };
-        let axis = Box::new(Expr { kind: literal, span: here() });
+        let axis = Box::new(literal(axis.into()));
         let kind = ExprKind::Extent { base: self.name(), axis };
         self.builder.compute("extent", kind, ScalarType::U64)
     }

@@ -4,29 +4,16 @@ use std::ops;
 
 use quadrants_ir::{Const, MathFn, ScalarType};
 
-use super::{KernelBuilder, Misuse, state::type_ix};
+use super::{
+    misuse::Misuse,
+    state::{KernelBuilder, Value, type_ix},
+};
 use crate::syntax::{BinaryOp, Block, Expr, ExprKind, StmtKind, UnaryOp};
-
-/// A scalar in a kernel being built: computed where it was made, and usable in that block.
-#[derive(Clone, Copy, Debug)]
-pub struct Value<'b> {
-    builder: &'b KernelBuilder,
-    atom: Atom,
-    ty: ScalarType,
-    block: u32,
-}
 
 /// A variable in a kernel being built.
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'b> {
     value: Value<'b>,
-}
-
-/// What stands behind a value: a number of the builder's names or constants.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Atom {
-    Name(u32),
-    Const(u32),
 }
 
 /// What an operation takes: a [`Value`], or a number or bool of Rust as a constant.
@@ -66,22 +53,6 @@ impl<'b> Var<'b> {
 }
 
 impl<'b> Value<'b> {
-    pub(super) fn new(builder: &'b KernelBuilder, atom: Atom, ty: ScalarType, block: u32) -> Self {
-        Self { builder, atom, ty, block }
-    }
-
-    pub(super) fn builder(self) -> &'b KernelBuilder {
-        self.builder
-    }
-
-    pub(super) fn atom(self) -> Atom {
-        self.atom
-    }
-
-    pub(super) fn block(self) -> u32 {
-        self.block
-    }
-
     /// The type.
     #[must_use]
     pub fn ty(self) -> ScalarType {

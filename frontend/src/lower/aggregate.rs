@@ -1,9 +1,8 @@
 //! Tuples, arrays and structs: the IR knows scalars alone, so a value of several is lowered to the
 //! expressions of its scalars, and a name for it to as many locals.
 //!
-//! An index that is no constant chooses among the elements: reading it is a tree of selects, writing it an
-//! assignment to each element that keeps all but one. Behind a loop of constant bounds, a compiler folds
-//! both to what was meant.
+//! An index that is no constant chooses among the elements: reading it is a tree of selects, writing it an assignment
+//! to each element that keeps all but one. Behind a loop of constant bounds, a compiler folds both to what was meant.
 
 use quadrants_ir::{
     BinaryOp, Const, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind, Stmt, types::Type,
@@ -11,7 +10,7 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result,
-    scope::{Binding, Held, Leaf, Scalar, ValueId},
+    scope::{Binding, Held, Leaf, Scalar, Value, ValueId},
 };
 use crate::{
     syntax::{Expr, ExprKind, Pattern, Span},
@@ -20,13 +19,6 @@ use crate::{
 
 /// More elements than this are no choice for an index.
 const MOST_CHOICES: usize = 256;
-
-/// A value: an expression for each of its scalars.
-#[derive(Clone, Debug)]
-pub(super) struct Value {
-    pub(super) ty: Type,
-    pub(super) leaves: Vec<ExprId>,
-}
 
 /// A part of a named value.
 pub(super) struct Place {
@@ -43,16 +35,6 @@ struct Index {
     extent: usize,
     /// How many scalars further the next element is.
     stride: usize,
-}
-
-impl Value {
-    pub(super) fn scalar(ty: ScalarType, value: ExprId) -> Self {
-        Self { ty: Type::Scalar(ty), leaves: vec![value] }
-    }
-
-    fn part(&self, ty: Type, first: usize) -> Self {
-        Self { ty, leaves: self.leaves[first..first + ty.leaves()].to_vec() }
-    }
 }
 
 impl Lowerer {
@@ -192,10 +174,7 @@ impl Lowerer {
     /// A binding to what is held already.
     pub(super) fn hold_as(&mut self, held: Held) -> Binding {
         if let (Type::Scalar(_), [leaf]) = (held.ty, &held.leaves[..]) {
-            return match *leaf {
-                Leaf::Scalar(scalar) => Binding::Scalar(scalar),
-                Leaf::Local(local) => Binding::Local(local),
-            };
+            return (*leaf).into();
         }
         self.values.push(held);
         Binding::Value(self.values.len() - 1)
@@ -220,7 +199,7 @@ impl Lowerer {
     /// Assigns a value's scalars to locals. None of them may be read by the value.
     pub(super) fn assign_all(&mut self, locals: &[LocalId], value: &Value) {
         for (local, value) in locals.iter().zip(&value.leaves) {
-            self.emit.stmt(Stmt::Assign { local: *local, value: *value });
+            self.emit.assign(*local, *value);
         }
     }
 
@@ -237,21 +216,16 @@ impl Lowerer {
     }
 
     fn made_of(&mut self, ty: Type, parts: &[Expr], span: Span) -> Result<Value> {
-        let wanted: Vec<Type> = match (ty, parts) {
-            (Type::Tuple(types), _) => types.to_vec(),
-            (Type::Array(element, len), _) => vec![*element; len],
-            (Type::Struct(of), _) => of.fields.iter().map(|field| field.ty).collect(),
-            // `Vector([a, b])`: of an array.
-            (Type::Vector(..) | Type::Matrix(..), [array]) => {
-                let value = self.parts(array, None)?;
-                let fits = value.ty.leaf_types() == ty.leaf_types();
-                return if fits {
-                    Ok(Value { ty, leaves: value.leaves })
-                } else {
-                    Err(self.type_error(span, format!("expected {ty}, found {}", value.ty)))
-                };
+        // `Vector([a, b])`: of an array.
+        if let (Type::Vector(..) | Type::Matrix(..), [array]) = (ty, parts) {
+            let value = self.parts(array, None)?;
+            if value.ty.leaf_types() != ty.leaf_types() {
+                self.same(value.ty, ty, span)?;
             }
-            _ => return Err(self.type_error(span, format!("{ty} has no such parts"))),
+            return Ok(Value { ty, leaves: value.leaves });
+        }
+        let Some(wanted) = part_types(ty) else {
+            return Err(self.type_error(span, format!("{ty} has no such parts")));
         };
         if wanted.len() != parts.len() {
             return Err(self.type_error(span, format!("{ty} has {} parts", wanted.len())));
@@ -328,25 +302,16 @@ impl Lowerer {
                 Ok(())
             }
             Pattern::Parts(patterns) => {
-                let types: Vec<Type> = match value.ty {
-                    Type::Tuple(types) => types.to_vec(),
-                    Type::Array(element, len) => vec![*element; len],
-                    Type::Struct(of) => of.fields.iter().map(|field| field.ty).collect(),
+                let (types, patterns) = match (value.ty, &patterns[..]) {
                     // `Vector([x, y])`
-                    Type::Vector(ty, len) => match &patterns[..] {
-                        [Pattern::Parts(patterns)] if patterns.len() == len => {
-                            for (pattern, leaf) in patterns.iter().zip(&value.leaves) {
-                                self.take_apart(pattern, &Value::scalar(ty, *leaf), span)?;
-                            }
-                            return Ok(());
-                        }
-                        _ => return no(self),
-                    },
-                    _ => return no(self),
+                    (Type::Vector(ty, len), [Pattern::Parts(patterns)]) => {
+                        (Some(vec![Type::Scalar(ty); len]), patterns)
+                    }
+                    (ty, _) => (part_types(ty), patterns),
                 };
-                if types.len() != patterns.len() {
+                let Some(types) = types.filter(|types| types.len() == patterns.len()) else {
                     return no(self);
-                }
+                };
                 let mut first = 0;
                 for (pattern, ty) in patterns.iter().zip(types) {
                     self.take_apart(pattern, &value.part(ty, first), span)?;
@@ -560,8 +525,7 @@ impl Lowerer {
         let lhs = self.emit.again(index.at);
         let rhs = self.emit.constant(middle as u64);
         let cond = self.emit.binary(BinaryOp::Lt, lhs, rhs);
-        let ty = self.emit.ty(then);
-        self.emit.expr(ty, Ir::Select { cond, then, otherwise })
+        self.emit.select(cond, then, otherwise)
     }
 
     /// Assigns to a part of a named value.
@@ -593,12 +557,11 @@ impl Lowerer {
                     let cond = self.emit.again(cond);
                     let then = self.emit.again(value);
                     let otherwise = self.emit.read(local);
-                    let ty = self.emit.ty(then);
-                    self.emit.expr(ty, Ir::Select { cond, then, otherwise })
+                    self.emit.select(cond, then, otherwise)
                 }
                 None => value,
             };
-            self.emit.stmt(Stmt::Assign { local, value });
+            self.emit.assign(local, value);
             return Ok(());
         };
         for at in 0..index.extent {
@@ -613,5 +576,15 @@ impl Lowerer {
             self.write_leaf(place, first + at * index.stride, depth + 1, Some(cond), value, span)?;
         }
         Ok(())
+    }
+}
+
+/// The types of the parts of a tuple, array or struct.
+fn part_types(ty: Type) -> Option<Vec<Type>> {
+    match ty {
+        Type::Tuple(types) => Some(types.to_vec()),
+        Type::Array(element, len) => Some(vec![*element; len]),
+        Type::Struct(of) => Some(of.fields.iter().map(|field| field.ty).collect()),
+        Type::Scalar(_) | Type::Vector(..) | Type::Matrix(..) => None,
     }
 }

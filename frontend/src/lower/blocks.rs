@@ -2,17 +2,17 @@
 //! exchange at the end of a phase.
 
 use quadrants_ir::{
-    AtomicOp, BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId,
-    ExprKind as Ir, LocalId, LoopDim, ScalarType, SiteKind, Stmt as IrStmt, TopStmt,
+    BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId, LocalId, LoopDim,
+    ScalarType, Stmt as IrStmt, TopStmt,
     collective::WARP,
     types::{Constant, Type},
 };
 
-use super::{Lowerer, Result, literal, scope::Binding};
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, Span, TypeIx};
-
-/// A shared array: itself, the type of its elements, and how many dimensions it has.
-pub(super) type Shared = (LocalId, ScalarType, usize);
+use super::{Lowerer, Result, scope::Binding};
+use crate::{
+    literal,
+    syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, Span, TypeIx},
+};
 
 impl Lowerer {
     pub(super) fn block_for(
@@ -124,7 +124,7 @@ impl Lowerer {
         let other = lane(self);
         let then = self.emit.binary(op, other, by);
         let otherwise = lane(self);
-        self.emit.expr(ScalarType::U64, Ir::Select { cond: within, then, otherwise })
+        self.emit.select(within, then, otherwise)
     }
 
     pub(super) fn bind_shared(
@@ -150,14 +150,6 @@ impl Lowerer {
         self.emit.stmt(IrStmt::Shared { array, dims });
         self.frame.bind(name, Binding::Shared { array, len, rank });
         Ok(())
-    }
-
-    /// The shared array of a name.
-    pub(super) fn shared(&self, name: &str) -> Option<Shared> {
-        match self.frame.lookup(name)? {
-            Binding::Shared { array, rank, .. } => Some((array, self.emit.locals[array].ty, rank)),
-            _ => None,
-        }
     }
 
     /// The block that an expression names.
@@ -195,71 +187,6 @@ impl Lowerer {
             ("threads", _) => Ok(self.emit.constant(u64::from(threads))),
             _ => Err(self.unknown(format!("a method `{name}` of this block"), span)),
         }
-    }
-
-    pub(super) fn shared_load(
-        &mut self,
-        (array, ty, rank): Shared,
-        index: &[Expr],
-        span: Span,
-    ) -> Result<ExprId> {
-        let index = self.index(index)?;
-        self.check_rank(index.len(), rank, span)?;
-        let site = self.site(SiteKind::SharedIndex(array), span);
-        Ok(self.emit.effect("element", ty, Ir::SharedLoad { array, index, site }))
-    }
-
-    pub(super) fn shared_atomic(
-        &mut self,
-        op: AtomicOp,
-        (array, ty, rank): Shared,
-        index: &[Expr],
-        value: &Expr,
-        span: Span,
-    ) -> Result<(ScalarType, Ir)> {
-        self.check_rank(index.len(), rank, span)?;
-        let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        list.push((value, ty));
-        let mut index = self.list(&list)?;
-        let value = index.remove(rank);
-        let site = self.site(SiteKind::SharedIndex(array), span);
-        Ok((ty, Ir::SharedAtomic { op, array, index, value, site }))
-    }
-
-    pub(super) fn shared_assign(
-        &mut self,
-        base: &str,
-        index: &[Expr],
-        op: Option<BinaryOp>,
-        value: &Expr,
-        span: Span,
-    ) -> Result<()> {
-        let Some((array, ty, rank)) = self.shared(base) else {
-            return Err(self.unknown(format!("a shared array `{base}`"), span));
-        };
-        self.check_rank(index.len(), rank, span)?;
-        // As of tensors, Rust evaluates the right side first.
-        let mut list = vec![(value, self.operand(op, value, ty))];
-        list.extend(index.iter().map(|e| (e, ScalarType::U64)));
-        let mut index = self.list(&list)?;
-        let mut value = index.remove(0);
-        if let Some(op) = op {
-            index.iter_mut().for_each(|at| *at = self.emit.fix(*at));
-            let again = index.iter().map(|at| self.emit.again(*at)).collect();
-            let site = self.site(SiteKind::SharedIndex(array), span);
-            let lhs = self.emit.effect("element", ty, Ir::SharedLoad { array, index: again, site });
-            value = self.binary(op, lhs, value, span)?;
-        }
-        let site = self.site(SiteKind::SharedIndex(array), span);
-        self.emit.stmt(IrStmt::SharedStore { array, index, value, site });
-        Ok(())
-    }
-
-    fn check_rank(&self, found: usize, rank: usize, span: Span) -> Result<()> {
-        if found == rank {
-            return Ok(());
-        }
-        Err(self.type_error(span, format!("a shared array of {rank} dimensions, {found} indices")))
     }
 
     /// A number that the rules let consist of literals and constants alone.

@@ -8,15 +8,14 @@ use quadrants_ir::{
 };
 
 use super::{
-    Lowerer, Result, Unit,
-    aggregate::Value,
-    early_return,
-    scope::{Binding, Frame, Held, Leaf, Scalar, ValueId},
+    Lowerer, Result, early_return,
+    scope::{Binding, Frame, Held, Leaf, Scalar, Value, ValueId},
     stmt::Target,
 };
 use crate::{
     Callee, Error,
     syntax::{Expr, ExprKind, Span, Stmt, StmtKind},
+    unit::Unit,
     visit::assigns,
 };
 
@@ -91,7 +90,7 @@ impl Lowerer {
                     if args[at + 1..].iter().any(assigns) {
                         value = self.emit.hold(value);
                     }
-                    self.scalar_argument(&param.name, value, ty, param.mutable)
+                    self.scalar_argument(&param.name, value, ty, param.mutable).into()
                 }
                 ParamType::Value(ty) if param.by_reference => {
                     let (binding, back) = self.receiver(arg, ty, &param.name)?;
@@ -217,16 +216,7 @@ impl Lowerer {
         value.ty.each_leaf(name, &mut |name, ty| names.push((name.to_owned(), ty)));
         let mut leaves = Vec::with_capacity(names.len());
         for ((name, ty), value) in names.into_iter().zip(value.leaves) {
-            leaves.push(match self.scalar_argument(&name, value, ty, false) {
-                Binding::Scalar(scalar) => Leaf::Scalar(scalar),
-                Binding::Local(local) => Leaf::Local(local),
-                Binding::Value(_)
-                | Binding::Tensor { .. }
-                | Binding::Shape(_)
-                | Binding::Block { .. }
-                | Binding::Shared { .. }
-                | Binding::OfThreads(_) => continue,
-            });
+            leaves.push(self.scalar_argument(&name, value, ty, false));
         }
         self.hold_as(Held { ty: value.ty, leaves })
     }
@@ -237,17 +227,13 @@ impl Lowerer {
         value: ExprId,
         ty: ScalarType,
         mutable: bool,
-    ) -> Binding {
-        if mutable {
-            let value = self.emit.fix(value);
-            return Binding::Local(self.emit.define(name, value, true));
-        }
+    ) -> Leaf {
         let value = self.emit.fix(value);
         match self.emit.exprs[value].kind {
-            Ir::Const(value) => Binding::Scalar(Scalar::Const(value)),
-            Ir::Param(param) => Binding::Scalar(Scalar::Param(param, ty)),
-            Ir::Local(local) => Binding::Local(local),
-            _ => Binding::Local(self.emit.define(name, value, false)),
+            Ir::Const(value) if !mutable => Leaf::Scalar(Scalar::Const(value)),
+            Ir::Param(param) if !mutable => Leaf::Scalar(Scalar::Param(param, ty)),
+            Ir::Local(local) if !mutable => Leaf::Local(local),
+            _ => Leaf::Local(self.emit.define(name, value, mutable)),
         }
     }
 

@@ -7,23 +7,16 @@
 //! follows `if c { …; return v; }` is its `else`. Neither `c` nor `v` has a `return` in it then. Any other statement
 //! with a `return` begins the loop, which the rest of the code is in too.
 
-use std::rc::Rc;
+use quadrants_ir::{ScalarType, Stmt as Ir, types::Type};
 
-use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, types::Type};
-
-use super::{Lowerer, Result, jumps::Loop};
+use super::{
+    Lowerer, Result,
+    scope::{Exit, Loop},
+};
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind},
     visit::{Node, any_in_block, any_in_expr, any_in_stmt},
 };
-
-/// How a func with early returns is left.
-#[derive(Clone)]
-pub(super) struct Exit {
-    returned: LocalId,
-    /// The type of its value, and the locals that hold it.
-    pub(super) value: Option<(Type, Rc<[LocalId]>)>,
-}
 
 impl Lowerer {
     /// Prepares for early returns of a value of type `result`.
@@ -90,7 +83,7 @@ impl Lowerer {
     /// What a func's loop does behind an inner one that may have returned.
     pub(super) fn break_if_returned(&mut self, exit: &Exit) {
         let cond = self.emit.read(exit.returned);
-        self.jump_if(cond, Ir::Break);
+        self.emit.stmt_if(cond, Ir::Break);
     }
 
     /// A `return`: in tail position, or in a loop that it leaves.
@@ -108,7 +101,7 @@ impl Lowerer {
             (Some(_), None) => return Err(self.type_error(span, "the func has a value")),
         }
         let value = self.emit.constant(true);
-        self.emit.stmt(Ir::Assign { local: exit.returned, value });
+        self.emit.assign(exit.returned, value);
         if !self.frame.loops.is_empty() {
             self.emit.stmt(Ir::Break);
         }

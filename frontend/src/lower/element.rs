@@ -1,11 +1,13 @@
 //! Elements of tensors that are no single scalar, and parts of them: places in memory of which a component
 //! and a number within it are known for each scalar.
 
-use quadrants_ir::{
-    AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, SiteKind, Stmt, types::Type,
-};
+use quadrants_ir::{AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, types::Type};
 
-use super::{Lowerer, Result, aggregate::Value, scope::Binding};
+use super::{
+    Lowerer, Result,
+    access::Array,
+    scope::{Binding, Value},
+};
 use crate::syntax::{Expr, ExprKind, Span};
 
 /// An element of a tensor, or a part of one.
@@ -59,7 +61,7 @@ impl Lowerer {
                 let Some(Binding::Tensor { param, elem, .. }) = self.frame.lookup(base) else {
                     return Ok(None);
                 };
-                self.check_tensor_rank(base, param, index.len(), span)?;
+                self.check_rank(base, self.rank(param).into(), index.len(), span)?;
                 let index = self.index(index)?;
                 let index = index.into_iter().map(|at| self.emit.fix(at)).collect();
                 let choice = Choice::default();
@@ -98,7 +100,7 @@ impl Lowerer {
         let mut leaves = Vec::new();
         for (component, choice) in scalars(element) {
             let (tensor, elem, index) = self.scalar_at(element, component, &choice)?;
-            leaves.push(self.load(tensor, elem, index, element.span));
+            leaves.push(self.load(Array::Tensor(tensor), elem, index, element.span));
         }
         Ok(Value { ty: element.ty, leaves })
     }
@@ -107,8 +109,7 @@ impl Lowerer {
         self.check_size(element.ty, element.span)?;
         for ((component, choice), value) in scalars(element).into_iter().zip(&value.leaves) {
             let (tensor, _, index) = self.scalar_at(element, component, &choice)?;
-            let site = self.site(SiteKind::Index(tensor), element.span);
-            self.emit.stmt(Stmt::Store { tensor, index, value: *value, site });
+            self.store(Array::Tensor(tensor), index, *value, element.span);
         }
         Ok(())
     }
@@ -131,8 +132,7 @@ impl Lowerer {
         let value = self.want(value, ty)?;
         let value = self.emit.shallow(value);
         let (tensor, _, index) = self.scalar_at(&element, *component, choice)?;
-        let site = self.site(SiteKind::Index(tensor), span);
-        Ok((ty, Ir::Atomic { op, tensor, index, value, site }))
+        Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, value, span)))
     }
 
     /// A component, the type of its scalars, and the indices of one of them.

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Arena, BinaryOp, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn,
-    ParamId, ScalarType, Site, SiteId, Stmt,
+    ParamId, ScalarType, Site, SiteId, Stmt, UnaryOp,
 };
 
 /// Beyond this many nodes an `if` with a value is a branch rather than a select.
@@ -87,18 +87,28 @@ impl Emitter {
         self.expr(ty, ExprKind::Binary { op, lhs, rhs })
     }
 
-    pub(super) fn largest(&mut self, a: ExprId, b: ExprId) -> ExprId {
-        let kind = ExprKind::Math { function: MathFn::Max, args: vec![a, b] };
-        self.expr(self.ty(a), kind)
+    pub(super) fn unary(&mut self, op: UnaryOp, value: ExprId) -> ExprId {
+        self.expr(self.ty(value), ExprKind::Unary { op, value })
     }
 
-    pub(super) fn smallest(&mut self, a: ExprId, b: ExprId) -> ExprId {
-        let kind = ExprKind::Math { function: MathFn::Min, args: vec![a, b] };
-        self.expr(self.ty(a), kind)
+    /// `function` of arguments, of the type of the first one.
+    pub(super) fn math(&mut self, function: MathFn, args: &[ExprId]) -> ExprId {
+        let kind = ExprKind::Math { function, args: args.to_vec() };
+        self.expr(self.ty(args[0]), kind)
     }
 
+    pub(super) fn select(&mut self, cond: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
+        self.expr(self.ty(then), ExprKind::Select { cond, then, otherwise })
+    }
+
+    /// The value converted to `ty`, or itself if that is its type.
     pub(super) fn as_type(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
         if self.ty(value) == ty { value } else { self.expr(ty, ExprKind::Cast { value }) }
+    }
+
+    /// The value as the type that narrow types are computed in.
+    pub(super) fn widened(&mut self, value: ExprId) -> ExprId {
+        self.as_type(value, self.ty(value).wide())
     }
 
     pub(super) fn param(&mut self, param: ParamId, ty: ScalarType) -> ExprId {
@@ -171,6 +181,24 @@ impl Emitter {
     pub(super) fn again(&mut self, value: ExprId) -> ExprId {
         let Expr { ty, kind } = self.exprs[value].clone();
         self.expr(ty, kind)
+    }
+
+    /// Two expressions of one value, which is computed once.
+    pub(super) fn twice(&mut self, value: ExprId) -> [ExprId; 2] {
+        let value = self.fix(value);
+        [value, self.again(value)]
+    }
+
+    /// Assigns `value` to `local`.
+    pub(super) fn assign(&mut self, local: LocalId, value: ExprId) {
+        self.stmt(Stmt::Assign { local, value });
+    }
+
+    /// Runs `stmt` if `cond` holds.
+    pub(super) fn stmt_if(&mut self, cond: ExprId, stmt: Stmt) {
+        let then = self.block(vec![stmt]);
+        let otherwise = self.block(Vec::new());
+        self.stmt(Stmt::If { cond, then, otherwise });
     }
 
     /// Whether a value is cheap enough to compute where it may not be needed.

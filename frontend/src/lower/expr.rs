@@ -1,17 +1,16 @@
 //! Expressions: their effects as statements, their value as a pure expression.
 
 use quadrants_ir::{
-    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ScalarType, SiteKind,
+    BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ScalarType,
     types::{Constant, Type},
 };
 
 use super::{
     Lowerer, Result,
-    aggregate::Value,
-    literal,
-    scope::{Binding, Scalar},
+    scope::{Binding, Scalar, Value},
 };
 use crate::{
+    literal,
     syntax::{Block, Expr, ExprKind, LiteralKind, Span},
     visit::{assigns, root},
 };
@@ -120,77 +119,6 @@ impl Lowerer {
         value
     }
 
-    /// The tensor that `base` names, indexed with `rank` indices, and the type of its elements.
-    pub(super) fn tensor(
-        &self,
-        base: &str,
-        rank: usize,
-        span: Span,
-    ) -> Result<(ParamId, ScalarType)> {
-        match self.frame.lookup(base) {
-            Some(Binding::Tensor { param, elem, .. }) => {
-                self.check_tensor_rank(base, param, rank, span)?;
-                match elem {
-                    Type::Scalar(elem) => Ok((param, elem)),
-                    _ => Err(self.type_error(span, format!("expected a number, found {elem}"))),
-                }
-            }
-            _ => Err(self.unknown(format!("tensor `{base}`"), span)),
-        }
-    }
-
-    pub(super) fn check_tensor_rank(
-        &self,
-        base: &str,
-        param: ParamId,
-        rank: usize,
-        span: Span,
-    ) -> Result<()> {
-        let dims = self.rank(param);
-        if usize::from(dims) == rank {
-            return Ok(());
-        }
-        Err(self.type_error(span, format!("`{base}` has {dims} dimensions, not {rank}")))
-    }
-
-    pub(super) fn index(&mut self, index: &[Expr]) -> Result<Vec<ExprId>> {
-        let list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        self.list(&list)
-    }
-
-    pub(super) fn load(
-        &mut self,
-        tensor: ParamId,
-        elem: ScalarType,
-        index: Vec<ExprId>,
-        span: Span,
-    ) -> ExprId {
-        let site = self.site(SiteKind::Index(tensor), span);
-        self.emit.effect("element", elem, Ir::Load { tensor, index, site })
-    }
-
-    /// An atomic's effect, not yet emitted.
-    pub(super) fn atomic(&mut self, expr: &Expr) -> Result<(ScalarType, Ir)> {
-        let ExprKind::Atomic { op, place, value } = &expr.kind else {
-            return Err(self.type_error(expr.span, "this is no atomic"));
-        };
-        let ExprKind::Index { base, index } = &place.kind else {
-            return self.atomic_element(*op, place, value, expr.span);
-        };
-        if let Some(shared) = self.shared(base) {
-            return self.shared_atomic(*op, shared, index, value, expr.span);
-        }
-        let (tensor, elem) = self.tensor(base, index.len(), expr.span)?;
-        let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        list.push((value, elem));
-        let mut index = self.list(&list)?;
-        let Some(value) = index.pop() else {
-            return Err(self.type_error(expr.span, "an atomic needs a value"));
-        };
-        let site = self.site(SiteKind::Index(tensor), expr.span);
-        Ok((elem, Ir::Atomic { op: *op, tensor, index, value, site }))
-    }
-
     pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> ExprId {
         self.emit.expr(ScalarType::U64, Ir::Dim { tensor, axis })
     }
@@ -250,12 +178,9 @@ impl Lowerer {
         if let Some(Binding::OfThreads(local)) = self.frame.lookup(base) {
             return Ok(self.emit.read(local));
         }
-        if let Some(shared) = self.shared(base) {
-            return self.shared_load(shared, index, span);
-        }
-        let (tensor, elem) = self.tensor(base, index.len(), span)?;
+        let (array, elem) = self.array(base, index.len(), span)?;
         let index = self.index(index)?;
-        Ok(self.load(tensor, elem, index, span))
+        Ok(self.load(array, elem, index, span))
     }
 
     fn len(&mut self, base: &str, span: Span) -> Result<ExprId> {

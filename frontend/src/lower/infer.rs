@@ -3,12 +3,14 @@
 use quadrants_ir::{ScalarType, types::Type};
 
 use super::{
-    Lowerer, linalg,
-    literal::{default_type, scalar_suffix},
-    method,
+    Lowerer, linalg, method,
     scope::{Binding, Scalar},
 };
-use crate::syntax::{Block, Expr, ExprKind, LiteralKind, Pattern, StmtKind};
+use crate::{
+    literal::{default_type, scalar_suffix},
+    syntax::{Block, Expr, ExprKind, LiteralKind, StmtKind},
+    visit::each_bound,
+};
 
 /// Names that the blocks around an expression will declare, while it is only looked at.
 type Ahead<'a> = Vec<(&'a str, Type)>;
@@ -141,35 +143,20 @@ impl Lowerer {
         for stmt in &block.stmts {
             match &stmt.kind {
                 StmtKind::Let { name, ty, .. } => {
-                    if let Some(ty) = self.frame.unit.types.get(*ty as usize) {
-                        ahead.push((name, *ty));
-                    }
+                    ahead.extend(self.frame.unit.types.get(*ty as usize).map(|ty| (&**name, *ty)));
                 }
                 StmtKind::LetExtents { names, .. } => {
                     let extent = Type::Scalar(ScalarType::U64);
                     ahead.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
                 }
-                StmtKind::LetPattern { pattern, .. } => self.ahead_of(pattern, ahead),
+                StmtKind::LetPattern { pattern, .. } => each_bound(pattern, &mut |name, _, ty| {
+                    ahead.extend(self.frame.unit.types.get(ty as usize).map(|ty| (name, *ty)));
+                }),
                 _ => {}
             }
         }
         let ty = block.value.as_ref().and_then(|value| self.infer_ahead(value, ahead));
         ahead.truncate(mark);
         ty
-    }
-
-    fn ahead_of<'a>(&self, pattern: &'a Pattern, ahead: &mut Ahead<'a>) {
-        match pattern {
-            Pattern::Wild => {}
-            Pattern::Name { name, ty, .. } => {
-                if let Some(ty) = self.frame.unit.types.get(*ty as usize) {
-                    ahead.push((name, *ty));
-                }
-            }
-            Pattern::Parts(parts) => parts.iter().for_each(|part| self.ahead_of(part, ahead)),
-            Pattern::Fields(fields) => {
-                fields.iter().for_each(|(_, part)| self.ahead_of(part, ahead));
-            }
-        }
     }
 }

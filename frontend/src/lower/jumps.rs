@@ -3,54 +3,17 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{
-    Const, ExprId, ExprKind as IrExpr, LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type,
-};
+use quadrants_ir::{Const, LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type};
 
 use super::{
     Lowerer, Result,
-    aggregate::Value,
-    early_return::{self, block_returns},
+    early_return::{block_returns, is_loop},
+    scope::{Crossing, Loop, Value},
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
     visit::{Node, any_in_block, any_in_expr, any_in_stmt},
 };
-
-/// A loop around what is being lowered.
-pub(super) struct Loop {
-    label: Option<String>,
-    /// Where the values of its `break`s go.
-    value: Option<(Type, Rc<[LocalId]>)>,
-    /// Whether a loop within leaves this one.
-    left: Option<LocalId>,
-    /// Whether a loop within goes on with the next round of this one.
-    next: Option<LocalId>,
-    /// The jumps that leave this loop for one further out.
-    crossing: Vec<Crossing>,
-}
-
-/// A jump from within a loop to one further out.
-#[derive(Clone, PartialEq)]
-pub(super) struct Crossing {
-    /// The place of the other loop among those of the func.
-    target: usize,
-    flag: LocalId,
-    /// What is done there.
-    jump: Ir,
-}
-
-impl Loop {
-    pub(super) fn new(label: Option<&str>) -> Self {
-        Self {
-            label: label.map(str::to_owned),
-            value: None,
-            left: None,
-            next: None,
-            crossing: Vec::new(),
-        }
-    }
-}
 
 impl Lowerer {
     /// A `loop`, or a `while` with its condition.
@@ -91,9 +54,8 @@ impl Lowerer {
         self.frame.loops.push(of);
         if let Some(cond) = cond {
             let cond = self.want(cond, ScalarType::Bool)?;
-            let kind = IrExpr::Unary { op: UnaryOp::Not, value: cond };
-            let cond = self.emit.expr(ScalarType::Bool, kind);
-            self.jump_if(cond, Ir::Break);
+            let cond = self.emit.unary(UnaryOp::Not, cond);
+            self.emit.stmt_if(cond, Ir::Break);
         }
         self.block(body)?;
         Ok(self.frame.loops.pop().map(|of| of.crossing).unwrap_or_default())
@@ -149,7 +111,7 @@ impl Lowerer {
             return Err(self.type_error(span, "this label is of no loop around it"));
         };
         let value = self.emit.constant(true);
-        self.emit.stmt(Ir::Assign { local: flag, value });
+        self.emit.assign(flag, value);
         self.emit.stmt(Ir::Break);
         let crossing = Crossing { target, flag, jump };
         for crossed in &mut self.frame.loops[target + 1..] {
@@ -160,18 +122,11 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Goes on with a jump behind a loop that it has left, or, `within` one of several dimensions, behind one
-    /// of these.
+    /// Goes on with a jump behind a loop that it has left, or, `within` one of several dimensions, behind one of these.
     pub(super) fn jump_on(&mut self, crossing: &Crossing, within: bool) {
         let arrived = !within && crossing.target + 1 == self.frame.loops.len();
         let cond = self.emit.read(crossing.flag);
-        self.jump_if(cond, if arrived { crossing.jump.clone() } else { Ir::Break });
-    }
-
-    pub(super) fn jump_if(&mut self, cond: ExprId, jump: Ir) {
-        let then = self.emit.block(vec![jump]);
-        let otherwise = self.emit.block(Vec::new());
-        self.emit.stmt(Ir::If { cond, then, otherwise });
+        self.emit.stmt_if(cond, if arrived { crossing.jump.clone() } else { Ir::Break });
     }
 
     /// The value of a block that has none: any, as a jump leaves it.
@@ -210,7 +165,7 @@ impl Lowerer {
 fn jumped_to(cond: Option<&Expr>, body: &Block, jumps: &dyn Fn(&StmtKind) -> bool) -> bool {
     let mut jump = |node: Node<'_>| matches!(node, Node::Stmt(stmt) if jumps(&stmt.kind));
     let mut inner = |node: Node<'_>| match node {
-        Node::Stmt(stmt) => early_return::is_loop(stmt) && any_in_stmt(stmt, &mut jump),
+        Node::Stmt(stmt) => is_loop(stmt) && any_in_stmt(stmt, &mut jump),
         Node::Expr(expr) => {
             matches!(expr.kind, ExprKind::Loop { .. }) && any_in_expr(expr, &mut jump)
         }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
-use super::{Lowerer, Result, Unit, jumps::Loop};
+use super::{Lowerer, Result, scope::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
-    visit::{each_bound, names_in_block, names_in_stmt},
+    unit::Unit,
+    visit::{add_name, any_in_block, any_in_stmt, each_bound},
 };
 
 impl Lowerer {
@@ -149,7 +150,7 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
 /// Those of `lets` that `block` uses, or that one of these does.
 fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
     let mut names = HashSet::new();
-    names_in_block(block, &mut names);
+    any_in_block(block, &mut |node| add_name(node, &mut names));
     let mut needed = Vec::new();
     for stmt in lets.iter().rev() {
         let used = match &stmt.kind {
@@ -161,13 +162,13 @@ fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
             }
             StmtKind::LetPattern { pattern, .. } => {
                 let mut used = false;
-                each_bound(pattern, &mut |name, _| used |= names.contains(name));
+                each_bound(pattern, &mut |name, _, _| used |= names.contains(name));
                 used
             }
             _ => false,
         };
         if used {
-            names_in_stmt(stmt, &mut names);
+            any_in_stmt(stmt, &mut |node| add_name(node, &mut names));
             needed.push(*stmt);
         }
     }

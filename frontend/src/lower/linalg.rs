@@ -1,42 +1,10 @@
 //! Operators and methods of vectors and matrices, made of scalar operations in the order in which the
 //! host's own types have them, so that both give the same bits.
 
-use quadrants_ir::{
-    BinaryOp, Const, ExprId, ExprKind as Ir, MathFn, ScalarType, UnaryOp, types::Type,
-};
+use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, UnaryOp, types::Type};
 
-use super::{Lowerer, Result, aggregate::Value};
+use super::{Lowerer, Result, scope::Value};
 use crate::syntax::{Expr, Span};
-
-/// The methods of vectors and matrices.
-const METHODS: [&str; 12] = [
-    "dot",
-    "cross",
-    "norm",
-    "norm_squared",
-    "normalized",
-    "sum",
-    "component_mul",
-    "transpose",
-    "trace",
-    "determinant",
-    "inverse",
-    // Of arrays.
-    "len",
-];
-
-/// The functions of their types.
-const FUNCTIONS: [&str; 4] = ["splat", "zero", "identity", "diagonal"];
-
-/// Whether vectors or matrices have the method in kernels.
-pub(crate) fn is_linear_method(name: &str) -> bool {
-    METHODS.contains(&name)
-}
-
-/// Whether the types of vectors or matrices have the function in kernels.
-pub(crate) fn is_linear_function(name: &str) -> bool {
-    FUNCTIONS.contains(&name)
-}
 
 /// The type of a method's value.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
@@ -118,19 +86,15 @@ impl Lowerer {
                 Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
             }
             (Eq | Ne, ty, other) if ty == other => self.compared(op, &lhs, &rhs, span),
-            (Mul | Div, ty @ (Type::Vector(..) | Type::Matrix(..)), Type::Scalar(_)) => {
-                let by = self.emit.fix(rhs.leaves[0]);
-                let leaves = lhs.leaves.into_iter().map(|leaf| {
-                    let by = self.emit.again(by);
-                    self.binary(op, leaf, by, span)
-                });
-                Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
-            }
-            (Mul, Type::Scalar(_), ty @ (Type::Vector(..) | Type::Matrix(..))) => {
-                let by = self.emit.fix(lhs.leaves[0]);
-                let leaves = rhs.leaves.into_iter().map(|leaf| {
-                    let by = self.emit.again(by);
-                    self.binary(op, by, leaf, span)
+            (Mul | Div, ty @ (Type::Vector(..) | Type::Matrix(..)), Type::Scalar(_))
+            | (Mul, Type::Scalar(_), ty @ (Type::Vector(..) | Type::Matrix(..))) => {
+                let scalar_first = lhs.ty.scalar().is_some();
+                let (scalar, of) = if scalar_first { (lhs, rhs) } else { (rhs, lhs) };
+                let scalar = self.emit.fix(scalar.leaves[0]);
+                let leaves = of.leaves.into_iter().map(|leaf| {
+                    let scalar = self.emit.again(scalar);
+                    let [a, b] = if scalar_first { [scalar, leaf] } else { [leaf, scalar] };
+                    self.binary(op, a, b, span)
                 });
                 Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
             }
@@ -174,10 +138,7 @@ impl Lowerer {
             let what = format!("this operation is not defined for {} in kernels", value.ty);
             return Err(self.type_error(span, what));
         }
-        let leaves = value.leaves.into_iter().map(|value| {
-            let ty = self.emit.ty(value);
-            self.emit.expr(ty, Ir::Unary { op, value })
-        });
+        let leaves = value.leaves.into_iter().map(|value| self.emit.unary(op, value));
         Ok(Value { ty: value.ty, leaves: leaves.collect() })
     }
 
@@ -314,7 +275,7 @@ impl Lowerer {
         if !ty.is_float() {
             return Err(self.type_error(span, "the length of a vector of integers is no integer"));
         }
-        Ok(self.emit.expr(ty, Ir::Math { function: MathFn::Sqrt, args: vec![square] }))
+        Ok(self.emit.math(MathFn::Sqrt, &[square]))
     }
 
     /// `a * b - c * d` of fixed values.
@@ -356,8 +317,7 @@ impl Lowerer {
             for column in 0..size {
                 let mut value = self.determinant(&minor(&of, size, column, row), size - 1, span)?;
                 if (row + column) % 2 == 1 {
-                    let ty = self.emit.ty(value);
-                    value = self.emit.expr(ty, Ir::Unary { op: UnaryOp::Neg, value });
+                    value = self.emit.unary(UnaryOp::Neg, value);
                 }
                 let by = self.emit.again(by);
                 leaves.push(self.binary(BinaryOp::Div, value, by, span)?);

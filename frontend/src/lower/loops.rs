@@ -4,11 +4,11 @@
 //! counts its values instead, and computes each from its number: an integer combination, which proofs see through.
 
 use quadrants_ir::{
-    BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind,
+    BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, MathFn, ScalarType, SiteKind,
     Stmt as IrStmt, types::Type,
 };
 
-use super::{Lowerer, Result, early_return::block_returns, jumps::Loop, scope::Binding};
+use super::{Lowerer, Result, early_return::block_returns, scope::Binding, scope::Loop};
 use crate::{
     syntax::{Dim, Expr, For, Order, Span},
     visit::assigns,
@@ -55,14 +55,14 @@ impl Lowerer {
                 Some(begin) => {
                     let value = self.value(begin, Some(ty))?;
                     self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(value)), begin.span)?;
-                    let value = self.widened(value);
+                    let value = self.emit.widened(value);
                     if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
                 }
                 None => self.emit.constant(Const::from_bits(ty.wide(), 0)),
             };
             let end = self.value(&dim.end, Some(ty))?;
             self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
-            let end = self.widened(end);
+            let end = self.emit.widened(end);
             let end = if later { self.emit.hold(end) } else { end };
             let down = dim.order != Order::Up;
             bounds.push(if dim.step.is_some() || parallel && down {
@@ -141,7 +141,7 @@ impl Lowerer {
     fn length(&mut self, begin: ExprId, end: ExprId) -> ExprId {
         match self.emit.ty(begin) {
             ScalarType::U64 => {
-                let most = self.emit.largest(end, begin);
+                let most = self.emit.math(MathFn::Max, &[end, begin]);
                 self.emit.binary(BinaryOp::Sub, most, begin)
             }
             // Without its sign a difference has room for all lengths.
@@ -150,7 +150,7 @@ impl Lowerer {
                 let difference = self.emit.binary(BinaryOp::Sub, end, begin);
                 let then = self.emit.constant(0u64);
                 let otherwise = self.emit.as_type(difference, ScalarType::U64);
-                self.emit.expr(ScalarType::U64, Ir::Select { cond: none, then, otherwise })
+                self.emit.select(none, then, otherwise)
             }
             // In 64 bits no difference of shorter numbers wraps.
             _ => {
@@ -158,7 +158,7 @@ impl Lowerer {
                     [begin, end].map(|bound| self.emit.as_type(bound, ScalarType::I64));
                 let difference = self.emit.binary(BinaryOp::Sub, end, begin);
                 let zero = self.emit.constant(0i64);
-                let length = self.emit.largest(difference, zero);
+                let length = self.emit.math(MathFn::Max, &[difference, zero]);
                 self.emit.as_type(length, ScalarType::U64)
             }
         }
@@ -175,19 +175,18 @@ impl Lowerer {
         };
         let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
         let most = self.emit.constant(u64::MAX - 1);
-        let less = self.emit.smallest(difference, most);
+        let less = self.emit.math(MathFn::Min, &[difference, most]);
         let length = self.emit.binary(BinaryOp::Add, less, one);
-        let kind = Ir::Select { cond: none, then: zero, otherwise: length };
-        self.emit.expr(ScalarType::U64, kind)
+        self.emit.select(none, zero, length)
     }
 
     /// The number of steps of `by` in `length`, the last of which may be shorter.
     fn steps(&mut self, length: ExprId, by: ExprId, step: &Expr, parallel: bool) -> ExprId {
         let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
         // One less and then one more, so that no sum wraps: `length + by - 1` does where both are large.
-        let some = self.emit.largest(length, one);
+        let some = self.emit.math(MathFn::Max, &[length, one]);
         let lhs = self.emit.binary(BinaryOp::Sub, some, one);
-        let first = self.emit.smallest(length, one);
+        let first = self.emit.math(MathFn::Min, &[length, one]);
         let site = self.site(SiteKind::DivideByZero, step.span);
         let divide = |this: &mut Self, rhs| {
             let kind = Ir::DivRem { op: DivRemOp::Div, lhs, rhs, site };
@@ -199,12 +198,11 @@ impl Lowerer {
         }
         // So that the division cannot fail and the host can do it; a step of 0 has no end, which the
         // launch then refuses.
-        let some = self.emit.largest(by, one);
+        let some = self.emit.math(MathFn::Max, &[by, one]);
         let steps = divide(self, some);
         let endless = self.emit.constant(u64::MAX);
         let is_zero = self.emit.binary(BinaryOp::Eq, by, zero);
-        let kind = Ir::Select { cond: is_zero, then: endless, otherwise: steps };
-        self.emit.expr(ScalarType::U64, kind)
+        self.emit.select(is_zero, endless, steps)
     }
 
     /// Declares a loop's variable in its body, which is open; gives the IR's own.
@@ -217,7 +215,7 @@ impl Lowerer {
             let local = if dim.mutable || own != ty {
                 let value = self.emit.read(var);
                 let value = self.emit.as_type(value, own.wide());
-                let value = self.cast_to(value, own);
+                let value = self.emit.as_type(value, own);
                 self.emit.define(&dim.name, value, dim.mutable)
             } else {
                 var
@@ -234,7 +232,7 @@ impl Lowerer {
         let away = self.emit.as_type(away, self.emit.ty(follows.first));
         let op = if follows.down { BinaryOp::Sub } else { BinaryOp::Add };
         let value = self.emit.binary(op, follows.first, away);
-        let value = self.cast_to(value, self.own_type(dim, self.emit.ty(value)));
+        let value = self.emit.as_type(value, self.own_type(dim, self.emit.ty(value)));
         let local = self.emit.define(&dim.name, value, dim.mutable);
         self.frame.bind(&dim.name, Binding::Local(local));
         var

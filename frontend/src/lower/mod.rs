@@ -7,6 +7,7 @@
 //!
 //! Funcs are inlined: each argument is evaluated once, in order, and bound to the parameter's name.
 
+mod access;
 mod aggregate;
 mod blocks;
 mod call;
@@ -18,40 +19,32 @@ mod infer;
 mod jumps;
 mod kernel_body;
 mod linalg;
-mod literal;
 mod loops;
+mod lowerer;
 mod method;
+mod number;
 mod operator;
 mod scope;
 mod stmt;
-mod unit;
 
 use std::{collections::HashMap, rc::Rc};
 
 use quadrants_ir::{
-    Kernel, LocalId, Param, ParamId, ParamKind, Site, SiteId, SiteKind,
+    Kernel, Param, ParamId, ParamKind,
     types::{ParamType, Type},
 };
 
-pub(crate) use linalg::{is_linear_function, is_linear_method};
-pub(crate) use literal::scalar_suffix;
-pub(crate) use method::is_method;
-pub(crate) use unit::Unit;
-
-use aggregate::Value;
 use emit::Emitter;
-use scope::{Binding, Frame, Held, Leaf, Scalar};
+use lowerer::{Lowerer, Result};
+use scope::{Binding, Frame, Held, Leaf, Scalar, Value};
 
-use crate::{Error, Source, syntax::Span};
-
-type Result<T> = std::result::Result<T, Error>;
+use crate::{Error, Source, unit::Unit};
 
 /// The IR of a kernel.
 ///
 /// # Errors
-/// [`Error::Rejected`] where the kernel or a func it calls breaks a rule of the language,
-/// [`Error::Recursion`] where a func calls itself, and for sources not made by the macro any other
-/// [`Error`].
+/// [`Error::Rejected`] where the kernel or a func it calls breaks a rule of the language, [`Error::Recursion`] where a
+/// func calls itself, and for sources not made by the macro any other [`Error`].
 pub fn lower(source: &Source) -> Result<Kernel> {
     lower_unit(Rc::new(Unit::of_source(source, false)?), false)
 }
@@ -64,18 +57,6 @@ pub fn lower(source: &Source) -> Result<Kernel> {
 #[doc(hidden)]
 pub fn lower_checked(source: &Source) -> Result<Kernel> {
     lower_unit(Rc::new(Unit::of_source(source, true)?), true)
-}
-
-/// Whether kernels have a method of this name of their own: of numbers, arrays, vectors or matrices.
-#[must_use]
-pub fn is_builtin_method(name: &str) -> bool {
-    is_method(name) || is_linear_method(name)
-}
-
-/// Whether kernels have a function of this name of vectors or matrices of their own.
-#[must_use]
-pub fn is_builtin_function(name: &str) -> bool {
-    is_linear_function(name)
 }
 
 /// The IR of a kernel whose tables are at hand. `obey` says that its funcs are known to obey the rules of the language.
@@ -192,62 +173,4 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
         let name = format!("{name}[]{}", path.join("."));
         Param { name, kind: ParamKind::Component { elem, rank, writable, scalars } }
     }));
-}
-
-struct Lowerer {
-    emit: Emitter,
-    /// The function being lowered.
-    frame: Frame,
-    /// The functions that it is inlined into, outermost first.
-    callers: Vec<Frame>,
-    /// Every func decoded so far.
-    units: Vec<(&'static Source, Rc<Unit>)>,
-    /// Whether funcs are known to obey the rules of the language.
-    obey: bool,
-    /// The kernel's file.
-    file: String,
-    /// The kernel's parameters.
-    params: Vec<ParamKind>,
-    /// How many `unsafe` blocks are around what is being lowered.
-    asserted: u32,
-    /// The values of several scalars that have names.
-    values: Vec<Held>,
-    /// The first value and the one after the last, of loop variables with constant bounds.
-    ranges: HashMap<LocalId, (u64, u64)>,
-}
-
-impl Lowerer {
-    fn type_at(&self, ix: u32, span: Span) -> Result<Type> {
-        let types = &self.frame.unit.types;
-        types.get(ix as usize).copied().ok_or_else(|| self.unknown("a type", span))
-    }
-
-    fn type_error(&self, span: Span, what: impl Into<String>) -> Error {
-        Error::Type { function: self.frame.unit.function.name.clone(), what: what.into(), span }
-    }
-
-    fn unknown(&self, what: impl Into<String>, span: Span) -> Error {
-        Error::Unknown { function: self.frame.unit.function.name.clone(), what: what.into(), span }
-    }
-
-    /// Lowers what stands in an `unsafe` block.
-    fn asserting<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.asserted += 1;
-        let result = inside(self);
-        self.asserted -= 1;
-        result
-    }
-
-    /// A place that can raise a device error, in the file of the function being lowered.
-    fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
-        let file = &self.frame.unit.file;
-        let file = (*file != self.file).then(|| file.clone());
-        self.emit.site(Site {
-            kind,
-            file,
-            line: span.line,
-            column: span.column,
-            asserted: self.asserted > 0,
-        })
-    }
 }

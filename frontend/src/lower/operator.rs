@@ -5,8 +5,9 @@ use quadrants_ir::{
     types::Type,
 };
 
-use super::{Lowerer, Result, aggregate::Value, literal};
+use super::{Lowerer, Result, scope::Value};
 use crate::{
+    literal,
     syntax::{Block, Expr, LogicOp, Span, TypeIx},
     visit::assigns,
 };
@@ -50,8 +51,7 @@ impl Lowerer {
             }
             return Ok(value);
         }
-        let result = if op.is_comparison() { ScalarType::Bool } else { ty };
-        Ok(self.emit.expr(result, Ir::Binary { op, lhs, rhs }))
+        Ok(self.emit.binary(op, lhs, rhs))
     }
 
     /// An operation in the wide types of its operands, wrapped to the narrow one.
@@ -68,7 +68,7 @@ impl Lowerer {
             let what = format!("this operation is not defined for {ty} and {right}");
             return Err(self.type_error(span, what));
         }
-        let (lhs, mut rhs) = (self.widened(lhs), self.widened(rhs));
+        let (lhs, mut rhs) = (self.emit.widened(lhs), self.emit.widened(rhs));
         if shift && ty.is_narrow() {
             // Counts are masked to the narrow type's width.
             let mask = Const::from_bits(self.emit.ty(rhs), 8 * ty.size() as u64 - 1);
@@ -76,7 +76,7 @@ impl Lowerer {
             rhs = self.binary(BinaryOp::And, rhs, mask, span)?;
         }
         let value = self.binary(op, lhs, rhs, span)?;
-        Ok(if op.is_comparison() { value } else { self.cast_to(value, ty) })
+        Ok(if op.is_comparison() { value } else { self.emit.as_type(value, ty) })
     }
 
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
@@ -103,20 +103,19 @@ impl Lowerer {
 
     /// `value as ty`, in the steps that narrow types take.
     fn converted(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
-        let mut value = self.widened(value);
+        let mut value = self.emit.widened(value);
         if ty.is_narrow() && self.emit.ty(value).is_float() {
             // Floats saturate.
-            value = self.cast_to(value, ty.wide());
+            value = self.emit.as_type(value, ty.wide());
             if let Some((low, high)) = ty.int_range() {
                 for (function, limit) in [(MathFn::Max, low), (MathFn::Min, high)] {
                     let limit = self.emit.constant(Const::from_bits(ty.wide(), limit as u64));
-                    let kind = Ir::Math { function, args: vec![value, limit] };
-                    value = self.emit.expr(ty.wide(), kind);
+                    value = self.emit.math(function, &[value, limit]);
                 }
             }
         }
-        let value = self.cast_to(value, ty.wide());
-        self.cast_to(value, ty)
+        let value = self.emit.as_type(value, ty.wide());
+        self.emit.as_type(value, ty)
     }
 
     pub(super) fn unary(
@@ -129,7 +128,7 @@ impl Lowerer {
         let value = self.value(value, expected)?;
         let value = self.emit.shallow(value);
         let narrow = self.emit.ty(value);
-        let value = self.widened(value);
+        let value = self.emit.widened(value);
         let ty = self.emit.ty(value);
         let fits = match op {
             UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
@@ -137,8 +136,8 @@ impl Lowerer {
             UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => ty.is_int(),
         };
         if fits {
-            let value = self.emit.expr(ty, Ir::Unary { op, value });
-            Ok(self.cast_to(value, narrow))
+            let value = self.emit.unary(op, value);
+            Ok(self.emit.as_type(value, narrow))
         } else {
             Err(self.type_error(span, format!("this operation is not defined for {ty}")))
         }
@@ -180,8 +179,7 @@ impl Lowerer {
             LogicOp::Or => BinaryOp::Or,
         };
         if stmts.is_empty() && self.emit.is_cheap(right) {
-            let kind = Ir::Binary { op: combined, lhs: left, rhs: right };
-            return Ok(self.emit.expr(ScalarType::Bool, kind));
+            return Ok(self.emit.binary(combined, left, right));
         }
         let both = self.emit.define("both", left, true);
         let cond = self.emit.read(both);
@@ -205,44 +203,28 @@ impl Lowerer {
     ) -> Result<Value> {
         let span = cond.span;
         let cond = self.want(cond, ScalarType::Bool)?;
-        let mut arms = Vec::with_capacity(2);
-        for block in [then, otherwise] {
+        let mut arm = |block| {
             self.emit.open();
             let value = self.block_value(block, Some(ty), span);
             let stmts = self.emit.close();
             let value = value?;
             self.same(value.ty, ty, span)?;
-            arms.push((value, stmts));
-        }
-        let pure = arms.iter().all(|(value, stmts)| {
-            stmts.is_empty() && value.leaves.iter().all(|leaf| self.emit.is_cheap(*leaf))
-        });
-        let mut arms = arms.into_iter();
-        let (Some((then, then_stmts)), Some((otherwise, otherwise_stmts))) =
-            (arms.next(), arms.next())
-        else {
-            return Err(self.type_error(span, "an arm is missing"));
+            let is_pure = stmts.is_empty() && value.leaves.iter().all(|l| self.emit.is_cheap(*l));
+            Ok((value, stmts, is_pure))
         };
-        if pure {
+        let (then, then_stmts, then_pure) = arm(then)?;
+        let (otherwise, otherwise_stmts, otherwise_pure) = arm(otherwise)?;
+        if then_pure && otherwise_pure {
             let many = then.leaves.len() > 1;
             let cond = if many { self.emit.fix(cond) } else { cond };
             let both = then.leaves.into_iter().zip(otherwise.leaves);
             let leaves = both.map(|(then, otherwise)| {
                 let cond = if many { self.emit.again(cond) } else { cond };
-                let ty = self.emit.ty(then);
-                self.emit.expr(ty, Ir::Select { cond, then, otherwise })
+                self.emit.select(cond, then, otherwise)
             });
             return Ok(Value { ty, leaves: leaves.collect() });
         }
-        let mut locals = Vec::new();
-        let mut names = Vec::new();
-        ty.each_leaf("chosen", &mut |name, ty| names.push((name.to_owned(), ty)));
-        for (name, ty) in names {
-            let value = self.emit.constant(Const::from_bits(ty, 0));
-            let local = self.emit.local(&name, ty, true);
-            self.emit.stmt(Stmt::Let { local, value });
-            locals.push(local);
-        }
+        let locals = self.zeros("chosen", ty);
         let blocks =
             [(then, then_stmts), (otherwise, otherwise_stmts)].map(|(value, mut stmts)| {
                 for (local, value) in locals.iter().zip(value.leaves) {

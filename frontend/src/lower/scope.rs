@@ -1,11 +1,27 @@
-//! Names and what they stand for while a function is lowered.
+//! What lowering keeps of values, names, loops and the functions being lowered.
 
 use std::rc::Rc;
 
-use quadrants_ir::{Const, LocalId, ParamId, ScalarType, types::Type};
+use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, Stmt, types::Type};
 
-use super::{Unit, early_return::Exit, jumps::Loop};
-use crate::names::Names;
+use crate::{names::Names, unit::Unit};
+
+/// A value: an expression for each of its scalars.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    pub(super) ty: Type,
+    pub(super) leaves: Vec<ExprId>,
+}
+
+impl Value {
+    pub(super) fn scalar(ty: ScalarType, value: ExprId) -> Self {
+        Self { ty: Type::Scalar(ty), leaves: vec![value] }
+    }
+
+    pub(super) fn part(&self, ty: Type, first: usize) -> Self {
+        Self { ty, leaves: self.leaves[first..first + ty.leaves()].to_vec() }
+    }
+}
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -56,11 +72,63 @@ pub(super) enum Leaf {
     Local(LocalId),
 }
 
+impl From<Leaf> for Binding {
+    fn from(leaf: Leaf) -> Self {
+        match leaf {
+            Leaf::Scalar(scalar) => Self::Scalar(scalar),
+            Leaf::Local(local) => Self::Local(local),
+        }
+    }
+}
+
 /// A scalar that costs nothing to repeat and never changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scalar {
     Param(ParamId, ScalarType),
     Const(Const),
+}
+
+/// A loop around what is being lowered.
+pub(super) struct Loop {
+    pub(super) label: Option<String>,
+    /// Where the values of its `break`s go.
+    pub(super) value: Option<(Type, Rc<[LocalId]>)>,
+    /// Whether a loop within leaves this one.
+    pub(super) left: Option<LocalId>,
+    /// Whether a loop within goes on with the next round of this one.
+    pub(super) next: Option<LocalId>,
+    /// The jumps that leave this loop for one further out.
+    pub(super) crossing: Vec<Crossing>,
+}
+
+/// A jump from within a loop to one further out.
+#[derive(Clone, PartialEq)]
+pub(super) struct Crossing {
+    /// The place of the other loop among those of the func.
+    pub(super) target: usize,
+    pub(super) flag: LocalId,
+    /// What is done there.
+    pub(super) jump: Stmt,
+}
+
+impl Loop {
+    pub(super) fn new(label: Option<&str>) -> Self {
+        Self {
+            label: label.map(str::to_owned),
+            value: None,
+            left: None,
+            next: None,
+            crossing: Vec::new(),
+        }
+    }
+}
+
+/// How a func with early returns is left.
+#[derive(Clone)]
+pub(super) struct Exit {
+    pub(super) returned: LocalId,
+    /// The type of its value, and the locals that hold it.
+    pub(super) value: Option<(Type, Rc<[LocalId]>)>,
 }
 
 /// A function being lowered.

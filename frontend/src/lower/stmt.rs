@@ -4,12 +4,11 @@ use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, types::Type};
 
 use super::{
     Lowerer, Result,
-    aggregate::{Place, Value},
+    aggregate::Place,
     early_return,
     element::Element,
-    jumps::Loop,
     linalg,
-    scope::Binding,
+    scope::{Binding, Loop, Value},
 };
 use crate::{
     Error,
@@ -196,28 +195,22 @@ impl Lowerer {
                     let lhs = self.emit.read(local);
                     value = self.binary(op, lhs, value, span)?;
                 }
-                self.emit.stmt(Ir::Assign { local, value });
-            }
-            ExprKind::Index { base, index } if self.shared(base).is_some() => {
-                self.shared_assign(base, index, op, value, span)?;
+                self.emit.assign(local, value);
             }
             ExprKind::Index { base, index } => {
-                let (tensor, elem) = self.tensor(base, index.len(), target.span)?;
+                let (array, elem) = self.array(base, index.len(), target.span)?;
                 // Rust evaluates the right side first, then the index.
                 let mut list = vec![(value, self.operand(op, value, elem))];
                 list.extend(index.iter().map(|e| (e, ScalarType::U64)));
                 let mut index = self.list(&list)?;
                 let mut value = index.remove(0);
                 if let Some(op) = op {
-                    for index in &mut index {
-                        *index = self.emit.fix(*index);
-                    }
-                    let read = index.iter().map(|e| self.emit.again(*e)).collect();
-                    let lhs = self.load(tensor, elem, read, target.span);
+                    index.iter_mut().for_each(|at| *at = self.emit.fix(*at));
+                    let read = index.iter().map(|at| self.emit.again(*at)).collect();
+                    let lhs = self.load(array, elem, read, target.span);
                     value = self.binary(op, lhs, value, span)?;
                 }
-                let site = self.site(SiteKind::Index(tensor), target.span);
-                self.emit.stmt(Ir::Store { tensor, index, value, site });
+                self.store(array, index, value, target.span);
             }
             _ => return Err(self.type_error(target.span, "this cannot be assigned")),
         }

@@ -3,88 +3,28 @@
 use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::AffineForm};
 
 use super::{
+    access::AccessKind,
     sample::Symbol,
-    walk::{AccessKind, Binding, Walk},
+    value::{Counter, Value},
+    walk::{Binding, Walk},
 };
-use crate::syntax::{Expr, ExprKind, LiteralKind, LogicOp};
-
-/// A value, as far as an index depends on it.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value {
-    /// A number, or an integer combination of loop variables.
-    AffineForm(AffineForm),
-    /// Unknown, and the same in all iterations: what was computed before the loop.
-    Fixed(u32),
-    /// What a launch may know: a func's value.
-    Later,
-    /// What no launch knows before it runs.
-    Data,
-    /// The old value of a counter, which no other access to it gets.
-    Ticket(Counter),
-    /// The parts of a tuple, array or struct, by name or number.
-    Parts(Vec<(String, Value)>),
-}
-
-/// An element that is counted up in.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Counter {
-    pub(super) tensor: String,
-    pub(super) fields: Vec<String>,
-    index: Vec<Option<i128>>,
-}
-
-impl Value {
-    /// Whether a launch may know it.
-    fn is_later(&self) -> bool {
-        match self {
-            Self::Data | Self::Ticket(_) => false,
-            Self::Parts(parts) => parts.iter().all(|(_, part)| part.is_later()),
-            Self::AffineForm(_) | Self::Fixed(_) | Self::Later => true,
-        }
-    }
-
-    pub(super) const fn number(value: i128) -> Self {
-        Self::AffineForm(AffineForm::constant(value))
-    }
-
-    /// A part of the value; of a value that only a launch knows, the part too.
-    pub(super) fn part(&self, name: &str) -> Self {
-        match self {
-            Self::Parts(parts) => {
-                let found = parts.iter().find(|(part, _)| part == name);
-                found.map_or(Self::Data, |(_, value)| value.clone())
-            }
-            Self::Later | Self::Fixed(_) => Self::Later,
-            _ => Self::Data,
-        }
-    }
-
-    /// The element at an index of a local array.
-    fn element(&self, index: &[Self]) -> Self {
-        match index.iter().map(Self::known).collect::<Option<Vec<_>>>().as_deref() {
-            Some([at]) => self.part(&at.to_string()),
-            Some([row, column]) => self.part(&row.to_string()).part(&column.to_string()),
-            _ => Self::Data,
-        }
-    }
-
-    fn known(&self) -> Option<i128> {
-        match self {
-            Self::AffineForm(form) => form.value(),
-            _ => None,
-        }
-    }
-
-    fn of(form: Option<AffineForm>) -> Self {
-        form.map_or(Self::Data, Self::AffineForm)
-    }
-}
+use crate::{
+    literal,
+    syntax::{Expr, ExprKind, LiteralKind, LogicOp},
+};
 
 impl Walk<'_> {
     /// The value of an expression, noting what it touches.
     pub(super) fn eval(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
-            ExprKind::Literal { kind, text, .. } => literal(*kind, text),
+            ExprKind::Literal { kind: LiteralKind::Float, .. } => Value::Data,
+            ExprKind::Literal { kind: LiteralKind::Bool, text, .. } => {
+                Value::number((text == "true").into())
+            }
+            ExprKind::Literal { kind: LiteralKind::Int, text, .. } => {
+                let number = literal::integer(text).and_then(|bits| i128::try_from(bits).ok());
+                number.map_or(Value::Data, Value::number)
+            }
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Value(value)) => value.clone(),
                 _ => Value::Data,
@@ -379,19 +319,4 @@ impl Walk<'_> {
         }
         if data { Value::Data } else { Value::Later }
     }
-}
-
-fn literal(kind: LiteralKind, text: &str) -> Value {
-    let digits: String = text.chars().filter(|c| *c != '_').collect();
-    let number = match kind {
-        LiteralKind::Bool => Some(i128::from(text == "true")),
-        LiteralKind::Float => None,
-        LiteralKind::Int => match digits.as_bytes() {
-            [b'0', b'x', ..] => i128::from_str_radix(&digits[2..], 16).ok(),
-            [b'0', b'o', ..] => i128::from_str_radix(&digits[2..], 8).ok(),
-            [b'0', b'b', ..] => i128::from_str_radix(&digits[2..], 2).ok(),
-            _ => digits.parse().ok(),
-        },
-    };
-    number.map_or(Value::Data, Value::number)
 }

@@ -9,23 +9,26 @@
 //! What is too much to ask of a launch is refused as well: an index that is read from a tensor, or comes
 //! of a variable that changes.
 
+mod access;
 mod eval;
 mod profile;
 mod sample;
 mod text;
+mod value;
 mod walk;
 
 use std::collections::HashMap;
 
 use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
 
-use eval::{Counter, Value};
+use access::{Access, AccessKind, Part, Task, is_or_has, overlap};
 use profile::{Judged, Profiles};
 use sample::{LONG, SAMPLES};
-use walk::{Access, AccessKind, Part, Task, walk};
+use value::{Counter, Value};
+use walk::walk;
 
 use crate::{
-    check::{Rejection, Rule},
+    rule::{Rejection, Rule},
     syntax::{ExprKind, Function, FunctionKind, StmtKind},
     visit::{Node, any_in_block},
 };
@@ -312,40 +315,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-impl Access {
-    fn conflicts(&self, other: &Self) -> bool {
-        let same = is_or_has(&self.tensor, &other.tensor)
-            && overlap(&self.fields, &other.fields)
-            && self.phase == other.phase
-            && !self.asserted
-            && !other.asserted;
-        same && !self.kind.may_meet(other.kind)
-    }
-
-    /// Whether only a launch knows what it is about.
-    fn waits(&self) -> bool {
-        self.index.contains(&Value::Later)
-    }
-}
-
-impl AccessKind {
-    const fn verb(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Atomic | Self::Count => "atomically combine into",
-        }
-    }
-
-    const fn verb_of_one(self) -> &'static str {
-        match self {
-            Self::Read => "reads",
-            Self::Write => "writes",
-            Self::Atomic | Self::Count => "atomically combines into",
-        }
-    }
-}
-
 /// The accesses among which two are not fine: those of the tensors whose profiles, given by an access each, have such a
 /// pair.
 fn suspects(
@@ -369,19 +338,6 @@ fn suspects(
         return Vec::new();
     }
     (0..accesses.len()).filter(|at| of_tensors.contains_key(&root(&accesses[*at]))).collect()
-}
-
-/// Whether two tensors are the same, or one of them is a struct of tensors that has the other.
-fn is_or_has(a: &str, b: &str) -> bool {
-    let has = |group: &str, tensor: &str| {
-        tensor.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    has(a, b) || has(b, a)
-}
-
-/// Whether one of two parts of an element, each given by its fields, is within the other.
-fn overlap(a: &[String], b: &[String]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {

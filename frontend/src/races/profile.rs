@@ -6,8 +6,8 @@ use std::{cell::RefCell, collections::HashMap};
 use quadrants_ir::races::AffineForm;
 
 use super::{
-    eval::Value,
-    walk::{Access, AccessKind, Part},
+    access::{Access, AccessKind, Part},
+    value::Value,
 };
 
 /// The profile of each access of a task: a number that accesses have in common whose judgement is the same.

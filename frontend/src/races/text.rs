@@ -1,6 +1,6 @@
 //! Accesses as their author wrote them, for messages.
 
-use crate::syntax::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::syntax::{Expr, ExprKind, UnaryOp};
 
 /// What a name is shown as, where not as itself.
 pub(super) type Shown<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -34,7 +34,7 @@ pub(super) fn expr(value: &Expr, shown: Shown<'_>) -> String {
             format!("{sign}{}", operand(value, shown))
         }
         ExprKind::Binary { op, lhs, rhs } => {
-            format!("{} {} {}", operand(lhs, shown), sign(*op), operand(rhs, shown))
+            format!("{} {} {}", operand(lhs, shown), op.symbol(), operand(rhs, shown))
         }
         // The target's type is a number here.
         ExprKind::Cast { value, .. } => expr(value, shown),
@@ -50,28 +50,7 @@ pub(super) fn expr(value: &Expr, shown: Shown<'_>) -> String {
     }
 }
 
-fn operand(value: &Expr, shown: Shown<'_>) -> String {
+pub(super) fn operand(value: &Expr, shown: Shown<'_>) -> String {
     let text = expr(value, shown);
     if text.contains(' ') && !text.ends_with([']', ')']) { format!("({text})") } else { text }
-}
-
-const fn sign(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Rem => "%",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-    }
 }

@@ -2,78 +2,27 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{AffineForm, Space, Var, VarKind};
+use quadrants_ir::races::{AffineForm, Var, VarKind};
 
 use super::{
-    eval::Value,
+    access::{Access, AccessKind, Part, Task},
     sample::{SAMPLES, Symbol},
     text,
+    value::Value,
 };
-use crate::names::Names;
-use crate::syntax::{
-    BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing, Pattern,
-    RegionArgument, Span, Stmt, StmtKind,
+use crate::{
+    names::Names,
+    syntax::{
+        BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing,
+        Pattern, RegionArgument, Span, Stmt, StmtKind,
+    },
 };
-
-/// A `stream_parallel` block, or all of a kernel that has none.
-pub(super) struct Part {
-    pub(super) tasks: Vec<Task>,
-    /// The block's place.
-    pub(super) span: Span,
-}
-
-/// A parallel loop, or a serial piece.
-pub(super) struct Task {
-    pub(super) space: Space,
-    /// The first and the last value of each loop variable; none of a serial piece.
-    pub(super) dims: Vec<(i128, i128)>,
-    /// The same of the loops in it.
-    pub(super) inner: Vec<(i128, i128)>,
-    /// The names of the loop variables.
-    pub(super) names: Vec<String>,
-    pub(super) accesses: Vec<Access>,
-    /// The places in `space` of what is unknown and the same in all iterations.
-    fixed: HashMap<u32, usize>,
-    /// The places in `space` of what all threads of a block have the same values of.
-    pub(super) of_block: Vec<usize>,
-}
-
-/// An access to a tensor.
-pub(super) struct Access {
-    pub(super) tensor: String,
-    /// The fields from the element to the part of it that is touched.
-    pub(super) fields: Vec<String>,
-    pub(super) kind: AccessKind,
-    /// The element's indices, then those on the way to the part.
-    pub(super) index: Vec<Value>,
-    /// The indices that have forms.
-    forms: Vec<Option<AffineForm>>,
-    pub(super) span: Span,
-    /// As its author wrote it.
-    pub(super) text: String,
-    /// Whether `unsafe` asserts that it races with nothing.
-    pub(super) asserted: bool,
-    /// The loop variables that a condition compares equal with a number, by their places in the space,
-    /// and the number.
-    pub(super) pins: Vec<(usize, i128)>,
-    /// Of a shared array: the phase that it stands in, which a barrier separates from others.
-    pub(super) phase: Option<u32>,
-}
 
 /// An element, or a part of one.
 pub(super) struct PartOf<'e> {
     pub(super) base: &'e str,
     pub(super) fields: Vec<String>,
     pub(super) index: Vec<&'e Expr>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum AccessKind {
-    Read,
-    Write,
-    Atomic,
-    /// An atomic addition of one.
-    Count,
 }
 
 pub(super) enum Binding {
@@ -124,21 +73,6 @@ struct Threads {
     in_phase: bool,
 }
 
-impl AccessKind {
-    pub(super) const fn is_write(self) -> bool {
-        !matches!(self, Self::Read)
-    }
-
-    pub(super) const fn is_atomic(self) -> bool {
-        matches!(self, Self::Atomic | Self::Count)
-    }
-
-    /// Whether two accesses of these kinds may touch one element at a time.
-    pub(super) const fn may_meet(self, other: Self) -> bool {
-        !self.is_write() && !other.is_write() || self.is_atomic() && other.is_atomic()
-    }
-}
-
 /// The parts of a kernel in one of the made-up launches. All walks find the same tasks and accesses.
 pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u32) -> Vec<Part> {
     debug_assert!(sample < SAMPLES);
@@ -177,55 +111,6 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
     walk.parts
 }
 
-impl Access {
-    pub(super) fn forms(&self) -> &[Option<AffineForm>] {
-        &self.forms
-    }
-
-    /// The forms of two accesses of one loop. A variable that conditions pin to one number in both is as
-    /// good as a further index.
-    pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<AffineForm>>; 2] {
-        let common = |pin: &&(usize, i128)| pair[1].pins.contains(pin);
-        let pinned: Vec<_> = pair[0].pins.iter().filter(common).collect();
-        pair.map(|access| {
-            let further = pinned.iter().map(|(at, _)| Some(AffineForm::var(*at)));
-            access.forms.iter().copied().chain(further).collect()
-        })
-    }
-}
-
-impl Task {
-    fn new() -> Self {
-        Self {
-            space: Space::new(),
-            dims: Vec::new(),
-            inner: Vec::new(),
-            names: Vec::new(),
-            accesses: Vec::new(),
-            fixed: HashMap::new(),
-            of_block: Vec::new(),
-        }
-    }
-
-    /// The ranges of all its loops.
-    pub(super) fn loops(&self) -> impl Iterator<Item = &(i128, i128)> {
-        self.dims.iter().chain(&self.inner)
-    }
-
-    /// The form of a value that is unknown and the same in all iterations.
-    pub(super) fn fixed(&mut self, number: u32) -> Option<AffineForm> {
-        let at = match self.fixed.get(&number) {
-            Some(at) => *at,
-            None => {
-                let at = self.space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1))?;
-                self.fixed.insert(number, at);
-                at
-            }
-        };
-        Some(AffineForm::var(at))
-    }
-}
-
 impl Walk<'_> {
     fn top(&mut self, stmt: &Stmt) {
         match &stmt.kind {
@@ -262,13 +147,15 @@ impl Walk<'_> {
 
     /// Ends the serial piece under way.
     fn serial(&mut self) {
-        let task = std::mem::replace(&mut self.task, Task::new());
-        if !task.accesses.is_empty() {
-            self.push(task);
+        if self.task.accesses.is_empty() {
+            self.task = Task::new();
+        } else {
+            self.end_task();
         }
     }
 
-    fn push(&mut self, task: Task) {
+    fn end_task(&mut self) {
+        let task = std::mem::replace(&mut self.task, Task::new());
         if let Some(part) = self.parts.last_mut() {
             part.tasks.push(task);
         }
@@ -298,8 +185,7 @@ impl Walk<'_> {
         self.block(&each.body);
         self.loops -= 1;
         self.names.leave(scope);
-        let task = std::mem::replace(&mut self.task, Task::new());
-        self.push(task);
+        self.end_task();
     }
 
     fn blocks(&mut self, each: &BlockFor) {
@@ -328,8 +214,7 @@ impl Walk<'_> {
         self.threads = None;
         self.loops -= 1;
         self.names.leave(scope);
-        let task = std::mem::replace(&mut self.task, Task::new());
-        self.push(task);
+        self.end_task();
     }
 
     /// A phase, whose body is walked by `body`.
@@ -678,12 +563,7 @@ impl Walk<'_> {
     fn hide_let(&mut self, name: &str, value: &Expr) {
         if is_made_up(name) {
             let shown = |name: &str| self.shown.get(name).cloned();
-            let text = text::expr(value, &shown);
-            let text = if text.contains(' ') && !text.ends_with([']', ')']) {
-                format!("({text})")
-            } else {
-                text
-            };
+            let text = text::operand(value, &shown);
             self.shown.insert(name.to_owned(), text);
         }
     }
@@ -695,8 +575,7 @@ impl Walk<'_> {
     }
 }
 
-/// The values of a loop with a step, as those of the number `nth` of them. Which comes first is all the
-/// same.
+/// The values of a loop with a step, as those of the number `nth` of them. Which comes first is all the same.
 fn strided(
     order: Order,
     [begin, end]: [AffineForm; 2],

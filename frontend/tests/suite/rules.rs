@@ -139,11 +139,11 @@ fn assignments_to_locals_outside() {
     let add = |line| change(line, e!(total), BinaryOp::Add, e!(1.0));
     kernel_rejected(
         vec![total(), each(2, "i", e!(9), vec![add(3)])],
-        &[(3, Rule::AssignOutsideLoop { name: named("total") })],
+        &[(3, Rule::AssignOutsideLoop(named("total")))],
     );
     kernel_rejected(
         vec![total(), run(2, parallel(block(vec![add(3)])))],
-        &[(3, Rule::AssignOutsideBlock { name: named("total") })],
+        &[(3, Rule::AssignOutsideBlock(named("total")))],
     );
     // Inside the iteration, and in a serial loop, it may be assigned.
     kernel_rejected(
@@ -155,26 +155,23 @@ fn assignments_to_locals_outside() {
 
 #[test]
 fn writes_to_what_is_only_read() {
-    let shared = Rule::WriteToShared { name: named("s") };
+    let shared = Rule::WriteToShared(named("s"));
     kernel_rejected(vec![set(1, index("s", vec![e!(0)]), e!(1.0))], &[(1, shared.clone())]);
     kernel_rejected(vec![run(1, add_to("s", vec![e!(0)], e!(1.0)))], &[(1, shared)]);
     let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
     kernel_rejected(
         vec![stmt(1, shape), set(2, index("hw", vec![e!(0)]), e!(1))],
-        &[(2, Rule::AssignToShape { name: named("hw") })],
+        &[(2, Rule::AssignToShape(named("hw")))],
     );
 }
 
 #[test]
 fn tensors_and_shapes_are_no_scalars() {
-    kernel_rejected(
-        vec![bind(1, "x", F32, at(1, e!(t)))],
-        &[(1, Rule::TensorAsValue { name: named("t") })],
-    );
+    kernel_rejected(vec![bind(1, "x", F32, at(1, e!(t)))], &[(1, Rule::TensorAsValue(named("t")))]);
     let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
     kernel_rejected(
         vec![stmt(1, shape), bind(2, "x", U64, at(2, e!(hw)))],
-        &[(2, Rule::ShapeAsValue { name: named("hw") })],
+        &[(2, Rule::ShapeAsValue(named("hw")))],
     );
     let axis = Box::new(at(1, e!(n)));
     let extent = expr(ExprKind::Extent { base: named("t"), axis });
@@ -189,8 +186,8 @@ fn control_flow_that_leaves_too_much() {
     );
     kernel_rejected(vec![each(1, "i", e!(9), vec![repeat(2, e!(true), vec![leave(3)])])], &[]);
     kernel_rejected(vec![each(1, "i", e!(9), vec![skip(2)])], &[]);
-    kernel_rejected(vec![skip(1)], &[(1, Rule::OutsideLoop { word: "continue" })]);
-    kernel_rejected(vec![leave(1)], &[(1, Rule::OutsideLoop { word: "break" })]);
+    kernel_rejected(vec![skip(1)], &[(1, Rule::OutsideLoop("continue"))]);
+    kernel_rejected(vec![leave(1)], &[(1, Rule::OutsideLoop("break"))]);
 
     let dims = vec![dim("a", U64, e!(0), e!(2)), dim("b", U64, e!(0), e!(2))];
     let nest =
@@ -279,7 +276,7 @@ fn every_construct_that_kernels_lack_has_advice() {
     kernel_rejected(vec![unknown], &[(1, Rule::Unsupported(Construct::Method(named("push"))))]);
     let byte =
         ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u128")) };
-    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType { suffix: named("u128") })]);
+    kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType(named("u128")))]);
     kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
     let made = ExprKind::Associated { ty: 0, name: named("new"), args: vec![] };
     kernel_rejected(

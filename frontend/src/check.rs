@@ -11,21 +11,19 @@
 //! Types, unknown names and numbers of arguments are rustc's. Races are a question of their own, which
 //! `races` asks of a tree that breaks none of these rules.
 
-mod rule;
-
 use quadrants_ir::abi::MAX_BLOCK_SIZE;
 
-pub use rule::{Rejection, Rule};
-
 use crate::{
-    lower::{is_linear_function, is_linear_method, is_method, scalar_suffix},
+    builtins::{is_builtin_function, is_builtin_method},
+    literal::scalar_suffix,
     names::Names,
     races,
+    rule::{Rejection, Rule},
     syntax::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
         ParamPassing, RegionArgument, Span, Stmt, StmtKind,
     },
-    visit::{Node, any_in_expr, any_in_stmt, each_bound, root},
+    visit::{Node, any_in_expr, any_in_stmt, each_bound, in_expr, root},
 };
 
 /// All rules that `function` breaks, in source order; none for a function that may be compiled.
@@ -209,7 +207,7 @@ impl<'a> Checker<'a> {
             _ => false,
         };
         if !matches!(index, [index] if own(index)) {
-            self.reject(span, Rule::OfThreads { name: name.to_owned() });
+            self.reject(span, Rule::OfThreads(name.to_owned()));
         }
     }
 
@@ -221,7 +219,7 @@ impl<'a> Checker<'a> {
     /// An effect that only the threads of a phase have.
     fn in_phase(&mut self, span: Span, what: impl FnOnce() -> String) {
         if self.is_between_phases() {
-            self.reject(span, Rule::OutsidePhase { what: what() });
+            self.reject(span, Rule::OutsidePhase(what()));
         }
     }
 
@@ -237,7 +235,7 @@ impl<'a> Checker<'a> {
             Node::Stmt(_) => true,
         };
         if any_in_expr(expr, &mut { constant }) {
-            self.reject(expr.span, Rule::NotConstant { what });
+            self.reject(expr.span, Rule::NotConstant(what));
         }
     }
 
@@ -267,7 +265,7 @@ impl<'a> Checker<'a> {
             StmtKind::LetPattern { pattern, value } => {
                 self.number_of_grid(value);
                 self.expr(value);
-                each_bound(pattern, &mut |name, mutable| self.declare(name, mutable));
+                each_bound(pattern, &mut |name, mutable, _| self.declare(name, mutable));
             }
             StmtKind::LetShape { name, .. } => self.names.bind(name, Binding::Shape),
             StmtKind::LetExtents { names, .. } => {
@@ -324,7 +322,7 @@ impl<'a> Checker<'a> {
                     Some(Around::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
                     Some(Around::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
                     None if label.is_none() => {
-                        self.reject(stmt.span, Rule::OutsideLoop { word: "break" });
+                        self.reject(stmt.span, Rule::OutsideLoop("break"));
                     }
                     // A label that there is not is rustc's to report.
                     Some(_) | None => {}
@@ -332,7 +330,7 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Continue { label } => {
                 if label.is_none() && self.innermost_loop().is_none() {
-                    self.reject(stmt.span, Rule::OutsideLoop { word: "continue" });
+                    self.reject(stmt.span, Rule::OutsideLoop("continue"));
                 }
             }
             StmtKind::Return { value } => {
@@ -401,7 +399,7 @@ impl<'a> Checker<'a> {
                         self.write(base, target.span);
                     }
                 }
-                index.iter().for_each(|e| self.expr(e));
+                self.exprs(index);
             }
             ExprKind::Field { .. } | ExprKind::Element { .. } => {
                 match root(target).and_then(|name| Some((name, self.lookup(name)?))) {
@@ -425,10 +423,10 @@ impl<'a> Checker<'a> {
     /// The indices of a place.
     fn indices(&mut self, place: &'a Expr) {
         match &place.kind {
-            ExprKind::Index { index, .. } => index.iter().for_each(|e| self.expr(e)),
+            ExprKind::Index { index, .. } => self.exprs(index),
             ExprKind::Element { value, index } => {
                 self.indices(value);
-                index.iter().for_each(|e| self.expr(e));
+                self.exprs(index);
             }
             ExprKind::Field { value, .. } => self.indices(value),
             _ => {}
@@ -438,27 +436,26 @@ impl<'a> Checker<'a> {
     /// An assignment to a local declared at `depth`, or to a part of it.
     fn assign(&mut self, name: &str, depth: usize, span: Span) {
         let crossed = &self.around[depth..];
-        let name = name.to_owned();
         let rule = if crossed.contains(&Around::Phase) {
-            Rule::AssignOutsidePhase { name }
+            Rule::AssignOutsidePhase
         } else if crossed.contains(&Around::ParallelLoop) || crossed.contains(&Around::Blocks) {
-            Rule::AssignOutsideLoop { name }
+            Rule::AssignOutsideLoop
         } else if crossed.contains(&Around::Region) {
-            Rule::AssignOutsideBlock { name }
+            Rule::AssignOutsideBlock
         } else {
             return;
         };
-        self.reject(span, rule);
+        self.reject(span, rule(name.to_owned()));
     }
 
     fn write(&mut self, base: &'a str, span: Span) {
         let name = base.to_owned();
         match self.lookup(base) {
             Some(Binding::Tensor { writable: false }) => {
-                self.reject(span, Rule::WriteToShared { name });
+                self.reject(span, Rule::WriteToShared(name));
             }
-            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape { name }),
-            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads { name }),
+            Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
+            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
                 self.unsupported(span, &Construct::AtomicPlace);
             }
@@ -485,46 +482,40 @@ impl<'a> Checker<'a> {
                 if let Some(suffix) = suffix
                     && scalar_suffix(suffix).is_none()
                 {
-                    self.reject(expr.span, Rule::LiteralType { suffix: suffix.clone() });
+                    self.reject(expr.span, Rule::LiteralType(suffix.clone()));
                 }
             }
-            ExprKind::Name(name) => match self.lookup(name) {
-                Some(Binding::Tensor { .. }) => {
-                    self.reject(expr.span, Rule::TensorAsValue { name: name.clone() });
-                }
-                Some(Binding::Shape) => {
-                    self.reject(expr.span, Rule::ShapeAsValue { name: name.clone() });
-                }
-                Some(Binding::Block) => {
-                    self.reject(expr.span, Rule::BlockAsValue { name: name.clone() });
-                }
-                Some(Binding::Shared) => {
-                    self.reject(expr.span, Rule::SharedAsValue { name: name.clone() });
-                }
-                Some(Binding::OfThreads) => self.of_threads(name, &[], expr.span),
-                Some(Binding::Local { .. }) | None => {}
-            },
-            ExprKind::Const(_) | ExprKind::Len { .. } => {}
-            ExprKind::Unary { value, .. }
-            | ExprKind::Cast { value, .. }
-            | ExprKind::Repeat { value, .. }
-            | ExprKind::Field { value, .. } => self.expr(value),
-            ExprKind::Aggregate { parts, .. } => parts.iter().for_each(|e| self.expr(e)),
+            ExprKind::Name(name) => {
+                let rule = match self.lookup(name) {
+                    Some(Binding::Tensor { .. }) => Rule::TensorAsValue,
+                    Some(Binding::Shape) => Rule::ShapeAsValue,
+                    Some(Binding::Block) => Rule::BlockAsValue,
+                    Some(Binding::Shared) => Rule::SharedAsValue,
+                    Some(Binding::OfThreads) => Rule::OfThreads,
+                    Some(Binding::Local { .. }) | None => return,
+                };
+                self.reject(expr.span, rule(name.clone()));
+            }
+            ExprKind::Const(_)
+            | ExprKind::Len { .. }
+            | ExprKind::Unary { .. }
+            | ExprKind::Cast { .. }
+            | ExprKind::Repeat { .. }
+            | ExprKind::Field { .. }
+            | ExprKind::Aggregate { .. }
+            | ExprKind::Struct { .. }
+            | ExprKind::Binary { .. }
+            | ExprKind::Logic { .. } => self.children(expr),
             ExprKind::Associated { name, args, .. } => {
-                args.iter().for_each(|e| self.expr(e));
-                if !is_linear_function(name) {
+                self.exprs(args);
+                if !is_builtin_function(name) {
                     self.unsupported(expr.span, &Construct::Associated(name.clone()));
                 }
             }
-            ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| self.expr(e)),
             ExprKind::Element { value, index } => {
                 self.number_of_grid(value);
                 self.expr(value);
-                index.iter().for_each(|e| self.expr(e));
-            }
-            ExprKind::Binary { lhs, rhs, .. } | ExprKind::Logic { lhs, rhs, .. } => {
-                self.expr(lhs);
-                self.expr(rhs);
+                self.exprs(index);
             }
             ExprKind::If { cond, then, otherwise } => {
                 self.expr(cond);
@@ -543,14 +534,14 @@ impl<'a> Checker<'a> {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
                 Some(Binding::Shared) => {
                     self.in_phase(expr.span, || format!("a read of `{base}`"));
-                    index.iter().for_each(|e| self.expr(e));
+                    self.exprs(index);
                 }
                 Some(Binding::Block) => {
-                    self.reject(expr.span, Rule::BlockAsValue { name: base.clone() });
+                    self.reject(expr.span, Rule::BlockAsValue(base.clone()));
                 }
                 Some(Binding::OfThreads) => self.of_threads(base, index, expr.span),
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
-                    index.iter().for_each(|e| self.expr(e));
+                    self.exprs(index);
                 }
             },
             ExprKind::Extent { axis, .. } => self.axis(Some(axis), axis.span),
@@ -570,8 +561,8 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Method { receiver, name, args, .. } => {
                 self.expr(receiver);
-                args.iter().for_each(|e| self.expr(e));
-                if !is_method(name) && !is_linear_method(name) {
+                self.exprs(args);
+                if !is_builtin_method(name) {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
@@ -611,6 +602,18 @@ impl<'a> Checker<'a> {
             ExprKind::StreamParallel(argument) => self.misplaced_region(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
         }
+    }
+
+    /// The expressions directly in `expr`, which has no blocks.
+    fn children(&mut self, expr: &'a Expr) {
+        in_expr(expr, &mut |node| match node {
+            Node::Expr(expr) => self.expr(expr),
+            Node::Stmt(stmt) => self.stmt(stmt),
+        });
+    }
+
+    fn exprs(&mut self, exprs: &'a [Expr]) {
+        exprs.iter().for_each(|expr| self.expr(expr));
     }
 
     fn misplaced_region(&mut self, argument: &'a RegionArgument, span: Span) {

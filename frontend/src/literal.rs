@@ -15,8 +15,8 @@ pub(crate) fn scalar_suffix(suffix: &str) -> Option<ScalarType> {
 
 /// The value of a literal's text as `ty`; none where the text is of no such type. Digits beyond the
 /// type's width are dropped: rustc has refused them, or was told not to.
-pub(super) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Const> {
-    let digits: String = text.chars().filter(|c| *c != '_').collect();
+pub(crate) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Const> {
+    let digits = text.replace('_', "");
     match ty {
         ScalarType::Bool if kind == LiteralKind::Bool => {
             digits.parse::<bool>().ok().map(Const::from)
@@ -24,20 +24,26 @@ pub(super) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Con
         ScalarType::F32 if kind != LiteralKind::Bool => digits.parse::<f32>().ok().map(Const::from),
         ScalarType::F64 if kind != LiteralKind::Bool => digits.parse::<f64>().ok().map(Const::from),
         _ if (ty.is_int() || ty.is_narrow()) && kind == LiteralKind::Int => {
-            let (radix, digits) = match digits.get(..2) {
-                Some("0x") => (16, &digits[2..]),
-                Some("0o") => (8, &digits[2..]),
-                Some("0b") => (2, &digits[2..]),
-                _ => (10, digits.as_str()),
-            };
-            u128::from_str_radix(digits, radix).ok().map(|bits| Const::from_bits(ty, bits as u64))
+            integer(text).map(|bits| Const::from_bits(ty, bits as u64))
         }
         _ => None,
     }
 }
 
+/// The value of an integer literal without its suffix.
+pub(crate) fn integer(text: &str) -> Option<u128> {
+    let digits = text.replace('_', "");
+    let (radix, digits) = match digits.get(..2) {
+        Some("0x") => (16, &digits[2..]),
+        Some("0o") => (8, &digits[2..]),
+        Some("0b") => (2, &digits[2..]),
+        _ => (10, digits.as_str()),
+    };
+    u128::from_str_radix(digits, radix).ok()
+}
+
 /// The type of a literal that nothing else types.
-pub(super) fn default_type(kind: LiteralKind) -> ScalarType {
+pub(crate) fn default_type(kind: LiteralKind) -> ScalarType {
     match kind {
         LiteralKind::Bool => ScalarType::Bool,
         LiteralKind::Int => ScalarType::I32,
@@ -47,7 +53,7 @@ pub(super) fn default_type(kind: LiteralKind) -> ScalarType {
 
 /// Whether rustc lets the literal at the end of `expr` take the type that it is cast to. It does
 /// through signs and blocks, but not through binary operators and branches.
-pub(super) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
+pub(crate) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
     match &expr.kind {
         ExprKind::Literal { kind, suffix: None, .. } => match kind {
             LiteralKind::Int => ty.is_int() || ty.is_narrow(),

@@ -62,31 +62,24 @@ pub enum Rule {
     StreamParallelValue,
     /// A block's assignment to a local from outside it.
     #[error(
-        "`{name}` is declared outside this `stream_parallel` block, which cannot assign it; declare it inside, or write to an element of a tensor"
+        "`{0}` is declared outside this `stream_parallel` block, which cannot assign it; declare it inside, or write to an element of a tensor"
     )]
-    AssignOutsideBlock {
-        /// The local.
-        name: String,
-    },
+    AssignOutsideBlock(String),
     /// A parallel loop's assignment to a local from outside it.
     #[error(
-        "`{name}` is declared outside this parallel loop, whose iterations cannot assign it; declare it inside, or combine into an element of a tensor with `atomic_add`, `atomic_min` or `atomic_max`"
+        "`{0}` is declared outside this parallel loop, whose iterations cannot assign it; declare it inside, or combine into an element of a tensor with `atomic_add`, `atomic_min` or `atomic_max`"
     )]
-    AssignOutsideLoop {
-        /// The local.
-        name: String,
-    },
+    AssignOutsideLoop(String),
     /// A `block_for` that does not stand by itself at the top level.
     #[error(
         "`block_for` stands at the top level of a kernel or of a `stream_parallel` block, as a statement of its own; put loops and branches into it"
     )]
     BlockForPlace,
     /// A number of threads or a length of a shared array that is not known at compile time.
-    #[error("{what} is made of literals and constants: devices want to know it beforehand")]
-    NotConstant {
-        /// What it is.
-        what: &'static str,
-    },
+    #[error(
+        "{0} must be a compile-time constant: literals and constants, combined by `+`, `-`, `*` and `/`"
+    )]
+    NotConstant(&'static str),
     /// A phase in a phase, or of no block.
     #[error(
         "a phase, `b.each(|t| …)`, stands in the closure of `block_for` and in no other phase; its end is where the block's threads wait for each other"
@@ -97,70 +90,41 @@ pub enum Rule {
     SharedPlace,
     /// An effect in what a block does as a whole.
     #[error(
-        "{what} stands in a phase, `b.each(|t| …)`: outside them, the threads of a block all do the same"
+        "{0} stands in a phase, `b.each(|t| …)`: outside them, the threads of a block all do the same"
     )]
-    OutsidePhase {
-        /// What it is.
-        what: String,
-    },
+    OutsidePhase(String),
     /// A phase's assignment to a local from outside it.
     #[error(
-        "`{name}` is declared outside this phase, whose threads cannot assign it; declare it inside, or keep a value per thread in a shared array"
+        "`{0}` is declared outside this phase, whose threads cannot assign it; declare it inside, or keep a value per thread in a shared array"
     )]
-    AssignOutsidePhase {
-        /// The local.
-        name: String,
-    },
+    AssignOutsidePhase(String),
     /// A block where a scalar belongs.
-    #[error("`{name}` is a block of threads; it has `index()`, `threads()`, `shared` and `each`")]
-    BlockAsValue {
-        /// The name.
-        name: String,
-    },
+    #[error("`{0}` is a block of threads; it has `index()`, `threads()`, `shared` and `each`")]
+    BlockAsValue(String),
     /// A value per thread of a block, read other than as that of the phase's own thread.
     #[error(
-        "each thread has a `{name}` of its own; in a phase read that of its own thread, `{name}[t]` in `b.each(|t| …)`"
+        "each thread has a `{0}` of its own; in a phase read that of its own thread, `{0}[t]` in `b.each(|t| …)`"
     )]
-    OfThreads {
-        /// The name.
-        name: String,
-    },
+    OfThreads(String),
     /// A shared array where a scalar belongs.
-    #[error("`{name}` is a shared array; use an element of it, as in `{name}[t]`")]
-    SharedAsValue {
-        /// The name.
-        name: String,
-    },
+    #[error("`{0}` is a shared array; use an element of it, as in `{0}[t]`")]
+    SharedAsValue(String),
     /// A write to a `&` parameter.
     #[error(
-        "`{name}` is a `&` parameter, which is only read; to write to it, declare it `{name}: &mut Tensor<…>`"
+        "`{0}` is a `&` parameter, which is only read; to write to it, declare it `{0}: &mut Tensor<…>`"
     )]
-    WriteToShared {
-        /// The parameter.
-        name: String,
-    },
+    WriteToShared(String),
     /// A tensor where a scalar belongs.
-    #[error(
-        "`{name}` is a tensor; use an element of it, as in `{name}[i]`, or pass it to a `#[func]`"
-    )]
-    TensorAsValue {
-        /// The parameter.
-        name: String,
-    },
+    #[error("`{0}` is a tensor; use an element of it, as in `{0}[i]`, or pass it to a `#[func]`")]
+    TensorAsValue(String),
     /// The name of a tensor's extents where a scalar belongs.
-    #[error("`{name}` is a shape; use one extent of it, as in `{name}[0]`")]
-    ShapeAsValue {
-        /// The name.
-        name: String,
-    },
+    #[error("`{0}` is a shape; use one extent of it, as in `{0}[0]`")]
+    ShapeAsValue(String),
     /// An assignment to an extent.
     #[error(
-        "`{name}` is a tensor's shape, which a kernel cannot change; copy the extent into a `let mut`"
+        "`{0}` is a tensor's shape, which a kernel cannot change; copy the extent into a `let mut`"
     )]
-    AssignToShape {
-        /// The name.
-        name: String,
-    },
+    AssignToShape(String),
     /// An axis that is not known at compile time.
     #[error("the axis of a shape is a literal or a constant: `t.shape()[0]`")]
     ShapeAxis,
@@ -175,11 +139,8 @@ pub enum Rule {
     )]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
-    #[error("`{word}` stands outside a loop; remove it, or put it into one")]
-    OutsideLoop {
-        /// `break` or `continue`.
-        word: &'static str,
-    },
+    #[error("`{0}` stands outside a loop; remove it, or put it into one")]
+    OutsideLoop(&'static str),
     /// `return` in a kernel.
     #[error(
         "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"
@@ -215,12 +176,9 @@ pub enum Rule {
     GridElsewhere,
     /// A literal of a type that kernels do not have.
     #[error(
-        "literals of type `{suffix}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"
+        "literals of type `{0}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"
     )]
-    LiteralType {
-        /// The suffix.
-        suffix: String,
-    },
+    LiteralType(String),
     /// Iterations of a parallel loop that may write one element by the same access.
     #[error(
         "iterations {over}may write the same element by `{access}`; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"

@@ -3,7 +3,9 @@
 use quadrants_ir::types::{Constant, ParamType, Type};
 
 use crate::{
-    Callee, Error, Source, check, resolve,
+    Callee, Error, Source,
+    check::check,
+    resolve,
     syntax::{Function, ParamPassing},
 };
 
@@ -47,23 +49,18 @@ impl Unit {
 
     /// The unit, where its parameters are those of its table.
     fn fitting(self) -> Result<Self, Error> {
-        let fits = self.function.params.len() == self.params.len()
-            && self.function.params.iter().zip(&self.params).all(|(param, kind)| {
-                matches!(
-                    (param.passing, kind),
-                    (ParamPassing::Value, ParamType::Value(_))
-                        | (
-                            ParamPassing::Ref,
-                            ParamType::Tensor { writable: false, .. }
-                                | ParamType::Group { writable: false, .. }
-                        )
-                        | (
-                            ParamPassing::RefMut,
-                            ParamType::Tensor { writable: true, .. }
-                                | ParamType::Group { writable: true, .. }
-                        )
-                )
-            });
+        let writable = |passing| match passing {
+            ParamPassing::Value => None,
+            ParamPassing::Ref => Some(false),
+            ParamPassing::RefMut => Some(true),
+        };
+        let params = self.function.params.iter().map(|param| writable(param.passing));
+        let fits = params.eq(self.params.iter().map(|ty| match *ty {
+            ParamType::Value(_) => None,
+            ParamType::Tensor { writable, .. } | ParamType::Group { writable, .. } => {
+                Some(writable)
+            }
+        }));
         if fits {
             Ok(self)
         } else {

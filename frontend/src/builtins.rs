@@ -1,0 +1,75 @@
+//! Names of the built-in methods and functions of kernel values.
+
+use quadrants_ir::MathFn;
+
+/// Methods of numbers, besides those of [`MathFn`].
+const NUMBER_METHODS: [&str; 35] = [
+    "wrapping_add",
+    "wrapping_sub",
+    "wrapping_mul",
+    "wrapping_neg",
+    "wrapping_shl",
+    "wrapping_shr",
+    "saturating_add",
+    "saturating_sub",
+    "rotate_left",
+    "rotate_right",
+    "count_ones",
+    "leading_zeros",
+    "trailing_zeros",
+    "is_power_of_two",
+    "rem_euclid",
+    "div_ceil",
+    "pow",
+    "clamp",
+    "signum",
+    "abs_diff",
+    "unsigned_abs",
+    "is_positive",
+    "is_negative",
+    "recip",
+    "fract",
+    "copysign",
+    "to_radians",
+    "to_degrees",
+    "is_nan",
+    "is_finite",
+    "is_infinite",
+    "is_sign_negative",
+    "is_sign_positive",
+    "to_bits",
+    "from_bits",
+];
+
+/// Methods of vectors and matrices, and `len` of arrays.
+const LINALG_METHODS: [&str; 12] = [
+    "dot",
+    "cross",
+    "norm",
+    "norm_squared",
+    "normalized",
+    "sum",
+    "component_mul",
+    "transpose",
+    "trace",
+    "determinant",
+    "inverse",
+    "len",
+];
+
+/// Associated functions of vectors and matrices.
+const LINALG_FUNCTIONS: [&str; 4] = ["splat", "zero", "identity", "diagonal"];
+
+/// Whether `name` is a built-in method of numbers, arrays, vectors or matrices.
+#[must_use]
+pub fn is_builtin_method(name: &str) -> bool {
+    MathFn::from_name(name).is_some()
+        || NUMBER_METHODS.contains(&name)
+        || LINALG_METHODS.contains(&name)
+}
+
+/// Whether `name` is a built-in associated function of vectors or matrices.
+#[must_use]
+pub fn is_builtin_function(name: &str) -> bool {
+    LINALG_FUNCTIONS.contains(&name)
+}
