@@ -93,7 +93,7 @@ impl HipDriver {
         let absent = no_device(unsafe { table.init(0) })?;
         let mut version = 0;
         // SAFETY: the runtime writes a number. Without a device, some versions return an error here too.
-        let refused = no_device(unsafe { table.runtime_version(&mut version) })?;
+        let refused = no_device(unsafe { table.driver_version(&mut version) })?;
         if refused.is_none() && version < OLDEST {
             let found = version_text(version);
             return Err(Error::DriverTooOld { backend: BACKEND, found, required: "5.0" });

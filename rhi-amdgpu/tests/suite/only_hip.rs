@@ -1,13 +1,25 @@
-//! Grids up to the reported limit are launched; larger ones are an error of the runtime.
+//! What only the HIP runtime reports, and its limit of threads.
 
 use quadrants_driver_sim::{Schedule, lease_world};
+use quadrants_rhi_amdgpu::HipDevice;
 use quadrants_rhi_amdgpu::rhi::{Error, LaunchConfig, StreamHandle};
 
-use crate::{simulated::add_kernel, support::open};
+use crate::gpu_backend::{simulated::add_kernel, support::open};
+
+#[test]
+fn the_architecture_is_reported_with_and_without_modes() {
+    if !crate::is_selected() {
+        return;
+    }
+    let device = open(&lease_world());
+    let amd = HipDevice::from_device(&*device).unwrap();
+    assert_eq!(device.info().arch, "gfx90a");
+    assert_eq!(amd.arch_with_modes(), "gfx90a:sramecc+:xnack-");
+}
 
 #[test]
 fn the_threads_of_an_axis_are_limited() {
-    if !crate::selected::is_selected("amdgpu") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
