@@ -14,7 +14,8 @@ use crate::{
 
 /// ROCm 6.4.0.
 const VERSION: c_int = 60_400_000;
-const ARCH: &str = "gfx90a";
+/// With modes, as a real device reports it.
+const ARCH: &str = "gfx90a:sramecc+:xnack-";
 const NAME: &str = "Simulated HIP device";
 /// The offset and length of `gcnArchName` in `hipDeviceProp_tR0600`.
 const R0600: (usize, usize) = (1160, 1472);
