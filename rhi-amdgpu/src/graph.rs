@@ -81,8 +81,8 @@ pub(crate) unsafe fn update_kernel_node(
 
 /// The parameters of a launch in a graph: an array of addresses, as for launches.
 ///
-/// HIP also takes parameters as one packed buffer (`extra`). For one struct both pass the same bytes. With the array the
-/// runtime takes the size from the code object, so it does not read beyond the function's parameters.
+/// HIP also takes parameters as one packed buffer (`extra`). For one struct both pass the same bytes. With the array
+/// the runtime takes the size from the code object, so it does not read beyond the function's parameters.
 pub(crate) fn node_parameters(
     function: FunctionHandle,
     config: &LaunchConfig,

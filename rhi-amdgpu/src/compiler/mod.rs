@@ -53,7 +53,8 @@ unsafe impl Compiler for HipCompiler {
     }
 
     fn disk_cache_name(&self) -> Option<String> {
-        Some(format!("hipRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
+        Some(format!("hipRTC revision {REVISION} of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {

@@ -1,5 +1,5 @@
-//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
-//! a folder, the texts that other tests wrote there, each for one architecture in turn. hipRTC compiles for the
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP`
+//! names a folder, the texts that other tests wrote there, each for one architecture in turn. hipRTC compiles for the
 //! architectures that it supports, and a separate clang for all.
 
 use std::{
@@ -10,8 +10,9 @@ use std::{
     time::Instant,
 };
 
-use quadrants_codegen::{CompileRequest, Error, samples};
+use quadrants_codegen::{CompileRequest, Error};
 use quadrants_ir::abi::{Form, Passing};
+use quadrants_samples as samples;
 
 use super::{hiprtc::Hiprtc, text};
 

@@ -63,7 +63,8 @@ unsafe impl Compiler for CudaCompiler {
     }
 
     fn disk_cache_name(&self) -> Option<String> {
-        Some(format!("NVRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
+        Some(format!("NVRTC revision {REVISION} of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {

@@ -1,10 +1,11 @@
-//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
-//! a folder, the texts that other tests wrote there, each for one architecture in turn.
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP`
+//! names a folder, the texts that other tests wrote there, each for one architecture in turn.
 
 use std::{thread, time::Instant};
 
-use quadrants_codegen::{CompileRequest, Error, samples};
+use quadrants_codegen::{CompileRequest, Error};
 use quadrants_ir::abi::{Form, Passing};
+use quadrants_samples as samples;
 
 use super::{nvrtc::Nvrtc, text};
 

@@ -6,7 +6,7 @@ use quadrants_ir::{
     ScalarType, Stmt, UnaryOp,
 };
 
-use super::build::SampleBuilder;
+use crate::Builder;
 
 const ARITHMETIC: [BinaryOp; 3] = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul];
 const BITS: [BinaryOp; 3] = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor];
@@ -45,32 +45,32 @@ pub(super) fn all() -> Vec<Offloaded> {
 
 /// A kernel with one loop over `out`, whose elements are set by calls of `put`.
 struct Table {
-    build: SampleBuilder,
+    build: Builder,
     out: ParamId,
     count: u64,
 }
 
 impl Table {
-    fn put(b: &mut SampleBuilder, out: ParamId, count: &mut u64, value: ExprId) {
+    fn put(b: &mut Builder, out: ParamId, count: &mut u64, value: ExprId) {
         let at = b.constant(*count);
         *count += 1;
-        b.store(out, &[at], value);
+        b.push_store(out, &[at], value);
     }
 
     fn new(name: String, elem: ScalarType, options: Options) -> Self {
-        let mut build = SampleBuilder::new(&name, options);
-        let out = build.tensor("out", elem, 1, true);
+        let mut build = Builder::with_options(&name, options);
+        let out = build.tensor("out", elem, 1);
         Self { build, out, count: 0 }
     }
 
     /// A single iteration that computes everything.
     fn finish(
         mut self,
-        fill: impl FnOnce(&mut SampleBuilder, &mut dyn FnMut(&mut SampleBuilder, ExprId)),
+        fill: impl FnOnce(&mut Builder, &mut dyn FnMut(&mut Builder, ExprId)),
     ) -> Offloaded {
         let (zero, one) = (self.build.constant(0u64), self.build.constant(1u64));
         let (out, mut count) = (self.out, self.count);
-        self.build.parallel(&[("once", zero, one)], |b, _| {
+        self.build.parallel_loop(&[("once", zero, one)], |b, _| {
             fill(b, &mut |b, value| Self::put(b, out, &mut count, value));
         });
         self.build.finish()
@@ -79,7 +79,7 @@ impl Table {
 
 fn operators(ty: ScalarType, name: &str, options: Options) -> Offloaded {
     let mut table = Table::new(format!("{name}_{ty}"), ty, options);
-    let flags = table.build.tensor("flags", ScalarType::Bool, 1, true);
+    let flags = table.build.tensor("flags", ScalarType::Bool, 1);
     let x = table.build.scalar("x", ty);
     let y = table.build.scalar("y", ty);
     let count = table.build.scalar("count", ScalarType::I64);
@@ -160,7 +160,7 @@ fn casts(to: ScalarType) -> Offloaded {
             ScalarType::Bool => b.constant(true),
             ScalarType::I64 => converted(b, from[5], to),
             _ => {
-                let wide = b.cast(from[6], ScalarType::U64);
+                let wide = b.cast(ScalarType::U64, from[6]);
                 converted(b, wide, to)
             }
         };
@@ -169,11 +169,11 @@ fn casts(to: ScalarType) -> Offloaded {
 }
 
 /// A conversion through the wide types.
-fn converted(b: &mut SampleBuilder, value: ExprId, to: ScalarType) -> ExprId {
+fn converted(b: &mut Builder, value: ExprId, to: ScalarType) -> ExprId {
     let mut value = value;
     for ty in [b.ty(value).wide(), to.wide(), to] {
         if b.ty(value) != ty {
-            value = b.cast(value, ty);
+            value = b.cast(ty, value);
         }
     }
     value
@@ -181,20 +181,20 @@ fn converted(b: &mut SampleBuilder, value: ExprId, to: ScalarType) -> ExprId {
 
 /// Loads, stores, locals and selections of a narrow type, with wide arithmetic.
 fn elements(ty: ScalarType) -> Offloaded {
-    let mut b = SampleBuilder::new(&format!("elements_{ty}"), Options::default());
-    let x = b.tensor("x", ty, 1, false);
-    let out = b.tensor("out", ty, 1, true);
+    let mut b = Builder::new(&format!("elements_{ty}"));
+    let x = b.read_only("x", ty, 1);
+    let out = b.tensor("out", ty, 1);
     let y = b.scalar("y", ty);
     let (zero, n) = (b.constant(0u64), b.dim(out, 0));
-    b.parallel(&[("i", zero, n)], |b, i| {
-        let element = b.load("element", x, &[i[0]]);
-        let (wide, other) = (b.cast(element, ty.wide()), b.cast(y, ty.wide()));
+    b.parallel_loop(&[("i", zero, n)], |b, i| {
+        let element = b.let_load("element", x, &[i[0]]);
+        let (wide, other) = (b.cast(ty.wide(), element), b.cast(ty.wide(), y));
         let product = b.binary(BinaryOp::Mul, wide, other);
-        let wrapped = b.cast(product, ty);
+        let wrapped = b.cast(ty, product);
         let kept = b.named("kept", wrapped);
         let larger = b.binary(BinaryOp::Gt, wide, other);
         let chosen = b.select(larger, kept, y);
-        b.store(out, &[i[0]], chosen);
+        b.push_store(out, &[i[0]], chosen);
     });
     b.finish()
 }
@@ -312,7 +312,7 @@ fn divisions(ty: ScalarType) -> Offloaded {
         let sum = b.binary(BinaryOp::Add, x, y);
         for op in [DivRemOp::Div, DivRemOp::Rem] {
             for divisor in [y, sum, three, ones, zero] {
-                let value = b.div_rem("quotient", op, sum, divisor);
+                let value = b.let_div_rem("quotient", op, sum, divisor);
                 put(b, value);
             }
         }
@@ -320,13 +320,13 @@ fn divisions(ty: ScalarType) -> Offloaded {
 }
 
 fn atomics(ty: ScalarType) -> Offloaded {
-    let mut b = SampleBuilder::new(&format!("atomics_{ty}"), Options::default());
-    let counts = b.tensor("counts", ty, 2, true);
-    let old = b.tensor("old", ty, 2, true);
+    let mut b = Builder::new(&format!("atomics_{ty}"));
+    let counts = b.tensor("counts", ty, 2);
+    let old = b.tensor("old", ty, 2);
     let x = b.scalar("x", ty);
     let rows = b.dim(old, 0);
     let zero = b.constant(0u64);
-    b.parallel(&[("row", zero, rows)], |b, row| {
+    b.parallel_loop(&[("row", zero, rows)], |b, row| {
         let ops = if ty.is_int() {
             &[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max][..]
         } else {
@@ -339,7 +339,7 @@ fn atomics(ty: ScalarType) -> Offloaded {
             let sum = b.binary(BinaryOp::Add, x, x);
             let update = b.atomic(op, counts, &[zero, column], sum);
             let value = b.named("before", update);
-            b.store(old, &[row[0], column], value);
+            b.push_store(old, &[row[0], column], value);
         }
     });
     b.finish()

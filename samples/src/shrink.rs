@@ -1,7 +1,8 @@
 //! Shrinks failing kernels while they still fail.
 
-use super::builder::Arg;
-use crate::{visit::Nodes, *};
+use quadrants_ir::*;
+
+use crate::run::Arg;
 
 /// A kernel with arguments.
 pub type Sample = (Kernel, Vec<Arg>);
@@ -99,10 +100,9 @@ fn without_statements(kernel: &Kernel, out: &mut Vec<Kernel>) {
 }
 
 fn with_simpler_expressions(kernel: &Kernel, out: &mut Vec<Kernel>) {
-    let nodes = Nodes::from(kernel);
     for id in reached_exprs(kernel) {
-        let Expr { ty, kind } = &nodes.exprs[id];
-        let operands = kind.operands().map(|operand| &nodes.exprs[operand]);
+        let Expr { ty, kind } = &kernel.exprs[id];
+        let operands = kind.operands().map(|operand| &kernel.exprs[operand]);
         let same = operands.filter(|operand| operand.ty == *ty).map(|operand| operand.kind.clone());
         let constants = [0, 1].map(|bits| ExprKind::Const(Const::from_bits(*ty, bits)));
         for simpler in constants.into_iter().chain(same) {

@@ -11,8 +11,9 @@ use quadrants_ir::{
     },
     interp::{Fault, Interpreter, SliceMemory},
     launch_analysis::LaunchAnalysis,
-    samples::builder::{Arg, strides},
 };
+
+use crate::run::{Arg, strides};
 
 /// More than the total number of iterations of a task in any case.
 const FUEL: u64 = 1_000_000;

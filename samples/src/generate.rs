@@ -3,8 +3,13 @@
 //! Results that may differ between correct implementations are avoided or hidden: the bits of a NaN, and the sign of a
 //! zero that is the minimum or maximum of two zeros.
 
-use super::builder::{Arg, Bool, F32, F64, I32, I64, IrBuilder, U32, U64};
-use crate::{abi::MAX_RANK, *};
+use quadrants_ir::{
+    ScalarType::{Bool, F32, F64, I32, I64, U32, U64},
+    abi::MAX_RANK,
+    *,
+};
+
+use crate::{Builder, run::Arg};
 
 /// A xorshift generator.
 pub struct Rng(u64);
@@ -45,7 +50,7 @@ struct May {
 struct Generator<'r> {
     rng: &'r mut Rng,
     style: Style,
-    builder: IrBuilder,
+    builder: Builder,
     scalars: Vec<ExprId>,
     tensors: Vec<Tensor>,
     may: May,
@@ -107,17 +112,17 @@ pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
     let mut generator = Generator {
         rng,
         style,
-        builder: IrBuilder::new("random"),
+        builder: Builder::new("random"),
         scalars: Vec::new(),
         tensors: Vec::new(),
         may: May::default(),
         scope: Vec::new(),
         own_from: 0,
     };
-    generator.builder.0.options.strict |= style.exact;
+    generator.builder.kernel.options.strict |= style.exact;
     let args = generator.params();
     generator.body();
-    (generator.builder.0, args)
+    (generator.builder.kernel, args)
 }
 
 impl Generator<'_> {
@@ -162,12 +167,12 @@ impl Generator<'_> {
         let grouped = self.rng.chance(25);
         if !grouped {
             let body = self.items(4);
-            self.builder.0.body = body;
+            self.builder.kernel.body = body;
             if self.rng.chance(50) {
                 let ty = self.rng.pick(&ScalarType::ALL);
                 let value = self.expr(ty, 3);
-                self.builder.0.result = Some(ty);
-                self.builder.0.body.push(TopStmt::Return(value));
+                self.builder.kernel.result = Some(ty);
+                self.builder.kernel.body.push(TopStmt::Return(value));
             }
             return;
         }
@@ -191,7 +196,7 @@ impl Generator<'_> {
             self.scope.truncate(mark);
             body.push(TopStmt::Group { group: GroupId::new(group), body: items });
         }
-        self.builder.0.body = body;
+        self.builder.kernel.body = body;
     }
 
     fn items(&mut self, most: u64) -> Vec<TopStmt> {
@@ -243,7 +248,7 @@ impl Generator<'_> {
         let shape = shape.filter(|_| self.style.separate || self.rng.chance(60));
         let rank = shape.map_or_else(|| 1 + self.rng.below(3) as u8, |(_, rank)| rank);
         let ty = match (count, shape) {
-            (Some(local), _) => self.builder.0.locals[local].ty,
+            (Some(local), _) => self.builder.kernel.locals[local].ty,
             (None, Some(_)) => U64,
             (None, None) => self.rng.pick(&[I32, I64, U32, U64]),
         };
@@ -323,11 +328,11 @@ impl Generator<'_> {
             }
             3 | 4 => {
                 let own = self.scope[self.own_from.min(self.scope.len())..].to_vec();
-                let mutable = |id: &LocalId| self.builder.0.locals[*id].mutable;
+                let mutable = |id: &LocalId| self.builder.kernel.locals[*id].mutable;
                 let own: Vec<LocalId> = own.into_iter().filter(mutable).collect();
                 if !own.is_empty() {
                     let local = self.rng.pick(&own);
-                    let value = self.expr(self.builder.0.locals[local].ty, 3);
+                    let value = self.expr(self.builder.kernel.locals[local].ty, 3);
                     stmts.push(Stmt::Assign { local, value });
                 }
             }
@@ -461,7 +466,7 @@ impl Generator<'_> {
             return (ty, self.load((tensor, rank)));
         }
         // Then the additions have the order of iterations.
-        self.builder.0.options.strict |= ty.is_float();
+        self.builder.kernel.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
         (ty, self.builder.atomic(op, tensor, &index, value))
@@ -471,7 +476,7 @@ impl Generator<'_> {
     fn at(&mut self, tensor: ParamId, vars: &[LocalId]) -> Vec<ExprId> {
         let at = |var: &LocalId| {
             let var = self.builder.read(*var);
-            if self.builder.0.exprs[var].ty == U64 { var } else { self.builder.cast(U64, var) }
+            if self.builder.kernel.exprs[var].ty == U64 { var } else { self.builder.cast(U64, var) }
         };
         let mut index: Vec<ExprId> = vars.iter().map(at).collect();
         index.extend(self.choice(tensor));
@@ -480,7 +485,8 @@ impl Generator<'_> {
 
     /// The index of a scalar in an element of a component with several.
     fn choice(&mut self, tensor: ParamId) -> Option<ExprId> {
-        let component_extent = self.builder.0.params[tensor.index()].kind.component_extent()?;
+        let component_extent =
+            self.builder.kernel.params[tensor.index()].kind.component_extent()?;
         let choice = self.expr(U64, 1);
         if self.rng.chance(5) {
             return Some(choice);
@@ -506,14 +512,19 @@ impl Generator<'_> {
     }
 
     fn leaf(&mut self, ty: ScalarType) -> ExprId {
-        let locals: Vec<LocalId> =
-            self.scope.iter().copied().filter(|id| self.builder.0.locals[*id].ty == ty).collect();
+        let locals: Vec<LocalId> = self
+            .scope
+            .iter()
+            .copied()
+            .filter(|id| self.builder.kernel.locals[*id].ty == ty)
+            .collect();
         if !locals.is_empty() && self.rng.chance(70) {
             let local = self.rng.pick(&locals);
             return self.builder.read(local);
         }
         let scalars = self.scalars.iter().copied();
-        let scalars: Vec<_> = scalars.filter(|id| self.builder.0.exprs[*id].ty == ty).collect();
+        let scalars: Vec<_> =
+            scalars.filter(|id| self.builder.kernel.exprs[*id].ty == ty).collect();
         if !scalars.is_empty() && self.rng.chance(50) {
             return self.rng.pick(&scalars);
         }
@@ -613,7 +624,7 @@ impl Generator<'_> {
 
     /// Replaces NaN by zero. NaN has many bit patterns, and some operations change them.
     fn unless_nan(&mut self, value: ExprId) -> ExprId {
-        let ty = self.builder.0.exprs[value].ty;
+        let ty = self.builder.kernel.exprs[value].ty;
         let cond = self.builder.binary(BinaryOp::Eq, value, value);
         let otherwise = self.builder.constant(Const::from_bits(ty, 0));
         self.builder.expr(ty, ExprKind::Select { cond, then: value, otherwise })

@@ -5,7 +5,7 @@ use quadrants_ir::{
     Stmt,
 };
 
-use super::build::SampleBuilder;
+use crate::Builder;
 
 pub(super) fn all() -> Vec<Offloaded> {
     let ints = [ScalarType::I32, ScalarType::U64, ScalarType::U32, ScalarType::I64];
@@ -26,10 +26,10 @@ pub(super) fn all() -> Vec<Offloaded> {
 /// Each block reverses its part of a tensor, counts into its own histogram, and runs phases in a loop. Some threads
 /// leave a phase early.
 fn blocks() -> Offloaded {
-    let mut b = SampleBuilder::new("blocks", Options::default());
-    let x = b.tensor("x", ScalarType::I32, 1, false);
-    let y = b.tensor("y", ScalarType::I32, 1, true);
-    let bins = b.tensor("bins", ScalarType::U32, 1, true);
+    let mut b = Builder::new("blocks");
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::I32, 1);
+    let bins = b.tensor("bins", ScalarType::U32, 1);
     let [count, threads, last] = [4u64, 16, 15].map(|v| b.constant(v));
     b.blocks(count, 16, |b, block| {
         let tile = b.shared("tile", ScalarType::I32, &[16]);
@@ -38,7 +38,7 @@ fn blocks() -> Offloaded {
         let start = b.named("start", start);
         b.each(|b, t| {
             let at = b.binary(BinaryOp::Add, start, t);
-            let value = b.load("value", x, &[at]);
+            let value = b.let_load("value", x, &[at]);
             b.shared_store(tile, &[t], value);
         });
         let [zero, rounds] = [0u64, 3].map(|v| b.constant(v));
@@ -51,7 +51,7 @@ fn blocks() -> Offloaded {
                 let old = b.shared_load("old", tile, &[t]);
                 let low = b.constant(7i32);
                 let low = b.binary(BinaryOp::And, old, low);
-                let at = b.cast(low, ScalarType::U64);
+                let at = b.cast(ScalarType::U64, low);
                 let one = b.constant(1u32);
                 let add = b.shared_atomic(AtomicOp::Add, counts, at, one);
                 b.push(Stmt::Eval { value: add });
@@ -59,7 +59,7 @@ fn blocks() -> Offloaded {
             b.each(|b, t| {
                 let mirrored = b.binary(BinaryOp::Sub, last, t);
                 let counted = b.shared_load("counted", counts, &[mirrored]);
-                let counted = b.cast(counted, ScalarType::I32);
+                let counted = b.cast(ScalarType::I32, counted);
                 let own = b.shared_load("own", tile, &[t]);
                 let sum = b.binary(BinaryOp::Add, own, counted);
                 b.shared_store(tile, &[t], sum);
@@ -69,20 +69,20 @@ fn blocks() -> Offloaded {
             let mirrored = b.binary(BinaryOp::Sub, last, t);
             let value = b.shared_load("value", tile, &[mirrored]);
             let at = b.binary(BinaryOp::Add, start, t);
-            b.store(y, &[at], value);
+            b.push_store(y, &[at], value);
             let none = b.constant(0u64);
             let first = b.binary(BinaryOp::Eq, block, none);
             b.branch(
                 first,
                 |b| {
                     let seen = b.shared_load("seen", counts, &[t]);
-                    b.store(bins, &[t], seen);
+                    b.push_store(bins, &[t], seen);
                 },
                 |_| {},
             );
             let zero = b.constant(0i32);
             let positive = b.binary(BinaryOp::Ge, value, zero);
-            b.assert(positive, "counts do not make it negative");
+            b.push_assert(positive, "counts do not make it negative");
         });
     });
     b.finish()
@@ -91,9 +91,9 @@ fn blocks() -> Offloaded {
 /// Shared arrays of all types with all atomics, indices that may be out of range, and a number of blocks that depends
 /// on the launch.
 fn shared_types() -> Offloaded {
-    let mut b = SampleBuilder::new("shared_types", Options::default());
+    let mut b = Builder::new("shared_types");
     let n = b.scalar("n", ScalarType::U32);
-    let out = b.tensor("out", ScalarType::I64, 1, true);
+    let out = b.tensor("out", ScalarType::I64, 1);
     let types = [
         ScalarType::Bool,
         ScalarType::I32,
@@ -103,7 +103,7 @@ fn shared_types() -> Offloaded {
         ScalarType::F32,
         ScalarType::F64,
     ];
-    let count = b.cast(n, ScalarType::U64);
+    let count = b.cast(ScalarType::U64, n);
     let mask = b.constant(15u64);
     let count = b.binary(BinaryOp::And, count, mask);
     b.blocks(count, 8, |b, block| {
@@ -114,7 +114,7 @@ fn shared_types() -> Offloaded {
                 let value = if ty == ScalarType::Bool {
                     b.binary(BinaryOp::Gt, sum, mask)
                 } else {
-                    b.cast(sum, ty)
+                    b.cast(ty, sum)
                 };
                 b.shared_store(array, &[t], value);
                 if ty != ScalarType::Bool {
@@ -136,10 +136,10 @@ fn shared_types() -> Offloaded {
             for (array, ty) in arrays.into_iter().zip(types) {
                 let value = b.shared_load("value", array, &[t]);
                 let value =
-                    if ty == ScalarType::I64 { value } else { b.cast(value, ScalarType::I64) };
+                    if ty == ScalarType::I64 { value } else { b.cast(ScalarType::I64, value) };
                 sum = b.binary(BinaryOp::Add, sum, value);
             }
-            b.store(out, &[t], sum);
+            b.push_store(out, &[t], sum);
         });
     });
     b.finish()
@@ -147,9 +147,9 @@ fn shared_types() -> Offloaded {
 
 /// Reductions and scans of all types, in blocks whose last warp has one thread.
 fn exchanges() -> Offloaded {
-    let mut b = SampleBuilder::new("exchanges", Options { strict: true, ..Options::default() });
-    let x = b.tensor("x", ScalarType::I32, 1, false);
-    let y = b.tensor("y", ScalarType::U64, 1, true);
+    let mut b = Builder::with_options("exchanges", Options { strict: true, ..Options::default() });
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::U64, 1);
     let types = [
         ScalarType::I32,
         ScalarType::I64,
@@ -169,15 +169,15 @@ fn exchanges() -> Offloaded {
                 made.push(b.collective(op.name(), *op, ty, |b, t| {
                     let at = b.binary(BinaryOp::Xor, t, block);
                     let at = b.binary(BinaryOp::And, at, last);
-                    let value = b.load("value", x, &[at]);
-                    (if ty == ScalarType::I32 { value } else { b.cast(value, ty) }, None)
+                    let value = b.let_load("value", x, &[at]);
+                    (if ty == ScalarType::I32 { value } else { b.cast(ty, value) }, None)
                 }));
             }
         }
         b.each(|b, t| {
             let mut sum = b.constant(0u64);
             for local in made {
-                let (value, by) = (b.get(local), b.constant(31u64));
+                let (value, by) = (b.read(local), b.constant(31u64));
                 let value = match b.ty(value) {
                     ScalarType::F32 => b.expr(ScalarType::U32, ExprKind::Bits { value }),
                     ScalarType::F64 => b.expr(ScalarType::U64, ExprKind::Bits { value }),
@@ -185,7 +185,7 @@ fn exchanges() -> Offloaded {
                 };
                 let value = match b.ty(value) {
                     ScalarType::U64 => value,
-                    _ => b.cast(value, ScalarType::U64),
+                    _ => b.cast(ScalarType::U64, value),
                 };
                 let product = b.binary(BinaryOp::Mul, sum, by);
                 let added = b.binary(BinaryOp::Add, product, value);
@@ -202,9 +202,9 @@ fn exchanges() -> Offloaded {
 /// Shuffles of all types and ballots in blocks whose last warp is short. Some inputs are changed by other phases, and
 /// some results decide uniform branches.
 fn warps() -> Offloaded {
-    let mut b = SampleBuilder::new("warps", Options::default());
-    let x = b.tensor("x", ScalarType::I32, 1, false);
-    let y = b.tensor("y", ScalarType::I64, 1, true);
+    let mut b = Builder::new("warps");
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::I64, 1);
     let types = [
         ScalarType::Bool,
         ScalarType::I32,
@@ -224,7 +224,7 @@ fn warps() -> Offloaded {
             .map(|ty| {
                 b.collective("taken", CollectiveOp::Shuffle, ty, |b, t| {
                     let at = b.binary(BinaryOp::Add, start, t);
-                    let value = b.load("value", x, &[at]);
+                    let value = b.let_load("value", x, &[at]);
                     let (five, odd) = (b.constant(5u64), b.constant(1i32));
                     let from = b.binary(BinaryOp::Xor, t, five);
                     let value = match ty {
@@ -236,13 +236,13 @@ fn warps() -> Offloaded {
                             let low = b.binary(BinaryOp::And, value, odd);
                             b.binary(BinaryOp::Eq, low, odd)
                         }
-                        _ => b.cast(value, ty),
+                        _ => b.cast(ty, value),
                     };
                     (value, Some(from))
                 })
             })
             .collect();
-        let vote = |b: &mut SampleBuilder, t| {
+        let vote = |b: &mut Builder, t| {
             let value = b.shared_load("value", tile, &[t]);
             let limit = b.constant(0i32);
             (b.binary(BinaryOp::Gt, value, limit), None)
@@ -255,17 +255,17 @@ fn warps() -> Offloaded {
         b.each(|b, t| {
             let mut sum = b.constant(0i64);
             for local in made {
-                let (value, three) = (b.get(local), b.constant(3i64));
+                let (value, three) = (b.read(local), b.constant(3i64));
                 let value = if b.ty(value) == ScalarType::I64 {
                     value
                 } else {
-                    b.cast(value, ScalarType::I64)
+                    b.cast(ScalarType::I64, value)
                 };
                 sum = b.binary(BinaryOp::Mul, sum, three);
                 sum = b.binary(BinaryOp::Add, sum, value);
             }
             let at = b.binary(BinaryOp::Add, start, t);
-            b.store(y, &[at], sum);
+            b.push_store(y, &[at], sum);
         });
     });
     b.finish()
@@ -273,26 +273,26 @@ fn warps() -> Offloaded {
 
 /// A matrix transpose through shared rows with one element of padding.
 fn transpose() -> Offloaded {
-    let mut b = SampleBuilder::new("transpose", Options::default());
-    let x = b.tensor("x", ScalarType::F32, 2, false);
-    let y = b.tensor("y", ScalarType::F32, 2, true);
+    let mut b = Builder::new("transpose");
+    let x = b.read_only("x", ScalarType::F32, 2);
+    let y = b.tensor("y", ScalarType::F32, 2);
     let [one, three, seven] = [1u64, 3, 7].map(|v| b.constant(v));
     b.blocks(one, 64, |b, _| {
         let tile = b.shared("tile", ScalarType::F32, &[8, 9]);
-        let place = |b: &mut SampleBuilder, t| {
+        let place = |b: &mut Builder, t| {
             let row = b.binary(BinaryOp::Shr, t, three);
             let column = b.binary(BinaryOp::And, t, seven);
             [row, column]
         };
         b.each(|b, t| {
             let [row, column] = place(b, t);
-            let value = b.load("value", x, &[row, column]);
+            let value = b.let_load("value", x, &[row, column]);
             b.shared_store(tile, &[row, column], value);
         });
         b.each(|b, t| {
             let [row, column] = place(b, t);
             let value = b.shared_load("value", tile, &[column, row]);
-            b.store(y, &[row, column], value);
+            b.push_store(y, &[row, column], value);
         });
     });
     b.finish()
@@ -301,19 +301,19 @@ fn transpose() -> Offloaded {
 /// A two-dimensional loop that reduces into one element of several tensors, also under a condition and twice, and into
 /// a tensor that it also uses otherwise.
 fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
-    let mut b = SampleBuilder::new(name, Options::default());
-    let x = b.tensor("x", ScalarType::I32, 2, false);
-    let sums = types.map(|ty| b.tensor(&format!("sum_{ty}"), ty, 1, true));
-    let more = b.tensor("more", ScalarType::I32, 0, true);
+    let mut b = Builder::new(name);
+    let x = b.read_only("x", ScalarType::I32, 2);
+    let sums = types.map(|ty| b.tensor(&format!("sum_{ty}"), ty, 1));
+    let more = b.tensor("more", ScalarType::I32, 0);
     let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Add, AtomicOp::Max];
     let [zero, three] = [0u64, 3].map(|v| b.constant(v));
     let (rows, columns) = (b.dim(x, 0), b.dim(x, 1));
-    b.parallel(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
-        let loaded = b.load("loaded", x, at);
+    b.parallel_loop(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let loaded = b.let_load("loaded", x, at);
         let mask = b.constant(255i32);
         let value = b.binary(BinaryOp::And, loaded, mask);
         for ((ty, sum), op) in types.into_iter().zip(sums).zip(ops) {
-            let value = if ty == ScalarType::I32 { loaded } else { b.cast(value, ty) };
+            let value = if ty == ScalarType::I32 { loaded } else { b.cast(ty, value) };
             let combine = b.atomic(op, sum, &[three], value);
             b.push(Stmt::Eval { value: combine });
         }
@@ -322,7 +322,7 @@ fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
             first,
             |b| {
                 let value =
-                    if types[0] == ScalarType::I32 { value } else { b.cast(value, types[0]) };
+                    if types[0] == ScalarType::I32 { value } else { b.cast(types[0], value) };
                 let again = b.atomic(AtomicOp::Add, sums[0], &[three], value);
                 b.push(Stmt::Eval { value: again });
             },
@@ -340,9 +340,9 @@ fn reductions(name: &str, types: [ScalarType; 4]) -> Offloaded {
 /// Shared arrays of which each thread uses only its own element in all phases, with threads that leave early. Also
 /// arrays that are not so: one is too short, one is read by another thread, one has atomics.
 fn own_elements() -> Offloaded {
-    let mut b = SampleBuilder::new("own_elements", Options::default());
-    let x = b.tensor("x", ScalarType::I32, 1, false);
-    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let mut b = Builder::new("own_elements");
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::I32, 1);
     let [count, sixteen, fifteen] = [4u64, 16, 15].map(|v| b.constant(v));
     b.blocks(count, 16, |b, block| {
         let sums = b.shared("sums", ScalarType::I32, &[16]);
@@ -356,7 +356,7 @@ fn own_elements() -> Offloaded {
         b.repeat("round", [zero, rounds], false, |b, round| {
             b.each(|b, t| {
                 let at = b.binary(BinaryOp::Add, start, t);
-                let value = b.load("value", x, &[at]);
+                let value = b.let_load("value", x, &[at]);
                 let old = b.shared_load("old", sums, &[t]);
                 let sum = b.binary(BinaryOp::Add, old, value);
                 b.shared_store(other, &[t], sum);
@@ -382,7 +382,7 @@ fn own_elements() -> Offloaded {
             let all = b.binary(BinaryOp::Add, sum, chosen);
             let all = b.binary(BinaryOp::Xor, all, short);
             let at = b.binary(BinaryOp::Add, start, t);
-            b.store(y, &[at], all);
+            b.push_store(y, &[at], all);
         });
     });
     b.finish()
@@ -391,9 +391,9 @@ fn own_elements() -> Offloaded {
 /// Shared arrays that their first phase initializes, several elements of a box per thread, and arrays that it does not.
 /// In a grid of blocks, which find values of other blocks in shared memory.
 fn filled() -> Offloaded {
-    let mut b = SampleBuilder::new("filled", Options::default());
-    let x = b.tensor("x", ScalarType::I32, 1, false);
-    let y = b.tensor("y", ScalarType::I32, 1, true);
+    let mut b = Builder::new("filled");
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::I32, 1);
     let [rows, columns, two, three, four, eight, ten, sixteen] =
         [2u64, 3, 2, 3, 4, 8, 10, 16].map(|v| b.constant(v));
     let zero = b.constant(0u64);
@@ -407,21 +407,21 @@ fn filled() -> Offloaded {
         let lines = ["spread", "some", "late", "half"];
         let lines = lines.map(|name| b.shared(name, ScalarType::I32, &[32]));
         let again = b.shared("again", ScalarType::I32, &[16]);
-        let load = |b: &mut SampleBuilder, t| {
+        let load = |b: &mut Builder, t| {
             let at = b.binary(BinaryOp::Add, start, t);
-            b.load("value", x, &[at])
+            b.let_load("value", x, &[at])
         };
         for tile in tiles {
             b.each(|b, t| {
                 let value = load(b, t);
                 let (i, j) = (
-                    b.div_rem("quotient", DivRemOp::Div, t, eight),
-                    b.div_rem("rest", DivRemOp::Rem, t, eight),
+                    b.let_div_rem("quotient", DivRemOp::Div, t, eight),
+                    b.let_div_rem("rest", DivRemOp::Rem, t, eight),
                 );
                 b.repeat("k", [zero, four], false, |b, k| {
                     let further = b.binary(BinaryOp::Mul, two, k);
                     let row = b.binary(BinaryOp::Add, i, further);
-                    let k = b.cast(k, ScalarType::I32);
+                    let k = b.cast(ScalarType::I32, k);
                     let value = b.binary(BinaryOp::Add, value, k);
                     b.shared_store(tile, &[row, j], value);
                 });
@@ -452,13 +452,13 @@ fn filled() -> Offloaded {
         b.repeat("round", [zero, three], false, |b, round| {
             b.each(|b, t| {
                 let value = load(b, t);
-                let round = b.cast(round, ScalarType::I32);
+                let round = b.cast(ScalarType::I32, round);
                 let value = b.binary(BinaryOp::Xor, value, round);
                 b.shared_store(again, &[t], value);
             });
             b.each(|b, t| {
                 let next = b.binary(BinaryOp::Add, t, three);
-                let next = b.div_rem("rest", DivRemOp::Rem, next, sixteen);
+                let next = b.let_div_rem("rest", DivRemOp::Rem, next, sixteen);
                 let value = b.shared_load("next", again, &[next]);
                 let own = b.shared_load("own", sums, &[t]);
                 let sum = b.binary(BinaryOp::Add, own, value);
@@ -467,8 +467,8 @@ fn filled() -> Offloaded {
         });
         b.each(|b, t| {
             let (i, j) = (
-                b.div_rem("rest", DivRemOp::Rem, t, eight),
-                b.div_rem("quotient", DivRemOp::Div, t, eight),
+                b.let_div_rem("rest", DivRemOp::Rem, t, eight),
+                b.let_div_rem("quotient", DivRemOp::Div, t, eight),
             );
             let mut sum = b.shared_load("sum", sums, &[t]);
             let turned = b.shared_load("turned", tiles[0], &[i, j]);
@@ -483,7 +483,7 @@ fn filled() -> Offloaded {
                 }
             }
             let at = b.binary(BinaryOp::Add, start, t);
-            b.store(y, &[at], sum);
+            b.push_store(y, &[at], sum);
         });
     });
     b.finish()

@@ -13,8 +13,8 @@ pub fn combine<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     all
 }
 
-/// The texts of the files `*.extension` in the folder in the variable `QUADRANTS_COMPILE_DUMP`, sorted by name. Test runs
-/// with `QUADRANTS_DUMP` write them. None if the variable is not set.
+/// The texts of the files `*.extension` in the folder in the variable `QUADRANTS_COMPILE_DUMP`, sorted by name. Test
+/// runs with `QUADRANTS_DUMP` write them. None if the variable is not set.
 ///
 /// # Errors
 /// I/O errors of the folder and its files.
