@@ -16,7 +16,8 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::{
     code::Code,
-    cuda, hip,
+    exports::{cuda_symbol, hip_symbol},
+    hip,
     pointer::{Out, Parameters},
 };
 
@@ -79,7 +80,7 @@ impl CudaVersion {
         };
         match name {
             "cuDriverGetVersion" => Some(get_version as *const c_void),
-            _ => cuda::symbol(name),
+            _ => cuda_symbol(name),
         }
     }
 }
@@ -113,7 +114,7 @@ impl RocmVersion {
             "hipInit" if self < Self::V6_4 => Some(init_of_5 as *const c_void),
             "hipModuleLaunchKernel" if self < Self::V7_0 => Some(launch::<false> as *const c_void),
             "hipModuleLaunchKernel" => Some(launch::<true> as *const c_void),
-            _ => hip::symbol(name),
+            _ => hip_symbol(name),
         }
     }
 }

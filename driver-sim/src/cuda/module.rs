@@ -6,7 +6,7 @@ use crate::{
     code::Code,
     entry::facade,
     handle::Kind,
-    module::Shape,
+    launch::Shape,
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
 
