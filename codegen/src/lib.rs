@@ -5,6 +5,7 @@ mod compiler;
 mod dialect;
 mod error;
 mod print;
+mod run_time_compiler;
 pub mod search;
 mod simulator;
 

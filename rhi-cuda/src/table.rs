@@ -11,9 +11,9 @@ use cudarc::driver::sys::{
     CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode,
     CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUmoduleLoadingMode, CUstream,
 };
-use quadrants_rhi::table::Status;
+use quadrants_rhi::{Error, table::Status};
 
-use crate::error::check;
+use crate::error::failed;
 
 macro_rules! cuda_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
@@ -158,6 +158,11 @@ macro_rules! cuda_functions {
 cuda_functions! { [quadrants_rhi::driver_table]
     /// The functions of one loaded libcuda.
     pub(crate) struct Table: check;
+}
+
+#[cold]
+fn check(table: &Table, call: &'static str, symbol: &'static str, status: Status) -> Error {
+    failed(table.functions.error_name, call, symbol, status)
 }
 
 /// Checks the signature of each row against the bindings of the CUDA headers at compile time.

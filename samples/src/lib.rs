@@ -8,15 +8,14 @@
 
 pub mod builder;
 pub mod case;
-mod combine;
 pub mod generate;
 pub mod host_program;
 mod kernels;
 pub mod run;
 pub mod shrink;
 mod statements;
+pub mod units;
 
 pub use builder::Builder;
-pub use combine::{combine, dumped_sources};
 pub use kernels::{all, saxpy, sharing, stencil};
 pub use quadrants_ir::ScalarType::{Bool, F32, F64, I32, I64, U32, U64};

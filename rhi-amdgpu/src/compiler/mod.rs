@@ -19,8 +19,7 @@ use quadrants_rhi::DeviceInfo;
 
 use self::{dialect::Hip, hiprtc::Hiprtc};
 
-/// The environment variable that selects the hipRTC library.
-pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIPRTC_LIBRARY";
+pub use self::hiprtc::LIBRARY_VARIABLE;
 
 /// The version of the options and the text below. Increase it when a change affects the compiled code.
 const REVISION: u32 = 1;

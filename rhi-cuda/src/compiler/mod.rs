@@ -21,8 +21,7 @@ use self::{
     nvrtc::{Nvrtc, Target},
 };
 
-/// The environment variable that selects the NVRTC library.
-pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
+pub use self::nvrtc::LIBRARY_VARIABLE;
 
 /// Architectures of embedded devices. Machine code of other architectures with the same major version does not run on
 /// them.
