@@ -23,7 +23,7 @@ impl Builder {
     pub fn with_options(name: &str, options: Options) -> Self {
         let kernel = Kernel {
             name: name.into(),
-            file: "test.rs".into(),
+            file: "samples.rs".into(),
             params: Vec::new(),
             locals: Arena::new(),
             exprs: Arena::new(),
