@@ -21,9 +21,6 @@ use self::{dialect::Hip, hiprtc::Hiprtc};
 
 pub use self::hiprtc::LIBRARY_VARIABLE;
 
-/// The version of the options and the text below. Increase it when a change affects the compiled code.
-const REVISION: u32 = 1;
-
 /// Makes the compiler for a device. hipRTC is loaded at the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
@@ -48,12 +45,12 @@ struct HipCompiler;
 // SAFETY: hipRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for HipCompiler {
     fn identity(&self) -> Result<String> {
-        Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
+        Ok(Hiprtc::get()?.identity().to_owned())
     }
 
     fn disk_cache_name(&self) -> Option<String> {
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
-        Some(format!("hipRTC revision {REVISION} of {version}, sources {sources}"))
+        Some(format!("hipRTC of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {

@@ -29,9 +29,6 @@ const EMBEDDED: [u32; 4] = [72, 87, 101, 110];
 /// The oldest supported architecture.
 const OLDEST: u32 = 70;
 
-/// The version of the options and the text below. Increase it when a change affects the compiled code.
-const REVISION: u32 = 1;
-
 /// Makes the compiler for a device. NVRTC is loaded at the first use.
 #[must_use]
 pub fn compiler(info: &DeviceInfo) -> Arc<dyn Compiler> {
@@ -58,12 +55,12 @@ struct CudaCompiler;
 // SAFETY: NVRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for CudaCompiler {
     fn identity(&self) -> Result<String> {
-        Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
+        Ok(Nvrtc::get()?.identity())
     }
 
     fn disk_cache_name(&self) -> Option<String> {
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
-        Some(format!("NVRTC revision {REVISION} of {version}, sources {sources}"))
+        Some(format!("NVRTC of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {
