@@ -30,6 +30,15 @@ impl Context {
         Self { table, ordinal }
     }
 
+    /// The device that is current.
+    #[inline(always)]
+    fn current(&self) -> Result<c_int> {
+        let mut current = 0;
+        // SAFETY: the runtime writes a number.
+        unsafe { self.table.current_device(&mut current) }?;
+        Ok(current)
+    }
+
     /// The value of [`CURRENT`] for this context.
     #[inline(always)]
     fn key(&self) -> (usize, c_int) {
@@ -62,26 +71,22 @@ impl table_device::Context for Context {
     }
 
     #[inline(always)]
-    fn other_current(&self) -> Result<Option<u64>> {
-        if CURRENT.get() == self.key() {
-            return Ok(None);
-        }
-        let mut current = 0;
-        // SAFETY: the runtime writes a number.
-        unsafe { self.table.current_device(&mut current) }?;
-        Ok((current != self.ordinal).then_some(current as u64))
+    fn is_current(&self) -> Result<bool> {
+        Ok(CURRENT.get() == self.key() || self.current()? == self.ordinal)
     }
 
     #[cold]
-    fn make_current(&self, _other: u64) -> Result<()> {
+    fn make_current(&self) -> Result<u64> {
+        let before = self.current()?;
         // SAFETY: the ordinal of an existing device.
-        unsafe { self.table.set_device(self.ordinal) }
+        unsafe { self.table.set_device(self.ordinal) }?;
+        Ok(before as u64)
     }
 
     #[cold]
-    fn restore(&self, other: u64) {
+    fn restore(&self, before: u64) {
         // SAFETY: the runtime returned this ordinal as the current device.
-        let result = unsafe { self.table.set_device(other as c_int) };
+        let result = unsafe { self.table.set_device(before as c_int) };
         report_unless_shutting_down("restoring the current device", result);
     }
 }

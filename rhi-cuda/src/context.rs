@@ -63,27 +63,27 @@ impl table_device::Context for Context {
     }
 
     #[inline(always)]
-    fn other_current(&self) -> Result<Option<u64>> {
+    fn is_current(&self) -> Result<bool> {
         if CURRENT.get() == self.handle {
-            return Ok(None);
+            return Ok(true);
         }
         let mut current: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the current context or null.
         unsafe { self.table.current_context(&mut current) }?;
-        let current = current as usize;
-        Ok((current != self.handle).then_some(current as u64))
+        Ok(current as usize == self.handle)
     }
 
     /// Pushes the context.
     #[cold]
-    fn make_current(&self, _other: u64) -> Result<()> {
+    fn make_current(&self) -> Result<u64> {
         // SAFETY: the context is retained as long as `self` lives.
-        unsafe { self.table.push_context(self.raw()) }
+        unsafe { self.table.push_context(self.raw()) }?;
+        Ok(0)
     }
 
     /// Pops the context.
     #[cold]
-    fn restore(&self, _other: u64) {
+    fn restore(&self, _before: u64) {
         let mut popped: CUcontext = std::ptr::null_mut();
         // SAFETY: this context was pushed on this thread, and all contexts that were pushed later are popped.
         let result = unsafe { self.table.pop_context(&mut popped) };

@@ -27,20 +27,20 @@ pub trait Context {
     /// The driver's functions.
     fn table(&self) -> &Self::Table;
 
-    /// Returns the context that is current on this thread, as a number. `None` if it is this one.
+    /// Whether this context is current on this thread.
     ///
     /// # Errors
     /// The driver's error.
-    fn other_current(&self) -> Result<Option<u64>>;
+    fn is_current(&self) -> Result<bool>;
 
-    /// Makes this context current in place of `other`, which [`other_current`](Self::other_current) returned.
+    /// Makes this context current. Returns what [`restore`](Self::restore) needs.
     ///
     /// # Errors
     /// The driver's error.
-    fn make_current(&self, other: u64) -> Result<()>;
+    fn make_current(&self) -> Result<u64>;
 
     /// Undoes [`make_current`](Self::make_current), after everything that was made current later is undone.
-    fn restore(&self, other: u64);
+    fn restore(&self, before: u64);
 }
 
 /// A guard that keeps a context current.
@@ -48,7 +48,7 @@ pub struct InContext<'a, C: Context> {
     /// The functions, to be called while the context is current.
     pub table: &'a C::Table,
     context: &'a C,
-    /// The context that was current before, if it was another one.
+    /// What the context is restored from, if it was not current before.
     before: Option<u64>,
     /// A context is current on one thread, so the guard must not move to another.
     not_send: PhantomData<*const ()>,
@@ -64,17 +64,13 @@ pub fn enter<C: Context>(context: &C) -> Result<InContext<'_, C>> {
     Ok(InContext { table: context.table(), context, before, not_send: PhantomData })
 }
 
-/// Makes a context current if it is not. Returns the context that was current before, if it was another one.
+/// Makes a context current if it is not. Returns what restores the previous one, if it was another one.
 ///
 /// # Errors
 /// The driver's error.
 #[inline(always)]
 pub fn make_current<C: Context>(context: &C) -> Result<Option<u64>> {
-    let other = context.other_current()?;
-    if let Some(other) = other {
-        context.make_current(other)?;
-    }
-    Ok(other)
+    if context.is_current()? { Ok(None) } else { context.make_current().map(Some) }
 }
 
 impl<C: Context> Drop for InContext<'_, C> {
@@ -96,11 +92,7 @@ pub fn with_current<C: Context>(
     context: &C,
     call: impl FnOnce(&C::Table) -> Result<()>,
 ) -> Result<()> {
-    if context.other_current()?.is_none() {
-        call(context.table())
-    } else {
-        enter_and_call(context, call)
-    }
+    if context.is_current()? { call(context.table()) } else { enter_and_call(context, call) }
 }
 
 #[cold]

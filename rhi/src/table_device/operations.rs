@@ -309,7 +309,7 @@ macro_rules! table_operations {
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
             // `with_current` is not used: it would pass the captured values through memory, seven instructions per
             // launch.
-            if $crate::table_device::Context::other_current(&self.context)?.is_some() {
+            if !$crate::table_device::Context::is_current(&self.context)? {
                 // SAFETY: the caller guarantees the conditions.
                 return unsafe {
                     $crate::table_device::enter_and_launch(
