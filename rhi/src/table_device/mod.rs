@@ -1,7 +1,7 @@
 //! What devices over a driver table share: entering the context, and the operations that are one row of the table.
 //!
 //! A backend implements [`Context`], has a device struct with the fields `context`, `info` and `capabilities`, and
-//! implements [`Device`] with the macro [`table_operations!`](crate::table_operations). It writes what differs between
+//! implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes what differs between
 //! drivers: making a context current, loading an image, and graph nodes.
 
 mod driver;
@@ -15,8 +15,8 @@ use std::{
 };
 
 use crate::{
-    Capabilities, Device, DeviceInfo, DriverError, DriverErrorKind, Error, FunctionHandle, Image,
-    LaunchConfig, PriorityRange, Result, StreamHandle, environment,
+    Capabilities, DeviceInfo, DriverError, DriverErrorKind, Error, Image, PriorityRange, Result,
+    environment,
 };
 
 /// The context of a device, in a driver with a current context per thread.
@@ -83,47 +83,15 @@ impl<C: Context> Drop for InContext<'_, C> {
     }
 }
 
-/// Makes a call with the context current. Optimized for the common case that it is current already.
+/// Makes a call with the context current. For the rare case of a fast path in which it is not.
 ///
 /// # Errors
 /// The driver's error, or that of the call.
-#[inline(always)]
-pub fn with_current<C: Context>(
-    context: &C,
-    call: impl FnOnce(&C::Table) -> Result<()>,
-) -> Result<()> {
-    if context.is_current()? { call(context.table()) } else { enter_and_call(context, call) }
-}
-
 #[cold]
 #[inline(never)]
-fn enter_and_call<C: Context>(
-    context: &C,
-    call: impl FnOnce(&C::Table) -> Result<()>,
-) -> Result<()> {
-    call(enter(context)?.table)
-}
-
-/// Launches a function after making the context current.
-///
-/// # Errors
-/// As for [`Device::launch`].
-///
-/// # Safety
-/// As for [`Device::launch`]. The context is the device's.
-#[cold]
-#[inline(never)]
-pub unsafe fn enter_and_launch<C: Context>(
-    device: &dyn Device,
-    context: &C,
-    function: FunctionHandle,
-    config: &LaunchConfig,
-    args: &[u64],
-    stream: StreamHandle,
-) -> Result<()> {
+pub fn enter_and<C: Context>(context: &C, call: impl FnOnce() -> Result<()>) -> Result<()> {
     let _entered = enter(context)?;
-    // SAFETY: the caller guarantees the conditions.
-    unsafe { device.launch(function, config, args, stream) }
+    call()
 }
 
 /// Logs an error that a drop cannot return, unless the driver is shutting down: then nothing is leaked.
