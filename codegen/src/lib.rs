@@ -5,8 +5,7 @@ mod compiler;
 mod dialect;
 mod error;
 mod print;
-#[doc(hidden)]
-pub mod samples;
+mod run_time_compiler;
 pub mod search;
 mod simulator;
 
@@ -16,6 +15,6 @@ pub use error::{Error, Result};
 pub use print::print_kernel;
 pub use simulator::SimulatorCompiler;
 
-/// A hash of all sources that the text of kernels depends on, of this crate and others. Kernels have the same text if
-/// it is the same.
+/// A hash of this crate's sources. Together with those of `quadrants_ir` and of the backend's compiler it determines
+/// the text of a kernel.
 pub const SOURCES: &str = env!("QUADRANTS_SOURCES");

@@ -5,13 +5,14 @@ mod meaning;
 use std::{collections::HashSet, fs, path::Path};
 
 use quadrants_codegen::{
-    CompileRequest, Compiler, Dialect, Error, SimulatorCompiler, print_kernel, samples,
+    CompileRequest, Compiler, Dialect, Error, SimulatorCompiler, print_kernel,
 };
 use quadrants_ir::{
     AtomicOp, BlockId, ExprId, Offloaded, ScalarType, SimImage, Stmt,
     abi::{Form, Passing},
     verify_offloaded,
 };
+use quadrants_samples as samples;
 
 /// A minimal dialect.
 struct Plain;

@@ -4,8 +4,6 @@ use std::{any::Any, fmt, sync::Arc};
 
 use quadrants_rhi::{Device, Error, Image};
 
-use crate::CASES;
-
 /// The device under test.
 #[derive(Debug, Clone)]
 pub struct Subject {
@@ -86,23 +84,5 @@ impl std::error::Error for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Device(error)
-    }
-}
-
-/// Runs one case as a test. Used by [`conformance_tests!`](crate::conformance_tests).
-///
-/// # Panics
-/// If the case fails, or if there is no case of this name.
-pub fn run_case(name: &str, setup: fn(&str) -> Option<Subject>) {
-    let case = CASES.iter().find(|case| case.name == name);
-    let case = case.unwrap_or_else(|| panic!("there is no case {name}"));
-    let Some(subject) = setup(name) else {
-        eprintln!("skipped: no device for {name}");
-        return;
-    };
-    match (case.run)(&subject) {
-        Ok(Outcome::Passed) => {}
-        Ok(Outcome::Skipped(why)) => eprintln!("skipped: {why}"),
-        Err(failure) => panic!("{name}: {failure}"),
     }
 }

@@ -9,7 +9,7 @@ mod ordering;
 mod streams;
 mod support;
 
-pub use case::{AddKernel, Case, Failure, Outcome, Subject, run_case};
+pub use case::{AddKernel, Case, Failure, Outcome, Subject};
 pub use quadrants_rhi as rhi;
 
 /// Passes the list of cases to another macro. Each case is named only here.
@@ -98,3 +98,21 @@ macro_rules! conformance_tests {
 }
 
 for_each_case! { [make_case_list] }
+
+/// Runs one case as a test. Used by [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// If the case fails, or if there is no case of this name.
+pub fn run_case(name: &str, setup: fn(&str) -> Option<Subject>) {
+    let case = CASES.iter().find(|case| case.name == name);
+    let case = case.unwrap_or_else(|| panic!("there is no case {name}"));
+    let Some(subject) = setup(name) else {
+        eprintln!("skipped: no device for {name}");
+        return;
+    };
+    match (case.run)(&subject) {
+        Ok(Outcome::Passed) => {}
+        Ok(Outcome::Skipped(why)) => eprintln!("skipped: {why}"),
+        Err(failure) => panic!("{name}: {failure}"),
+    }
+}

@@ -10,11 +10,10 @@ use std::{
 
 use quadrants_driver_sim::{self as sim, Schedule};
 use quadrants_ir::{
-    Arena, Block, Const, Expr, ExprKind, Kernel, Local, LoopDim, Options, ParallelFor, ScalarType,
-    SimImage, TopStmt,
+    Offloaded, SimImage,
     abi::{Form, Passing},
-    offload,
 };
+use quadrants_samples::Builder;
 
 const LAUNCHES: u32 = 1_000_000;
 
@@ -47,8 +46,8 @@ fn main() {
         )
     );
 
-    let kernel = offload(&nothing()).expect("the kernel is valid");
-    let image = SimImage { kernel, form: Form::Proven, passing: Passing::Value }.encode();
+    let image =
+        SimImage { kernel: nothing(), form: Form::Proven, passing: Passing::Value }.encode();
     for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Random] {
         let world = sim::lease_world();
         world.set_schedule(schedule);
@@ -76,23 +75,9 @@ fn main() {
 }
 
 /// A loop without iterations.
-fn nothing() -> Kernel {
-    let (mut locals, mut exprs, mut blocks) = (Arena::new(), Arena::new(), Arena::new());
-    let ty = ScalarType::U64;
-    let var = locals.push(Local { name: "i".to_owned(), ty, mutable: false });
-    let zero = exprs.push(Expr { ty, kind: ExprKind::Const(Const::from(0u64)) });
-    let body = blocks.push(Block::default());
-    let dims = vec![LoopDim { var, begin: zero, end: zero }];
-    Kernel {
-        name: "nothing".to_owned(),
-        file: "launch_speed.rs".to_owned(),
-        params: Vec::new(),
-        locals,
-        exprs,
-        blocks,
-        sites: Vec::new(),
-        body: vec![TopStmt::ParallelFor(ParallelFor { dims, body, line: 1, block_size: None })],
-        result: None,
-        options: Options::default(),
-    }
+fn nothing() -> Offloaded {
+    let mut b = Builder::new("nothing");
+    let zero = b.constant(0u64);
+    b.parallel_loop(&[("i", zero, zero)], |_, _| {});
+    b.finish()
 }

@@ -4,7 +4,7 @@
 //! operations that access the same memory and are not ordered after it: a consumer before the producer that it does not
 //! wait for, or a free before a reader that it does not wait for.
 
-use crate::{queue::OpId, state::State};
+use crate::{op_id::OpId, state::State};
 
 impl State {
     /// Runs an operation that is ready, after every younger one that conflicts with it and may run first.

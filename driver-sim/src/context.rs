@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::{
     code::{Code, Result},
     handle::{Kind, decode},
-    world,
+    worlds,
 };
 
 /// The largest depth of the context stack.
@@ -55,7 +55,7 @@ pub(crate) fn cuda_world() -> Result<u16> {
 /// The world of a context that exists.
 pub(crate) fn world_of(context: usize) -> Result<u16> {
     let (ordinal, key) = decode(Kind::Context, context).map_err(|_| Code::INVALID_CONTEXT)?;
-    let state = world::lock(ordinal)?;
+    let state = worlds::lock(ordinal)?;
     state.contexts.get(key).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
     Ok(ordinal)
 }
@@ -63,7 +63,7 @@ pub(crate) fn world_of(context: usize) -> Result<u16> {
 /// The thread's current device.
 pub(crate) fn hip_device() -> Result<u16> {
     let device = DEVICE.get();
-    world::exists(device).then_some(device).ok_or(Code::NO_DEVICE)
+    worlds::exists(device).then_some(device).ok_or(Code::NO_DEVICE)
 }
 
 pub(crate) fn set_hip_device(device: u16) {

@@ -54,8 +54,8 @@ facade! { Cuda;
             world.fail_any(nth, Code(code));
             return Ok(());
         }
-        let known = crate::cuda::symbols().chain(crate::hip::symbols()).find(|row| *row == name);
-        let function = known.ok_or(Code::NOT_FOUND)?;
+        let mut known = crate::cuda::rows().chain(crate::hip::rows()).chain(rows());
+        let (function, _) = known.find(|(row, _)| *row == name).ok_or(Code::NOT_FOUND)?;
         match code {
             0 => world.ignore(function, nth),
             code => world.fail(function, nth, Code(code)),

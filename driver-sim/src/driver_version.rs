@@ -1,7 +1,7 @@
-//! Driver versions that the simulator imitates: the functions that a library of each exports, and their results.
+//! Driver versions that the simulator imitates: functions that differ between versions behave as in that version.
 //!
-//! A version is a view of the simulator's functions. Functions that the version lacks are not found, and functions that
-//! differ between versions behave as in that version. Programs on several versions can run concurrently.
+//! A version is a view of the simulator's functions. Which functions a version lacks is stated in the rows of the
+//! backends' driver tables (`Symbol::is_in`). Programs on several versions can run concurrently.
 //!
 //! Two error codes that the backends can receive differ between versions of ROCm (AMD's "HIP API 7.0 changes"; the ROCm
 //! 5 behaviour without a device was observed):
@@ -16,7 +16,8 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::{
     code::Code,
-    cuda, hip,
+    exports::{cuda_symbol, hip_symbol},
+    hip,
     pointer::{Out, Parameters},
 };
 
@@ -48,30 +49,6 @@ pub enum RocmVersion {
     V7_0,
 }
 
-/// Major and minor version.
-type Number = (u32, u32);
-
-/// Functions that are newer than the oldest simulated version, with the version that introduced them. A test in each
-/// backend compares these lists with the rows of its driver table.
-const CUDA_SINCE: &[(&str, Number)] = &[
-    ("cuDeviceGetDefaultMemPool", (11, 2)),
-    ("cuMemPoolSetAttribute", (11, 2)),
-    ("cuMemAllocAsync", (11, 2)),
-    ("cuMemFreeAsync", (11, 2)),
-    ("cuGraphInstantiateWithFlags", (11, 4)),
-    ("cuGraphAddKernelNode_v2", (12, 0)),
-    ("cuGraphExecKernelNodeSetParams_v2", (12, 0)),
-];
-const HIP_SINCE: &[(&str, Number)] = &[
-    ("hipDeviceGetDefaultMemPool", (5, 2)),
-    ("hipMemPoolSetAttribute", (5, 2)),
-    ("hipMallocAsync", (5, 2)),
-    ("hipFreeAsync", (5, 2)),
-    ("hipGetDevicePropertiesR0600", (6, 0)),
-];
-/// Functions that were removed, with the first version without them.
-const HIP_UNTIL: &[(&str, Number)] = &[("hipGetDeviceProperties", (7, 0))];
-
 /// The largest number of threads in a block.
 const MAX_THREADS: u64 = 1024;
 
@@ -92,13 +69,7 @@ impl CudaVersion {
         }
     }
 
-    /// The version that introduced a function. `None` if the oldest simulated version has it.
-    #[must_use]
-    pub fn introduced(name: &str) -> Option<(u32, u32)> {
-        find(CUDA_SINCE, name)
-    }
-
-    /// The address of a function of this version of libcuda.
+    /// The address of a function of libcuda that behaves as in this version.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
         let get_version: GetVersion = match self {
@@ -109,8 +80,7 @@ impl CudaVersion {
         };
         match name {
             "cuDriverGetVersion" => Some(get_version as *const c_void),
-            _ if Self::introduced(name).is_some_and(|since| self.number() < since) => None,
-            _ => cuda::symbol(name),
+            _ => cuda_symbol(name),
         }
     }
 }
@@ -130,19 +100,7 @@ impl RocmVersion {
         }
     }
 
-    /// The version that introduced a function. `None` if the oldest simulated version has it.
-    #[must_use]
-    pub fn introduced(name: &str) -> Option<(u32, u32)> {
-        find(HIP_SINCE, name)
-    }
-
-    /// The first version without a function. `None` if the newest simulated version has it.
-    #[must_use]
-    pub fn removed(name: &str) -> Option<(u32, u32)> {
-        find(HIP_UNTIL, name)
-    }
-
-    /// The address of a function of this version of libamdhip64.
+    /// The address of a function of libamdhip64 that behaves as in this version.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
         let get_version: GetVersion = match self {
@@ -156,15 +114,9 @@ impl RocmVersion {
             "hipInit" if self < Self::V6_4 => Some(init_of_5 as *const c_void),
             "hipModuleLaunchKernel" if self < Self::V7_0 => Some(launch::<false> as *const c_void),
             "hipModuleLaunchKernel" => Some(launch::<true> as *const c_void),
-            _ if Self::introduced(name).is_some_and(|since| self.number() < since) => None,
-            _ if Self::removed(name).is_some_and(|until| self.number() >= until) => None,
-            _ => hip::symbol(name),
+            _ => hip_symbol(name),
         }
     }
-}
-
-fn find(list: &[(&str, Number)], name: &str) -> Option<Number> {
-    list.iter().find(|(function, _)| *function == name).map(|(_, number)| *number)
 }
 
 /// Replaces the function that returns the version.

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::{
     code::{Code, Result},
@@ -16,7 +16,7 @@ use crate::{
     handle::{Key, Kind, decode},
     state::State,
     stream::StreamRef,
-    world,
+    worlds::{self, Guard},
 };
 
 /// The simulated driver.
@@ -51,9 +51,6 @@ pub(crate) enum Stop {
 
 /// The largest number of calls in a world's call log.
 const MAX_LOGGED: usize = 1 << 16;
-
-/// A locked world.
-pub(crate) type Guard = MutexGuard<'static, State>;
 
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
@@ -112,7 +109,7 @@ impl Call {
 
     /// Enters a world, even if its context is lost.
     pub(crate) fn enter_lost(&self, world: u16) -> std::result::Result<Guard, Stop> {
-        let mut state = world::lock(world)?;
+        let mut state = worlds::lock(world)?;
         let index = self.site.index();
         if state.calls.len() <= index {
             state.calls.resize(index + 1, 0);
@@ -188,7 +185,7 @@ impl Call {
         // Worlds have separate queues, so the record is completed during the call, which is a valid schedule. Two
         // worlds are never locked at once.
         drop(state);
-        Ok(world::lock(world)?.complete_event(key)?)
+        Ok(worlds::lock(world)?.complete_event(key)?)
     }
 
     fn current(&self) -> Result<u16> {

@@ -4,7 +4,7 @@ use crate::{
     code::{Code, Result},
     handle::{Key, Kind, encode},
     op::{OpKind, Work},
-    queue::OpId,
+    op_id::OpId,
     state::State,
     stream::StreamRef,
 };

@@ -3,9 +3,9 @@
 use crate::{
     code::{Code, Result},
     handle::{Key, Kind, encode},
-    module::Launch,
+    launch::Launch,
     op::{OpKind, Work},
-    queue::{OpId, Ops},
+    op_id::{OpId, Ops},
     state::{Operation, State},
     stream::StreamRef,
 };
@@ -140,7 +140,7 @@ impl State {
             let start = after.iter().map(|&node| ends[node]).max().unwrap_or(0);
             let (work, kind) = match work {
                 NodeWork::Launch(launch) => {
-                    let kind = OpKind::Launch(launch.name().into());
+                    let kind = OpKind::Launch(launch.name().clone());
                     (Work::Launch(launch), kind)
                 }
                 NodeWork::Copy { dst, src, bytes } => {

@@ -8,7 +8,7 @@ use quadrants_ir::{
 };
 use smallvec::SmallVec;
 
-use crate::{memory::Memory, module::Launch, op::Work};
+use crate::{launch::Launch, memory::Memory, op::Work};
 
 /// Memory ranges, each with a flag for writes.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    memory::{Fault, Origin, Touch},
-    module::Launch,
+    launch::{Failure, Launch},
+    memory::{Origin, Touch},
     schedule::Schedule,
     state::State,
 };
@@ -70,16 +70,6 @@ pub enum OpKind {
     HostWait,
     /// An operation that is so old that the trace does not contain it any more.
     Forgotten,
-}
-
-/// The reason why an operation failed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    Access(Fault),
-    /// A launch did not terminate.
-    Endless,
-    /// The module of a launch was unloaded.
-    Unloaded,
 }
 
 impl State {
@@ -162,11 +152,5 @@ impl fmt::Display for OpKind {
             Self::HostWait => "host wait",
             Self::Forgotten => "long ago",
         })
-    }
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Access(fault)
     }
 }

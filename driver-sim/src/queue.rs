@@ -5,15 +5,10 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use smallvec::SmallVec;
-
-use crate::op::Work;
-
-/// The number of an operation, counted per world from 1.
-pub type OpId = u64;
-
-/// A few operations.
-pub(crate) type Ops = SmallVec<[OpId; 3]>;
+use crate::{
+    op::Work,
+    op_id::{OpId, Ops},
+};
 
 #[derive(Debug)]
 pub(crate) struct Op {

@@ -1,17 +1,11 @@
 //! Runs a program under many seeds, and prints how to repeat a failing run.
 
-use std::{env, fmt::Debug, path::Path, sync::OnceLock, thread};
+use std::{env, fmt::Debug, path::Path, thread};
 
-use crate::{schedule::Schedule, timeline::InWords, world::World};
+use crate::{schedule::Schedule, timeline::InWords, world::World, worlds::replay_seed};
 
 /// The largest number of lines of a failing schedule that are printed, from its end.
 const LINES: usize = 200;
-
-/// The seed to repeat, which overrides the seeds of the program: `QUADRANTS_SIM_REPLAY`.
-pub(crate) fn seed() -> Option<u64> {
-    static SEED: OnceLock<Option<u64>> = OnceLock::new();
-    *SEED.get_or_init(|| env::var("QUADRANTS_SIM_REPLAY").ok()?.parse().ok())
-}
 
 /// Prints the seed if a run panics.
 struct Try {
@@ -47,7 +41,7 @@ impl World {
             outcome
         };
         attempt(Schedule::Eager, 0)?;
-        match seed() {
+        match replay_seed() {
             Some(seed) => attempt(schedule, seed),
             None => seeds.into_iter().try_for_each(|seed| attempt(schedule, seed)),
         }

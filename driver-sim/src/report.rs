@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     memory::{FaultKind, Origin},
-    queue::OpId,
+    op_id::OpId,
 };
 
 /// The kind of error.

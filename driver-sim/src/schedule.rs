@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use smallvec::SmallVec;
 
-use crate::{code::Result, queue::OpId, state::State};
+use crate::{code::Result, op_id::OpId, state::State};
 
 /// The rule by which a world chooses the operations to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -6,8 +6,9 @@
 use crate::{
     code::{Code, Result},
     handle::{Key, Kind, decode, encode},
-    op::{Failure, OpKind, Work},
-    queue::{OpId, Ops},
+    launch::Failure,
+    op::{OpKind, Work},
+    op_id::{OpId, Ops},
     state::State,
 };
 

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
-use crate::{queue::OpId, trace::Trace};
+use crate::{op_id::OpId, trace::Trace};
 
 /// An operation that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

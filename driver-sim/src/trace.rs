@@ -8,7 +8,7 @@ use std::{
 
 use smallvec::SmallVec;
 
-use crate::{op::OpKind, queue::OpId};
+use crate::{op::OpKind, op_id::OpId};
 
 /// An enqueued operation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,21 +1,17 @@
 //! [`World`]: the controls of a simulated device.
 
-use std::{env, sync::OnceLock};
-
-use parking_lot::Mutex;
-
 use crate::{
-    code::{Code, Result},
+    code::Code,
     counts::{CreatedCounts, LiveCounts},
-    entry::{self, Guard},
+    entry,
     fault::{Action, When},
     race::Race,
-    replay,
     report::Report,
     schedule::Schedule,
     state::State,
     timeline::Timeline,
     trace::Trace,
+    worlds::{self, exists, replay_seed},
 };
 
 /// A simulated device with its memory, streams, schedule, seed and faults. CUDA and HIP functions with the same ordinal
@@ -25,53 +21,11 @@ pub struct World {
     pub(crate) ordinal: u16,
 }
 
-type Slot = OnceLock<Mutex<State>>;
-
-static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
-
-/// The largest number of simulated devices.
-const MAX_DEVICES: usize = 4096;
-
 /// The world of a device ordinal. `None` if there is no such device.
 #[must_use]
 pub fn world(ordinal: usize) -> Option<World> {
     let ordinal = u16::try_from(ordinal).ok().filter(|&ordinal| exists(ordinal))?;
     Some(World { ordinal })
-}
-
-/// The number of devices: `QUADRANTS_SIM_DEVICES`, or 64.
-#[must_use]
-pub fn count() -> usize {
-    worlds().len()
-}
-
-pub(crate) fn exists(ordinal: u16) -> bool {
-    usize::from(ordinal) < count()
-}
-
-/// Locks a world's state.
-pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
-    let slot = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
-    let (schedule, seed) = defaults();
-    Ok(slot.get_or_init(|| Mutex::new(State::new(ordinal, schedule, seed))).lock())
-}
-
-fn worlds() -> &'static [Slot] {
-    WORLDS.get_or_init(|| {
-        let devices = env::var("QUADRANTS_SIM_DEVICES").ok().and_then(|text| text.parse().ok());
-        (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| Slot::new()).collect()
-    })
-}
-
-/// The schedule and seed of a new world: `QUADRANTS_SIM_SCHEDULE` and `QUADRANTS_SIM_SEED`.
-fn defaults() -> (Schedule, u64) {
-    static DEFAULTS: OnceLock<(Schedule, u64)> = OnceLock::new();
-    *DEFAULTS.get_or_init(|| {
-        let schedule = env::var("QUADRANTS_SIM_SCHEDULE").ok();
-        let seed = env::var("QUADRANTS_SIM_SEED").ok().and_then(|text| text.parse().ok());
-        let schedule = schedule.and_then(|name| Schedule::from_name(&name)).unwrap_or_default();
-        (schedule, replay::seed().or(seed).unwrap_or(0))
-    })
 }
 
 impl World {
@@ -83,7 +37,7 @@ impl World {
 
     /// Resets the world: all handles become invalid, all memory is freed, counts and settings are initial.
     pub fn reset(self) {
-        let (schedule, seed) = defaults();
+        let (schedule, seed) = worlds::defaults();
         self.with(|state| state.reset(schedule, seed));
     }
 
@@ -100,7 +54,7 @@ impl World {
 
     /// Sets the seed of all later random choices. `QUADRANTS_SIM_REPLAY` overrides it.
     pub fn set_seed(self, seed: u64) {
-        self.with(|state| state.set_seed(replay::seed().unwrap_or(seed)));
+        self.with(|state| state.set_seed(replay_seed().unwrap_or(seed)));
     }
 
     /// The seed.
@@ -267,10 +221,8 @@ impl World {
     }
 
     pub(crate) fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
-        // A `World` only exists for an existing device.
-        let slot = &worlds()[usize::from(self.ordinal)];
-        let (schedule, seed) = defaults();
-        let state = slot.get_or_init(|| Mutex::new(State::new(self.ordinal, schedule, seed)));
-        action(&mut state.lock())
+        action(
+            &mut worlds::lock(self.ordinal).expect("a `World` is only made for an existing device"),
+        )
     }
 }

@@ -8,10 +8,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::{
-    race::Race,
-    world::{World, count},
-};
+use crate::{race::Race, world::World, worlds::count};
 
 /// An exclusive lease of a world. The world is reset when it is leased and when the lease is dropped.
 #[derive(Debug)]

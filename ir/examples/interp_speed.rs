@@ -9,8 +9,8 @@ use quadrants_ir::{
     interp::{Fault, Interpreter, Memory},
     launch_analysis::LaunchAnalysis,
     offload,
-    samples::builder::{F32, IrBuilder, U64},
 };
+use quadrants_samples::{Builder, F32, U64};
 
 /// A block of bytes at address 0.
 struct Flat(Vec<u8>);
@@ -86,8 +86,8 @@ fn stencil() -> Kernel {
     let index = [m.read(i), m.read(j)];
     stmts.push(m.store(b, &index, value));
     let body = m.parallel(&dims, stmts);
-    m.0.body.push(body);
-    m.0
+    m.kernel.body.push(body);
+    m.kernel
 }
 
 /// 32 iterations of `v = v * 0.999 + 0.5` on every element.
@@ -108,13 +108,13 @@ fn arithmetic() -> Kernel {
         m.store(b, &[at], value),
     ];
     let body = m.parallel(&[(i, zero, end)], stmts);
-    m.0.body.push(body);
-    m.0
+    m.kernel.body.push(body);
+    m.kernel
 }
 
 /// A kernel with two tensors of `f32` and no statements.
-fn two_tensors(name: &str, rank: u8) -> (IrBuilder, ParamId, ParamId) {
-    let mut m = IrBuilder::new(name);
+fn two_tensors(name: &str, rank: u8) -> (Builder, ParamId, ParamId) {
+    let mut m = Builder::new(name);
     let (a, b) = (m.tensor("a", F32, rank), m.tensor("b", F32, rank));
     (m, a, b)
 }

@@ -20,8 +20,6 @@ mod offload;
 mod param;
 mod print;
 pub mod races;
-#[doc(hidden)]
-pub mod samples;
 mod scalar;
 mod simplify;
 pub mod source;
@@ -49,6 +47,9 @@ pub use verify::{VerifyError, verify, verify_offloaded};
 
 /// The version of this crate. It is part of the cache keys of compiled kernels.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A hash of this crate's sources. It is part of the cache keys of compiled kernels.
+pub const SOURCES: &str = env!("QUADRANTS_SOURCES");
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

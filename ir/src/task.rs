@@ -101,6 +101,10 @@ pub struct Access {
 }
 
 impl TaskKind {
+    pub(crate) fn is_range_for(&self) -> bool {
+        matches!(self, Self::RangeFor { .. })
+    }
+
     /// The dimensions of the loop or of the grid of blocks; none for a serial task.
     #[must_use]
     pub fn dims(&self) -> Option<&[LoopDim]> {

@@ -118,6 +118,12 @@ impl<'a> From<&'a Offloaded> for Nodes<'a> {
 }
 
 impl Reach {
+    /// Whether no mutable local is read.
+    pub(crate) fn reads_only_immutable(&self, nodes: Nodes<'_>) -> bool {
+        let mut locals = self.locals.iter().enumerate();
+        locals.all(|(at, used)| !used || !nodes.locals[LocalId::new(at as u32)].mutable)
+    }
+
     pub(crate) fn new(nodes: Nodes<'_>) -> Self {
         let access =
             |i| Access { param: ParamId::new(i as u32), read: false, write: false, atomic: false };

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fmt, str::FromStr, sync::Arc};
 
 use quadrants_program::{Backend, Error, Opened, Result, Target};
-use quadrants_rhi::{Driver, environment};
+use quadrants_rhi::{Device, Driver, environment};
 
 /// The environment variable that [`Arch::from_env_or_best`] reads.
 pub const ARCH_VARIABLE: &str = "QUADRANTS_ARCH";
@@ -114,6 +114,29 @@ impl Arch {
             Self::Cpu => None,
         };
         Ok(Opened { device, compiler })
+    }
+
+    /// What only this backend's driver reports about a device, as names and values for people. Empty if the device is
+    /// of another backend.
+    #[must_use]
+    pub fn details(self, device: &(dyn Device + 'static)) -> Vec<(&'static str, String)> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => {
+                let cuda = quadrants_rhi_cuda::CudaDevice::from_device(device);
+                let mode = |lazy| if lazy { "at the first use" } else { "with the module" };
+                let lazy = cuda.and_then(|cuda| cuda.loads_lazily().ok());
+                lazy.map(|lazy| ("code is loaded", mode(lazy).to_owned())).into_iter().collect()
+            }
+            #[cfg(feature = "amdgpu")]
+            Self::AmdGpu => {
+                let amd = quadrants_rhi_amdgpu::HipDevice::from_device(device);
+                let arch = amd.map(|amd| amd.arch_with_modes().to_owned());
+                arch.map(|arch| ("architecture with modes", arch)).into_iter().collect()
+            }
+            #[cfg(feature = "cpu")]
+            Self::Cpu => Vec::new(),
+        }
     }
 }
 

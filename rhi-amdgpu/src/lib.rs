@@ -1,23 +1,21 @@
 #![doc = include_str!("../README.md")]
 //!
 //! The modules are named after the driver's concepts. `table` lists every function that is called;
-//! `device` implements the trait by delegating to the others.
+//! `device` implements the trait.
 
 #[cfg(feature = "compiler")]
 pub mod compiler;
+mod context;
 mod device;
 mod driver;
 mod error;
-mod event;
 mod generated;
 mod graph;
-mod launch;
-mod memory;
 mod module;
-mod stream;
 mod table;
 
 pub(crate) const BACKEND: &str = "amdgpu";
 
+pub use device::HipDevice;
 pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
 pub use quadrants_rhi as rhi;

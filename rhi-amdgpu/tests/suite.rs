@@ -1,48 +1,37 @@
-//! The conformance suite on the simulator and on the installed HIP runtime, and tests of the AMD backend.
+//! The tests that all GPU backends share, and tests of the AMD backend.
 
-#[path = "../../conformance/fixtures/installed.rs"]
-mod installed;
+#[path = "../../conformance/fixtures/gpu_backend/mod.rs"]
+mod gpu_backend;
 #[path = "../../conformance/fixtures/selected.rs"]
 mod selected;
-#[path = "../../conformance/fixtures/simulated.rs"]
-mod simulated;
 
-#[path = "suite/broken.rs"]
-mod broken;
 #[path = "suite/current.rs"]
 mod current;
-#[path = "suite/limits.rs"]
-mod limits;
-#[path = "suite/pools.rs"]
-mod pools;
-#[path = "suite/support.rs"]
-mod support;
-#[path = "suite/system.rs"]
-mod system;
+#[path = "suite/only_hip.rs"]
+mod only_hip;
 
-use quadrants_conformance::CASES;
-use quadrants_driver_sim::Schedule;
-
-mod lazy {
-    fn subject(_case: &str) -> Option<quadrants_conformance::Subject> {
-        crate::selected::is_selected("amdgpu")
-            .then(|| crate::support::subject(quadrants_driver_sim::Schedule::Lazy, 0))
-    }
-    quadrants_conformance::conformance_tests!(subject);
+fn is_selected() -> bool {
+    selected::is_selected("amdgpu")
 }
 
-/// Other schedules, so that no case passes only because of the lazy schedule's order.
-#[test]
-fn every_case_passes_on_other_schedules() {
-    if !crate::selected::is_selected("amdgpu") {
-        return;
-    }
-    let schedules = (0..10).map(|seed| (Schedule::Random, seed)).chain([(Schedule::Eager, 0)]);
-    for (schedule, seed) in schedules {
-        for case in CASES {
-            if let Err(failure) = (case.run)(&support::subject(schedule, seed)) {
-                panic!("{} with {schedule:?}, seed {seed}: {failure}", case.name);
-            }
-        }
+/// What the shared tests need to know about the backend.
+mod backend {
+    use quadrants_conformance::AddKernel;
+    pub(crate) use quadrants_driver_sim::hip_symbol as simulated_symbol;
+    pub(crate) use quadrants_rhi_amdgpu::{
+        LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols,
+    };
+
+    pub(crate) const NAME: &str = "amdgpu";
+    pub(crate) const ARCH_PREFIX: &str = "gfx";
+    pub(crate) const OLD_VERSION: (i32, &str) = (40_500_000, "4.5.0");
+    /// ROCm 5 reports an invalid device on a machine without one.
+    pub(crate) const NO_DEVICE: &[i32] = &[100, 101];
+    pub(crate) const OUT_OF_MEMORY: &str = "hipErrorOutOfMemory";
+    pub(crate) const ADD_KERNEL_NODE: &[&str] = &["add_kernel_node"];
+
+    /// None: a code object is for one chip only, and these tests have no compiler.
+    pub(crate) fn hardware_kernel() -> Option<AddKernel> {
+        None
     }
 }

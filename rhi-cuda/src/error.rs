@@ -1,11 +1,9 @@
 //! The classification of libcuda's result codes.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 use cudarc::driver::sys::CUresult::{self, *};
 use quadrants_rhi::{DriverError, DriverErrorKind, Error, table::Status};
-
-use crate::table::Table;
 
 /// Codes after which every call in the context fails, by the documentation of `CUresult`.
 const CONTEXT_LOST: &[CUresult] = &[
@@ -40,15 +38,18 @@ const IMAGE_REJECTED: &[CUresult] = &[
     CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
 ];
 
-/// Makes the error of a failed call, for the methods of the table.
+/// `cuGetErrorName`.
+type ErrorName = unsafe extern "C" fn(Status, *mut *const c_char) -> Status;
+
+/// Makes the error of a failed call.
 #[cold]
-pub(crate) fn check(
-    table: &Table,
+pub(crate) fn failed(
+    error_name: ErrorName,
     call: &'static str,
     symbol: &'static str,
     status: Status,
 ) -> Error {
-    DriverError::new(call, symbol, status.0, name(table, status), kind(status)).into()
+    DriverError::new(call, symbol, status.0, name(error_name, status), kind(status)).into()
 }
 
 /// Whether a failed module load means that the image was rejected.
@@ -78,11 +79,11 @@ fn is_one_of(codes: &[CUresult], code: i32) -> bool {
     codes.iter().any(|known| *known as i32 == code)
 }
 
-fn name(table: &Table, status: Status) -> String {
+fn name(error_name: ErrorName, status: Status) -> String {
     let mut name = std::ptr::null();
     // SAFETY: the driver writes a pointer to a static string, or null for an unknown code. The table's checked method
     // is not used, because its error would query a name again.
-    let found = unsafe { (table.functions.error_name)(status, &mut name) };
+    let found = unsafe { error_name(status, &mut name) };
     if found != Status::SUCCESS || name.is_null() {
         return "an unknown code".to_owned();
     }
@@ -92,13 +93,12 @@ fn name(table: &Table, status: Status) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::{c_char, c_void};
+    use std::ffi::c_char;
 
     use cudarc::driver::sys::CUresult::*;
     use quadrants_rhi::{DriverErrorKind, Error, Severity, table::Status};
 
-    use super::{check, is_image_rejected, kind};
-    use crate::table::Table;
+    use super::{failed, is_image_rejected, kind};
 
     extern "C" fn error_name(error: Status, name: *mut *const c_char) -> Status {
         if error.0 != 2 {
@@ -109,20 +109,9 @@ mod tests {
         Status::SUCCESS
     }
 
-    fn table() -> Table {
-        let resolve = |name: &str| {
-            Some(match name {
-                "cuGetErrorName" => error_name as *const c_void,
-                _ => std::ptr::dangling::<u8>().cast(),
-            })
-        };
-        // SAFETY: only `cuGetErrorName` is called, which has its row's signature.
-        unsafe { Table::load("test", &resolve) }.unwrap()
-    }
-
     #[test]
     fn an_error_names_call_symbol_and_code() {
-        let error = check(&table(), "alloc", "cuMemAlloc_v2", Status(2));
+        let error = failed(error_name, "alloc", "cuMemAlloc_v2", Status(2));
         assert!(error.is_out_of_memory());
         assert_eq!(error.severity(), Severity::Recoverable);
         assert_eq!(
@@ -133,7 +122,7 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_an_error() {
-        let error = check(&table(), "launch", "cuLaunchKernel", Status(12_345));
+        let error = failed(error_name, "launch", "cuLaunchKernel", Status(12_345));
         assert_eq!(error.driver_error().unwrap().kind, DriverErrorKind::Other);
         assert!(error.to_string().ends_with("an unknown code (12345)"), "{error}");
     }
@@ -150,11 +139,11 @@ mod tests {
 
     #[test]
     fn rejected_images_differ_from_other_errors() {
-        let error = |code| match check(&table(), "load_module", "cuModuleLoadDataEx", Status(code))
-        {
-            Error::Driver(error) => error,
-            other => panic!("{other}"),
-        };
+        let error =
+            |code| match failed(error_name, "load_module", "cuModuleLoadDataEx", Status(code)) {
+                Error::Driver(error) => error,
+                other => panic!("{other}"),
+            };
         assert!(is_image_rejected(&error(200)) && is_image_rejected(&error(218)));
         assert!(!is_image_rejected(&error(2)) && !is_image_rejected(&error(700)));
     }

@@ -5,12 +5,9 @@ use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUgraph, CUgraphExec,
     CUgraphNode,
 };
-use quadrants_rhi::{
-    DevicePtr, Error, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle, LaunchConfig,
-    Result, StreamHandle,
-};
+use quadrants_rhi::{DevicePtr, FunctionHandle, LaunchConfig, Result};
 
-use crate::{device::CudaDevice, launch::parameters, table::Table};
+use crate::{context::Context, table::Table};
 
 /// Whether the driver has all functions that graphs need.
 pub(crate) fn available(table: &Table) -> bool {
@@ -25,61 +22,39 @@ pub(crate) fn available(table: &Table) -> bool {
         && functions.launch_graph.is_some()
 }
 
-pub(crate) fn create(device: &CudaDevice) -> Result<GraphHandle> {
-    if !device.capabilities.graphs {
-        let version = &device.info.driver_version;
-        let reason =
-            format!("graphs need CUDA 11.4 or newer, and the driver has version {version}");
-        return Err(Error::Unsupported { operation: "create_graph", reason });
-    }
-    let context = device.enter()?;
-    let mut graph: CUgraph = std::ptr::null_mut();
-    // SAFETY: the driver writes the graph; no flags.
-    unsafe { context.table.create_graph(&mut graph, 0) }?;
-    Ok(GraphHandle::from_ptr(graph))
-}
-
-pub(crate) unsafe fn destroy(device: &CudaDevice, graph: GraphHandle) -> Result<()> {
-    let context = device.enter()?;
-    // SAFETY: a graph of this device that is not used again, as the caller guarantees.
-    unsafe { context.table.destroy_graph(graph.as_ptr()) }
-}
-
+/// Adds a launch to a graph.
+///
+/// # Safety
+/// As for [`Device::add_kernel_node`](quadrants_rhi::Device::add_kernel_node). The context is current.
 pub(crate) unsafe fn add_kernel_node(
-    device: &CudaDevice,
-    graph: GraphHandle,
-    dependencies: &[GraphNodeHandle],
-    function: FunctionHandle,
-    config: &LaunchConfig,
-    args: &[u64],
-) -> Result<GraphNodeHandle> {
-    let mut parameters = parameters(device, args)?;
-    let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
-    let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
-    let context = device.enter()?;
-    let mut node: CUgraphNode = std::ptr::null_mut();
-    // SAFETY: graph, nodes and function are of this device and the block is the function's, as the caller
-    // guarantees. The driver copies shape and block before the call returns.
+    table: &Table,
+    node: &mut CUgraphNode,
+    graph: CUgraph,
+    dependencies: &[CUgraphNode],
+    parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
+) -> Result<()> {
+    let (nodes, count) = (dependencies.as_ptr(), dependencies.len());
+    // SAFETY: the caller guarantees the conditions.
     unsafe {
-        let (graph, nodes, count) = (graph.as_ptr(), dependencies.as_ptr(), dependencies.len());
-        if context.table.functions.add_kernel_node.is_some() {
-            context.table.add_kernel_node(&mut node, graph, nodes, count, &node_parameters)?;
+        if table.functions.add_kernel_node.is_some() {
+            table.add_kernel_node(node, graph, nodes, count, parameters)
         } else {
-            let v1 = v1(&node_parameters);
-            context.table.add_kernel_node_v1(&mut node, graph, nodes, count, &v1)?;
+            table.add_kernel_node_v1(node, graph, nodes, count, &v1(parameters))
         }
     }
-    Ok(GraphNodeHandle::from_ptr(node))
 }
 
+/// Adds a copy to a graph.
+///
+/// # Safety
+/// As for [`Device::add_copy_node`](quadrants_rhi::Device::add_copy_node). The context is current.
 pub(crate) unsafe fn add_copy_node(
-    device: &CudaDevice,
-    graph: GraphHandle,
-    dependencies: &[GraphNodeHandle],
-    dst: DevicePtr,
-    src: DevicePtr,
-    bytes: usize,
-) -> Result<GraphNodeHandle> {
+    context: &Context,
+    node: &mut CUgraphNode,
+    graph: CUgraph,
+    dependencies: &[CUgraphNode],
+    (dst, src, bytes): (DevicePtr, DevicePtr, usize),
+) -> Result<()> {
     let copy = CUDA_MEMCPY3D_st {
         srcXInBytes: 0,
         srcY: 0,
@@ -107,67 +82,30 @@ pub(crate) unsafe fn add_copy_node(
         Height: 1,
         Depth: 1,
     };
-    let dependencies: Vec<CUgraphNode> = dependencies.iter().map(|node| node.as_ptr()).collect();
-    let context = device.enter()?;
-    let mut node: CUgraphNode = std::ptr::null_mut();
-    // SAFETY: graph and nodes are of this device, and both sides have the bytes, as the caller guarantees.
-    unsafe {
-        let (nodes, count) = (dependencies.as_ptr(), dependencies.len());
-        let own = device.context.raw();
-        context.table.add_copy_node(&mut node, graph.as_ptr(), nodes, count, &copy, own)?;
-    }
-    Ok(GraphNodeHandle::from_ptr(node))
+    let (nodes, count) = (dependencies.as_ptr(), dependencies.len());
+    // SAFETY: the caller guarantees the conditions.
+    unsafe { context.table.add_copy_node(node, graph, nodes, count, &copy, context.raw()) }
 }
 
-pub(crate) unsafe fn instantiate(
-    device: &CudaDevice,
-    graph: GraphHandle,
-) -> Result<GraphExecHandle> {
-    let context = device.enter()?;
-    let mut exec: CUgraphExec = std::ptr::null_mut();
-    // SAFETY: a graph of this device, as the caller guarantees; the driver writes the executable; no flags.
-    unsafe { context.table.instantiate_graph(&mut exec, graph.as_ptr(), 0) }?;
-    Ok(GraphExecHandle::from_ptr(exec))
-}
-
-pub(crate) unsafe fn destroy_exec(device: &CudaDevice, exec: GraphExecHandle) -> Result<()> {
-    let context = device.enter()?;
-    // SAFETY: an executable of this device that is not used again, as the caller guarantees.
-    unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
-}
-
+/// Replaces a launch in an executable.
+///
+/// # Safety
+/// As for [`Device::update_kernel_node`](quadrants_rhi::Device::update_kernel_node). The context is current.
 #[inline(always)]
 pub(crate) unsafe fn update_kernel_node(
-    device: &CudaDevice,
-    exec: GraphExecHandle,
-    node: GraphNodeHandle,
-    function: FunctionHandle,
-    config: &LaunchConfig,
-    args: &[u64],
+    table: &Table,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
 ) -> Result<()> {
-    let mut parameters = parameters(device, args)?;
-    let node_parameters = node_parameters(function, config, parameters.as_mut_ptr());
-    let context = device.enter()?;
-    // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, as
-    // the caller guarantees. The driver copies shape and block before the call returns.
+    // SAFETY: the caller guarantees the conditions.
     unsafe {
-        let (exec, node) = (exec.as_ptr(), node.as_ptr());
-        if context.table.functions.update_kernel_node.is_some() {
-            context.table.update_kernel_node(exec, node, &node_parameters)
+        if table.functions.update_kernel_node.is_some() {
+            table.update_kernel_node(exec, node, parameters)
         } else {
-            context.table.update_kernel_node_v1(exec, node, &v1(&node_parameters))
+            table.update_kernel_node_v1(exec, node, &v1(parameters))
         }
     }
-}
-
-#[inline(always)]
-pub(crate) unsafe fn launch(
-    device: &CudaDevice,
-    exec: GraphExecHandle,
-    stream: StreamHandle,
-) -> Result<()> {
-    // SAFETY: an executable and a stream of this device, as the caller guarantees.
-    device.with_current(move |table| unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) })
 }
 
 /// The parameters in the struct of CUDA 11, which lacks the alternatives to `func`.
@@ -186,7 +124,8 @@ fn v1(parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> CUDA_KERNEL_NODE_PARAMS_st {
     }
 }
 
-fn node_parameters(
+/// The parameters of a launch in a graph.
+pub(crate) fn node_parameters(
     function: FunctionHandle,
     config: &LaunchConfig,
     parameters: *mut *mut std::ffi::c_void,

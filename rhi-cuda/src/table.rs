@@ -9,11 +9,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
     CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode,
-    CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUstream,
+    CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUmoduleLoadingMode, CUstream,
 };
-use quadrants_rhi::table::Status;
+use quadrants_rhi::{Error, table::Status};
 
-use crate::error::check;
+use crate::error::failed;
 
 macro_rules! cuda_functions {
     ([$($consumer:tt)*] $($header:tt)*) => { $($consumer)*! { $($header)*
@@ -105,6 +105,8 @@ macro_rules! cuda_functions {
 
         /// Loads a module.
         load_module = cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void), required;
+        /// Whether the code of functions is loaded at their first use.
+        loading_mode = cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode), optional("11.7");
         /// Unloads a module.
         unload_module = cuModuleUnload(module: CUmodule), required;
         /// Looks up a function.
@@ -158,6 +160,11 @@ cuda_functions! { [quadrants_rhi::driver_table]
     pub(crate) struct Table: check;
 }
 
+#[cold]
+fn check(table: &Table, call: &'static str, symbol: &'static str, status: Status) -> Error {
+    failed(table.functions.error_name, call, symbol, status)
+}
+
 /// Checks the signature of each row against the bindings of the CUDA headers at compile time.
 mod signatures {
     use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -195,46 +202,5 @@ mod signatures {
         );
         cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, *const CUDA_KERNEL_NODE_PARAMS_st);
         quadrants_sim_version();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{cell::RefCell, collections::HashSet, ffi::c_void};
-
-    use super::Table;
-
-    /// `load` looks up each row once, by a unique symbol.
-    #[test]
-    fn every_row_is_loaded_by_its_symbol() {
-        let requested = RefCell::new(Vec::new());
-        let anything = |name: &str| {
-            requested.borrow_mut().push(name.to_owned());
-            Some(std::ptr::dangling::<u8>().cast::<c_void>())
-        };
-        // SAFETY: the dangling functions are never called.
-        unsafe { Table::load("test", &anything) }.unwrap();
-        let names: Vec<_> = Table::SYMBOLS.iter().map(|s| s.name.to_owned()).collect();
-        assert_eq!(*requested.borrow(), names);
-        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a symbol twice");
-    }
-
-    #[test]
-    fn only_required_symbols_are_required() {
-        for missing in Table::SYMBOLS {
-            let resolve = |name: &str| {
-                (name != missing.name).then_some(std::ptr::dangling::<u8>().cast::<c_void>())
-            };
-            // SAFETY: the dangling functions are never called.
-            let loaded = unsafe { Table::load("test", &resolve) };
-            match loaded {
-                Ok(_) => assert!(missing.optional_since.is_some(), "{missing:?}"),
-                Err(quadrants_rhi::Error::SymbolMissing { symbol, .. }) => {
-                    assert_eq!(symbol, missing.name);
-                    assert!(missing.optional_since.is_none(), "{missing:?}");
-                }
-                Err(other) => panic!("{other}"),
-            }
-        }
     }
 }

@@ -38,7 +38,7 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
-use std::{fmt, marker::PhantomData};
+use std::{any::Any, fmt, marker::PhantomData};
 
 use crate::{
     Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, FunctionHandle, GraphExecHandle,
@@ -107,7 +107,8 @@ impl Drop for Current<'_> {
 
 /// An open device: memory, streams, events, modules, launches and graphs.
 ///
-/// The [module documentation](self) has the rules that all methods share.
+/// The [module documentation](self) has the rules that all methods share. What only one backend has is a method of its
+/// own type, which a `dyn Device` can be downcast to: `CudaDevice::from_device`.
 ///
 /// # Safety
 /// Safe code reads and writes the memory that a device returns. As long as its callers keep the handle rule, an
@@ -132,7 +133,7 @@ impl Drop for Current<'_> {
 /// struct Liar;
 /// impl quadrants_rhi::Device for Liar {}
 /// ```
-pub unsafe trait Device: Send + Sync + fmt::Debug {
+pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// The properties of the device.
     ///
     /// `backend`, `name`, `arch` and `driver_version` are not empty. `multiprocessors`, `warp_size`,

@@ -3,7 +3,7 @@
 //! A handle owns nothing: it is a copyable number. A handle of a destroyed object must not be used; see the
 //! [handle rule](crate::device#the-handle-rule).
 
-use std::fmt;
+use std::{ffi::c_void, fmt};
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident, $text:literal;)*) => {$(
@@ -78,5 +78,31 @@ impl DevicePtr {
     #[must_use]
     pub const fn offset(self, bytes: usize) -> Self {
         Self(self.0 + bytes as u64)
+    }
+}
+
+// Drivers declare device addresses as numbers or as pointers.
+
+impl From<DevicePtr> for u64 {
+    fn from(address: DevicePtr) -> Self {
+        address.0
+    }
+}
+
+impl From<u64> for DevicePtr {
+    fn from(address: u64) -> Self {
+        Self(address)
+    }
+}
+
+impl From<DevicePtr> for *mut c_void {
+    fn from(address: DevicePtr) -> Self {
+        address.as_ptr()
+    }
+}
+
+impl From<*mut c_void> for DevicePtr {
+    fn from(address: *mut c_void) -> Self {
+        Self::from_ptr(address)
     }
 }

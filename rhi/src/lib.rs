@@ -20,6 +20,7 @@ mod image;
 mod launch;
 mod padded_image;
 pub mod table;
+pub mod table_device;
 
 pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
 pub use device::{Current, Device, Entered, EventOptions, StreamOptions};

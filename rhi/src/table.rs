@@ -29,12 +29,39 @@ impl Status {
 /// A row of a driver table: a C function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol {
+    /// The Rust name of the row, by which errors name the operation.
+    pub call: &'static str,
     /// The C name.
     pub name: &'static str,
-    /// The driver version that introduced the function, if the table loads without it.
+    /// The driver version that introduced the function, if the table loads without it: `5.2`. If a later version
+    /// removed it, also that one: `1.0, until 7.0`.
     pub optional_since: Option<&'static str>,
     /// The documentation of the row.
     pub doc: &'static str,
+}
+
+impl Symbol {
+    /// Whether the driver of this major and minor version has the function.
+    ///
+    /// # Examples
+    /// ```
+    /// # use quadrants_rhi::table::Symbol;
+    /// let row = Symbol { call: "f", name: "hipF", optional_since: Some("1.0, until 7.0"), doc: "" };
+    /// assert!(row.is_in((1, 0)) && row.is_in((6, 4)));
+    /// assert!(!row.is_in((0, 9)) && !row.is_in((7, 0)));
+    /// ```
+    #[must_use]
+    pub fn is_in(&self, version: (u32, u32)) -> bool {
+        let Some(text) = self.optional_since else { return true };
+        let (since, until) = text.split_once(", until ").unwrap_or((text, ""));
+        let number = |text: &str| -> Option<(u32, u32)> {
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        // The function of the simulator has no version.
+        number(since).is_none_or(|since| since <= version)
+            && number(until).is_none_or(|until| version < until)
+    }
 }
 
 /// Looks up a function of a library by its C name.
@@ -221,6 +248,7 @@ macro_rules! driver_table {
             /// Every function of the table, in the order of its rows.
             $vis const SYMBOLS: &'static [$crate::table::Symbol] = &[$(
                 $crate::table::Symbol {
+                    call: stringify!($name),
                     name: stringify!($symbol),
                     optional_since: $crate::driver_table!(@since $need $(($since))?),
                     doc: $doc,

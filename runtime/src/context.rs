@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result, Stamp,
     handle_pool::HandlePool,
-    staging::StagingPool,
+    staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
 };
 

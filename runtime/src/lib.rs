@@ -20,6 +20,7 @@ mod image_bundle;
 mod module;
 mod pool;
 mod staging;
+mod staging_pool;
 mod stamps;
 mod stream;
 mod stream_registry;

@@ -1,85 +1,12 @@
-//! [`Pinned`]: owned pinned host memory, and the pool of staging blocks.
+//! [`Pinned`]: owned pinned host memory.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use crate::{Context, Result};
+use crate::{Context, Result, staging_pool::Address};
 
 /// The size of the largest staging block, and of the chunks of long copies.
 pub(crate) const STAGING_CHUNK: usize = 8 << 20;
 const SMALLEST: usize = 4096;
-/// The limit of idle staging memory. The system cannot give pinned memory to other programs.
-const MAX_IDLE_BYTES: usize = 64 << 20;
-
-/// Idle staging blocks by size class: powers of two from 4 KiB to 8 MiB.
-#[derive(Debug, Default)]
-pub(crate) struct StagingPool {
-    state: Mutex<StagingState>,
-}
-
-#[derive(Debug, Default)]
-struct StagingState {
-    idle: Vec<(usize, Address)>,
-    counts: StagingCounts,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct StagingCounts {
-    pub(crate) bytes: usize,
-    pub(crate) idle_bytes: usize,
-    pub(crate) peak: usize,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Address(*mut u8);
-
-// SAFETY: an address of pinned memory that the pool owns. Only the lease that took it reads and writes the memory.
-unsafe impl Send for Address {}
-
-impl StagingPool {
-    fn take(&self, class: usize) -> Option<Address> {
-        let mut state = self.state.lock();
-        let at = state.idle.iter().rposition(|(size, _)| *size == class)?;
-        state.counts.idle_bytes -= class;
-        Some(state.idle.swap_remove(at).1)
-    }
-
-    fn created(&self, class: usize) {
-        let counts = &mut self.state.lock().counts;
-        counts.bytes += class;
-        counts.peak = counts.peak.max(counts.bytes);
-    }
-
-    /// Returns a block to the pool. If the pool is full, returns false, and the caller frees the block.
-    fn put(&self, class: usize, block: Address) -> bool {
-        let mut state = self.state.lock();
-        let room = state.counts.idle_bytes + class <= MAX_IDLE_BYTES;
-        if room {
-            state.counts.idle_bytes += class;
-            state.idle.push((class, block));
-        } else {
-            state.counts.bytes -= class;
-        }
-        room
-    }
-
-    fn leaked(&self, class: usize) {
-        self.state.lock().counts.bytes -= class;
-    }
-
-    pub(crate) fn counts(&self) -> StagingCounts {
-        self.state.lock().counts
-    }
-
-    /// Takes all idle blocks; the caller frees them.
-    pub(crate) fn drain(&self) -> Vec<*mut u8> {
-        let mut state = self.state.lock();
-        state.counts.bytes -= state.counts.idle_bytes;
-        state.counts.idle_bytes = 0;
-        std::mem::take(&mut state.idle).into_iter().map(|(_, block)| block.0).collect()
-    }
-}
 
 /// A block of pinned host memory. The device accesses it at the same address as the host.
 #[derive(Debug)]
@@ -169,6 +96,7 @@ impl Drop for Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::staging_pool::MAX_IDLE_BYTES;
 
     #[test]
     fn idle_staging_memory_is_limited() {

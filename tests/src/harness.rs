@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use quadrants::{Arch, Backend as _, Opened, Program, ProgramBuilder, rhi::Driver};
+use quadrants::{
+    Arch, Backend as _, Opened, Program, ProgramBuilder,
+    rhi::{Driver, table::Symbol},
+};
 use quadrants_driver_sim as sim;
 
 /// A backend under test.
@@ -91,17 +94,23 @@ impl Release {
             println!("skipped: {self:?} is not in QUADRANTS_TEST_BACKENDS");
             return None;
         }
+        // The rows of the driver tables state which versions have a function.
+        let has = |rows: &[Symbol], version, name: &str| {
+            rows.iter().any(|row| row.name == name && row.is_in(version))
+        };
         // SAFETY: as in `TestBackend::simulator`.
         let driver = unsafe {
             match self {
                 Self::Cuda(release) => {
                     quadrants_rhi_cuda::driver_from_symbols("simulator", |name| {
-                        release.symbol(name)
+                        let rows = quadrants_rhi_cuda::symbols();
+                        release.symbol(name).filter(|_| has(rows, release.number(), name))
                     })
                 }
                 Self::Rocm(release) => {
                     quadrants_rhi_amdgpu::driver_from_symbols("simulator", |name| {
-                        release.symbol(name)
+                        let rows = quadrants_rhi_amdgpu::symbols();
+                        release.symbol(name).filter(|_| has(rows, release.number(), name))
                     })
                 }
             }

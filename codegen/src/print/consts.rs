@@ -1,6 +1,6 @@
 //! Prints constants so that the C++ compiler reads back exactly the same bits.
 
-use quadrants_ir::{Const, ScalarType};
+use quadrants_ir::{AtomicOp, Const, ScalarType};
 
 /// A constant as a C++ expression. Negative ones begin with `-`; those without a literal are in parentheses or a call.
 pub(super) fn constant(value: Const) -> String {
@@ -24,6 +24,17 @@ pub(super) fn constant(value: Const) -> String {
         }
         ScalarType::F16 => format!("{:#x} /* {value:?} */", value.bits()),
         ty => int(ty, value.as_int().unwrap_or_default()),
+    }
+}
+
+/// The identity element. For sums of floats it is negative zero.
+pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
+    let (low, high) = ty.int_range().unwrap_or_default();
+    match op {
+        AtomicOp::Add if ty.is_float() => self::float(ty, -0.0),
+        AtomicOp::Add => zero(ty),
+        AtomicOp::Min => int(ty, high),
+        AtomicOp::Max => int(ty, low),
     }
 }
 

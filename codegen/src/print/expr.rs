@@ -26,13 +26,6 @@ pub(super) enum Level {
     Primary,
 }
 
-/// The library functions that expressions call, without the suffix `f` of the single-precision versions.
-pub(super) const LIBRARY_FUNCTIONS: &[&str] = &[
-    "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
-    "round", "fma", "atan2", "tanh", "fmod", "trunc", "exp2", "log2", "log10", "cbrt", "asin",
-    "acos", "atan", "sinh", "cosh", "hypot",
-];
-
 impl Text {
     pub(super) fn new(level: Level, text: impl Into<String>) -> Self {
         Self { text: text.into(), level }

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
-use super::{collective, consts, types};
+use super::{collective_functions as collective, consts, types};
 use crate::Dialect;
 
 /// A helper function.

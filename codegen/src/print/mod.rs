@@ -16,6 +16,7 @@ mod address;
 mod blocks;
 mod coarsen;
 mod collective;
+mod collective_functions;
 mod consts;
 mod cse;
 mod expr;

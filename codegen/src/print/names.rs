@@ -94,9 +94,15 @@ fn is_reserved(name: &str) -> bool {
 /// Whether printed expressions call a function of this name, which a local would hide.
 fn is_library_function(name: &str) -> bool {
     let base = name.strip_suffix('f').unwrap_or(name);
-    name.starts_with("atomic")
-        || [base, name].iter().any(|name| super::expr::LIBRARY_FUNCTIONS.contains(name))
+    name.starts_with("atomic") || [base, name].iter().any(|name| LIBRARY_FUNCTIONS.contains(name))
 }
+
+/// The library functions that expressions call, without the suffix `f` of the single-precision versions.
+const LIBRARY_FUNCTIONS: &[&str] = &[
+    "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
+    "round", "fma", "atan2", "tanh", "fmod", "trunc", "exp2", "log2", "log10", "cbrt", "asin",
+    "acos", "atan", "sinh", "cosh", "hypot",
+];
 
 /// Sorted, for binary search.
 const RESERVED: &[&str] = &[

@@ -6,7 +6,7 @@
 
 use quadrants_ir::{AtomicOp, ExprId, Offloaded, ParamId, ParamKind, ScalarType, SiteId};
 
-use super::{consts, reduce::identity, task::TaskPrinter, types};
+use super::{consts, task::TaskPrinter, types};
 
 /// The number of elements of all private copies of a block.
 const ELEMENTS: u32 = 2048;
@@ -47,7 +47,7 @@ impl TaskPrinter<'_> {
         let thread = [self.fresh("thread"), self.fresh("threads")];
         let [at, all] = &thread;
         let dim = self.dim(tensor, 0);
-        let none = identity(op, ty);
+        let none = consts::identity(op, ty);
         let declaration = format!("    __shared__ {ty} {own}[{ELEMENTS}];\n");
         self.blocks.declarations.push_str(&declaration);
         self.line(&format!(
@@ -129,7 +129,7 @@ impl TaskPrinter<'_> {
             self.line("__syncthreads();");
             self.open(&format!("if ({copies} > 0u) {{"));
             self.open(&format!("for (u32 {k} = {at}; {k} < (u32){dim}; {k} += {all}) {{"));
-            self.line(&format!("{} {total} = {};", types::name(ty), identity(op, ty)));
+            self.line(&format!("{} {total} = {};", types::name(ty), consts::identity(op, ty)));
             let other = format!("{own}[{k} + {copy} * (u32){dim}]");
             let combined = self.combined_values(op, ty, &total, &other);
             self.line(&format!(
@@ -138,7 +138,7 @@ impl TaskPrinter<'_> {
             let update = self.cx.dialect.atomic(op, ty, &format!("&{name}[{k}]"), &total);
             let none = match op {
                 AtomicOp::Add => consts::zero(ty),
-                _ => identity(op, ty),
+                _ => consts::identity(op, ty),
             };
             self.line(&format!("if ({total} != {none}) {update};"));
             self.close();

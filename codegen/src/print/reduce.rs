@@ -59,7 +59,7 @@ impl TaskPrinter<'_> {
                 continue;
             }
             let name = self.fresh(&format!("{}_part", kernel.params[param.index()].name));
-            self.line(&format!("{ty} {name} = {};", identity(op, ty)));
+            self.line(&format!("{ty} {name} = {};", consts::identity(op, ty)));
             self.reductions.push(Reduction { tensor: param, op, ty, index, name });
         }
     }
@@ -175,17 +175,6 @@ impl TaskPrinter<'_> {
             AtomicOp::Min => format!("{}({a}, {b})", self.helper(Helper::Min(ty))),
             AtomicOp::Max => format!("{}({a}, {b})", self.helper(Helper::Max(ty))),
         }
-    }
-}
-
-/// The identity element. For sums of floats it is negative zero.
-pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
-    let (low, high) = ty.int_range().unwrap_or_default();
-    match op {
-        AtomicOp::Add if ty.is_float() => consts::float(ty, -0.0),
-        AtomicOp::Add => consts::zero(ty),
-        AtomicOp::Min => consts::int(ty, high),
-        AtomicOp::Max => consts::int(ty, low),
     }
 }
 

@@ -1,18 +1,16 @@
 //! Compares printed text with the reference interpreter: the host's C++ compiler compiles the samples, with an
 //! undefined behaviour sanitizer if available, and both run on the same memory.
 
-use quadrants_codegen::{
-    print_kernel,
-    samples::{
-        self,
-        case::Case,
-        host_program::{Checks, HostProgram, HostText},
-    },
-};
+use quadrants_codegen::print_kernel;
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
     abi::{ERROR_WORD, Form, Passing},
     launch_analysis,
+};
+use quadrants_samples::{
+    self as samples,
+    case::Case,
+    host_program::{Checks, HostProgram, HostText},
 };
 
 use crate::Plain;

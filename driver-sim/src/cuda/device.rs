@@ -9,10 +9,10 @@ use crate::{
     code::{Code, Result},
     context,
     entry::{Stop, facade},
-    module::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
+    launch::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
     pointer::Out,
     stream::PRIORITIES,
-    world,
+    worlds,
 };
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
@@ -26,7 +26,7 @@ facade! { Cuda;
         if flags != 0 {
             return Err(Code::INVALID_VALUE.into());
         }
-        if world::count() == 0 {
+        if worlds::count() == 0 {
             return Err(Code::NO_DEVICE.into());
         }
         INITIALIZED.store(true, Ordering::Relaxed);
@@ -56,7 +56,7 @@ facade! { Cuda;
     /// Counts the devices.
     fn cuDeviceGetCount(count: Out<c_int>) |_call| {
         initialized()?;
-        count.set(world::count() as c_int)?;
+        count.set(worlds::count() as c_int)?;
     }
 
     /// The device of an ordinal.
@@ -170,7 +170,7 @@ fn initialized() -> Result<()> {
 
 fn ordinal_of(device: c_int) -> std::result::Result<u16, Stop> {
     initialized()?;
-    let ordinal = u16::try_from(device).ok().filter(|&ordinal| world::exists(ordinal));
+    let ordinal = u16::try_from(device).ok().filter(|&ordinal| worlds::exists(ordinal));
     ordinal.ok_or_else(|| Code::INVALID_DEVICE.into())
 }
 

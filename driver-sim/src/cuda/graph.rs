@@ -10,7 +10,7 @@ use crate::{
     entry::{Call, Stop, facade},
     graph::NodeWork,
     handle::{Key, Kind},
-    module::{Launch, Shape},
+    launch::{Launch, Shape},
     pointer::{Array, Out, Parameters},
     state::State,
 };

@@ -6,13 +6,15 @@ use crate::{
     code::Code,
     entry::facade,
     handle::Kind,
-    module::Shape,
+    launch::Shape,
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
 
 /// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
 const ERROR_LOG: c_int = 5;
 const ERROR_LOG_BYTES: c_int = 6;
+/// `CU_MODULE_EAGER_LOADING`.
+const EAGER_LOADING: c_uint = 1;
 
 facade! { Cuda;
     /// Loads a module.
@@ -46,6 +48,11 @@ facade! { Cuda;
                 return Err(Code::INVALID_IMAGE.into());
             }
         }
+    }
+
+    /// Whether the code of functions is loaded at their first use: the simulator loads it with the module.
+    fn cuModuleGetLoadingMode(mode: Out<c_uint>) |_call| {
+        mode.set(EAGER_LOADING)?;
     }
 
     /// Unloads a module.

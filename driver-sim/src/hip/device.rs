@@ -6,15 +6,16 @@ use crate::{
     code::{Code, Result},
     context,
     entry::facade,
-    module::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
+    launch::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
     pointer::Out,
     stream::PRIORITIES,
-    world,
+    worlds,
 };
 
 /// ROCm 6.4.0.
 const VERSION: c_int = 60_400_000;
-const ARCH: &str = "gfx90a";
+/// With modes, as a real device reports it.
+const ARCH: &str = "gfx90a:sramecc+:xnack-";
 const NAME: &str = "Simulated HIP device";
 /// The offset and length of `gcnArchName` in `hipDeviceProp_tR0600`.
 const R0600: (usize, usize) = (1160, 1472);
@@ -44,7 +45,7 @@ facade! { Hip;
     /// Counts the devices.
     fn hipGetDeviceCount(count: Out<c_int>) |_call| {
         any_device()?;
-        count.set(world::count() as c_int)?;
+        count.set(worlds::count() as c_int)?;
     }
 
     /// Makes a device the thread's current one.
@@ -127,12 +128,12 @@ fn describe(properties: Out<c_char>, (arch, bytes): (usize, usize)) -> Result<()
 }
 
 fn any_device() -> Result<()> {
-    if world::count() == 0 { Err(Code::NO_DEVICE) } else { Ok(()) }
+    if worlds::count() == 0 { Err(Code::NO_DEVICE) } else { Ok(()) }
 }
 
 fn ordinal_of(device: c_int) -> Result<u16> {
     any_device()?;
-    let ordinal = u16::try_from(device).ok().filter(|&ordinal| world::exists(ordinal));
+    let ordinal = u16::try_from(device).ok().filter(|&ordinal| worlds::exists(ordinal));
     ordinal.ok_or(Code::INVALID_DEVICE)
 }
 

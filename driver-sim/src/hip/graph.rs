@@ -11,7 +11,7 @@ use crate::{
     entry::{Call, facade},
     graph::NodeWork,
     handle::{Key, Kind},
-    module::{Launch, Shape},
+    launch::{Launch, Shape},
     pointer::{Array, Out, Parameters},
     state::State,
 };

@@ -6,7 +6,7 @@ use crate::{
     code::{Code, Result},
     entry::facade,
     handle::Kind,
-    module::{Function, Launch, Shape},
+    launch::{Function, Launch, Shape},
     pointer::{ImageBytes, Out, Parameters, Text},
 };
 

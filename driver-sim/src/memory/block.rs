@@ -2,12 +2,26 @@
 
 use std::fmt;
 
-use super::{POISON, defined::Defined, touched::Touched, watch::End};
+use super::{defined::Defined, touched::Touched};
 use crate::{
     code::{Code, Result},
-    queue::OpId,
+    op_id::OpId,
     race::Shadow,
 };
+
+/// The fill byte of fresh memory.
+pub(crate) const POISON: u8 = 0xA5;
+
+/// The reason why memory is not accessible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The operation that frees it.
+    By(OpId),
+    /// The host freed it in this call, when `last` was the last operation.
+    ByHost { last: OpId, call: u64 },
+    /// The operation that allocates it has not run.
+    NotBegunBy(OpId),
+}
 
 /// The call that allocated or freed a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

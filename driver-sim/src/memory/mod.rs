@@ -1,7 +1,7 @@
 //! A world's memory: device blocks at addresses that are not host addresses, with gaps between them, and pinned host
 //! memory.
 //!
-//! Fresh bytes contain [`POISON`]. The address of a freed block is not reused, so that a late access is recognized.
+//! Fresh bytes contain [`POISON`](block::POISON). The address of a freed block is not reused, so that a late access is recognized.
 //! Only the blocks of the pool are reused, as soon as stream order allows.
 
 mod access;
@@ -14,19 +14,16 @@ mod watch;
 
 use crate::{
     code::{Code, Result},
-    queue::OpId,
+    op_id::OpId,
 };
 
 pub use access::FaultKind;
 pub(crate) use access::{Fault, Uninitialized};
 pub use block::Origin;
-pub(crate) use block::{Block, Phase};
+pub(crate) use block::{Block, End, Phase};
 pub(crate) use pool::Freed;
 pub use touched::Touch;
-pub(crate) use watch::{End, Region};
-
-/// The fill byte of fresh memory.
-pub(crate) const POISON: u8 = 0xA5;
+pub(crate) use watch::Region;
 
 /// Device addresses are at least this, above everything that processors can map.
 pub(crate) const DEVICE_BASE: u64 = 1 << 52;

@@ -5,10 +5,10 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::{Memory, POISON, touched::Touched};
+use super::{Memory, block::POISON, touched::Touched};
 use crate::{
     code::{Code, Result},
-    queue::OpId,
+    op_id::OpId,
     race::Shadow,
 };
 

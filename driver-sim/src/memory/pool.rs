@@ -2,7 +2,7 @@
 //! dependency finds its bytes changed.
 
 use super::{Block, Memory, Origin};
-use crate::{code::Result, queue::OpId};
+use crate::{code::Result, op_id::OpId};
 
 /// A block of the pool that the program freed.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use super::{DEVICE_BASE, Memory, Touch};
-use crate::{queue::OpId, race::Shadow};
+use super::{
+    DEVICE_BASE, Memory, Touch,
+    block::{End, Phase},
+};
+use crate::{op_id::OpId, race::Shadow};
 
 /// A memory region with an access history of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,17 +15,6 @@ pub(crate) enum Region {
     Block(u64),
     /// The pinned allocation at this base.
     Pinned(usize),
-}
-
-/// The reason why memory is not accessible.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    /// The operation that frees it.
-    By(OpId),
-    /// The host freed it in this call, when `last` was the last operation.
-    ByHost { last: OpId, call: u64 },
-    /// The operation that allocates it has not run.
-    NotBegunBy(OpId),
 }
 
 /// The accesses of the current operation.
@@ -140,7 +132,7 @@ impl Memory {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let block = &self.blocks[after.checked_sub(1)?];
         match block.phase {
-            super::Phase::Unborn => block.begun.map(End::NotBegunBy),
+            Phase::Unborn => block.begun.map(End::NotBegunBy),
             _ => block.ended,
         }
     }

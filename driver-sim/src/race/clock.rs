@@ -1,6 +1,6 @@
 //! Vector clocks: the operations that are complete, in every schedule, before an operation starts.
 
-use crate::queue::OpId;
+use crate::op_id::OpId;
 
 /// For each stream, its youngest operation that is complete. Operations are numbered across all streams, so the number
 /// of an operation is also a time of its stream.

@@ -6,7 +6,7 @@ use super::{Clock, Epoch, Race, Side};
 use crate::{
     memory::{End, Fault, FaultKind, Region, Touch},
     op::OpKind,
-    queue::OpId,
+    op_id::OpId,
     state::State,
 };
 

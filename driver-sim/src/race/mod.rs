@@ -14,7 +14,7 @@ mod shadow;
 
 use std::{env, fmt, sync::OnceLock};
 
-use crate::{memory::Touch, op::OpKind, queue::OpId};
+use crate::{memory::Touch, op::OpKind, op_id::OpId};
 
 pub(crate) use clock::{Clock, Epoch};
 pub(crate) use detect::Detector;

@@ -136,7 +136,7 @@ fn the_properties_name_the_architecture_and_keep_to_the_struct() {
     let mut properties = [0xeeu8; 4096];
     ok(hipGetDevicePropertiesR0600(properties.as_mut_ptr(), world.ordinal() as c_int));
     assert!(properties.starts_with(b"Simulated HIP device\0"));
-    assert!(properties[1160..].starts_with(b"gfx90a\0"));
+    assert!(properties[1160..].starts_with(b"gfx90a:sramecc+:xnack-\0"));
     assert!(properties[1472..].iter().all(|&byte| byte == 0xee));
 }
 

@@ -35,10 +35,10 @@ fn another_stream_reuses_only_after_the_free() {
     fill(x, 7, s);
     ok(cuMemFreeAsync(x, s));
     let other = alloc(t);
-    assert_ne!(other, x, "the free has not run, and t is not ordered behind it");
+    assert_ne!(other, x, "the free has not run, and t is not ordered after it");
     ok(cuEventRecord(event, s));
     ok(cuStreamWaitEvent(t, event, 0));
-    assert_eq!(alloc(t), x, "t is ordered behind the free");
+    assert_eq!(alloc(t), x, "t is ordered after the free");
     // After the free has run, every stream may reuse the block.
     ok(cuMemFreeAsync(other, t));
     ok(cuStreamSynchronize(t));

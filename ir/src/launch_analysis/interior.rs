@@ -4,8 +4,8 @@
 //! provable. The search starts with a provable box of one iteration and extends each side as far as the proof holds.
 //! Every box within a proven box is proven, so a binary search finds each side.
 
-use super::{Extents, LaunchAnalysis, prove::Proof};
-use crate::{Offloaded, TaskId, TaskKind, abi::ArgLayout};
+use super::{LaunchAnalysis, extents::Extents, prove::Proof};
+use crate::{Offloaded, TaskId, abi::ArgLayout};
 
 impl LaunchAnalysis {
     /// The box of a task's iterations whose accesses are proven in a launch with this argument block: one interval per
@@ -45,11 +45,7 @@ impl LaunchAnalysis {
 #[must_use]
 pub fn may_have_interior(kernel: &Offloaded, task: TaskId) -> bool {
     let task = &kernel.tasks[task.index()];
-    is_range_for(&task.kind) && Proof::new(kernel, &ArgLayout::new(&kernel.params), task).may_hold()
-}
-
-pub(super) fn is_range_for(kind: &TaskKind) -> bool {
-    matches!(kind, TaskKind::RangeFor { .. })
+    task.kind.is_range_for() && Proof::new(kernel, &ArgLayout::new(&kernel.params), task).may_hold()
 }
 
 const fn empty_box(extents: &Extents) -> Extents {

@@ -1,6 +1,6 @@
 //! Interval arithmetic on integers.
 
-use crate::{BinaryOp, MathFn, ScalarType};
+use crate::{BinaryOp, Const, MathFn, ScalarType};
 
 /// The values from `lo` to `hi`, or [`WRAPPED`](Self::WRAPPED).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -10,6 +10,14 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    /// The value of a word of the argument block.
+    pub(super) fn of_argument(word: u64, ty: ScalarType) -> Self {
+        match Const::from_bits(ty, word).as_int() {
+            Some(value) => Self::point(value),
+            None => Self::of(ty),
+        }
+    }
+
     /// A computation that may have overflowed its type. Results that depend on it are wrapped too.
     pub(super) const WRAPPED: Self = Self { lo: 1, hi: 0 };
     /// A superset of the values of every type.

@@ -2,6 +2,7 @@
 //! space of each loop ([`Extents`]), the bounds proof of each task, the [interior](LaunchAnalysis::interior) where the
 //! proof does not hold for all iterations, and the [race check](LaunchAnalysis::race).
 
+mod extents;
 mod interior;
 mod interval;
 mod prove;
@@ -9,7 +10,7 @@ mod races;
 
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
-    abi::{ArgLayout, MAX_BOUND},
+    abi::ArgLayout,
     interp::{Code, Part, compile},
     visit::{Nodes, Reach},
 };
@@ -17,16 +18,9 @@ use crate::{
 use prove::{ConservativeBounds, Proof};
 use races::Races;
 
+pub use extents::Extents;
 pub use interior::may_have_interior;
 pub use races::{Overflow, Race, RaceObject};
-
-/// The bounds of a task's loop in one launch, outermost dimension first. If [only the
-/// device](crate::TaskKind::has_device_bounds) can compute the bounds, these are conservative bounds around them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Extents {
-    dims: [(i128, i128); 3],
-    len: usize,
-}
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
@@ -67,56 +61,12 @@ pub fn prove(kernel: &Offloaded, task: TaskId, args: &[u64]) -> bool {
     LaunchAnalysis::new(kernel).prove(task, args)
 }
 
-impl Extents {
-    /// The dimensions as `(begin, end)`; none for a serial task. A dimension with `begin >= end` is empty.
-    #[must_use]
-    pub fn dims(&self) -> &[(i128, i128)] {
-        &self.dims[..self.len]
-    }
-
-    /// The number of iterations, saturating at `u64::MAX`; 1 for a serial task.
-    #[must_use]
-    pub fn iterations(&self) -> u64 {
-        if self.is_empty() {
-            return 0;
-        }
-        self.counts().fold(1, u64::saturating_mul)
-    }
-
-    /// The number of iterations of each dimension, saturating at `u64::MAX`.
-    pub fn counts(&self) -> impl Iterator<Item = u64> {
-        let count = |(begin, end): &(i128, i128)| (end - begin).max(0);
-        self.dims().iter().map(move |dim| u64::try_from(count(dim)).unwrap_or(u64::MAX))
-    }
-
-    /// Whether the loop is not empty and a bound exceeds [`MAX_BOUND`].
-    #[must_use]
-    pub fn exceed_max_bound(&self) -> bool {
-        let beyond = |(begin, end): &(i128, i128)| *begin < -MAX_BOUND || *end > MAX_BOUND;
-        !self.is_empty() && self.dims().iter().any(beyond)
-    }
-
-    /// Whether there are no iterations.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.dims().iter().any(|(begin, end)| begin >= end)
-    }
-
-    /// Appends a dimension. A fourth one is ignored; verified kernels have at most three.
-    pub(crate) fn push(&mut self, begin: i128, end: i128) {
-        if let Some(dim) = self.dims.get_mut(self.len) {
-            *dim = (begin, end);
-            self.len += 1;
-        }
-    }
-}
-
 impl LaunchAnalysis {
     /// Prepares the analysis of all tasks of a kernel.
     #[must_use]
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
-        let races = Races::new(kernel, &layout);
+        let races = races::races(kernel, &layout);
         let mut inputs = extent_words(kernel, &layout);
         inputs.extend(races.inputs());
         let tasks = kernel.tasks().map(|(id, task)| {
@@ -135,7 +85,7 @@ impl LaunchAnalysis {
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
-            TaskAnalysis { bounds, proof, is_range_for: interior::is_range_for(&task.kind) }
+            TaskAnalysis { bounds, proof, is_range_for: task.kind.is_range_for() }
         });
         let tasks = tasks.collect();
         inputs.sort_unstable();
@@ -171,7 +121,8 @@ impl LaunchAnalysis {
     /// Accesses at [asserted](crate::Site::asserted) sites are not checked.
     #[must_use]
     pub fn race(&self, args: &[u64]) -> Option<Race> {
-        args.get(..self.arguments).and_then(|args| self.races.find(self, args))
+        args.get(..self.arguments)
+            .and_then(|args| self.races.find(&|task| self.extents(task, args), args))
     }
 
     /// The bounds proof: whether in a launch with this argument block every index of the task is in bounds, and no

@@ -3,8 +3,10 @@
 //! Removes definitions and assignments of locals that are never read, pure `Eval`s, and branches and `for` loops with
 //! empty bodies. It repeats until nothing changes. Side effects and divisions that can fail stay.
 
-use super::{is_stable, negation};
-use crate::{Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, visit::Nodes};
+use crate::{
+    Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, UnaryOp,
+    visit::{Nodes, Reach},
+};
 
 /// The number of reads of each local in a task.
 struct Reads {
@@ -91,6 +93,21 @@ fn find_copied(kernel: &Offloaded, stmts: &[Stmt], reads: &Reads) -> Option<(usi
         let Stmt::Let { value, .. } = stmts[from] else { return None };
         (from + 1 == to || is_stable(nodes, value)).then_some((from, to))
     })
+}
+
+/// Whether a value depends on nothing that changes, so that it may be computed later.
+fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
+    let mut reach = Reach::new(nodes);
+    nodes.reach_expr(value, &mut reach);
+    !nodes.exprs[value].kind.is_effect() && !reach.temps && reach.reads_only_immutable(nodes)
+}
+
+/// The operand of a negated condition.
+fn negation(cond: &ExprKind) -> Option<ExprId> {
+    match cond {
+        ExprKind::Unary { op: UnaryOp::Not, value } => Some(*value),
+        _ => None,
+    }
 }
 
 impl Reads {

@@ -15,7 +15,7 @@ mod exprs;
 mod licm;
 
 use crate::{
-    BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, Stmt, TaskKind, UnaryOp,
+    BlockId, Const, LoopDim, Offloaded, Stmt, TaskKind,
     visit::{Nodes, Reach},
 };
 
@@ -159,23 +159,5 @@ impl Simplifier<'_> {
             Stmt::Break | Stmt::Continue | Stmt::Shared { .. } => stmt.clone(),
         };
         out.push(new);
-    }
-}
-
-/// Whether a value depends on nothing that changes, so that it may be computed later.
-fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
-    let mut reach = Reach::new(nodes);
-    nodes.reach_expr(value, &mut reach);
-    let mut locals = reach.locals.iter().enumerate();
-    !nodes.exprs[value].kind.is_effect()
-        && !reach.temps
-        && locals.all(|(at, used)| !used || !nodes.locals[LocalId::new(at as u32)].mutable)
-}
-
-/// The operand of a negated condition.
-fn negation(cond: &ExprKind) -> Option<ExprId> {
-    match cond {
-        ExprKind::Unary { op: UnaryOp::Not, value } => Some(*value),
-        _ => None,
     }
 }

@@ -24,8 +24,8 @@
 //!
 //! Before offloading it also checks that:
 //!
-//! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks of
-//!   pure, immutable `Let`s;
+//! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks
+//!   of pure, immutable `Let`s;
 //! * `Return` is the last statement if and only if the kernel has a result, and has its type;
 //! * there are no temporaries, and no `SetTemp` or `SetResult`.
 //!

@@ -7,23 +7,26 @@ use quadrants_ir::{
     *,
 };
 
-use crate::builder::{Arg, F32, I32, IrBuilder, Outcome, U64, argument_block, run};
+use quadrants_samples::{
+    Builder, F32, I32, U64,
+    run::{Arg, Outcome, argument_block, run},
+};
 
 const THREADS: u32 = 8;
 
 /// The index at which the second phase reads the array that the first one initializes.
-type Index = fn(&mut IrBuilder, t: ExprId, b: ExprId) -> ExprId;
+type Index = fn(&mut Builder, t: ExprId, b: ExprId) -> ExprId;
 
 /// `tile[write(t)] = x[b * 8 + t]`, then `y[b * 8 + t] = tile[read(t)]`, with `len` elements in `tile`, in one phase or
 /// in two.
-fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> IrBuilder {
-    let mut m = IrBuilder::new("tile");
+fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Builder {
+    let mut m = Builder::new("tile");
     let (x, y) = (m.tensor("x", I32, 1), m.tensor("y", I32, 1));
     let blocks = m.scalar("blocks", U64);
     let (b, tile) = (m.local("b", U64), m.local("tile", I32));
     let threads = m.constant(u64::from(THREADS));
     let begin = m.constant(0u64);
-    let at = |m: &mut IrBuilder, t: ExprId| {
+    let at = |m: &mut Builder, t: ExprId| {
         let block = m.read(b);
         let start = m.binary(BinaryOp::Mul, block, threads);
         m.binary(BinaryOp::Add, start, t)
@@ -57,29 +60,29 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> IrBuilde
     }
     let body = m.block(body);
     let dims = vec![LoopDim { var: b, begin, end: blocks }];
-    m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
+    m.kernel.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
     m
 }
 
-fn own(_: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
+fn own(_: &mut Builder, t: ExprId, _: ExprId) -> ExprId {
     t
 }
 
-fn mirrored(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
+fn mirrored(m: &mut Builder, t: ExprId, _: ExprId) -> ExprId {
     let last = m.constant(u64::from(THREADS) - 1);
     m.binary(BinaryOp::Sub, last, t)
 }
 
-fn next(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
+fn next(m: &mut Builder, t: ExprId, _: ExprId) -> ExprId {
     let one = m.constant(1u64);
     m.binary(BinaryOp::Add, t, one)
 }
 
-fn behind_the_block(m: &mut IrBuilder, t: ExprId, b: ExprId) -> ExprId {
+fn behind_the_block(m: &mut Builder, t: ExprId, b: ExprId) -> ExprId {
     m.binary(BinaryOp::Add, b, t)
 }
 
-fn halved(m: &mut IrBuilder, t: ExprId, _: ExprId) -> ExprId {
+fn halved(m: &mut Builder, t: ExprId, _: ExprId) -> ExprId {
     let one = m.constant(1u32);
     m.binary(BinaryOp::Shr, t, one)
 }
@@ -95,8 +98,8 @@ fn arguments(blocks: u64) -> Vec<Arg> {
     ]
 }
 
-fn launch(m: &IrBuilder, form: Form, blocks: u64) -> Outcome {
-    run(&offload(&m.0).unwrap(), form, &arguments(blocks)).unwrap()
+fn launch(m: &Builder, form: Form, blocks: u64) -> Outcome {
+    run(&offload(&m.kernel).unwrap(), form, &arguments(blocks)).unwrap()
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn indices_of_shared_arrays_are_proven_by_their_extents() {
     for (len, read, proven) in
         [(8, own as Index, true), (8, mirrored, true), (8, next, false), (9, next, true)]
     {
-        let kernel = offload(&through_a_tile(len, own, read, true).0).unwrap();
+        let kernel = offload(&through_a_tile(len, own, read, true).kernel).unwrap();
         let words = argument_block(&kernel, &arguments(2), &mut Default::default());
         assert_eq!(LaunchAnalysis::new(&kernel).prove(task, &words), proven, "{len}");
     }
@@ -143,7 +146,7 @@ fn accesses_race_within_a_phase_but_not_across_phases() {
     ];
     for (case, (write, read, phases, races)) in cases.into_iter().enumerate() {
         let m = through_a_tile(64, write, read, phases);
-        let kernel = offload(&m.0).unwrap();
+        let kernel = offload(&m.kernel).unwrap();
         let words = argument_block(&kernel, &arguments(3), &mut Default::default());
         let race = LaunchAnalysis::new(&kernel).race(&words);
         assert_eq!(race.is_some(), races, "case {case}: {race:?}");
@@ -156,7 +159,7 @@ fn accesses_race_within_a_phase_but_not_across_phases() {
 #[test]
 fn threads_of_different_blocks_race_for_a_tensor() {
     // Both blocks and threads write: `y[t]` is written by each block.
-    let mut m = IrBuilder::new("all");
+    let mut m = Builder::new("all");
     let y = m.tensor("y", U64, 1);
     let (b, t) = (m.local("b", U64), m.local("t", U64));
     let (begin, end) = (m.constant(0u64), m.scalar("blocks", U64));
@@ -165,8 +168,8 @@ fn threads_of_different_blocks_race_for_a_tensor() {
     let phase = m.block(vec![store]);
     let body = m.block(vec![Stmt::Phase { var: t, body: phase, collective: None }]);
     let dims = vec![LoopDim { var: b, begin, end }];
-    m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: THREADS, body, line: 3 })];
+    let kernel = offload(&m.kernel).unwrap();
     for (blocks, races) in [(1u64, false), (2, true)] {
         let args = [
             Arg::Tensor { shape: vec![8], elements: vec![Const::from(0u64); 8] },
@@ -182,35 +185,35 @@ fn threads_of_different_blocks_race_for_a_tensor() {
 #[test]
 fn the_printed_ir_shows_shared_arrays_and_phases() {
     let m = through_a_tile(8, own, mirrored, true);
-    let text = print(&m.0);
+    let text = print(&m.kernel);
     for line in ["blocks %0.b in 0u64..blocks of 8 {", "shared %1.tile: [i32; 8]", "phase %2.t {"] {
         assert!(text.contains(line), "{text}");
     }
-    assert!(offload(&m.0).unwrap().to_string().contains("blocks %0.b in 0u64..blocks of 8 {"));
+    assert!(offload(&m.kernel).unwrap().to_string().contains("blocks %0.b in 0u64..blocks of 8 {"));
 }
 
 /// The rule that a kernel with one block loop violates. The loop has this block size and this body.
-fn broken(threads: u32, build: impl FnOnce(&mut IrBuilder) -> Vec<Stmt>) -> Option<Rule> {
-    let mut m = IrBuilder::new("broken");
+fn broken(threads: u32, build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Option<Rule> {
+    let mut m = Builder::new("broken");
     let b = m.local("b", U64);
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
     let body = build(&mut m);
     let body = m.block(body);
     let dims = vec![LoopDim { var: b, begin, end }];
-    m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads, body, line: 3 })];
-    verify(&m.0).err().map(|error| error.rule)
+    m.kernel.body = vec![TopStmt::BlockFor(BlockFor { dims, threads, body, line: 3 })];
+    verify(&m.kernel).err().map(|error| error.rule)
 }
 
 #[test]
 fn the_verifier_checks_block_loops() {
     assert_eq!(broken(0, |_| vec![]), Some(Rule::BlockSize { found: 0 }));
     assert_eq!(broken(1024, |_| vec![]), None);
-    let each = |m: &mut IrBuilder, stmts: Vec<Stmt>| {
+    let each = |m: &mut Builder, stmts: Vec<Stmt>| {
         let var = m.local("t", U64);
         Stmt::Phase { var, body: m.block(stmts), collective: None }
     };
     let shared =
-        |m: &mut IrBuilder, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
+        |m: &mut Builder, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
     let of = |len, ty| Some(Rule::Shared { len, ty });
     assert_eq!(broken(8, |m| vec![shared(m, 0)]), of(0, F32));
     let narrow =
@@ -235,7 +238,7 @@ fn the_verifier_checks_block_loops() {
         vec![Stmt::Loop { body: m.block(vec![array, Stmt::Break]) }]
     });
     assert_eq!(in_loop, Some(Rule::OutsideBlock));
-    let store = |m: &mut IrBuilder| {
+    let store = |m: &mut Builder| {
         let y = m.tensor("y", I32, 1);
         let (at, value) = (m.constant(0u64), m.constant(0i32));
         m.store(y, &[at], value)
@@ -273,7 +276,7 @@ fn collective_phase(
     op: CollectiveOp,
     (ty, made): (ScalarType, ScalarType),
     from: Option<ScalarType>,
-    after: impl Fn(&mut IrBuilder, LocalId) -> Vec<Stmt>,
+    after: impl Fn(&mut Builder, LocalId) -> Vec<Stmt>,
 ) -> Option<Rule> {
     broken(8, |m| {
         let (var, local) = (m.local("t", U64), m.local("made", made));
@@ -288,7 +291,7 @@ fn collective_phase(
 
 #[test]
 fn the_verifier_checks_the_types_of_collectives() {
-    let nothing = |_: &mut IrBuilder, _| Vec::new();
+    let nothing = |_: &mut Builder, _| Vec::new();
     let sum = CollectiveOp::Reduce(ReduceOp::Add);
     let scan = CollectiveOp::Scan { op: ReduceOp::Max, exclusive: true };
     let (bool, u32) = (ScalarType::Bool, ScalarType::U32);
@@ -327,18 +330,17 @@ fn the_verifier_checks_the_types_of_collectives() {
     assert_eq!(ballot, Some(Rule::Collective { op: "ballot", ty: U64 }));
 
     // The result of a reduction is uniform, that of a scan is per thread.
-    let outside = |m: &mut IrBuilder, local| {
-        vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }]
-    };
+    let outside =
+        |m: &mut Builder, local| vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }];
     assert_eq!(collective_phase(sum, (F32, F32), None, outside), None);
     let of_threads = Some(Rule::PerThread { name: "made".into() });
     assert_eq!(collective_phase(scan, (F32, F32), None, outside), of_threads);
-    let inside = |m: &mut IrBuilder, local| {
+    let inside = |m: &mut Builder, local| {
         let stmts = outside(m, local);
         vec![Stmt::Phase { var: m.local("t", U64), body: m.block(stmts), collective: None }]
     };
     assert_eq!(collective_phase(scan, (F32, F32), None, inside), None);
-    let again = |m: &mut IrBuilder, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
+    let again = |m: &mut Builder, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
     let twice = Some(Rule::DefinedTwice { name: "made".into() });
     assert_eq!(collective_phase(sum, (F32, F32), None, again), twice);
 
@@ -360,7 +362,7 @@ fn the_verifier_checks_the_types_of_collectives() {
 
 #[test]
 fn a_phase_with_a_collective_ends_with_exactly_one_input() {
-    let phase = |collective: bool, stmts: fn(&mut IrBuilder) -> Vec<Stmt>| {
+    let phase = |collective: bool, stmts: fn(&mut Builder) -> Vec<Stmt>| {
         broken(8, |m| {
             let (var, local) = (m.local("t", U64), m.local("sum", F32));
             let stmts = stmts(m);
@@ -369,20 +371,19 @@ fn a_phase_with_a_collective_ends_with_exactly_one_input() {
             vec![Stmt::Phase { var, body: m.block(stmts), collective }]
         })
     };
-    let input = |m: &mut IrBuilder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
+    let input = |m: &mut Builder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
     assert_eq!(phase(true, |_| vec![]), Some(Rule::CollectiveInput));
     assert_eq!(
         phase(false, |m| vec![Stmt::CollectiveInput { value: m.constant(1f32), from: None }]),
         Some(Rule::CollectiveInput)
     );
-    let twice = |m: &mut IrBuilder| {
-        let input =
-            |m: &mut IrBuilder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
+    let twice = |m: &mut Builder| {
+        let input = |m: &mut Builder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
         vec![input(m), input(m)]
     };
     assert_eq!(phase(true, twice), Some(Rule::CollectiveInput));
     // No thread may leave the phase before its input.
-    let leaves = |m: &mut IrBuilder| {
+    let leaves = |m: &mut Builder| {
         let (then, otherwise) = (m.block(vec![Stmt::Continue]), m.block(vec![]));
         let cond = m.constant(true);
         let input = Stmt::CollectiveInput { value: m.constant(1f32), from: None };
@@ -395,7 +396,7 @@ fn a_phase_with_a_collective_ends_with_exactly_one_input() {
 
 #[test]
 fn collectives_are_printed() {
-    let mut m = IrBuilder::new("shares");
+    let mut m = Builder::new("shares");
     let (b, t, made) = (m.local("b", U64), m.local("t", U64), m.local("taken", F32));
     let input = Stmt::CollectiveInput { value: m.constant(0.5f32), from: Some(m.read(t)) };
     let collective = Some(Collective { op: CollectiveOp::Shuffle, local: made });
@@ -403,8 +404,8 @@ fn collectives_are_printed() {
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
     let body = m.block(vec![phase]);
     let dims = vec![LoopDim { var: b, begin, end }];
-    m.0.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: 8, body, line: 3 })];
-    let text = print(&m.0);
+    m.kernel.body = vec![TopStmt::BlockFor(BlockFor { dims, threads: 8, body, line: 3 })];
+    let text = print(&m.kernel);
     let expected =
         "%2.taken: f32 = shuffle of phase %1.t {\n            input 0.5f32 from %1.t\n        }";
     assert!(text.contains(expected), "{text}");

@@ -6,7 +6,10 @@ use quadrants_ir::{
     *,
 };
 
-use crate::builder::{Arg, Bool, F32, I32, IrBuilder, Outcome, RECORD, U64, argument_block, run};
+use quadrants_samples::{
+    Bool, Builder, F32, I32, U64,
+    run::{Arg, Outcome, RECORD, argument_block, run},
+};
 
 const TASK: TaskId = TaskId::new(0);
 
@@ -18,7 +21,7 @@ fn floats(shape: &[u64]) -> Arg {
 
 /// `for i in 0..6 { x[i, 1, 2] = x[0, i, 2] }` over a tensor of three dimensions.
 fn out_of_range() -> Offloaded {
-    let mut m = IrBuilder::new("out_of_range");
+    let mut m = Builder::new("out_of_range");
     let x = m.tensor("x", F32, 3);
     let (i, v) = (m.local("i", U64), m.local("v", F32));
     let (zero, one, two, six) =
@@ -28,8 +31,8 @@ fn out_of_range() -> Offloaded {
     let loaded = m.read(v);
     let store = m.store(x, &[at, one, two], loaded);
     let body = m.parallel(&[(i, zero, six)], vec![Stmt::Let { local: v, value }, store]);
-    m.0.body = vec![body];
-    offload(&m.0).unwrap()
+    m.kernel.body = vec![body];
+    offload(&m.kernel).unwrap()
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn the_proven_form_does_not_check_indices() {
 #[test]
 fn a_failed_assertion_ends_its_iteration() {
     // for i in 0..4 { assert!(i != 1); x[i] = 9.0 }
-    let mut m = IrBuilder::new("asserting");
+    let mut m = Builder::new("asserting");
     let x = m.tensor("x", F32, 1);
     let i = m.local("i", U64);
     let (zero, one, four, nine) =
@@ -79,8 +82,8 @@ fn a_failed_assertion_ends_its_iteration() {
     let assert = m.assert(cond, "i is not 1");
     let store = m.store(x, &[at], nine);
     let body = m.parallel(&[(i, zero, four)], vec![assert, store]);
-    m.0.body = vec![body];
-    let outcome = run(&offload(&m.0).unwrap(), Form::Proven, &[floats(&[4])]).unwrap();
+    m.kernel.body = vec![body];
+    let outcome = run(&offload(&m.kernel).unwrap(), Form::Proven, &[floats(&[4])]).unwrap();
     assert_eq!(outcome.error, Some((0, vec![])));
     let expected = [9.0f32, 1.0, 9.0, 9.0].map(Const::from);
     assert_eq!(outcome.tensors[0], expected);
@@ -88,15 +91,15 @@ fn a_failed_assertion_ends_its_iteration() {
 
 #[test]
 fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
-    let mut m = IrBuilder::new("dividing");
+    let mut m = Builder::new("dividing");
     let (n, d) = (m.scalar("n", I32), m.scalar("d", I32));
     let quotient = m.local("q", I32);
     let value = m.div_rem(DivRemOp::Div, n, d);
     let serial = m.serial(vec![Stmt::Let { local: quotient, value }]);
     let value = m.read(quotient);
-    m.0.result = Some(I32);
-    m.0.body = vec![serial, TopStmt::Return(value)];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.result = Some(I32);
+    m.kernel.body = vec![serial, TopStmt::Return(value)];
+    let kernel = offload(&m.kernel).unwrap();
     for (n, d, result, error) in
         [(7, -2, -3, None), (i32::MIN, -1, i32::MIN, None), (7, 0, 0, Some((0, vec![])))]
     {
@@ -108,11 +111,11 @@ fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
 
 #[test]
 fn endless_loops_run_out_of_fuel() {
-    let mut m = IrBuilder::new("endless");
+    let mut m = Builder::new("endless");
     let empty = m.block(vec![]);
     let serial = m.serial(vec![Stmt::Loop { body: empty }]);
-    m.0.body = vec![serial];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![serial];
+    let kernel = offload(&m.kernel).unwrap();
     let interpreter = Interpreter::new(&kernel).with_fuel(100);
     let mut memory = SliceMemory::new();
     let fault = interpreter.run_task(TASK, Form::Proven, &[0, 0, 1], &mut memory);
@@ -133,7 +136,7 @@ fn invalid_calls_return_faults() {
 #[test]
 fn ranges_of_iterations_run_in_any_order() {
     // for i in -1..2, j in 0..3, k in 1..3 { x[counter] = i * 100 + j * 10 + k }
-    let mut m = IrBuilder::new("parts");
+    let mut m = Builder::new("parts");
     let x = m.tensor("x", I32, 3);
     let vars = ["i", "j", "k"].map(|name| m.local(name, I32));
     let bounds = [(-1, 2), (0, 3), (1, 3)];
@@ -153,8 +156,8 @@ fn ranges_of_iterations_run_in_any_order() {
     let value = m.binary(BinaryOp::Add, sum, k);
     let store = m.store(x, &index, value);
     let body = m.parallel(&dims, vec![store]);
-    m.0.body = vec![body];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![body];
+    let kernel = offload(&m.kernel).unwrap();
     let empty = Arg::Tensor { shape: vec![3, 3, 2], elements: vec![(-999i32).into(); 18] };
     let whole = run(&kernel, Form::Checked, std::slice::from_ref(&empty)).unwrap();
     let expected: Vec<Const> = (-1..2)
@@ -176,7 +179,7 @@ fn ranges_of_iterations_run_in_any_order() {
 #[test]
 fn bools_in_memory_are_one_byte() {
     // for i in 0..3 { x[i] = !x[i] }
-    let mut m = IrBuilder::new("bools");
+    let mut m = Builder::new("bools");
     let x = m.tensor("x", Bool, 1);
     let (i, v) = (m.local("i", U64), m.local("v", Bool));
     let (zero, end, at) = (m.constant(0u64), m.dim(x, 0), m.read(i));
@@ -185,9 +188,9 @@ fn bools_in_memory_are_one_byte() {
     let not = m.expr(Bool, ExprKind::Unary { op: UnaryOp::Not, value: old });
     let store = m.store(x, &[at], not);
     let body = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }, store]);
-    m.0.body = vec![body];
+    m.kernel.body = vec![body];
     let values = [true, false, true];
     let arg = Arg::Tensor { shape: vec![3], elements: values.map(Const::from).to_vec() };
-    let outcome = run(&offload(&m.0).unwrap(), Form::Proven, &[arg]).unwrap();
+    let outcome = run(&offload(&m.kernel).unwrap(), Form::Proven, &[arg]).unwrap();
     assert_eq!(outcome.tensors[0], values.map(|v| Const::from(!v)));
 }

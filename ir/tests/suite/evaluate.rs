@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use half::f16;
 use quadrants_ir::*;
 
-use crate::builder::{Arg, Outcome, strides};
+use quadrants_samples::run::{Arg, Outcome, strides};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {

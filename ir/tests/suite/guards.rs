@@ -7,16 +7,17 @@ use quadrants_ir::{
     *,
 };
 
-use crate::{
-    builder::{Arg, Bool, F32, I64, IrBuilder, U64, argument_block, run_with_fuel},
+use quadrants_samples::{
+    Bool, Builder, F32, I64, U64,
     generate::Rng,
+    run::{Arg, argument_block, run_with_fuel},
 };
 
 const TASK: TaskId = TaskId::new(0);
 
 /// A kernel `for i in 0..n { … }` over `x`, with numbers in `y`.
 struct Guarded {
-    m: IrBuilder,
+    m: Builder,
     x: ParamId,
     y: ParamId,
     i: LocalId,
@@ -25,7 +26,7 @@ struct Guarded {
 
 impl Guarded {
     fn new() -> Self {
-        let mut m = IrBuilder::new("guarded");
+        let mut m = Builder::new("guarded");
         let n = m.scalar("n", I64);
         let x = m.tensor("x", F32, 1);
         let y = m.tensor("y", I64, 1);
@@ -66,8 +67,8 @@ impl Guarded {
     fn finish(mut self, begin: i64, stmts: Vec<Stmt>) -> Offloaded {
         let begin = self.m.constant(begin);
         let body = self.m.parallel(&[(self.i, begin, self.n)], stmts);
-        self.m.0.body = vec![body];
-        offload(&self.m.0).unwrap()
+        self.m.kernel.body = vec![body];
+        offload(&self.m.kernel).unwrap()
     }
 }
 

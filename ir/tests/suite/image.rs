@@ -5,11 +5,11 @@ use quadrants_ir::{
     *,
 };
 
-use crate::builder::{F32, IrBuilder, U64};
+use quadrants_samples::{Builder, F32, U64};
 
 /// Two groups, each writing one tensor.
 fn grouped() -> Kernel {
-    let mut m = IrBuilder::new("grouped");
+    let mut m = Builder::new("grouped");
     let zero = m.constant(0u64);
     let body = ["a", "b"].into_iter().zip(1..).map(|(name, group)| {
         let tensor = m.tensor(name, F32, 1);
@@ -20,8 +20,8 @@ fn grouped() -> Kernel {
         TopStmt::Group { group: GroupId::new(group), body }
     });
     let body = body.collect();
-    m.0.body = body;
-    m.0
+    m.kernel.body = body;
+    m.kernel
 }
 
 fn image() -> SimImage {

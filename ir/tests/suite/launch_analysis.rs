@@ -4,10 +4,7 @@ use std::collections::HashMap;
 
 use quadrants_ir::{launch_analysis::LaunchAnalysis, *};
 
-use crate::{
-    builder::{F32, I32, I64, IrBuilder, U32, U64},
-    generate::Rng,
-};
+use quadrants_samples::{Builder, F32, I32, I64, U32, U64, generate::Rng};
 
 const TASK: TaskId = TaskId::new(0);
 
@@ -15,21 +12,21 @@ const TASK: TaskId = TaskId::new(0);
 /// `ty`. The closures return the bounds and the index.
 fn one_access(
     ty: ScalarType,
-    bounds: impl FnOnce(&mut IrBuilder, ExprId, ParamId) -> (ExprId, ExprId),
-    index: impl FnOnce(&mut IrBuilder, ExprId, ExprId, ParamId) -> ExprId,
+    bounds: impl FnOnce(&mut Builder, ExprId, ParamId) -> (ExprId, ExprId),
+    index: impl FnOnce(&mut Builder, ExprId, ExprId, ParamId) -> ExprId,
 ) -> LaunchAnalysis {
-    let mut m = IrBuilder::new("one_access");
+    let mut m = Builder::new("one_access");
     let scalar = m.scalar("n", ty);
     let x = m.tensor("x", F32, 1);
     let (begin, end) = bounds(&mut m, scalar, x);
-    let i = m.local("i", m.0.exprs[begin].ty);
+    let i = m.local("i", m.kernel.exprs[begin].ty);
     let at = m.read(i);
     let index = index(&mut m, at, scalar, x);
     let value = m.load(x, &[index]);
     let local = m.local("v", F32);
     let body = m.parallel(&[(i, begin, end)], vec![Stmt::Let { local, value }]);
-    m.0.body = vec![body];
-    LaunchAnalysis::new(&offload(&m.0).unwrap())
+    m.kernel.body = vec![body];
+    LaunchAnalysis::new(&offload(&m.kernel).unwrap())
 }
 
 /// The argument block of such a kernel.
@@ -38,7 +35,7 @@ fn block(scalar: impl Into<Const>, extent: u64) -> [u64; 6] {
 }
 
 /// Bounds `0..x.len()`.
-fn over_x(m: &mut IrBuilder, _: ExprId, x: ParamId) -> (ExprId, ExprId) {
+fn over_x(m: &mut Builder, _: ExprId, x: ParamId) -> (ExprId, ExprId) {
     (m.constant(0u64), m.dim(x, 0))
 }
 
@@ -54,7 +51,7 @@ fn accesses_to_the_whole_tensor_are_proven_and_beyond_it_are_not() {
 #[test]
 fn neighbour_accesses_are_proven_except_at_the_border() {
     for (begin, proven) in [(1u64, true), (0, false)] {
-        let bounds = |m: &mut IrBuilder, _, x| (m.constant(begin), m.dim(x, 0));
+        let bounds = |m: &mut Builder, _, x| (m.constant(begin), m.dim(x, 0));
         let plan = one_access(U64, bounds, |m, i, _, _| {
             let one = m.constant(1u64);
             m.binary(BinaryOp::Sub, i, one)
@@ -85,7 +82,7 @@ fn the_proof_understands_clamps_casts_remainders_and_masks() {
     assert!(!open.prove(TASK, &block(0u64, 10)));
     let mask = one_access(U64, over_x, |m, i, n, _| m.binary(BinaryOp::And, i, n));
     assert!(mask.prove(TASK, &block(7u64, 100)));
-    let any = |m: &mut IrBuilder, n, _| (m.constant(0u64), n);
+    let any = |m: &mut Builder, n, _| (m.constant(0u64), n);
     let mask = one_access(U64, any, |m, i, _, _| {
         let seven = m.constant(7u64);
         m.binary(BinaryOp::And, i, seven)
@@ -102,7 +99,7 @@ fn the_proof_understands_clamps_casts_remainders_and_masks() {
 
 #[test]
 fn an_overflowing_index_computation_is_not_proven() {
-    let index = |m: &mut IrBuilder, i, n, _| {
+    let index = |m: &mut Builder, i, n, _| {
         let product = m.binary(BinaryOp::Mul, i, n);
         let three = m.constant(3u64);
         m.binary(BinaryOp::And, product, three)
@@ -115,7 +112,7 @@ fn an_overflowing_index_computation_is_not_proven() {
 #[test]
 fn the_proof_understands_division_by_constants_and_inner_loops() {
     // for i in 0..n { let h = i / 2; for k in h..h + 3 { x[k] } }
-    let mut m = IrBuilder::new("inner");
+    let mut m = Builder::new("inner");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, h, k) = (m.local("i", U64), m.local("h", U64), m.local("k", U64));
@@ -132,8 +129,8 @@ fn the_proof_understands_division_by_constants_and_inner_loops() {
         Stmt::For { var: k, begin, end, body: inner, unroll: None, down: false },
     ];
     let body = m.parallel(&[(i, zero, n)], stmts);
-    m.0.body = vec![body];
-    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
+    m.kernel.body = vec![body];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
     assert!(plan.prove(TASK, &block(10u64, 7)), "h is at most 4, so k at most 6");
     assert!(!plan.prove(TASK, &block(10u64, 6)));
     assert!(!plan.prove(TASK, &block(11u64, 7)));
@@ -142,7 +139,7 @@ fn the_proof_understands_division_by_constants_and_inner_loops() {
 #[test]
 fn branches_decided_by_the_arguments_are_skipped() {
     // for i in 0..x.len() { if n > 3 { x[i + 1] } }
-    let mut m = IrBuilder::new("branch");
+    let mut m = Builder::new("branch");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, v) = (m.local("i", U64), m.local("v", F32));
@@ -154,8 +151,8 @@ fn branches_decided_by_the_arguments_are_skipped() {
     let value = m.load(x, &[next]);
     let (then, otherwise) = (m.block(vec![Stmt::Let { local: v, value }]), m.block(vec![]));
     let body = m.parallel(&[(i, zero, dim)], vec![Stmt::If { cond, then, otherwise }]);
-    m.0.body = vec![body];
-    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
+    m.kernel.body = vec![body];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
     assert!(plan.prove(TASK, &block(3u64, 8)));
     assert!(!plan.prove(TASK, &block(4u64, 8)));
 }
@@ -163,7 +160,7 @@ fn branches_decided_by_the_arguments_are_skipped() {
 #[test]
 fn values_of_a_skipped_branch_are_computed_again_after_it() {
     // for i in 0..2 { if n > 3 { x[i + 1] } x[i + 1] }
-    let mut m = IrBuilder::new("after");
+    let mut m = Builder::new("after");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (i, v, w) = (m.local("i", U64), m.local("v", F32), m.local("w", F32));
@@ -177,8 +174,8 @@ fn values_of_a_skipped_branch_are_computed_again_after_it() {
     let otherwise = m.block(vec![]);
     let stmts = vec![Stmt::If { cond, then, otherwise }, Stmt::Let { local: w, value: after }];
     let body = m.parallel(&[(i, zero, two)], stmts);
-    m.0.body = vec![body];
-    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
+    m.kernel.body = vec![body];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
     assert!(plan.prove(TASK, &block(3u64, 3)));
     assert!(!plan.prove(TASK, &block(3u64, 2)));
 }
@@ -186,7 +183,7 @@ fn values_of_a_skipped_branch_are_computed_again_after_it() {
 #[test]
 fn loaded_elements_and_temporaries_are_unknown() {
     // let k = x[0]; for i in 0..1 { x[k] }
-    let mut m = IrBuilder::new("indirect");
+    let mut m = Builder::new("indirect");
     let x = m.tensor("x", U64, 1);
     let (k, i, v) = (m.local("k", U64), m.local("i", U64), m.local("v", U64));
     let (zero, one) = (m.constant(0u64), m.constant(1u64));
@@ -195,8 +192,8 @@ fn loaded_elements_and_temporaries_are_unknown() {
     let value = m.load(x, &[index]);
     let serial = m.serial(vec![Stmt::Let { local: k, value: first }]);
     let parallel = m.parallel(&[(i, zero, one)], vec![Stmt::Let { local: v, value }]);
-    m.0.body = vec![serial, parallel];
-    let plan = LaunchAnalysis::new(&offload(&m.0).unwrap());
+    m.kernel.body = vec![serial, parallel];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
     let args = [0, 0, 1, 0x1000, 4];
     assert!(plan.prove(TaskId::new(0), &args));
     assert!(!plan.prove(TaskId::new(1), &args));
@@ -226,7 +223,7 @@ fn extents_equal_the_bounds_computed_on_the_device() {
 
 #[test]
 fn only_the_low_bytes_of_a_scalar_argument_are_used() {
-    let bounds = |m: &mut IrBuilder, n, _| (m.constant(0u64), m.cast(U64, n));
+    let bounds = |m: &mut Builder, n, _| (m.constant(0u64), m.cast(U64, n));
     let plan = one_access(U32, bounds, |_, i, _, _| i);
     let mut args = block(6u32, 8);
     args[3] |= 0xffff_ffff_0000_0000;
@@ -237,7 +234,7 @@ fn only_the_low_bytes_of_a_scalar_argument_are_used() {
 #[test]
 fn a_bound_may_use_definitions_that_cannot_fail() {
     // let h = n / 2; for i in 0..h { x[i] }
-    let mut m = IrBuilder::new("half");
+    let mut m = Builder::new("half");
     let n = m.scalar("n", U64);
     let x = m.tensor("x", F32, 1);
     let (h, i, v) = (m.local("h", U64), m.local("i", U64), m.local("v", F32));
@@ -247,8 +244,8 @@ fn a_bound_may_use_definitions_that_cannot_fail() {
     let (end, at) = (m.read(h), m.read(i));
     let value = m.load(x, &[at]);
     let parallel = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }]);
-    m.0.body = vec![serial, parallel];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![serial, parallel];
+    let kernel = offload(&m.kernel).unwrap();
     assert_eq!(kernel.tasks.len(), 1);
     assert_eq!(launch_analysis::extents(&kernel, TASK, &block(9u64, 4)).dims(), [(0, 4)]);
     assert!(launch_analysis::prove(&kernel, TASK, &block(9u64, 4)));
@@ -258,7 +255,7 @@ fn a_bound_may_use_definitions_that_cannot_fail() {
 #[test]
 fn a_bound_read_from_a_tensor_is_computed_on_the_device() {
     // let n = x[0]; for i in 0..n { x[min(i, 3)] }
-    let mut m = IrBuilder::new("device_bound");
+    let mut m = Builder::new("device_bound");
     let x = m.tensor("x", U64, 1);
     let (n, i, v) = (m.local("n", U64), m.local("i", U64), m.local("v", U64));
     let zero = m.constant(0u64);
@@ -268,8 +265,8 @@ fn a_bound_read_from_a_tensor_is_computed_on_the_device() {
     let at = m.expr(U64, ExprKind::Math { function: MathFn::Min, args: vec![at, three] });
     let value = m.load(x, &[at]);
     let parallel = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }]);
-    m.0.body = vec![serial, parallel];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![serial, parallel];
+    let kernel = offload(&m.kernel).unwrap();
     verify_offloaded(&kernel).unwrap();
     assert_eq!(kernel.temps, [U64]);
     assert!(kernel.tasks[1].kind.has_device_bounds());
@@ -284,7 +281,7 @@ fn a_bound_read_from_a_tensor_is_computed_on_the_device() {
 #[test]
 fn the_host_has_conservative_bounds_for_device_bounds() {
     // let n = x[0]; for i in 2..min(n, 10), for i in 12..min(n, 10)
-    let mut m = IrBuilder::new("narrow");
+    let mut m = Builder::new("narrow");
     let x = m.tensor("x", I32, 1);
     let (n, i, j) = (m.local("n", I32), m.local("i", I32), m.local("j", I32));
     let zero = m.constant(0u64);
@@ -295,8 +292,8 @@ fn the_host_has_conservative_bounds_for_device_bounds() {
     let end = m.expr(I32, ExprKind::Math { function: MathFn::Min, args: vec![end, ten] });
     let first = m.parallel(&[(i, two, end)], vec![]);
     let second = m.parallel(&[(j, twelve, end)], vec![]);
-    m.0.body = vec![serial, first, second];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.body = vec![serial, first, second];
+    let kernel = offload(&m.kernel).unwrap();
     let plan = LaunchAnalysis::new(&kernel);
     assert_eq!(plan.extents(TaskId::new(1), &[0, 0, 0, 0, 4]).dims(), [(2, 10)]);
     assert!(plan.extents(TaskId::new(2), &[0, 0, 0, 0, 4]).is_empty());
@@ -309,7 +306,7 @@ fn proofs_are_sound() {
     let (mut safe, mut proven) = (0, 0);
     for seed in 1..=20_000 {
         let mut rng = Rng::new(seed);
-        let mut m = IrBuilder::new("affine");
+        let mut m = Builder::new("affine");
         let n = m.scalar("n", I64);
         let x = m.tensor("x", F32, 1);
         let (i, k) = (m.local("i", I64), m.local("k", I64));
@@ -333,8 +330,8 @@ fn proofs_are_sound() {
             down: false,
         };
         let body = m.parallel(&[(i, begin, end)], vec![inner_loop]);
-        m.0.body = vec![body];
-        let kernel = offload(&m.0).unwrap();
+        m.kernel.body = vec![body];
+        let kernel = offload(&m.kernel).unwrap();
         let plan = LaunchAnalysis::new(&kernel);
         for _ in 0..4 {
             let n = rng.below(9) as i64 - 1;
@@ -352,7 +349,7 @@ fn proofs_are_sound() {
 }
 
 /// A random integer expression in these values.
-fn small(m: &mut IrBuilder, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
+fn small(m: &mut Builder, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
     if depth == 0 || rng.chance(20) {
         return if rng.chance(60) { rng.pick(of) } else { m.constant(rng.below(7) as i64 - 2) };
     }

@@ -11,5 +11,3 @@ mod random;
 mod simplify;
 mod text;
 mod verify;
-
-use quadrants_ir::samples::{builder, generate};

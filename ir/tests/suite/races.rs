@@ -2,7 +2,7 @@
 
 use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
 
-use crate::generate::Rng;
+use quadrants_samples::generate::Rng;
 
 /// Ranges of variables, those of the parallel loop first.
 struct Small {

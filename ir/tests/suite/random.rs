@@ -3,14 +3,14 @@
 use quadrants_ir::{
     SimImage,
     abi::{Form, Passing},
-    samples::shrink::{Sample, shrink},
     *,
 };
 
-use crate::{
-    builder::{Arg, Outcome, run},
-    evaluate::evaluate,
+use crate::evaluate::evaluate;
+use quadrants_samples::{
     generate::{Rng, Style, generate},
+    run::{Arg, Outcome, run},
+    shrink::{Sample, shrink},
 };
 
 const KERNELS: u64 = 4000;
@@ -86,7 +86,8 @@ impl Drop for Replay {
 }
 
 fn all_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
-    let words = crate::builder::argument_block(kernel, args, &mut interp::SliceMemory::new());
+    let words =
+        quadrants_samples::run::argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }
 

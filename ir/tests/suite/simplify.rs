@@ -1,14 +1,12 @@
 //! Simplification: kernels get smaller and compute the same.
 
-use quadrants_ir::{
-    abi::Form,
-    samples::shrink::{Sample, shrink},
-    *,
-};
+use quadrants_ir::{abi::Form, *};
 
-use crate::{
-    builder::{Arg, F32, I32, IrBuilder, U64, argument_block, run},
+use quadrants_samples::{
+    Builder, F32, I32, U64,
     generate::{Rng, Style, generate},
+    run::{Arg, argument_block, run},
+    shrink::{Sample, shrink},
 };
 
 const KERNELS: u64 = 4000;
@@ -65,7 +63,7 @@ fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
 /// The lowering of `let n = 2 * 4; for i in 0..x.len() { if n > 7 { x[i + 0] = f(x[i], n) } }`.
 #[test]
 fn constants_copies_and_dead_branches_are_removed_and_accesses_stay() {
-    let mut m = IrBuilder::new("simple");
+    let mut m = Builder::new("simple");
     let x = m.tensor("x", F32, 1);
     let (two, four, seven) = (m.constant(2i32), m.constant(4i32), m.constant(7i32));
     let (zero, len) = (m.constant(0u64), m.dim(x, 0));
@@ -98,8 +96,8 @@ fn constants_copies_and_dead_branches_are_removed_and_accesses_stay() {
     let size = m.read(n);
     let cond = m.binary(BinaryOp::Gt, size, seven);
     let parallel = m.parallel(&[(i, zero, len)], vec![Stmt::If { cond, then, otherwise }]);
-    m.0.body = vec![serial, parallel];
-    let simple = simplify(&offload(&m.0).unwrap());
+    m.kernel.body = vec![serial, parallel];
+    let simple = simplify(&offload(&m.kernel).unwrap());
     verify_offloaded(&simple).unwrap();
     let expected = "\
 offloaded simple(x: &mut Tensor<f32, 1>) {
@@ -113,13 +111,13 @@ offloaded simple(x: &mut Tensor<f32, 1>) {
 }
 ";
     assert_eq!(simple.to_string(), expected);
-    assert_eq!(simple.sites, offload(&m.0).unwrap().sites);
+    assert_eq!(simple.sites, offload(&m.kernel).unwrap().sites);
 }
 
 /// NVRTC folds this comparison to true if it is printed as written.
 #[test]
 fn a_computed_nan_is_not_equal_to_itself() {
-    let mut m = IrBuilder::new("nan");
+    let mut m = Builder::new("nan");
     let x = m.tensor("x", F32, 1);
     let (nan, zero, at) = (m.constant(f32::NAN), m.constant(0f32), m.constant(0u64));
     let sum = m.binary(BinaryOp::Add, nan, zero);
@@ -127,15 +125,15 @@ fn a_computed_nan_is_not_equal_to_itself() {
     let (then, otherwise) = (m.store(x, &[at], zero), m.store(x, &[at], sum));
     let (then, otherwise) = (m.block(vec![then]), m.block(vec![otherwise]));
     let serial = m.serial(vec![Stmt::If { cond, then, otherwise }]);
-    m.0.body = vec![serial];
-    let simple = simplify(&offload(&m.0).unwrap()).to_string();
+    m.kernel.body = vec![serial];
+    let simple = simplify(&offload(&m.kernel).unwrap()).to_string();
     assert!(simple.contains("x[0u64] = NaNf32") && !simple.contains("=="), "{simple}");
 }
 
 /// `y[i * w] = 1; y[i * w] = 2`, each product an expression of its own.
 #[test]
 fn equal_expressions_are_merged() {
-    let mut m = IrBuilder::new("equal");
+    let mut m = Builder::new("equal");
     let (y, w) = (m.tensor("y", F32, 1), m.scalar("w", U64));
     let (zero, one, two) = (m.constant(0u64), m.constant(1f32), m.constant(2f32));
     let i = m.local("i", U64);
@@ -146,8 +144,8 @@ fn equal_expressions_are_merged() {
     };
     let stores = vec![store(one), store(two)];
     let len = m.dim(y, 0);
-    m.0.body = vec![m.parallel(&[(i, zero, len)], stores)];
-    let offloaded = offload(&m.0).unwrap();
+    m.kernel.body = vec![m.parallel(&[(i, zero, len)], stores)];
+    let offloaded = offload(&m.kernel).unwrap();
     let indices = |kernel: &Offloaded| {
         let stmts = &kernel.blocks[kernel.tasks[0].body].stmts;
         let index = |stmt: &Stmt| match stmt {
@@ -164,7 +162,7 @@ fn equal_expressions_are_merged() {
 /// variable, and of a variable that the loop assigns.
 #[test]
 fn invariant_parts_of_indices_are_hoisted() {
-    let mut m = IrBuilder::new("loops");
+    let mut m = Builder::new("loops");
     let (x, y) = (m.tensor("x", F32, 1), m.tensor("y", F32, 2));
     let w = m.scalar("w", U64);
     let (zero, half) = (m.constant(0u64), m.constant(0.5f32));
@@ -197,8 +195,8 @@ fn invariant_parts_of_indices_are_hoisted() {
         Stmt::For { var: j, begin: zero, end: w, body, unroll: None, down: false },
     ];
     let len = m.dim(x, 0);
-    m.0.body = vec![m.parallel(&[(i, zero, len)], stmts)];
-    let simple = simplify(&offload(&m.0).unwrap());
+    m.kernel.body = vec![m.parallel(&[(i, zero, len)], stmts)];
+    let simple = simplify(&offload(&m.kernel).unwrap());
     verify_offloaded(&simple).unwrap();
     let expected = "\
 offloaded loops(x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 2>, w: u64) {

@@ -2,11 +2,11 @@
 
 use quadrants_ir::*;
 
-use crate::builder::{Bool, F32, I32, IrBuilder, U64};
+use quadrants_samples::{Bool, Builder, F32, I32, U64};
 
 #[test]
 fn a_parallel_loop_stays_one_task() {
-    let mut m = IrBuilder::new("saxpy");
+    let mut m = Builder::new("saxpy");
     let a = m.scalar("a", F32);
     let x = m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
     let y = m.tensor("y", F32, 1);
@@ -20,9 +20,9 @@ fn a_parallel_loop_stays_one_task() {
     let stmts =
         vec![Stmt::Let { local: xi, value: load_x }, Stmt::Let { local: yi, value: load_y }, store];
     let body = m.parallel(&[(i, zero, end)], stmts);
-    m.0.body = vec![body];
+    m.kernel.body = vec![body];
     assert_eq!(
-        print(&m.0),
+        print(&m.kernel),
         "\
 kernel saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     parallel for %0.i in 0u64..x.shape[0] {
@@ -33,7 +33,7 @@ kernel saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 }
 "
     );
-    let kernel = offload(&m.0).unwrap();
+    let kernel = offload(&m.kernel).unwrap();
     assert_eq!(
         kernel.to_string(),
         "\
@@ -56,7 +56,7 @@ offloaded saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 /// task assigns, a result.
 #[test]
 fn locals_are_passed_in_temporaries_or_duplicated() {
-    let mut m = IrBuilder::new("travel");
+    let mut m = Builder::new("travel");
     let n = m.scalar("n", I32);
     let x = m.tensor("x", F32, 1);
     let (twice, first, total) =
@@ -89,9 +89,9 @@ fn locals_are_passed_in_temporaries_or_duplicated() {
     let root = m.block(vec![Stmt::Assign { local: total, value }]);
     let tail = m.serial(vec![Stmt::If { cond, then: add, otherwise: root }]);
     let again = m.parallel(&[(j, zero, end)], vec![]);
-    m.0.result = Some(F32);
-    m.0.body = vec![head, parallel, tail, again, TopStmt::Return(total_value)];
-    let kernel = offload(&m.0).unwrap();
+    m.kernel.result = Some(F32);
+    m.kernel.body = vec![head, parallel, tail, again, TopStmt::Return(total_value)];
+    let kernel = offload(&m.kernel).unwrap();
     verify_offloaded(&kernel).unwrap();
     assert_eq!(
         kernel.to_string(),
@@ -145,17 +145,17 @@ offloaded travel(n: i32, x: &mut Tensor<f32, 1>) -> f32 {
 
 #[test]
 fn a_result_is_set_in_the_preceding_serial_task() {
-    let mut m = IrBuilder::new("first");
+    let mut m = Builder::new("first");
     let x = m.tensor("x", I32, 2);
     let (v, zero) = (m.local("v", I32), m.constant(0u64));
     let value = m.load(x, &[zero, zero]);
     let serial = m.serial(vec![Stmt::Let { local: v, value }]);
     let value = m.read(v);
     let value = m.expr(I32, ExprKind::Unary { op: UnaryOp::Neg, value });
-    m.0.result = Some(I32);
-    m.0.body = vec![serial, TopStmt::Return(value)];
+    m.kernel.result = Some(I32);
+    m.kernel.body = vec![serial, TopStmt::Return(value)];
     assert_eq!(
-        offload(&m.0).unwrap().to_string(),
+        offload(&m.kernel).unwrap().to_string(),
         "\
 offloaded first(x: &mut Tensor<i32, 2>) -> i32 {
     task 0 [x read] {
@@ -172,7 +172,7 @@ offloaded first(x: &mut Tensor<i32, 2>) -> i32 {
 /// Two groups after a common definition. The second has a serial block with loops and an assertion.
 #[test]
 fn every_task_has_the_number_of_its_group() {
-    let mut m = IrBuilder::new("region");
+    let mut m = Builder::new("region");
     let n = m.scalar("n", U64);
     let (a, c) = (m.tensor("a", F32, 1), m.tensor("c", U64, 1));
     let (half, i, old, k) =
@@ -204,9 +204,9 @@ fn every_task_has_the_number_of_its_group() {
     let after = m.parallel(&[(last, zero, one)], vec![store]);
 
     let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
-    m.0.body = vec![shared, group(1, vec![fill]), group(2, vec![serial, after])];
+    m.kernel.body = vec![shared, group(1, vec![fill]), group(2, vec![serial, after])];
     assert_eq!(
-        print(&m.0),
+        print(&m.kernel),
         "\
 kernel region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
     serial {
@@ -237,7 +237,7 @@ kernel region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
 "
     );
     assert_eq!(
-        offload(&m.0).unwrap().to_string(),
+        offload(&m.kernel).unwrap().to_string(),
         "\
 offloaded region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
     temp t0: u64
@@ -277,9 +277,9 @@ offloaded region(n: u64, a: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
 
 #[test]
 fn pure_definitions_alone_create_no_task() {
-    let mut m = IrBuilder::new("nothing");
+    let mut m = Builder::new("nothing");
     let (flag, value) = (m.local("flag", Bool), m.constant(true));
     let serial = m.serial(vec![Stmt::Let { local: flag, value }]);
-    m.0.body = vec![serial];
-    assert_eq!(offload(&m.0).unwrap().to_string(), "offloaded nothing() {\n}\n");
+    m.kernel.body = vec![serial];
+    assert_eq!(offload(&m.kernel).unwrap().to_string(), "offloaded nothing() {\n}\n");
 }

@@ -5,17 +5,17 @@ use quadrants_ir::{
     *,
 };
 
-use crate::builder::{Bool, F32, I32, I64, IrBuilder, U32, U64};
+use quadrants_samples::{Bool, Builder, F32, I32, I64, U32, U64};
 
 /// The rule that a kernel with this body violates.
-fn broken(build: impl FnOnce(&mut IrBuilder) -> Vec<TopStmt>) -> Rule {
-    let mut m = IrBuilder::new("broken");
-    m.0.body = build(&mut m);
-    verify(&m.0).unwrap_err().rule
+fn broken(build: impl FnOnce(&mut Builder) -> Vec<TopStmt>) -> Rule {
+    let mut m = Builder::new("broken");
+    m.kernel.body = build(&mut m);
+    verify(&m.kernel).unwrap_err().rule
 }
 
 /// The rule that a kernel with one serial block violates.
-fn broken_serial(build: impl FnOnce(&mut IrBuilder) -> Vec<Stmt>) -> Rule {
+fn broken_serial(build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Rule {
     broken(|m| {
         let stmts = build(m);
         vec![m.serial(stmts)]
@@ -23,16 +23,16 @@ fn broken_serial(build: impl FnOnce(&mut IrBuilder) -> Vec<Stmt>) -> Rule {
 }
 
 /// The rule that a definition with this value violates.
-fn broken_value(build: impl FnOnce(&mut IrBuilder) -> ExprId) -> Rule {
+fn broken_value(build: impl FnOnce(&mut Builder) -> ExprId) -> Rule {
     broken_serial(|m| {
         let value = build(m);
-        let local = m.local("v", m.0.exprs[value].ty);
+        let local = m.local("v", m.kernel.exprs[value].ty);
         vec![Stmt::Let { local, value }]
     })
 }
 
 /// The rule that a statement next to a group violates.
-fn broken_beside_group(build: impl FnOnce(&mut IrBuilder) -> TopStmt) -> Rule {
+fn broken_beside_group(build: impl FnOnce(&mut Builder) -> TopStmt) -> Rule {
     broken(|m| vec![build(m), TopStmt::Group { group: GroupId::new(1), body: vec![] }])
 }
 
@@ -46,7 +46,7 @@ fn named(rule: fn(String) -> Rule, name: &str) -> Rule {
 
 /// An offloaded kernel of two tasks: `let t = x[0]; for i in 0..1 { x[0] = t }`.
 fn offloaded() -> Offloaded {
-    let mut m = IrBuilder::new("tasks");
+    let mut m = Builder::new("tasks");
     let x = m.tensor("x", U64, 1);
     let (t, i) = (m.local("t", U64), m.local("i", U64));
     let (zero, one, end) = (m.constant(0u64), m.constant(1u64), m.dim(x, 0));
@@ -55,8 +55,8 @@ fn offloaded() -> Offloaded {
     let value = m.read(t);
     let store = m.store(x, &[zero], value);
     let parallel = m.parallel(&[(i, one, end)], vec![store]);
-    m.0.body = vec![serial, parallel];
-    offload(&m.0).unwrap()
+    m.kernel.body = vec![serial, parallel];
+    offload(&m.kernel).unwrap()
 }
 
 /// The rule that the offloaded kernel violates after this change.
@@ -70,12 +70,12 @@ fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
 fn the_verifier_checks_names_and_parameters() {
     let name = |name: &str| Rule::Name { name: name.into() };
     for bad in ["", "1x", "a b", "größe", "a-b"] {
-        let mut m = IrBuilder::new(bad);
-        assert_eq!(verify(&m.0).unwrap_err().rule, name(bad));
-        m.0.name = "good_1".into();
-        assert_eq!(verify(&m.0), Ok(()));
+        let mut m = Builder::new(bad);
+        assert_eq!(verify(&m.kernel).unwrap_err().rule, name(bad));
+        m.kernel.name = "good_1".into();
+        assert_eq!(verify(&m.kernel), Ok(()));
         m.scalar(bad, F32);
-        let error = verify(&m.0).unwrap_err();
+        let error = verify(&m.kernel).unwrap_err();
         assert_eq!((error.at, error.rule), (Location::Param(ParamId::new(0)), name(bad)));
     }
     assert_eq!(
@@ -114,13 +114,13 @@ fn the_verifier_checks_ids_and_operand_order() {
 
 #[test]
 fn the_verifier_checks_nesting_depth_and_shared_blocks() {
-    let deep = |m: &mut IrBuilder, depth| {
+    let deep = |m: &mut Builder, depth| {
         let one = m.constant(1i32);
         (0..depth).fold(one, |sum, _| m.binary(BinaryOp::Add, sum, one))
     };
     assert_eq!(broken_value(|m| deep(m, MAX_DEPTH + 1)), Rule::Depth);
     let nested = |depth| {
-        move |m: &mut IrBuilder| {
+        move |m: &mut Builder| {
             let innermost = m.block(vec![Stmt::Break]);
             let body = (0..depth)
                 .fold(innermost, |body, _| m.block(vec![Stmt::Loop { body }, Stmt::Break]));
@@ -128,14 +128,14 @@ fn the_verifier_checks_nesting_depth_and_shared_blocks() {
         }
     };
     assert_eq!(broken_serial(nested(MAX_DEPTH)), Rule::Depth);
-    let mut m = IrBuilder::new("deep_enough");
+    let mut m = Builder::new("deep_enough");
     let value = deep(&mut m, MAX_DEPTH);
     let local = m.local("v", I32);
     let mut stmts = vec![Stmt::Let { local, value }];
     stmts.extend(nested(MAX_DEPTH - 2)(&mut m));
-    m.0.body = vec![m.serial(stmts)];
-    verify(&m.0).unwrap();
-    interp::Interpreter::new(&offload(&m.0).unwrap())
+    m.kernel.body = vec![m.serial(stmts)];
+    verify(&m.kernel).unwrap();
+    interp::Interpreter::new(&offload(&m.kernel).unwrap())
         .with_fuel(1)
         .run_task(TaskId::new(0), abi::Form::Checked, &[0; 3], &mut interp::SliceMemory::new())
         .unwrap();
@@ -239,7 +239,7 @@ fn the_verifier_checks_accesses() {
     });
     assert_eq!(dim, Rule::Rank { expected: 2, found: 3 });
     let read_only =
-        |m: &mut IrBuilder| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
+        |m: &mut Builder| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
     let store = broken_serial(|m| {
         let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
         vec![m.store(x, &[zero], value)]
@@ -365,7 +365,7 @@ fn the_verifier_checks_locals() {
 
 #[test]
 fn the_verifier_checks_loops() {
-    let variable = |local: fn(&mut IrBuilder) -> LocalId, zero: Const| {
+    let variable = |local: fn(&mut Builder) -> LocalId, zero: Const| {
         broken_serial(|m| {
             let (var, zero, body) = (local(m), m.constant(zero), m.block(vec![]));
             vec![Stmt::For { var, begin: zero, end: zero, body, unroll: None, down: false }]
@@ -408,7 +408,7 @@ fn the_verifier_checks_groups() {
     });
     assert_eq!(reading, Rule::GroupMixed);
     let returning = broken(|m| {
-        m.0.result = Some(I32);
+        m.kernel.result = Some(I32);
         vec![group(1, vec![]), TopStmt::Return(m.constant(0i32))]
     });
     assert_eq!(returning, Rule::GroupMixed);
@@ -417,19 +417,19 @@ fn the_verifier_checks_groups() {
 #[test]
 fn the_verifier_checks_returns() {
     assert_eq!(broken(|m| vec![TopStmt::Return(m.constant(0i32))]), Rule::Return);
-    let missing = |m: &mut IrBuilder| {
-        m.0.result = Some(I32);
+    let missing = |m: &mut Builder| {
+        m.kernel.result = Some(I32);
         vec![]
     };
     assert_eq!(broken(missing), Rule::Return);
-    let early = |m: &mut IrBuilder| {
-        m.0.result = Some(I32);
+    let early = |m: &mut Builder| {
+        m.kernel.result = Some(I32);
         let value = m.constant(0i32);
         vec![TopStmt::Return(value), TopStmt::Return(value)]
     };
     assert_eq!(broken(early), Rule::Return);
-    let other_type = |m: &mut IrBuilder| {
-        m.0.result = Some(I32);
+    let other_type = |m: &mut Builder| {
+        m.kernel.result = Some(I32);
         vec![TopStmt::Return(m.constant(0u32))]
     };
     assert_eq!(broken(other_type), ty(I32, U32));
@@ -488,12 +488,12 @@ fn the_verifier_checks_tasks() {
 
 #[test]
 fn errors_contain_the_location() {
-    let mut m = IrBuilder::new("somewhere");
+    let mut m = Builder::new("somewhere");
     let value = m.constant(1i32);
-    m.0.body = vec![m.serial(vec![Stmt::Eval { value }])];
+    m.kernel.body = vec![m.serial(vec![Stmt::Eval { value }])];
     assert_eq!(
-        verify(&m.0).unwrap_err().to_string(),
+        verify(&m.kernel).unwrap_err().to_string(),
         "kernel `somewhere` is invalid at b0[0]: the value of an `Eval` must have a side effect"
     );
-    assert!(matches!(offload(&m.0), Err(OffloadError::Invalid(_))));
+    assert!(matches!(offload(&m.kernel), Err(OffloadError::Invalid(_))));
 }

@@ -180,7 +180,7 @@ impl Emission<'_> {
         let result = match output {
             syn::ReturnType::Default => None,
             syn::ReturnType::Type(_, ty) => {
-                Some(quote!(<#ty as #support::FuncResult>::TYPE_IDENTITY))
+                Some(quote!(<#ty as #support::FuncResult>::RESULT_IDENTITY))
             }
         };
         let constants = self.generics.constants();

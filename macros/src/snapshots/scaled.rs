@@ -58,7 +58,7 @@ impl scaled {
         );
         let all = ::quadrants::__private::body::with_part(
             all,
-            <T as ::quadrants::__private::body::FuncResult>::TYPE_IDENTITY,
+            <T as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
         );
         let all = ::quadrants::__private::body::with_part(
             all,

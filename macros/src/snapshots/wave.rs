@@ -38,7 +38,7 @@ impl wave {
         );
         let all = ::quadrants::__private::body::with_part(
             all,
-            <f32 as ::quadrants::__private::body::FuncResult>::TYPE_IDENTITY,
+            <f32 as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
         );
         all
     }

@@ -70,20 +70,20 @@ pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> u128 {
 /// The result of a func: a kernel value or nothing.
 pub trait FuncResult {
     /// The identity of its type.
-    const TYPE_IDENTITY: u128;
+    const RESULT_IDENTITY: u128;
 }
 
 impl FuncResult for () {
-    const TYPE_IDENTITY: u128 = type_identity("nothing");
+    const RESULT_IDENTITY: u128 = type_identity("nothing");
 }
 
 impl<T: KernelValue> FuncResult for T {
-    const TYPE_IDENTITY: u128 = T::TYPE_IDENTITY;
+    const RESULT_IDENTITY: u128 = T::TYPE_IDENTITY;
 }
 
 /// The identity of the types of an associated function's arguments and result.
 pub(super) const fn signature<A: Arguments, R: FuncResult>() -> u128 {
-    with_part(A::TYPE_IDENTITY, R::TYPE_IDENTITY)
+    with_part(A::TYPE_IDENTITY, R::RESULT_IDENTITY)
 }
 
 /// The arguments of a function as a tuple.

@@ -78,7 +78,7 @@ fn stem(kernel: &Offloaded) -> String {
 
 #[cfg(test)]
 mod tests {
-    use quadrants_codegen::samples;
+    use quadrants_samples as samples;
 
     use super::*;
 

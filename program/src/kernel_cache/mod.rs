@@ -14,9 +14,9 @@ use std::{
     time::SystemTime,
 };
 
-use quadrants_codegen::{CompileRequest, Compiler, SOURCES};
+use quadrants_codegen::{self as codegen, CompileRequest, Compiler};
 use quadrants_ir::{
-    Offloaded,
+    self as ir, Offloaded,
     abi::{Form, Passing},
     hash,
 };
@@ -148,7 +148,8 @@ impl KeyPrefix {
     fn new(compiled_by: &str, kernel: &Offloaded, request: &CompileRequest<'_>) -> Self {
         // Not the text, which takes long to print: it depends on the IR and on the sources that print it.
         let mut all = Vec::with_capacity(256);
-        for part in [env!("CARGO_PKG_VERSION"), quadrants_ir::VERSION, SOURCES, compiled_by] {
+        let version = env!("CARGO_PKG_VERSION");
+        for part in [version, ir::VERSION, ir::SOURCES, codegen::SOURCES, compiled_by] {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());
             all.extend_from_slice(part.as_bytes());
         }
@@ -194,8 +195,8 @@ pub(crate) fn folder_from_env() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use quadrants_codegen::samples;
     use quadrants_ir::GroupId;
+    use quadrants_samples as samples;
 
     use super::*;
 

@@ -59,6 +59,9 @@ fn device(arch: Arch, driver: &dyn Driver, ordinal: usize) {
         Some(reason) => println!("     stream-ordered memory: no, {reason}"),
     }
     println!("     graphs: {}", if can.graphs { "yes" } else { "no" });
+    for (name, value) in arch.details(&*opened.device) {
+        println!("     {name}: {value}");
+    }
     match opened.compiler.map(|compiler| compiler.identity()) {
         None => println!("     compiler: not needed"),
         Some(Ok(identity)) => println!("     compiler: {identity}"),

@@ -1,29 +1,23 @@
 //! hipRTC: its function table, the search for its library, and compilation.
 
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     path::{Path, PathBuf},
     ptr,
-    sync::{Mutex, PoisonError},
 };
 
-use quadrants_codegen::{
-    Error, Result,
-    search::{Environment, LibrarySearch},
-};
-use quadrants_rhi::{
-    DriverError, DriverErrorKind, Error as RhiError,
-    table::{Library, Status, loaded_files},
-};
+use quadrants_codegen::{Error, Result, search::LibrarySearch};
+use quadrants_rhi::table::{Library, loaded_files};
 
 use super::arch;
 
-const NAME: &str = "hipRTC";
+/// The environment variable that selects the hipRTC library.
+pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIPRTC_LIBRARY";
 
 /// hipRTC is part of libamdhip64 in ROCm 5, part of it and a separate library in ROCm 6, and only a separate library in
 /// ROCm 7.
 const SEARCH: LibrarySearch = LibrarySearch {
-    variable: super::LIBRARY_VARIABLE,
+    variable: LIBRARY_VARIABLE,
     roots: &["ROCM_PATH", "ROCM_HOME", "HIP_PATH"],
     installations: &[("/opt", "rocm")],
     wheels: &[],
@@ -70,6 +64,8 @@ hiprtc_functions! { [quadrants_rhi::driver_table]
     struct Table: check;
 }
 
+quadrants_codegen::run_time_compiler! { Hiprtc, Table, "hipRTC", "HIPRTC_ERROR", "hip" }
+
 /// A loaded hipRTC.
 #[derive(Debug)]
 pub(super) struct Hiprtc {
@@ -79,55 +75,10 @@ pub(super) struct Hiprtc {
     processors: Vec<String>,
 }
 
-/// A program; destroyed on drop.
-struct ProgramHandle<'a> {
-    table: &'a Table,
-    raw: *mut c_void,
-}
-
 impl Hiprtc {
-    /// Returns hipRTC. The first successful call loads it for the process.
-    pub(super) fn get() -> Result<&'static Self> {
-        static LOADED: Mutex<Option<&'static Hiprtc>> = Mutex::new(None);
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hiprtc) = *loaded {
-            return Ok(hiprtc);
-        }
-        let hiprtc: &'static Self =
-            Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
-        *loaded = Some(hiprtc);
-        Ok(hiprtc)
-    }
-
-    /// The library that [`get`](Self::get) would try first in the process's environment, if that is a file.
-    pub(super) fn library() -> Option<PathBuf> {
-        SEARCH.first(&|name| std::env::var_os(name))
-    }
-
-    /// Loads the first existing library of the candidates in `env` that has hipRTC's functions.
-    pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
-        let search_paths = SEARCH.search_paths(env);
-        let mut searched = search_paths.failures;
-        let mut unusable = None;
-        for path in &search_paths.candidates {
-            match Self::open(path) {
-                Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
-                Err(error) => unusable = unusable.or(Some(error)),
-                Ok(hiprtc) => {
-                    tracing::debug!(library = %path.display(), identity = hiprtc.identity, "hipRTC loaded");
-                    return Ok(hiprtc);
-                }
-            }
-        }
-        match unusable {
-            Some(error) => Err(translate(error)),
-            None => Err(Error::CompilerNotFound { compiler: NAME, searched }),
-        }
-    }
-
     fn open(path: &Path) -> quadrants_rhi::Result<Self> {
         // SAFETY: it is hipRTC by its name, or the user selected it as hipRTC.
-        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
+        let library = unsafe { Library::open(crate::BACKEND, &[path], LIBRARY_VARIABLE) }?;
         // SAFETY: the rows state the documented signatures, and the library stays loaded. Functions of its dependencies
         // are found through it, so they are those that it uses.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
@@ -178,40 +129,8 @@ impl Hiprtc {
         options: &[&str],
     ) -> Result<(Vec<u8>, String)> {
         let arch = format!("--offload-arch={arch}");
-        let options: Vec<CString> = options
-            .iter()
-            .copied()
-            .chain([arch.as_str()])
-            .filter_map(|option| CString::new(option).ok())
-            .collect();
-        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        let program = self.program(kernel, text)?;
-        // SAFETY: the program is valid, and `options` has the given number of C strings.
-        let status =
-            unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
-        let log = program.log().unwrap_or_default();
-        match status {
-            Ok(()) => Ok((program.image().map_err(translate)?, log)),
-            Err(RhiError::Driver(error)) if error.code == COMPILATION => Err(Error::Rejected {
-                compiler: NAME,
-                kernel: kernel.to_owned(),
-                log,
-                text: text.to_owned(),
-            }),
-            Err(error) => Err(with_log(translate(error), log)),
-        }
-    }
-
-    fn program(&self, kernel: &str, text: &str) -> Result<ProgramHandle<'_>> {
-        let text = CString::new(text).unwrap_or_default();
-        let name = CString::new(format!("{kernel}.hip")).unwrap_or_default();
-        let mut raw = ptr::null_mut();
-        // SAFETY: both are C strings, which it copies; there are no headers.
-        unsafe {
-            self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
-        }
-        .map_err(translate)?;
-        Ok(ProgramHandle { table: &self.table, raw })
+        let options = options.iter().copied().chain([arch.as_str()]);
+        self.compile_text(kernel, text, options, |program| program.image())
     }
 }
 
@@ -246,17 +165,6 @@ impl Table {
 }
 
 impl ProgramHandle<'_> {
-    fn log(&self) -> quadrants_rhi::Result<String> {
-        let mut bytes = 0;
-        // SAFETY: the program is valid.
-        unsafe { self.table.log_size(self.raw, &mut bytes) }?;
-        // One more byte, because versions differ on whether the size includes the zero byte.
-        let mut log = vec![0u8; bytes + 1];
-        // SAFETY: the buffer has the size that it returned.
-        unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
-        Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
-    }
-
     fn image(&self) -> quadrants_rhi::Result<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: the program is valid and compiled.
@@ -265,55 +173,6 @@ impl ProgramHandle<'_> {
         // SAFETY: the buffer has the size that it returned.
         unsafe { self.table.code(self.raw, image.as_mut_ptr().cast()) }?;
         Ok(image)
-    }
-}
-
-impl Drop for ProgramHandle<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the program is valid, and nothing uses it afterwards. A failure has no consequence, and the call is
-        // traced.
-        let _ = unsafe { self.table.destroy(&mut self.raw) };
-    }
-}
-
-/// hipRTC's result code for a rejected text.
-const COMPILATION: i32 = 6;
-
-fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
-    let name = match status.0 {
-        1 => "HIPRTC_ERROR_OUT_OF_MEMORY",
-        2 => "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE",
-        3 => "HIPRTC_ERROR_INVALID_INPUT",
-        4 => "HIPRTC_ERROR_INVALID_PROGRAM",
-        5 => "HIPRTC_ERROR_INVALID_OPTION",
-        COMPILATION => "HIPRTC_ERROR_COMPILATION",
-        7 => "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE",
-        11 => "HIPRTC_ERROR_INTERNAL_ERROR",
-        _ => "a hipRTC error",
-    };
-    DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
-}
-
-/// Converts the table's errors to compiler errors.
-fn translate(error: RhiError) -> Error {
-    match error {
-        RhiError::SymbolMissing { library, symbol, .. } => {
-            Error::MissingSymbol { compiler: NAME, library, symbol }
-        }
-        RhiError::Driver(error) => Error::Call {
-            symbol: error.symbol,
-            code: error.code,
-            name: error.name,
-            log: String::new(),
-        },
-        error => Error::CompilerNotFound { compiler: NAME, searched: vec![error.to_string()] },
-    }
-}
-
-fn with_log(error: Error, said: String) -> Error {
-    match error {
-        Error::Call { symbol, code, name, .. } => Error::Call { symbol, code, name, log: said },
-        error => error,
     }
 }
 

@@ -19,11 +19,7 @@ use quadrants_rhi::DeviceInfo;
 
 use self::{dialect::Hip, hiprtc::Hiprtc};
 
-/// The environment variable that selects the hipRTC library.
-pub const LIBRARY_VARIABLE: &str = "QUADRANTS_HIPRTC_LIBRARY";
-
-/// The version of the options and the text below. Increase it when a change affects the compiled code.
-const REVISION: u32 = 1;
+pub use self::hiprtc::LIBRARY_VARIABLE;
 
 /// Makes the compiler for a device. hipRTC is loaded at the first use.
 #[must_use]
@@ -49,11 +45,12 @@ struct HipCompiler;
 // SAFETY: hipRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for HipCompiler {
     fn identity(&self) -> Result<String> {
-        Ok(format!("{} revision {REVISION}", Hiprtc::get()?.identity()))
+        Ok(Hiprtc::get()?.identity().to_owned())
     }
 
     fn disk_cache_name(&self) -> Option<String> {
-        Some(format!("hipRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
+        Some(format!("hipRTC of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {

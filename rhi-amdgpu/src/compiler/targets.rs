@@ -1,5 +1,5 @@
-//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
-//! a folder, the texts that other tests wrote there, each for one architecture in turn. hipRTC compiles for the
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP`
+//! names a folder, the texts that other tests wrote there, each for one architecture in turn. hipRTC compiles for the
 //! architectures that it supports, and a separate clang for all.
 
 use std::{
@@ -10,33 +10,18 @@ use std::{
     time::Instant,
 };
 
-use quadrants_codegen::{CompileRequest, Error, samples};
-use quadrants_ir::abi::{Form, Passing};
+use quadrants_codegen::{CompileRequest, Error};
+use quadrants_samples::units::Units;
 
 use super::{hiprtc::Hiprtc, text};
 
 const CLANG_ARCHS: [&str; 5] = ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1200"];
 const HIPRTC_ARCHS: [&str; 2] = ["gfx90a", "gfx1030"];
-/// The number of texts in one translation unit.
-const BATCH: usize = 48;
 
-/// The texts in a few translation units, their number, and whether other tests wrote them.
-fn units() -> (Vec<String>, usize, bool) {
-    let dumped = samples::dumped_sources("hip").unwrap();
-    let were_left = dumped.is_some();
-    let texts = dumped.unwrap_or_else(|| {
-        let mut texts = Vec::new();
-        for (i, kernel) in samples::all().iter().enumerate() {
-            for form in [Form::Proven, Form::Checked] {
-                let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
-                texts.push(text(kernel, &CompileRequest::new("", form, passing)).text);
-            }
-        }
-        texts
-    });
-    assert!(!texts.is_empty(), "nothing to compile");
-    let batch = |texts: &[String]| samples::combine(texts.iter().map(String::as_str));
-    (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
+fn units() -> Units {
+    Units::new("hip", |kernel, form, passing| {
+        text(kernel, &CompileRequest::new("", form, passing)).text
+    })
 }
 
 /// A clang that supports all of the architectures; 19 is the first version that does.
@@ -56,7 +41,7 @@ fn clang_compiles_all_text_for_every_promised_architecture() {
     };
     let folder = env::temp_dir().join(format!("quadrants-clang-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (units, count, in_turn) = units();
+    let Units { units, count, in_turn } = units();
     let files: Vec<PathBuf> = units
         .iter()
         .enumerate()
@@ -119,7 +104,7 @@ fn hiprtc_compiles_all_text_for_what_it_knows() {
         }
         Err(error) => panic!("{error}"),
     };
-    let ((units, count, in_turn), start) = (units(), Instant::now());
+    let (Units { units, count, in_turn }, start) = (units(), Instant::now());
     for (turn, arch) in HIPRTC_ARCHS.into_iter().enumerate() {
         hiprtc.check_arch(arch).unwrap();
         let its = |at: usize| !in_turn || at % HIPRTC_ARCHS.len() == turn;

@@ -3,9 +3,8 @@
 use std::ffi::c_int;
 
 use quadrants_driver_sim::{Code, hip_symbol, lease_world};
-use quadrants_rhi_amdgpu::rhi::{DriverErrorKind, Severity};
 
-use crate::support::open;
+use crate::gpu_backend::support::open;
 
 fn current() -> usize {
     // SAFETY: the C signature of the function.
@@ -25,7 +24,7 @@ fn make_current(ordinal: usize) {
 
 #[test]
 fn a_call_restores_the_device_that_was_current() {
-    if !crate::selected::is_selected("amdgpu") {
+    if !crate::is_selected() {
         return;
     }
     let (ours, foreign) = (lease_world(), lease_world());
@@ -41,7 +40,7 @@ fn a_call_restores_the_device_that_was_current() {
 
 #[test]
 fn a_device_that_is_current_is_not_set_again() {
-    if !crate::selected::is_selected("amdgpu") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
@@ -51,30 +50,4 @@ fn a_device_that_is_current_is_not_set_again() {
     device.synchronize().unwrap();
     device.memory_info().unwrap();
     assert_eq!((world.calls("hipSetDevice"), current()), (before, world.ordinal()));
-}
-
-#[test]
-fn errors_have_call_symbol_name_and_kind() {
-    if !crate::selected::is_selected("amdgpu") {
-        return;
-    }
-    let world = lease_world();
-    let device = open(&world);
-    world.fail("hipEventCreateWithFlags", 1, Code::OUT_OF_MEMORY);
-    let error = device.create_event(Default::default()).unwrap_err();
-    let driver = error.driver_error().unwrap();
-    assert_eq!((driver.call, driver.symbol), ("create_event", "hipEventCreateWithFlags"));
-    assert_eq!((driver.name.as_str(), driver.code), ("hipErrorOutOfMemory", 2));
-    assert_eq!(driver.kind, DriverErrorKind::OutOfMemory);
-    assert_eq!(error.severity(), Severity::Recoverable);
-}
-
-#[test]
-fn the_simulator_is_reported_as_simulated() {
-    if !crate::selected::is_selected("amdgpu") {
-        return;
-    }
-    let device = open(&lease_world());
-    let info = device.info();
-    assert!(info.simulated && info.backend == "amdgpu" && info.arch.starts_with("gfx"), "{info:?}");
 }

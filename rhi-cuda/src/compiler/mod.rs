@@ -21,17 +21,13 @@ use self::{
     nvrtc::{Nvrtc, Target},
 };
 
-/// The environment variable that selects the NVRTC library.
-pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
+pub use self::nvrtc::LIBRARY_VARIABLE;
 
 /// Architectures of embedded devices. Machine code of other architectures with the same major version does not run on
 /// them.
 const EMBEDDED: [u32; 4] = [72, 87, 101, 110];
 /// The oldest supported architecture.
 const OLDEST: u32 = 70;
-
-/// The version of the options and the text below. Increase it when a change affects the compiled code.
-const REVISION: u32 = 1;
 
 /// Makes the compiler for a device. NVRTC is loaded at the first use.
 #[must_use]
@@ -59,11 +55,12 @@ struct CudaCompiler;
 // SAFETY: NVRTC compiles the text of a verified kernel, and tests compare its behaviour with the interpreter.
 unsafe impl Compiler for CudaCompiler {
     fn identity(&self) -> Result<String> {
-        Ok(format!("{} revision {REVISION}", Nvrtc::get()?.identity()))
+        Ok(Nvrtc::get()?.identity())
     }
 
     fn disk_cache_name(&self) -> Option<String> {
-        Some(format!("NVRTC revision {REVISION} of {}", env!("CARGO_PKG_VERSION")))
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("QUADRANTS_SOURCES"));
+        Some(format!("NVRTC of {version}, sources {sources}"))
     }
 
     fn library(&self) -> Option<PathBuf> {

@@ -1,26 +1,19 @@
 //! NVRTC: its function table, the search for its library, and compilation.
 
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     fs,
-    path::{Path, PathBuf},
-    ptr,
-    sync::{Mutex, PoisonError},
+    path::Path,
 };
 
-use quadrants_codegen::{
-    Error, Result,
-    search::{Environment, LibrarySearch},
-};
-use quadrants_rhi::{
-    DriverError, DriverErrorKind, Error as RhiError,
-    table::{Library, Status},
-};
+use quadrants_codegen::{Error, Result, search::LibrarySearch};
+use quadrants_rhi::table::Library;
 
-const NAME: &str = "NVRTC";
+/// The environment variable that selects the NVRTC library.
+pub const LIBRARY_VARIABLE: &str = "QUADRANTS_NVRTC_LIBRARY";
 
 const SEARCH: LibrarySearch = LibrarySearch {
-    variable: super::LIBRARY_VARIABLE,
+    variable: LIBRARY_VARIABLE,
     roots: &["CUDA_PATH", "CUDA_HOME"],
     installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
     wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
@@ -61,6 +54,8 @@ nvrtc_functions! { [quadrants_rhi::driver_table]
     struct Table: check;
 }
 
+quadrants_codegen::run_time_compiler! { Nvrtc, Table, "NVRTC", "NVRTC_ERROR", "cu" }
+
 /// The target of a compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
@@ -79,12 +74,6 @@ pub(super) struct Nvrtc {
     archs: Vec<c_int>,
 }
 
-/// A program; destroyed on drop.
-struct ProgramHandle<'a> {
-    table: &'a Table,
-    raw: *mut c_void,
-}
-
 impl Target {
     /// The value of the architecture option.
     pub(super) fn option(&self) -> &str {
@@ -95,55 +84,16 @@ impl Target {
 }
 
 impl Nvrtc {
-    /// Returns NVRTC. The first successful call loads it for the process.
-    pub(super) fn get() -> Result<&'static Self> {
-        static LOADED: Mutex<Option<&'static Nvrtc>> = Mutex::new(None);
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(nvrtc) = *loaded {
-            return Ok(nvrtc);
-        }
-        let nvrtc: &'static Self = Box::leak(Box::new(Self::find(&|name| std::env::var_os(name))?));
-        *loaded = Some(nvrtc);
-        Ok(nvrtc)
-    }
-
-    /// The library that [`get`](Self::get) would try first in the process's environment, if that is a file.
-    pub(super) fn library() -> Option<PathBuf> {
-        SEARCH.first(&|name| std::env::var_os(name))
-    }
-
-    /// Loads the first existing library of the candidates in `env`.
-    pub(super) fn find(env: &Environment<'_>) -> Result<Self> {
-        let search_paths = SEARCH.search_paths(env);
-        let mut searched = search_paths.failures;
-        let mut unusable = None;
-        for path in &search_paths.candidates {
-            match Self::open(path) {
-                Err(RhiError::LibraryNotFound { reason, .. }) => searched.push(reason),
-                Err(error) => unusable = unusable.or(Some(error)),
-                Ok(nvrtc) => {
-                    tracing::debug!(library = %path.display(), version = ?nvrtc.version, "NVRTC loaded");
-                    return Ok(nvrtc);
-                }
-            }
-        }
-        match unusable {
-            Some(error) => Err(translate(error)),
-            None => Err(Error::CompilerNotFound { compiler: NAME, searched }),
-        }
-    }
-
     fn open(path: &Path) -> quadrants_rhi::Result<Self> {
         // Loaded first, so that NVRTC finds it by name also in a folder that the loader does not search. If it is
         // missing, NVRTC reports that when it compiles.
         let builtins: Vec<_> = builtins_beside(path);
         if !builtins.is_empty() {
             // SAFETY: by its name and folder it is NVRTC's own library.
-            let _held =
-                unsafe { Library::open(crate::BACKEND, &builtins, super::LIBRARY_VARIABLE) };
+            let _held = unsafe { Library::open(crate::BACKEND, &builtins, LIBRARY_VARIABLE) };
         }
         // SAFETY: it is NVRTC by its name, or the user selected it as NVRTC.
-        let library = unsafe { Library::open(crate::BACKEND, &[path], super::LIBRARY_VARIABLE) }?;
+        let library = unsafe { Library::open(crate::BACKEND, &[path], LIBRARY_VARIABLE) }?;
         // SAFETY: the table's rows are NVRTC's documented signatures, and the library stays loaded.
         let table = unsafe { Table::load(library.name(), &|symbol| library.resolve(symbol)) }?;
         let (mut major, mut minor, mut count) = (0, 0, 0);
@@ -194,54 +144,12 @@ impl Nvrtc {
         options: &[&str],
     ) -> Result<(Vec<u8>, String)> {
         let arch = format!("--gpu-architecture={}", target.option());
-        let options: Vec<CString> = options
-            .iter()
-            .copied()
-            .chain([arch.as_str()])
-            .filter_map(|o| CString::new(o).ok())
-            .collect();
-        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        let program = self.program(kernel, text)?;
-        // SAFETY: the program is valid, and `options` has the given number of C strings.
-        let status =
-            unsafe { self.table.compile(program.raw, pointers.len() as c_int, pointers.as_ptr()) };
-        let log = program.log().unwrap_or_default();
-        match status {
-            Ok(()) => Ok((program.image(target).map_err(translate)?, log)),
-            Err(RhiError::Driver(error)) if error.code == COMPILATION => Err(Error::Rejected {
-                compiler: NAME,
-                kernel: kernel.to_owned(),
-                log,
-                text: text.to_owned(),
-            }),
-            Err(error) => Err(with_log(translate(error), log)),
-        }
-    }
-
-    fn program(&self, kernel: &str, text: &str) -> Result<ProgramHandle<'_>> {
-        let text = CString::new(text).unwrap_or_default();
-        let name = CString::new(format!("{kernel}.cu")).unwrap_or_default();
-        let mut raw = ptr::null_mut();
-        // SAFETY: both are C strings, which it copies; there are no headers.
-        unsafe {
-            self.table.create(&mut raw, text.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
-        }
-        .map_err(translate)?;
-        Ok(ProgramHandle { table: &self.table, raw })
+        let options = options.iter().copied().chain([arch.as_str()]);
+        self.compile_text(kernel, text, options, |program| program.image(target))
     }
 }
 
 impl ProgramHandle<'_> {
-    fn log(&self) -> quadrants_rhi::Result<String> {
-        let mut bytes = 0;
-        // SAFETY: the program is valid.
-        unsafe { self.table.log_size(self.raw, &mut bytes) }?;
-        let mut log = vec![0u8; bytes];
-        // SAFETY: the buffer has the size that it returned.
-        unsafe { self.table.log(self.raw, log.as_mut_ptr().cast()) }?;
-        Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned())
-    }
-
     fn image(&self, target: &Target) -> quadrants_rhi::Result<Vec<u8>> {
         let mut bytes = 0;
         let mut image = Vec::new();
@@ -261,55 +169,6 @@ impl ProgramHandle<'_> {
             }
         }
         Ok(image)
-    }
-}
-
-impl Drop for ProgramHandle<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the program is valid, and nothing uses it afterwards. A failure has no consequence, and the call is
-        // traced.
-        let _ = unsafe { self.table.destroy(&mut self.raw) };
-    }
-}
-
-/// NVRTC's result code for a rejected text.
-const COMPILATION: i32 = 6;
-
-fn check(_: &Table, call: &'static str, symbol: &'static str, status: Status) -> RhiError {
-    let name = match status.0 {
-        1 => "NVRTC_ERROR_OUT_OF_MEMORY",
-        2 => "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
-        3 => "NVRTC_ERROR_INVALID_INPUT",
-        4 => "NVRTC_ERROR_INVALID_PROGRAM",
-        5 => "NVRTC_ERROR_INVALID_OPTION",
-        COMPILATION => "NVRTC_ERROR_COMPILATION",
-        7 => "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
-        11 => "NVRTC_ERROR_INTERNAL_ERROR",
-        _ => "an NVRTC error",
-    };
-    DriverError::new(call, symbol, status.0, name, DriverErrorKind::Other).into()
-}
-
-/// Converts the table's errors to compiler errors.
-fn translate(error: RhiError) -> Error {
-    match error {
-        RhiError::SymbolMissing { library, symbol, .. } => {
-            Error::MissingSymbol { compiler: NAME, library, symbol }
-        }
-        RhiError::Driver(error) => Error::Call {
-            symbol: error.symbol,
-            code: error.code,
-            name: error.name,
-            log: String::new(),
-        },
-        error => Error::CompilerNotFound { compiler: NAME, searched: vec![error.to_string()] },
-    }
-}
-
-fn with_log(error: Error, said: String) -> Error {
-    match error {
-        Error::Call { symbol, code, name, .. } => Error::Call { symbol, code, name, log: said },
-        error => error,
     }
 }
 

@@ -1,34 +1,19 @@
-//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP` names
-//! a folder, the texts that other tests wrote there, each for one architecture in turn.
+//! Tests that compile all emitted text: the samples for every supported architecture, and, if `QUADRANTS_COMPILE_DUMP`
+//! names a folder, the texts that other tests wrote there, each for one architecture in turn.
 
 use std::{thread, time::Instant};
 
-use quadrants_codegen::{CompileRequest, Error, samples};
-use quadrants_ir::abi::{Form, Passing};
+use quadrants_codegen::{CompileRequest, Error};
+use quadrants_samples::units::Units;
 
 use super::{nvrtc::Nvrtc, text};
 
 const ARCHS: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
-/// The number of texts in one translation unit.
-const BATCH: usize = 48;
 
-/// The texts in a few translation units, their number, and whether other tests wrote them.
-fn units() -> (Vec<String>, usize, bool) {
-    let dumped = samples::dumped_sources("cu").unwrap();
-    let were_left = dumped.is_some();
-    let texts = dumped.unwrap_or_else(|| {
-        let mut texts = Vec::new();
-        for (i, kernel) in samples::all().iter().enumerate() {
-            for form in [Form::Proven, Form::Checked] {
-                let passing = if i % 2 == 0 { Passing::Value } else { Passing::Buffer };
-                texts.push(text(kernel, &CompileRequest::new("", form, passing)).text);
-            }
-        }
-        texts
-    });
-    assert!(!texts.is_empty(), "nothing to compile");
-    let batch = |texts: &[String]| samples::combine(texts.iter().map(String::as_str));
-    (texts.chunks(BATCH).map(batch).collect(), texts.len(), were_left)
+fn units() -> Units {
+    Units::new("cu", |kernel, form, passing| {
+        text(kernel, &CompileRequest::new("", form, passing)).text
+    })
 }
 
 #[test]
@@ -41,7 +26,7 @@ fn all_text_compiles_for_every_promised_architecture() {
         }
         Err(error) => panic!("{error}"),
     };
-    let (units, count, in_turn) = units();
+    let Units { units, count, in_turn } = units();
     let start = Instant::now();
     thread::scope(|scope| {
         for thread in 0..2 {

@@ -2,12 +2,13 @@
 
 use std::{ffi::OsString, time::Instant};
 
-use quadrants_codegen::{CompileRequest, Compiler, Error, samples};
+use quadrants_codegen::{CompileRequest, Compiler, Error};
 use quadrants_ir::{
     BlockId, Offloaded, Stmt,
     abi::{Form, Passing},
 };
 use quadrants_rhi::DeviceInfo;
+use quadrants_samples as samples;
 
 use super::{CudaCompiler, compiler, nvrtc::Nvrtc};
 

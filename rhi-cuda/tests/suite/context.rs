@@ -3,9 +3,8 @@
 use std::ffi::c_void;
 
 use quadrants_driver_sim::{Code, cuda_symbol, lease_world};
-use quadrants_rhi_cuda::rhi::{DriverErrorKind, Severity};
 
-use crate::support::open;
+use crate::gpu_backend::support::open;
 
 type Handle = *mut c_void;
 
@@ -56,7 +55,7 @@ fn pop() -> Handle {
 
 #[test]
 fn a_call_leaves_no_context_current() {
-    if !crate::selected::is_selected("cuda") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
@@ -71,7 +70,7 @@ fn a_call_leaves_no_context_current() {
 
 #[test]
 fn a_call_restores_a_foreign_context() {
-    if !crate::selected::is_selected("cuda") {
+    if !crate::is_selected() {
         return;
     }
     let (ours, foreign) = (lease_world(), lease_world());
@@ -91,7 +90,7 @@ fn a_call_restores_a_foreign_context() {
 
 #[test]
 fn a_context_that_is_current_is_not_pushed_again() {
-    if !crate::selected::is_selected("cuda") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
@@ -108,7 +107,7 @@ fn a_context_that_is_current_is_not_pushed_again() {
 
 #[test]
 fn the_context_lives_as_long_as_its_devices() {
-    if !crate::selected::is_selected("cuda") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
@@ -124,7 +123,7 @@ fn the_context_lives_as_long_as_its_devices() {
 
 #[test]
 fn a_drop_ignores_a_driver_that_is_shutting_down() {
-    if !crate::selected::is_selected("cuda") {
+    if !crate::is_selected() {
         return;
     }
     let world = lease_world();
@@ -132,32 +131,4 @@ fn a_drop_ignores_a_driver_that_is_shutting_down() {
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
     drop(device);
     assert_eq!(world.armed_faults(), 0, "the release was called");
-}
-
-#[test]
-fn errors_have_call_symbol_name_and_kind() {
-    if !crate::selected::is_selected("cuda") {
-        return;
-    }
-    let world = lease_world();
-    let device = open(&world);
-    world.fail("cuEventCreate", 1, Code::OUT_OF_MEMORY);
-    let error = device.create_event(Default::default()).unwrap_err();
-    let driver = error.driver_error().unwrap();
-    assert_eq!((driver.call, driver.symbol, driver.code), ("create_event", "cuEventCreate", 2));
-    assert_eq!(
-        (driver.name.as_str(), driver.kind),
-        ("CUDA_ERROR_OUT_OF_MEMORY", DriverErrorKind::OutOfMemory)
-    );
-    assert_eq!(error.severity(), Severity::Recoverable);
-}
-
-#[test]
-fn the_simulator_is_reported_as_simulated() {
-    if !crate::selected::is_selected("cuda") {
-        return;
-    }
-    let device = open(&lease_world());
-    let info = device.info();
-    assert!(info.simulated && info.backend == "cuda" && info.arch.starts_with("sm_"), "{info:?}");
 }

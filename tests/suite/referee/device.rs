@@ -12,7 +12,7 @@ use quadrants::{
     },
     rhi::{Current, Device, DevicePtr, Image, LaunchConfig, StreamHandle},
 };
-use quadrants_codegen::samples::case::Case;
+use quadrants_samples::case::Case;
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{Referee, Trial, all, seeds};

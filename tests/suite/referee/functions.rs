@@ -6,12 +6,8 @@ use quadrants::ir::{
     ScalarType,
     abi::{Form, Passing},
     offload,
-    samples::{
-        builder::{Arg, F32, F64, IrBuilder, U64},
-        generate::Rng,
-    },
 };
-use quadrants_codegen::samples::case::Case;
+use quadrants_samples::{Builder, F32, F64, U64, case::Case, generate::Rng, run::Arg};
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{Trial, device::OnDevice};
@@ -71,7 +67,7 @@ fn compute(
     x: &[Const],
     y: &[Const],
 ) -> (Vec<Const>, Vec<Const>) {
-    let mut m = IrBuilder::new(function.name());
+    let mut m = Builder::new(function.name());
     let [left, right, out] = ["x", "y", "out"].map(|name| m.tensor(name, ty, 1));
     let (zero, len) = (m.constant(0u64), m.dim(out, 0));
     let i = m.local("i", U64);
@@ -85,8 +81,8 @@ fn compute(
     let value = m.math(function, &args[..function.arity()]);
     let store = m.store(out, &[at], value);
     let body = m.parallel(&[(i, zero, len)], vec![a.0, b.0, store]);
-    m.0.body.push(body);
-    let kernel = offload(&m.0).expect("a valid kernel");
+    m.kernel.body.push(body);
+    let kernel = offload(&m.kernel).expect("a valid kernel");
     let tensor =
         |elements: &[Const]| Arg::Tensor { shape: vec![VALUES], elements: elements.to_vec() };
     let mut case = Case::with(&kernel, &[tensor(x), tensor(y), tensor(x)]);

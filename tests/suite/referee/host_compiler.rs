@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quadrants::codegen::{CompileRequest, Compiler};
-use quadrants_codegen::samples::host_program::{Checks, HostProgram, HostText};
+use quadrants_samples::host_program::{Checks, HostProgram, HostText};
 use quadrants_tests::{
     TestBackend::{self, AmdGpu, Cuda},
     is_full_size,

@@ -23,14 +23,13 @@ use quadrants::ir::{
     Kernel, Offloaded,
     abi::{Form, Passing},
     launch_analysis::LaunchAnalysis,
-    offload, print,
-    samples::{
-        generate::{Rng, Style, generate},
-        shrink::{Sample, shrink},
-    },
-    simplify,
+    offload, print, simplify,
 };
-use quadrants_codegen::samples::case::Case;
+use quadrants_samples::{
+    case::Case,
+    generate::{Rng, Style, generate},
+    shrink::{Sample, shrink},
+};
 
 /// The name of a kernel: its number, so that many fit into one program.
 fn named(kernel: &Kernel, number: impl Display) -> Kernel {

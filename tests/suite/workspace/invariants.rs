@@ -83,6 +83,8 @@ fn workspace_dependencies_match_the_architecture() {
     let layers = layers();
     let expected: &[(&str, &[&str])] = &[
         ("quadrants-ir", &[]),
+        ("quadrants-source-hash", &[]),
+        ("quadrants-samples", &["quadrants-ir"]),
         ("quadrants-codegen", &["quadrants-ir"]),
         ("quadrants-runtime", &["quadrants-rhi"]),
         (
@@ -98,6 +100,14 @@ fn workspace_dependencies_match_the_architecture() {
         let found: Vec<&str> = layers.always[*name].iter().map(String::as_str).collect();
         assert_eq!(found, *dependencies, "{name}");
     }
+}
+
+#[test]
+fn only_tests_depend_on_samples() {
+    let layers = layers();
+    let all = layers.always.iter().chain(&layers.optional);
+    let users: Vec<_> = all.filter(|(_, of)| of.contains("quadrants-samples")).collect();
+    assert!(users.is_empty(), "{users:?}");
 }
 
 /// The tests that `docs/unsafe.md` names exist.

@@ -3,10 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    Below, Leaf, Node, Proof, Slot, Step,
-    guard::{Fact, Implications, is_stable},
-};
+use super::program::{Below, Leaf, Node, PENDING, Proof, Slot, Step};
 use crate::{
     BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt,
     Task, UnaryOp,
@@ -15,8 +12,11 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-/// The jump target of a step whose region is not complete.
-pub(super) const PENDING: usize = usize::MAX;
+/// A comparison and its truth value.
+pub(super) type Fact = (ExprId, bool);
+
+/// The facts implied by a bool local: if it is false, and if it is true.
+pub(super) type Implications = [Vec<Fact>; 2];
 
 pub(super) struct Builder<'k> {
     pub(super) nodes: Nodes<'k>,
@@ -458,6 +458,13 @@ impl<'k> Builder<'k> {
             | ExprKind::SharedAtomic { .. } => self.unknown(ty),
         }
     }
+}
+
+/// Whether a value uses only immutable locals, so that it is the same wherever they are in scope.
+pub(super) fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
+    let mut reach = Reach::new(nodes);
+    nodes.reach_expr(value, &mut reach);
+    reach.reads_only_immutable(nodes)
 }
 
 /// The locals that the proof depends on.

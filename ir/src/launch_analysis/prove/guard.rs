@@ -4,79 +4,13 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    Node, Slot, Step,
-    build::{Builder, PENDING},
+    build::{Builder, Fact, is_stable},
+    program::{Node, PENDING, Slot, Solve, Step},
 };
-use crate::{
-    BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp,
-    launch_analysis::interval::Interval,
-    visit::{Nodes, Reach},
-};
-
-/// A comparison and its truth value.
-pub(super) type Fact = (ExprId, bool);
-
-/// The facts implied by a bool local: if it is false, and if it is true.
-pub(super) type Implications = [Vec<Fact>; 2];
+use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
 
 /// The maximum depth to which a comparison is solved. It bounds the work, since each operator has two operands.
 const DEPTH: u32 = 4;
-
-/// How to compute an operand of an operator from the result and the other operand.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Solve {
-    /// `a` of `a + other`
-    Addend,
-    /// `a` of `a - other`
-    Minuend,
-    /// `a` of `other - a`
-    Subtrahend,
-    /// `a` of `a * other`
-    Factor,
-    /// `a` of `a as ty`
-    Converted,
-}
-
-impl Solve {
-    /// The narrowed range of an operand with the range `known`, if the result is in `within`. `ty` is the type of the
-    /// result.
-    pub(super) fn evaluate(
-        self,
-        ty: ScalarType,
-        known: Interval,
-        within: Interval,
-        other: Interval,
-    ) -> Interval {
-        if known.is_wrapped() || within.is_wrapped() || other.is_wrapped() {
-            return Interval::ALL;
-        }
-        // If the operation may wrap, the result does not determine the operand. This must be recomputed here: `within`
-        // was narrowed by a comparison, and a wrapped result compares like any other number.
-        let result = match self {
-            Self::Addend => Interval::binary(BinaryOp::Add, ty, known, other),
-            Self::Minuend => Interval::binary(BinaryOp::Sub, ty, known, other),
-            Self::Subtrahend => Interval::binary(BinaryOp::Sub, ty, other, known),
-            Self::Factor => Interval::binary(BinaryOp::Mul, ty, known, other),
-            Self::Converted => within,
-        };
-        if result.is_wrapped() {
-            return Interval::ALL;
-        }
-        match self {
-            Self::Addend => Interval { lo: within.lo - other.hi, hi: within.hi - other.lo },
-            Self::Minuend => Interval { lo: within.lo + other.lo, hi: within.hi + other.hi },
-            Self::Subtrahend => Interval { lo: other.lo - within.hi, hi: other.hi - within.lo },
-            Self::Factor => match other.value() {
-                Some(by) if by > 0 => {
-                    Interval { lo: -(-within.lo).div_euclid(by), hi: within.hi.div_euclid(by) }
-                }
-                _ => Interval::ALL,
-            },
-            Self::Converted if other.cast(ty) == other => within,
-            Self::Converted => Interval::ALL,
-        }
-    }
-}
 
 impl Builder<'_> {
     /// The facts that hold if `cond` has the value `is`.
@@ -191,14 +125,6 @@ impl Builder<'_> {
         self.push(Step::Narrow { slot, from, ty, op, by, skip_to: PENDING });
         slot
     }
-}
-
-/// Whether a value uses only immutable locals, so that it is the same wherever they are in scope.
-pub(super) fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
-    let mut reach = Reach::new(nodes);
-    nodes.reach_expr(value, &mut reach);
-    let mut used = reach.locals.iter().enumerate().filter(|(_, used)| **used);
-    used.all(|(at, _)| !nodes.locals[LocalId::new(at as u32)].mutable)
 }
 
 const fn negated(op: BinaryOp) -> BinaryOp {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::{
+use super::program::{
     Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, RaceObject, Races, Slot,
     TaskPair, TaskRaces, TripCount,
 };
@@ -53,7 +53,7 @@ struct Builder<'k, 'c> {
     task: TaskRaces,
 }
 
-pub(super) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
+pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
     let races = races_with(kernel, layout, &vec![false; kernel.params.len()]);
     // The second build records increments. It is made only if needed, because the results then also depend on the
     // bounds of inner loops.

@@ -1,0 +1,267 @@
+//! Modules, functions and launches. An image is a serialized kernel; the interpreter runs it.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use quadrants_ir::{
+    Access, Offloaded, ParamKind, SimImage, Task, TaskId,
+    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Passing, block_words},
+    interp::{self, Interpreter},
+};
+use smallvec::{SmallVec, smallvec};
+
+use crate::{
+    memory::{Fault, Memory},
+    schedule::Random,
+};
+
+/// A module. Launches keep its program alive, so that a launch after the unload is detected.
+#[derive(Debug)]
+pub(crate) struct Module {
+    program: Arc<Program>,
+}
+
+pub(crate) struct Program {
+    image: SimImage,
+    interpreter: Interpreter,
+    unloaded: AtomicBool,
+}
+
+/// A function of a module.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    program: Arc<Program>,
+    name: Arc<str>,
+    task: TaskId,
+    /// The number of words of the parameter.
+    words: usize,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u32,
+}
+
+/// A launch with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    function: Function,
+    args: SmallVec<[u64; 16]>,
+    threads: u64,
+}
+
+/// The reason why an operation failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Access(Fault),
+    /// A launch did not terminate.
+    Endless,
+    /// The module of a launch was unloaded.
+    Unloaded,
+}
+
+/// The limits of the simulated device.
+pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+pub(crate) const MAX_THREADS: u32 = 1024;
+pub(crate) const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+pub(crate) const MAX_SHARED: u32 = 49_152;
+
+impl Module {
+    /// A module of a decoded image. `fuel` limits the iterations and inner loop rounds of a launch.
+    pub(crate) fn new(image: SimImage, fuel: u64) -> Self {
+        let interpreter = Interpreter::new(&image.kernel).with_fuel(fuel);
+        Self { program: Arc::new(Program { interpreter, image, unloaded: AtomicBool::new(false) }) }
+    }
+
+    pub(crate) fn unload(&self) {
+        self.program.unloaded.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has(&self, function: &Function) -> bool {
+        Arc::ptr_eq(&function.program, &self.program)
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Option<Function> {
+        let SimImage { kernel, form, passing } = &self.program.image;
+        let (task, _) = kernel.tasks().find(|(task, _)| kernel.function_name(*task) == name)?;
+        let words = match passing {
+            Passing::Value => block_words(kernel, *form),
+            Passing::Buffer => 1,
+        };
+        Some(Function { program: Arc::clone(&self.program), name: name.into(), task, words })
+    }
+}
+
+impl Function {
+    /// The number of words of the function's parameter.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Makes a launch of the function if its shape is valid.
+    pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
+        let Shape { grid, block, shared_bytes } = shape;
+        let within = |sizes: &[u32; 3], most: &[u32; 3]| {
+            sizes.iter().zip(most).all(|(size, most)| (1..=*most).contains(size))
+        };
+        let block_threads: u64 = block.iter().map(|&size| u64::from(size)).product();
+        let possible = within(grid, &MAX_GRID)
+            && within(block, &MAX_BLOCK)
+            && block_threads <= u64::from(MAX_THREADS)
+            && *shared_bytes <= MAX_SHARED;
+        let blocks = grid.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
+        possible.then(|| Launch {
+            function: self.clone(),
+            args: args.into(),
+            threads: blocks.saturating_mul(block_threads),
+        })
+    }
+}
+
+impl Launch {
+    /// Runs the task. Iterations run in order, or with `random` in shuffled ranges, because their order is not defined.
+    pub(crate) fn run(
+        &self,
+        memory: &mut Memory,
+        random: Option<&mut Random>,
+    ) -> Result<(), Failure> {
+        let program = &self.function.program;
+        if program.unloaded.load(Ordering::Relaxed) {
+            return Err(Failure::Unloaded);
+        }
+        let buffer;
+        let args = match program.image.passing {
+            Passing::Value => &self.args[..],
+            Passing::Buffer => {
+                buffer = self.read_block(memory)?;
+                &buffer
+            }
+        };
+        let (task, form) = (self.function.task, program.image.form);
+        memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
+        let mut view = View { memory, fault: None };
+        let pieces = match random {
+            Some(random) => match program.interpreter.extents(task, args, &mut view) {
+                Ok(extents) => random.pieces(extents.iterations()),
+                Err(_) => return Err(view.fault.map_or(Failure::Endless, Failure::Access)),
+            },
+            None => smallvec![0..u64::MAX],
+        };
+        for piece in pieces {
+            let outcome = program.interpreter.run_range(task, form, args, &mut view, piece);
+            match (outcome, view.fault) {
+                (Ok(()), _) => {}
+                (Err(_), Some(fault)) => return Err(Failure::Access(fault)),
+                (Err(_), None) => return Err(Failure::Endless),
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel and the task.
+    pub(crate) fn task(&self) -> (&Offloaded, &Task) {
+        let kernel = &self.function.program.image.kernel;
+        (kernel, &kernel.tasks[self.function.task.index()])
+    }
+
+    /// The current argument block, if it is readable.
+    pub(crate) fn peek_args(&self, memory: &Memory) -> Option<Cow<'_, [u64]>> {
+        let program = &self.function.program;
+        if program.image.passing == Passing::Value {
+            return Some(Cow::Borrowed(&self.args));
+        }
+        let bytes = 8 * block_words(&program.image.kernel, program.image.form);
+        let bytes = memory.peek(*self.args.first()?, bytes)?;
+        let words = bytes.as_chunks::<8>().0;
+        Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// Reads the argument block at the parameter's address.
+    fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, Fault> {
+        let image = &self.function.program.image;
+        let words = block_words(&image.kernel, image.form);
+        let mut bytes = vec![0; 8 * words];
+        memory.read(self.args.first().copied().unwrap_or(0), &mut bytes)?;
+        let words = bytes.as_chunks::<8>().0;
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.function.name
+    }
+
+    /// The duration in the simulated device's clock, in nanoseconds.
+    pub(crate) fn cost(&self) -> u64 {
+        5000 + self.threads.min(1 << 32) / 64
+    }
+}
+
+/// The memory that a task accesses only atomically, so that concurrent tasks may access it too: tensors, and the error
+/// record, whose protocol is safe.
+fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
+    let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
+    let word = |at: usize| args.get(at).copied().unwrap_or(0);
+    let layout = ArgLayout::new(&kernel.params);
+    let alone = |access: &&Access| access.atomic && !access.read && !access.write;
+    let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
+    let mut ranges: Vec<Range<u64>> = tensors
+        .filter_map(|access| {
+            let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
+            else {
+                return None;
+            };
+            let at = layout.word(access.param);
+            let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
+            let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
+            Some(range(word(at), bytes))
+        })
+        .collect();
+    ranges.push(range(word(ERROR_WORD), size_of::<ErrorRecord>() as u64));
+    ranges
+}
+
+/// The interpreter's view of memory. It keeps the details that the interpreter's error type cannot represent.
+struct View<'a> {
+    memory: &'a mut Memory,
+    fault: Option<Fault>,
+}
+
+impl interp::Memory for View<'_> {
+    #[inline]
+    fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
+        self.memory.load(address, bytes).map_err(|fault| {
+            self.fault = Some(fault);
+            interp::Fault::Address { address, bytes, write: false }
+        })
+    }
+
+    #[inline]
+    fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
+        self.memory.store(address, bytes, bits).map_err(|fault| {
+            self.fault = Some(fault);
+            interp::Fault::Address { address, bytes, write: true }
+        })
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("kernel", &self.image.kernel.name).finish_non_exhaustive()
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Access(fault)
+    }
+}

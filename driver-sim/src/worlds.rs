@@ -1,0 +1,62 @@
+//! The states of all worlds, and what the environment says of them.
+
+use std::{env, sync::OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::{
+    code::{Code, Result},
+    schedule::Schedule,
+    state::State,
+};
+
+/// A locked world.
+pub(crate) type Guard = MutexGuard<'static, State>;
+
+type Slot = OnceLock<Mutex<State>>;
+
+static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
+
+/// The largest number of simulated devices.
+const MAX_DEVICES: usize = 4096;
+
+/// The number of devices: `QUADRANTS_SIM_DEVICES`, or 64.
+#[must_use]
+pub fn count() -> usize {
+    worlds().len()
+}
+
+pub(crate) fn exists(ordinal: u16) -> bool {
+    usize::from(ordinal) < count()
+}
+
+/// Locks a world's state.
+pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
+    let slot = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
+    let (schedule, seed) = defaults();
+    Ok(slot.get_or_init(|| Mutex::new(State::new(ordinal, schedule, seed))).lock())
+}
+
+fn worlds() -> &'static [Slot] {
+    WORLDS.get_or_init(|| {
+        let devices = env::var("QUADRANTS_SIM_DEVICES").ok().and_then(|text| text.parse().ok());
+        (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| Slot::new()).collect()
+    })
+}
+
+/// The schedule and seed of a new world: `QUADRANTS_SIM_SCHEDULE` and `QUADRANTS_SIM_SEED`.
+pub(crate) fn defaults() -> (Schedule, u64) {
+    static DEFAULTS: OnceLock<(Schedule, u64)> = OnceLock::new();
+    *DEFAULTS.get_or_init(|| {
+        let schedule = env::var("QUADRANTS_SIM_SCHEDULE").ok();
+        let seed = env::var("QUADRANTS_SIM_SEED").ok().and_then(|text| text.parse().ok());
+        let schedule = schedule.and_then(|name| Schedule::from_name(&name)).unwrap_or_default();
+        (schedule, replay_seed().or(seed).unwrap_or(0))
+    })
+}
+
+/// The seed to repeat, which overrides the seeds of the program: `QUADRANTS_SIM_REPLAY`.
+pub(crate) fn replay_seed() -> Option<u64> {
+    static SEED: OnceLock<Option<u64>> = OnceLock::new();
+    *SEED.get_or_init(|| env::var("QUADRANTS_SIM_REPLAY").ok()?.parse().ok())
+}

@@ -1,0 +1,282 @@
+//! The program of a bounds proof, and its evaluation in a launch.
+
+use smallvec::SmallVec;
+
+use crate::{
+    BinaryOp, DivRemOp, MathFn, ScalarType,
+    launch_analysis::{extents::Extents, interval::Interval},
+};
+
+/// A value of the program, by its index.
+pub(super) type Slot = u32;
+
+/// The jump target of a step whose region is not complete.
+pub(super) const PENDING: usize = usize::MAX;
+
+/// The program of a bounds proof.
+#[derive(Debug)]
+pub(crate) struct Proof {
+    /// The initial values of the slots: the constants.
+    pub(super) start: Vec<Interval>,
+    /// The slots that are set at the start of each evaluation.
+    pub(super) leaves: Vec<(Slot, Leaf)>,
+    pub(super) steps: Vec<Step>,
+    pub(super) has_requirements: bool,
+    /// Whether an index may be any value of its type, so that no arguments can prove it.
+    pub(super) is_unprovable: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Leaf {
+    Argument { word: usize, ty: ScalarType },
+    Dimension(usize),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Node {
+    Neg(ScalarType, Slot),
+    Not(ScalarType, Slot),
+    Abs(ScalarType, Slot),
+    Cast(ScalarType, Slot),
+    Binary(BinaryOp, ScalarType, Slot, Slot),
+    Limit(MathFn, Slot, Slot),
+    DivRem(DivRemOp, ScalarType, Slot, Slot),
+    Select(Slot, Slot, Slot),
+    /// Narrows an operand from the known range of an operator's result.
+    Solve(Solve, ScalarType, [Slot; 3]),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Compute(Slot, Node),
+    /// Sets a loop variable. If the loop is empty, skips it.
+    EnterLoop {
+        var: Slot,
+        begin: Slot,
+        end: Slot,
+        skip_to: usize,
+    },
+    /// Skips a branch that is not taken.
+    EnterBranch {
+        cond: Slot,
+        is: bool,
+        skip_to: usize,
+    },
+    /// Narrows a value by a comparison `op` with `by`, or without an `op` to the interval of `by`. If the result is
+    /// empty, skips the code that follows.
+    Narrow {
+        slot: Slot,
+        from: Slot,
+        ty: ScalarType,
+        op: Option<BinaryOp>,
+        by: Slot,
+        skip_to: usize,
+    },
+    /// Requires an index to be in bounds.
+    Require {
+        index: Slot,
+        below: Below,
+    },
+}
+
+/// The exclusive upper bound of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Below {
+    /// An extent, in this word of the argument block.
+    Word(usize),
+    /// An extent of a shared array.
+    Number(u32),
+}
+
+/// How to compute an operand of an operator from the result and the other operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Solve {
+    /// `a` of `a + other`
+    Addend,
+    /// `a` of `a - other`
+    Minuend,
+    /// `a` of `other - a`
+    Subtrahend,
+    /// `a` of `a * other`
+    Factor,
+    /// `a` of `a as ty`
+    Converted,
+}
+
+impl Solve {
+    /// The narrowed range of an operand with the range `known`, if the result is in `within`. `ty` is the type of the
+    /// result.
+    pub(super) fn evaluate(
+        self,
+        ty: ScalarType,
+        known: Interval,
+        within: Interval,
+        other: Interval,
+    ) -> Interval {
+        if known.is_wrapped() || within.is_wrapped() || other.is_wrapped() {
+            return Interval::ALL;
+        }
+        // If the operation may wrap, the result does not determine the operand. This must be recomputed here: `within`
+        // was narrowed by a comparison, and a wrapped result compares like any other number.
+        let result = match self {
+            Self::Addend => Interval::binary(BinaryOp::Add, ty, known, other),
+            Self::Minuend => Interval::binary(BinaryOp::Sub, ty, known, other),
+            Self::Subtrahend => Interval::binary(BinaryOp::Sub, ty, other, known),
+            Self::Factor => Interval::binary(BinaryOp::Mul, ty, known, other),
+            Self::Converted => within,
+        };
+        if result.is_wrapped() {
+            return Interval::ALL;
+        }
+        match self {
+            Self::Addend => Interval { lo: within.lo - other.hi, hi: within.hi - other.lo },
+            Self::Minuend => Interval { lo: within.lo + other.lo, hi: within.hi + other.hi },
+            Self::Subtrahend => Interval { lo: other.lo - within.hi, hi: other.hi - within.lo },
+            Self::Factor => match other.value() {
+                Some(by) if by > 0 => {
+                    Interval { lo: -(-within.lo).div_euclid(by), hi: within.hi.div_euclid(by) }
+                }
+                _ => Interval::ALL,
+            },
+            Self::Converted if other.cast(ty) == other => within,
+            Self::Converted => Interval::ALL,
+        }
+    }
+}
+
+impl Proof {
+    /// The words of the argument block that the proof depends on, except the extents that indices are compared with.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
+        self.leaves.iter().filter_map(|(_, leaf)| match leaf {
+            Leaf::Argument { word, .. } => Some(*word),
+            Leaf::Dimension(_) => None,
+        })
+    }
+
+    /// Whether there is nothing to prove.
+    pub(crate) fn is_trivial(&self) -> bool {
+        !self.has_requirements
+    }
+
+    /// Whether the proof holds for some arguments.
+    pub(crate) fn may_hold(&self) -> bool {
+        !self.is_unprovable
+    }
+
+    /// The extents that indices are compared with.
+    pub(crate) fn extents<'a>(&'a self, args: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Require { below: Below::Word(word), .. } => Some(args[*word]),
+            _ => None,
+        })
+    }
+
+    /// Whether the proof holds for these arguments and iterations. The loop must not be empty, and the argument block
+    /// must be complete.
+    pub(crate) fn holds(&self, args: &[u64], extents: &Extents) -> bool {
+        self.run(args, extents).is_some()
+    }
+
+    /// Evaluates the program. Returns the final values of the slots, or none if an index may be out of range.
+    pub(super) fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
+        let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
+        for &(slot, leaf) in &self.leaves {
+            slots[slot as usize] = match leaf {
+                Leaf::Argument { word, ty } => Interval::of_argument(args[word], ty),
+                Leaf::Dimension(at) => match extents.dims().get(at) {
+                    Some(&(begin, end)) => Interval { lo: begin, hi: end - 1 },
+                    None => Interval::WRAPPED,
+                },
+            };
+        }
+        let mut at = 0;
+        while let Some(&step) = self.steps.get(at) {
+            at += 1;
+            match step {
+                Step::Compute(slot, node) => slots[slot as usize] = node.evaluate(&slots),
+                Step::EnterLoop { var, begin, end, skip_to } => {
+                    let (begin, end) = (slots[begin as usize], slots[end as usize]);
+                    let is_bounded = !begin.is_wrapped() && !end.is_wrapped();
+                    if is_bounded && begin.lo >= end.hi {
+                        at = skip_to;
+                    }
+                    let inside = Interval { lo: begin.lo, hi: end.hi - 1 };
+                    slots[var as usize] = if is_bounded { inside } else { Interval::WRAPPED };
+                }
+                Step::EnterBranch { cond, is, skip_to } => {
+                    let cond = slots[cond as usize];
+                    if cond.value() == Some(i128::from(!is)) {
+                        at = skip_to;
+                    }
+                }
+                Step::Narrow { slot, from, ty, op, by, skip_to } => {
+                    let of = |slot: Slot| match slots[slot as usize] {
+                        // A wrapped value is still a value of its type.
+                        value if value.is_wrapped() => Interval::of(ty),
+                        value => value,
+                    };
+                    let narrowed = of(from).narrow(op, of(by));
+                    if narrowed.is_wrapped() {
+                        at = skip_to;
+                    }
+                    slots[slot as usize] = narrowed;
+                }
+                Step::Require { index, below } => {
+                    let index = slots[index as usize];
+                    let below = match below {
+                        Below::Word(word) => i128::from(args[word]),
+                        Below::Number(number) => i128::from(number),
+                    };
+                    let inside = index.lo >= 0 && index.hi < below;
+                    if index.is_wrapped() || !inside {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(slots)
+    }
+}
+
+impl Step {
+    /// Sets the jump target of the step, unless it is already set.
+    pub(super) fn end_at(&mut self, end: usize) {
+        if let Self::EnterLoop { skip_to, .. }
+        | Self::EnterBranch { skip_to, .. }
+        | Self::Narrow { skip_to, .. } = self
+            && *skip_to == PENDING
+        {
+            *skip_to = end;
+        }
+    }
+}
+
+impl Node {
+    fn evaluate(self, slots: &[Interval]) -> Interval {
+        let get = |slot: Slot| slots[slot as usize];
+        if let Self::Solve(solve, ty, [known, within, other]) = self {
+            return solve.evaluate(ty, get(known), get(within), get(other));
+        }
+        let (a, b, c) = match self {
+            Self::Neg(_, a) | Self::Not(_, a) | Self::Abs(_, a) | Self::Cast(_, a) => (a, a, a),
+            Self::Binary(_, _, a, b) | Self::Limit(_, a, b) | Self::DivRem(_, _, a, b) => (a, b, b),
+            Self::Select(a, b, c) | Self::Solve(_, _, [a, b, c]) => (a, b, c),
+        };
+        let (a, b, c) = (get(a), get(b), get(c));
+        if a.is_wrapped() || b.is_wrapped() || c.is_wrapped() {
+            return Interval::WRAPPED;
+        }
+        match self {
+            Self::Neg(ty, _) => a.neg(ty),
+            Self::Not(ty, _) => a.not(ty),
+            Self::Abs(ty, _) => a.abs(ty),
+            Self::Cast(ty, _) => a.cast(ty),
+            Self::Binary(op, ty, ..) => Interval::binary(op, ty, a, b),
+            Self::Limit(function, ..) => Interval::limit(function, a, b),
+            Self::DivRem(DivRemOp::Div, ty, ..) => Interval::div(ty, a, b),
+            Self::DivRem(DivRemOp::Rem, ty, ..) => Interval::rem(ty, a, b),
+            Self::Select(..) => a.select(b, c),
+            Self::Solve(..) => Interval::WRAPPED,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What devices over a driver table share: entering the context, and the operations that are one row of the table.
+//!
+//! A backend implements [`Context`], has a device struct with the fields `context`, `info` and `capabilities`, and
+//! implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes what differs between
+//! drivers: making a context current, loading an image, and graph nodes.
+
+mod driver;
+mod operations;
+mod properties;
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    marker::PhantomData,
+    sync::Once,
+};
+
+use crate::{
+    Capabilities, DeviceInfo, DriverError, DriverErrorKind, Error, Image, PriorityRange, Result,
+    environment,
+};
+
+/// The context of a device, in a driver with a current context per thread.
+pub trait Context {
+    /// The driver table.
+    type Table;
+
+    /// The driver's functions.
+    fn table(&self) -> &Self::Table;
+
+    /// Whether this context is current on this thread.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn is_current(&self) -> Result<bool>;
+
+    /// Makes this context current. Returns what [`restore`](Self::restore) needs.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn make_current(&self) -> Result<u64>;
+
+    /// Undoes [`make_current`](Self::make_current), after everything that was made current later is undone.
+    fn restore(&self, before: u64);
+}
+
+/// A guard that keeps a context current.
+pub struct InContext<'a, C: Context> {
+    /// The functions, to be called while the context is current.
+    pub table: &'a C::Table,
+    context: &'a C,
+    /// What the context is restored from, if it was not current before.
+    before: Option<u64>,
+    /// A context is current on one thread, so the guard must not move to another.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Makes a context current if it is not. Dropping the result restores the previous context.
+///
+/// # Errors
+/// The driver's error.
+#[inline(always)]
+pub fn enter<C: Context>(context: &C) -> Result<InContext<'_, C>> {
+    let before = make_current(context)?;
+    Ok(InContext { table: context.table(), context, before, not_send: PhantomData })
+}
+
+/// Makes a context current if it is not. Returns what restores the previous one, if it was another one.
+///
+/// # Errors
+/// The driver's error.
+#[inline(always)]
+pub fn make_current<C: Context>(context: &C) -> Result<Option<u64>> {
+    if context.is_current()? { Ok(None) } else { context.make_current().map(Some) }
+}
+
+impl<C: Context> Drop for InContext<'_, C> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // The guard cannot leave its thread, and guards that were created later are dropped before.
+            self.context.restore(before);
+        }
+    }
+}
+
+/// Makes a call with the context current. For the rare case of a fast path in which it is not.
+///
+/// # Errors
+/// The driver's error, or that of the call.
+#[cold]
+#[inline(never)]
+pub fn enter_and<C: Context>(context: &C, call: impl FnOnce() -> Result<()>) -> Result<()> {
+    let _entered = enter(context)?;
+    call()
+}
+
+/// Logs an error that a drop cannot return, unless the driver is shutting down: then nothing is leaked.
+pub fn report_unless_shutting_down(what: &'static str, result: Result<()>) {
+    if let Err(error) = result {
+        let kind = error.driver_error().map(|e| e.kind);
+        if kind != Some(DriverErrorKind::ShuttingDown) {
+            tracing::warn!(%error, "{what} failed");
+        }
+    }
+}
+
+/// Converts the result of a query: "not ready" is `Ok(false)`.
+///
+/// # Errors
+/// Every other error.
+pub fn ready(result: Result<()>) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(Error::Driver(error)) if error.kind == DriverErrorKind::NotReady => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses an allocation of zero bytes.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub fn not_empty(bytes: usize) -> Result<()> {
+    if bytes == 0 {
+        let what = "an allocation of zero bytes; allocate at least 1".to_owned();
+        return Err(Error::InvalidArgument { what });
+    }
+    Ok(())
+}
+
+/// The priority in the range that is closest to the requested one.
+#[must_use]
+pub fn clamp_priority(priority: i32, range: PriorityRange) -> i32 {
+    // Not `clamp`, which would panic if a driver swapped the two ends.
+    priority.min(range.least).max(range.greatest)
+}
+
+/// The array of parameter addresses of a launch. There is one parameter, the argument block.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if the argument block has more than `limit` bytes.
+#[inline(always)]
+pub fn launch_parameters(args: &[u64], limit: usize) -> Result<[*mut c_void; 1]> {
+    if size_of_val(args) > limit {
+        return Err(too_long(args, limit));
+    }
+    Ok([args.as_ptr().cast_mut().cast()])
+}
+
+#[cold]
+fn too_long(args: &[u64], limit: usize) -> Error {
+    let bytes = size_of_val(args);
+    let what = format!("an argument block of {bytes} bytes; the limit is {limit}");
+    Error::InvalidArgument { what }
+}
+
+/// The bytes of a binary image. `what` is what the device loads.
+///
+/// # Errors
+/// [`Error::Unsupported`] if the image is of another kind.
+pub fn binary<'a>(image: &Image<'a>, what: &str) -> Result<&'a [u8]> {
+    match image {
+        Image::Binary(bytes) => Ok(bytes),
+        _ => Err(Error::Unsupported {
+            operation: "load_module",
+            reason: format!("the device loads `Image::Binary` ({what})"),
+        }),
+    }
+}
+
+/// Converts the error of a failed load, for which the loader wrote `log`.
+#[must_use]
+pub fn load_error(error: Error, log: &str, is_image_rejected: fn(&DriverError) -> bool) -> Error {
+    match error {
+        Error::Driver(error) if is_image_rejected(&error) => {
+            let log = log.trim();
+            let log = if log.is_empty() { error.to_string() } else { log.to_owned() };
+            Error::ImageRejected { log, source: Some(error) }
+        }
+        error => error,
+    }
+}
+
+/// The name of a function as a C string.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if it contains a zero byte.
+pub fn function_name(name: &str) -> Result<CString> {
+    CString::new(name).map_err(|_| Error::InvalidArgument {
+        what: "a function name must not contain a zero byte".to_owned(),
+    })
+}
+
+/// Reads a text of at most 255 bytes: `read` receives a buffer and its usable length.
+///
+/// # Errors
+/// That of `read`.
+pub fn read_text(read: impl FnOnce(*mut c_char, c_int) -> Result<()>) -> Result<String> {
+    let mut text = [0u8; 256];
+    // The driver may not write the last byte, so it stays zero.
+    read(text.as_mut_ptr().cast(), text.len() as c_int - 1)?;
+    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+    Ok(text.to_string_lossy().into_owned())
+}
+
+/// Decides whether stream-ordered memory is used, and logs once per process if not. `check` returns the reason why the
+/// device cannot use it as an error; `tune` configures the device's default pool.
+///
+/// # Errors
+/// [`Error::Environment`].
+pub fn prepare_pools(
+    capabilities: &mut Capabilities,
+    check: impl FnOnce() -> Result<(), String>,
+    tune: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    static LOGGED: Once = Once::new();
+    let checked = if environment::memory_pools_disabled()? {
+        Err("QUADRANTS_MEMPOOL=0".to_owned())
+    } else {
+        check()
+    };
+    if let Err(reason) = &checked {
+        LOGGED.call_once(|| {
+            tracing::warn!(reason, "stream-ordered memory is off, so allocations block");
+        });
+    } else if let Err(error) = tune() {
+        // Allocation also works with the driver's default settings, but slower and with more waits.
+        tracing::warn!(%error, "the memory pool keeps the driver's settings");
+    }
+    capabilities.stream_ordered_memory = checked.is_ok();
+    capabilities.stream_ordered_memory_reason = checked.err();
+    Ok(())
+}
+
+/// Logs that a device is opened.
+pub fn log_opened(info: &DeviceInfo) {
+    let DeviceInfo { backend, ordinal, name, arch, simulated, .. } = info;
+    tracing::info!(backend, ordinal, name, arch, simulated, "device opened");
+}
+
+/// Converts an ordinal to the number that drivers take.
+///
+/// # Errors
+/// [`Error::DeviceOrdinal`] if it is too large.
+pub fn device_number(backend: &'static str, ordinal: usize) -> Result<c_int> {
+    c_int::try_from(ordinal).map_err(|_| Error::DeviceOrdinal { backend, ordinal, count: 0 })
+}

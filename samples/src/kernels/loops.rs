@@ -1,0 +1,243 @@
+//! Sample kernels with unusual loops and tensors: bounds computed on the device, tensors of zero and of many
+//! dimensions, and tensors of structs.
+
+use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, ScalarType, Stmt};
+
+use crate::Builder;
+
+pub(super) fn all() -> Vec<Offloaded> {
+    vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered()]
+}
+
+/// Loops whose bounds are loaded from a tensor, of all integer types; some have wrapped.
+fn device_bounds() -> Offloaded {
+    let mut b = Builder::new("device_bounds");
+    let counts = b.read_only("counts", ScalarType::I64, 1);
+    let line = b.tensor("line", ScalarType::I64, 1);
+    let plane = b.tensor("plane", ScalarType::I64, 2);
+    let [zero, first, second] = [0u64, 1, 2].map(|v| b.constant(v));
+    let [few, most, far] = [7i64, 31, 1 << 60].map(|v| b.constant(v));
+    let mut ends = Vec::new();
+    b.serial_block(|b| {
+        for (at, mask) in [(zero, most), (first, few)] {
+            let count = b.let_load("count", counts, &[at]);
+            let count = b.binary(BinaryOp::And, count, mask);
+            let odd = b.let_load("odd", counts, &[second]);
+            let one = b.constant(1i64);
+            let odd = b.binary(BinaryOp::And, odd, one);
+            let odd = b.binary(BinaryOp::Eq, odd, one);
+            let wrapped = b.select(odd, far, count);
+            ends.push((b.named("n", count), b.named("end", wrapped)));
+        }
+    });
+    let [(n, end), (m, wrapped)] = [ends[0], ends[1]];
+    let below = b.unary(quadrants_ir::UnaryOp::Neg, n);
+    b.parallel_loop(&[("i", below, end)], |b, i| {
+        let at = b.binary(BinaryOp::Add, i[0], n);
+        let at = b.cast(ScalarType::U64, at);
+        b.push_store(line, &[at], i[0]);
+    });
+    let rows = b.cast(ScalarType::U64, wrapped);
+    let columns = b.cast(ScalarType::I32, m);
+    let start = b.constant(1i32);
+    b.parallel_loop(&[("j", zero, rows), ("k", start, columns)], |b, at| {
+        let k = b.cast(ScalarType::U64, at[1]);
+        b.push_store(plane, &[at[0], k], n);
+    });
+    let third = b.cast(ScalarType::U32, n);
+    let none = b.constant(0u32);
+    b.parallel_loop(&[("i", none, third)], |b, i| {
+        let at = b.cast(ScalarType::U64, i[0]);
+        let value = b.cast(ScalarType::I64, i[0]);
+        b.push_store(line, &[at], value);
+    });
+    b.finish()
+}
+
+/// Tensors of every rank, accessed in and out of range.
+fn ranks() -> Offloaded {
+    let mut b = Builder::new("ranks");
+    let tensors: Vec<_> =
+        (0..=6u8).map(|rank| b.tensor(&format!("t{rank}"), ScalarType::I32, rank)).collect();
+    let begin = b.scalar("begin", ScalarType::U32);
+    let three = b.constant(3u32);
+    let end = b.binary(BinaryOp::Add, begin, three);
+    b.parallel_loop(&[("i", begin, end)], |b, i| {
+        let one = b.constant(1u64);
+        let at = b.cast(ScalarType::U64, i[0]);
+        let odd = b.binary(BinaryOp::And, at, one);
+        for (rank, &tensor) in tensors.iter().enumerate() {
+            // The outermost index differs, so that iterations share no element except the scalar.
+            let index: Vec<_> = (0..rank).map(|axis| if axis == 0 { at } else { odd }).collect();
+            if rank == 0 {
+                let value = b.constant(5i32);
+                b.push_store(tensor, &index, value);
+                continue;
+            }
+            let old = b.let_load("old", tensor, &index);
+            let scalar = b.let_load("scalar", tensors[0], &[]);
+            let sum = b.binary(BinaryOp::Add, old, scalar);
+            b.push_store(tensor, &index, sum);
+        }
+    });
+    b.finish()
+}
+
+/// Tensors of several scalars per element, accessed in and out of range: elements and scalars of them.
+fn components() -> Offloaded {
+    let mut b = Builder::new("components");
+    let place = b.component("p[].place", ScalarType::I32, 1, 3);
+    let kind = b.component("p[].kind.0", ScalarType::I16, 1, 1);
+    let sums = b.component("sums[]", ScalarType::U32, 0, 2);
+    let grid = b.component("grid[].flow", ScalarType::F64, 2, 4);
+    let begin = b.scalar("begin", ScalarType::U32);
+    let five = b.constant(5u32);
+    let end = b.binary(BinaryOp::Add, begin, five);
+    b.parallel_loop(&[("i", begin, end)], |b, i| {
+        let [one, three] = [1u64, 3].map(|v| b.constant(v));
+        let at = b.cast(ScalarType::U64, i[0]);
+        let old = b.let_load("old", kind, &[at]);
+        // Also beyond the scalars of an element in range.
+        let choice = b.binary(BinaryOp::And, at, three);
+        let x = b.let_load("x", place, &[at, one]);
+        let wide = b.cast(ScalarType::I32, old);
+        let sum = b.binary(BinaryOp::Add, x, wide);
+        b.push_store(place, &[at, choice], sum);
+        let low = b.cast(ScalarType::I16, sum);
+        b.push_store(kind, &[at], low);
+        let flow = b.let_load("flow", grid, &[one, at, choice]);
+        b.push_store(grid, &[at, one, choice], flow);
+        let odd = b.binary(BinaryOp::And, at, one);
+        let by = b.cast(ScalarType::U32, sum);
+        let first = b.atomic(AtomicOp::Add, sums, &[odd], by);
+        b.push(Stmt::Eval { value: first });
+    });
+    b.parallel_loop(&[("j", begin, end)], |b, j| {
+        let one = b.constant(1u64);
+        let value = b.atomic(AtomicOp::Max, sums, &[one], j[0]);
+        b.push(Stmt::Eval { value });
+    });
+    b.finish()
+}
+
+/// Many elements combined into few: of each iteration, and of some iterations.
+fn histogram() -> Offloaded {
+    let mut b = Builder::new("histogram");
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let bins = b.tensor("bins", ScalarType::U32, 1);
+    let least = b.tensor("least", ScalarType::I32, 1);
+    let (zero, len) = (b.constant(0u64), b.dim(x, 0));
+    b.parallel_loop(&[("i", zero, len)], |b, i| {
+        let [fifteen, one] = [15u32, 1].map(|v| b.constant(v));
+        let value = b.let_load("value", x, i);
+        let bits = b.cast(ScalarType::U32, value);
+        let bin = b.binary(BinaryOp::And, bits, fifteen);
+        let bin = b.cast(ScalarType::U64, bin);
+        let value = b.atomic(AtomicOp::Add, bins, &[bin], one);
+        b.push(Stmt::Eval { value });
+    });
+    b.parallel_loop(&[("j", zero, len)], |b, j| {
+        let (fifteen, even) = (b.constant(15u64), b.constant(1u64));
+        let value = b.let_load("value", x, j);
+        let odd = b.binary(BinaryOp::And, j[0], even);
+        let odd = b.binary(BinaryOp::Eq, odd, even);
+        b.branch(
+            odd,
+            |b| {
+                let bin = b.cast(ScalarType::U64, value);
+                let bin = b.binary(BinaryOp::And, bin, fifteen);
+                let value = b.atomic(AtomicOp::Min, least, &[bin], value);
+                b.push(Stmt::Eval { value });
+            },
+            |_| {},
+        );
+    });
+    b.finish()
+}
+
+/// Narrow elements of all types, from any alignment: into a histogram and into one element.
+fn bytes() -> Offloaded {
+    let mut b = Builder::new("bytes");
+    let from = b.scalar("from", ScalarType::U32);
+    let bins = b.tensor("bins", ScalarType::U32, 1);
+    let sums = b.tensor("sums", ScalarType::I32, 1);
+    let types = [
+        ScalarType::U8,
+        ScalarType::I8,
+        ScalarType::Bool,
+        ScalarType::U16,
+        ScalarType::I16,
+        ScalarType::F16,
+    ];
+    let tensors = types.map(|ty| b.read_only(&format!("of_{ty}"), ty, 1));
+    let most = b.constant(31u32);
+    let from = b.binary(BinaryOp::And, from, most);
+    let from = b.cast(ScalarType::U64, from);
+    for (at, &tensor) in tensors.iter().enumerate() {
+        let len = b.dim(tensor, 0);
+        b.parallel_loop(&[("i", from, len)], |b, i| {
+            let value = b.let_load("value", tensor, i);
+            let add = match at {
+                0 | 3 => {
+                    let fifteen = b.constant(15u64);
+                    let bin = b.cast(ScalarType::U32, value);
+                    let bin = b.cast(ScalarType::U64, bin);
+                    let bin = b.binary(BinaryOp::And, bin, fifteen);
+                    let one = b.constant(1u32);
+                    b.atomic(AtomicOp::Add, bins, &[bin], one)
+                }
+                _ => {
+                    let place = b.constant(at as u64);
+                    // For `f16` the bits are not the value.
+                    let half = b.ty(value) == ScalarType::F16;
+                    let value = if half { b.cast(ScalarType::F32, value) } else { value };
+                    let value = b.cast(ScalarType::I32, value);
+                    b.atomic(AtomicOp::Add, sums, &[place], value)
+                }
+            };
+            b.push(Stmt::Eval { value: add });
+        });
+    }
+    b.finish()
+}
+
+/// Loops whose grid may have a thread per iteration, and whose iterations may end early.
+fn covered() -> Offloaded {
+    let mut b = Builder::new("covered");
+    let [rows, columns] = ["rows", "columns"].map(|name| b.scalar(name, ScalarType::U32));
+    let plane = b.tensor("plane", ScalarType::F32, 2);
+    let space = b.tensor("space", ScalarType::F64, 3);
+    let [zero, one, two, three, four] = [0u64, 1, 2, 3, 4].map(|v| b.constant(v));
+    let mut ends = Vec::new();
+    b.serial_block(|b| {
+        for count in [rows, columns] {
+            let seven = b.constant(7u32);
+            let count = b.binary(BinaryOp::And, count, seven);
+            let count = b.cast(ScalarType::U64, count);
+            ends.push(b.named("end", count));
+        }
+    });
+    b.parallel_loop(&[("i", zero, ends[0]), ("j", zero, ends[1])], |b, at| {
+        let sum = b.binary(BinaryOp::Add, at[0], at[1]);
+        let low = b.binary(BinaryOp::And, sum, three);
+        let skips = b.binary(BinaryOp::Eq, low, three);
+        b.branch(skips, |b| b.push(Stmt::Continue), |_| {});
+        b.repeat("k", [zero, three], false, |b, k| {
+            let sum = b.binary(BinaryOp::Add, sum, k);
+            let limit = b.constant(100u64);
+            let small = b.binary(BinaryOp::Lt, sum, limit);
+            b.push_assert(small, "small");
+        });
+        let [i, j, h] = [at[0], at[1], ends[0]].map(|value| b.cast(ScalarType::F32, value));
+        let part = b.binary(BinaryOp::Div, i, h);
+        let value = b.binary(BinaryOp::Add, part, j);
+        b.push_store(plane, at, value);
+    });
+    b.parallel_loop(&[("i", one, four), ("j", zero, three), ("k", zero, two)], |b, at| {
+        let [i, j, k] = [at[0], at[1], at[2]].map(|value| b.cast(ScalarType::F64, value));
+        let sum = b.binary(BinaryOp::Mul, i, j);
+        let sum = b.binary(BinaryOp::Sub, sum, k);
+        b.push_store(space, at, sum);
+    });
+    b.finish()
+}

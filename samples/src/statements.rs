@@ -1,0 +1,228 @@
+//! Builds statements in place: each function appends to the innermost open block, and closures fill nested blocks.
+
+use quadrants_ir::{
+    AtomicOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, ExprId, ExprKind, LocalId,
+    LoopDim, ParallelFor, ParamId, ScalarType, SiteKind, Stmt, TopStmt,
+};
+
+use crate::Builder;
+
+impl Builder {
+    pub fn push(&mut self, stmt: Stmt) {
+        self.open.last_mut().expect("a block is open").push(stmt);
+    }
+
+    /// Defines a local with this value.
+    pub fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
+        let ty = self.ty(value);
+        let local = if mutable { self.variable(name, ty) } else { self.local(name, ty) };
+        self.push(Stmt::Let { local, value });
+        local
+    }
+
+    /// Defines an immutable local and returns its value.
+    pub fn named(&mut self, name: &str, value: ExprId) -> ExprId {
+        let local = self.define(name, value, false);
+        self.read(local)
+    }
+
+    pub fn assign(&mut self, local: LocalId, value: ExprId) {
+        self.push(Stmt::Assign { local, value });
+    }
+
+    /// Loads an element into a local.
+    pub fn let_load(&mut self, name: &str, tensor: ParamId, index: &[ExprId]) -> ExprId {
+        let value = self.load(tensor, index);
+        self.named(name, value)
+    }
+
+    pub fn push_store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId) {
+        let store = self.store(tensor, index, value);
+        self.push(store);
+    }
+
+    pub fn let_div_rem(&mut self, name: &str, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {
+        let value = self.div_rem(op, lhs, rhs);
+        self.named(name, value)
+    }
+
+    pub fn push_assert(&mut self, cond: ExprId, message: &str) {
+        let assert = self.assert(cond, message);
+        self.push(assert);
+    }
+
+    /// A block with the statements that `fill` appends.
+    pub fn nested(&mut self, fill: impl FnOnce(&mut Self)) -> BlockId {
+        self.open.push(Vec::new());
+        fill(self);
+        let stmts = self.open.pop().unwrap_or_default();
+        self.block(stmts)
+    }
+
+    pub fn branch(
+        &mut self,
+        cond: ExprId,
+        then: impl FnOnce(&mut Self),
+        otherwise: impl FnOnce(&mut Self),
+    ) {
+        let then = self.nested(then);
+        let otherwise = self.nested(otherwise);
+        self.push(Stmt::If { cond, then, otherwise });
+    }
+
+    pub fn repeat(
+        &mut self,
+        name: &str,
+        [begin, end]: [ExprId; 2],
+        down: bool,
+        body: impl FnOnce(&mut Self, ExprId),
+    ) {
+        let ty = self.ty(begin);
+        let var = self.local(name, ty);
+        let value = self.read(var);
+        let body = self.nested(|b| body(b, value));
+        self.push(Stmt::For { var, begin, end, body, unroll: Some(4), down });
+    }
+
+    /// As [`repeat`](Self::repeat), counting up and without an unroll request.
+    pub fn walk(
+        &mut self,
+        name: &str,
+        [begin, end]: [ExprId; 2],
+        body: impl FnOnce(&mut Self, ExprId),
+    ) {
+        let var = self.local(name, self.ty(begin));
+        let value = self.read(var);
+        let body = self.nested(|b| body(b, value));
+        self.push(Stmt::For { var, begin, end, body, unroll: None, down: false });
+    }
+
+    pub fn forever(&mut self, body: impl FnOnce(&mut Self)) {
+        let body = self.nested(body);
+        self.push(Stmt::Loop { body });
+    }
+
+    /// A top-level parallel loop. Each dimension has a name, begin and end.
+    pub fn parallel_loop(
+        &mut self,
+        dims: &[(&str, ExprId, ExprId)],
+        body: impl FnOnce(&mut Self, &[ExprId]),
+    ) {
+        let mut values = Vec::new();
+        let dims = dims
+            .iter()
+            .map(|&(name, begin, end)| {
+                let ty = self.ty(begin);
+                let var = self.local(name, ty);
+                values.push(self.read(var));
+                LoopDim { var, begin, end }
+            })
+            .collect();
+        let body = self.nested(|b| body(b, &values));
+        let line = self.kernel.sites.len() as u32 + 1;
+        self.kernel.body.push(TopStmt::ParallelFor(ParallelFor {
+            dims,
+            body,
+            line,
+            block_size: None,
+        }));
+    }
+
+    /// A top-level block loop with this number of blocks and block size.
+    pub fn blocks(&mut self, count: ExprId, threads: u32, body: impl FnOnce(&mut Self, ExprId)) {
+        self.grid(&[count], threads, |b, index| body(b, index[0]));
+    }
+
+    /// The same with a grid of several dimensions.
+    pub fn grid(
+        &mut self,
+        counts: &[ExprId],
+        threads: u32,
+        body: impl FnOnce(&mut Self, &[ExprId]),
+    ) {
+        let dims: Vec<_> = counts
+            .iter()
+            .map(|&end| {
+                let begin = self.constant(0u64);
+                LoopDim { var: self.local("b", ScalarType::U64), begin, end }
+            })
+            .collect();
+        let index: Vec<_> = dims.iter().map(|dim| self.read(dim.var)).collect();
+        let body = self.nested(|b| body(b, &index));
+        let line = self.kernel.sites.len() as u32 + 1;
+        self.kernel.body.push(TopStmt::BlockFor(BlockFor { dims, threads, body, line }));
+    }
+
+    /// Defines a shared array.
+    pub fn shared(&mut self, name: &str, ty: ScalarType, dims: &[u32]) -> LocalId {
+        let array = self.local(name, ty);
+        self.push(Stmt::Shared { array, dims: dims.to_vec() });
+        array
+    }
+
+    /// A phase of a block.
+    pub fn each(&mut self, body: impl FnOnce(&mut Self, ExprId)) {
+        let var = self.local("t", ScalarType::U64);
+        let value = self.read(var);
+        let body = self.nested(|b| body(b, value));
+        self.push(Stmt::Phase { var, body, collective: None });
+    }
+
+    /// A phase with a collective. Returns the result.
+    pub fn collective(
+        &mut self,
+        name: &str,
+        op: CollectiveOp,
+        ty: ScalarType,
+        body: impl FnOnce(&mut Self, ExprId) -> (ExprId, Option<ExprId>),
+    ) -> LocalId {
+        let var = self.local("t", ScalarType::U64);
+        let thread = self.read(var);
+        let body = self.nested(|b| {
+            let (value, from) = body(b, thread);
+            b.push(Stmt::CollectiveInput { value, from });
+        });
+        let local = self.local(name, ty);
+        self.push(Stmt::Phase { var, body, collective: Some(Collective { op, local }) });
+        local
+    }
+
+    pub fn shared_load(&mut self, name: &str, array: LocalId, index: &[ExprId]) -> ExprId {
+        let index = index.to_vec();
+        let site = self.site(SiteKind::SharedIndex(array));
+        let ty = self.kernel.locals[array].ty;
+        let value = self.expr(ty, ExprKind::SharedLoad { array, index, site });
+        self.named(name, value)
+    }
+
+    pub fn shared_store(&mut self, array: LocalId, index: &[ExprId], value: ExprId) {
+        let index = index.to_vec();
+        let site = self.site(SiteKind::SharedIndex(array));
+        self.push(Stmt::SharedStore { array, index, value, site });
+    }
+
+    /// An atomic on a shared array, to be used in a statement.
+    pub fn shared_atomic(
+        &mut self,
+        op: AtomicOp,
+        array: LocalId,
+        index: ExprId,
+        value: ExprId,
+    ) -> ExprId {
+        let index = vec![index];
+        let site = self.site(SiteKind::SharedIndex(array));
+        let ty = self.kernel.locals[array].ty;
+        self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })
+    }
+
+    /// A top-level serial block.
+    pub fn serial_block(&mut self, body: impl FnOnce(&mut Self)) {
+        let block = self.nested(body);
+        self.kernel.body.push(TopStmt::Serial(block));
+    }
+
+    pub fn result(&mut self, value: ExprId) {
+        self.kernel.result = Some(self.ty(value));
+        self.kernel.body.push(TopStmt::Return(value));
+    }
+}
