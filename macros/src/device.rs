@@ -40,18 +40,21 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#private::KernelValue));
     }
-    // The generic arguments' part of the struct's identity.
+    // The generic arguments in the struct's identity.
     let parts = generics.params.iter().filter_map(|param| match param {
         syn::GenericParam::Type(syn::TypeParam { ident, .. }) => {
-            Some(quote!(<#ident as #private::KernelValue>::TYPE_IDENTITY))
+            Some(quote!(#support::Part::Type(<#ident as #private::KernelValue>::TYPE_IDENTITY)))
         }
         syn::GenericParam::Const(syn::ConstParam { ident, .. }) => {
-            Some(quote!(#ident as ::core::primitive::u128))
+            Some(quote!(#support::Part::Number(#ident as ::core::primitive::u128)))
         }
         syn::GenericParam::Lifetime(_) => None,
     });
-    let parts: Vec<_> = parts.collect();
-    let identity = identity::of_expansion(&support, &text);
+    let of_fields = fields
+        .iter()
+        .map(|ty| quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY)));
+    let parts: Vec<_> = parts.chain(of_fields).collect();
+    let identity = identity::of_expansion(&support, &text, &parts);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -65,12 +68,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     ty: <#fields as #private::KernelValue>::LAYOUT,
                 }),*],
             });
-            const TYPE_IDENTITY: ::core::primitive::u128 = {
-                let all = #identity;
-                #(let all = #support::with_part(all, #parts);)*
-                #(let all = #support::with_part(all, <#fields as #private::KernelValue>::TYPE_IDENTITY);)*
-                all
-            };
+            const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Components = (#(<#fields as #private::KernelValue>::Components,)*);
             type Storage = Self::Components;
             type Location = #support::AggregateRef<Self::Components>;

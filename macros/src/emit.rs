@@ -144,7 +144,7 @@ impl Emission<'_> {
         quote!(#of::__SOURCE)
     }
 
-    /// The identities that [`source`](Self::source) defines, as `&'static [u128]`.
+    /// The identities that [`source`](Self::source) defines, a slice.
     pub(crate) fn identities_path(&self) -> TokenStream {
         if self.generics.is_empty() {
             return quote!(&__IDENTITIES);

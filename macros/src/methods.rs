@@ -252,7 +252,7 @@ fn expand_method(
             type Output = #output;
             const SOURCE: ::core::option::Option<(
                 &'static #frontend::Source,
-                &'static [::core::primitive::u128],
+                &'static [&'static #support::Identity],
             )> = ::core::option::Option::Some({ #source (#path, #identities) });
             const MUTATES: ::core::primitive::bool = #changes;
         }

@@ -41,7 +41,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         false => quote!(&*self.#name),
     });
     let of = &input.ident;
-    let identity = identity::of_expansion(&support, &of.to_string());
+    let parts: Vec<_> = tensors
+        .iter()
+        .map(|ty| quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY)))
+        .collect();
+    let identity = identity::of_expansion(&support, &of.to_string(), &parts);
     // An attribute after the derive could change the fields that the derive has read.
     let same_fields = quote! {
         let #of { #(#names: _),* } = self;
@@ -84,11 +88,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     writable: true,
                 };
 
-                const TYPE_IDENTITY: ::core::primitive::u128 = {
-                    let all = #identity;
-                    #(let all = #support::with_part(all, <#tensors as #support::TensorParam>::TYPE_IDENTITY);)*
-                    all
-                };
+                const TYPE_IDENTITY: &'static #support::Identity = #identity;
 
                 #[inline(always)]
                 fn take<const CHECKED: ::core::primitive::bool>(

@@ -67,7 +67,7 @@ impl Emission<'_> {
                 #[doc(hidden)]
                 pub const fn __callee_of<#of>(
                     _: &#support::Probe<__F>,
-                ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+                ) -> (fn() -> #support::Callee, &'static #support::Identity) #bounds {
                     (Self::__callee::<#arguments>, Self::__types::<#arguments>())
                 }
             }
@@ -95,7 +95,7 @@ impl Emission<'_> {
         if self.generics.is_empty() {
             return quote! {
                 impl #support::SiteTable for #name {
-                    const IDENTITIES: &'static [::core::primitive::u128] = <#name>::__FOUND.1;
+                    const IDENTITIES: &'static [&'static #support::Identity] = <#name>::__FOUND.1;
                 }
             };
         }
@@ -107,7 +107,7 @@ impl Emission<'_> {
             #[doc(hidden)]
             #vis #item
             impl<#declared> #support::SiteTable for #of<#arguments> #bounds {
-                const IDENTITIES: &'static [::core::primitive::u128] =
+                const IDENTITIES: &'static [&'static #support::Identity] =
                     <#name>::__found::<#arguments>().1;
             }
         }
@@ -118,7 +118,8 @@ impl Emission<'_> {
     fn source_item(&self) -> (TokenStream, TokenStream) {
         let (source, path, frontend) = (self.source(), self.source_path(), &self.paths.frontend);
         let identities = self.identities_path();
-        let ty = quote!((&'static #frontend::Source, &'static [::core::primitive::u128]));
+        let support = &self.paths.body;
+        let ty = quote!((&'static #frontend::Source, &'static [&'static #support::Identity]));
         if !self.generics.is_empty() {
             let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
             let arguments = self.generics.arguments();
@@ -172,19 +173,22 @@ impl Emission<'_> {
             },
         );
         let types_of = all.iter().map(|Param { passing, ty, .. }| match passing {
-            ParamPassing::Value => quote!(<#ty as #private::KernelValue>::TYPE_IDENTITY),
+            ParamPassing::Value => {
+                quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
+            }
             ParamPassing::Ref | ParamPassing::RefMut => {
-                quote!(<#ty as #support::TensorParam>::TYPE_IDENTITY)
+                quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY))
             }
         });
         let result = match output {
             syn::ReturnType::Default => None,
             syn::ReturnType::Type(_, ty) => {
-                Some(quote!(<#ty as #support::FuncResult>::RESULT_IDENTITY))
+                Some(quote!(#support::Part::Type(<#ty as #support::FuncResult>::RESULT_IDENTITY)))
             }
         };
         let constants = self.generics.constants();
-        let constants = constants.map(|name| quote!(#name as ::core::primitive::u128));
+        let constants =
+            constants.map(|name| quote!(#support::Part::Number(#name as ::core::primitive::u128)));
         let types_of = types_of.chain(result).chain(constants);
         let params = all.iter().zip(&types).map(|(Param { name, passing, .. }, ty)| {
             let mutable = match passing {
@@ -215,10 +219,8 @@ impl Emission<'_> {
             // The types of a call, as far as they depend on the generic arguments.
             #[allow(unused)]
             #[doc(hidden)]
-            pub const fn __types<#declared>() -> ::core::primitive::u128 #bounds {
-                let all = #support::type_identity("func");
-                #(let all = #support::with_part(all, #types_of);)*
-                all
+            pub const fn __types<#declared>() -> &'static #support::Identity #bounds {
+                const { &#support::Identity { name: "func", parts: &[#(#types_of),*] } }
             }
 
             #quiet

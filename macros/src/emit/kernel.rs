@@ -103,7 +103,7 @@ impl Emission<'_> {
         quote! {
             #item
             impl #declared #support::SiteTable for #of #bounds {
-                const IDENTITIES: &'static [::core::primitive::u128] = #identities;
+                const IDENTITIES: &'static [&'static #support::Identity] = #identities;
             }
             // SAFETY: the tree and `run` are made of the same tokens. `run` uses `cx` as the tree's function says, and
             // no token of the author's can name it.

@@ -50,7 +50,7 @@ fn func(Paths { body: support, .. }: &Paths, item: &ItemFn) -> TokenStream {
             #[doc(hidden)]
             pub const fn __callee_of<#declared __F>(
                 _: &#support::Probe<__F>,
-            ) -> (fn() -> #support::Callee, ::core::primitive::u128) #bounds {
+            ) -> (fn() -> #support::Callee, &'static #support::Identity) #bounds {
                 (|| #unreachable, 0)
             }
         }

@@ -52,7 +52,7 @@ impl Emission<'_> {
             const __PROBED: (
                 [#private::ir::types::Type; #type_count],
                 [fn() -> #support::Callee; #call_count],
-                [::core::primitive::u128; #identity_count],
+                [&'static #support::Identity; #identity_count],
             ) = {
                 #[allow(unused_imports)]
                 use #support::in_scope::*;
@@ -63,7 +63,7 @@ impl Emission<'_> {
                 let __calls = (#(#calls,)*);
                 ([#(#types),*], [#(__calls.#numbers.0),*], [#(#identities),*])
             };
-            const __IDENTITIES: [::core::primitive::u128; #identity_count] = #all_probed.2;
+            const __IDENTITIES: [&'static #support::Identity; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #type_count] = #all_probed.0;
             const __PARAMS: [#private::ir::types::ParamType; #params] = [#(#kinds),*];
         };
@@ -127,12 +127,14 @@ impl Emission<'_> {
                 };
                 (ty, quote_spanned!(span=> #support::identity_of(#probe)))
             }
-            TypeEntry::Written(ty) => {
-                (quote_spanned!(ty.span()=> <#ty as #private::KernelValue>::LAYOUT), quote!(0))
-            }
-            TypeEntry::Number(ty) => {
-                (quote_spanned!(ty.span()=> #support::number_type::<#ty>()), quote!(0))
-            }
+            TypeEntry::Written(ty) => (
+                quote_spanned!(ty.span()=> <#ty as #private::KernelValue>::LAYOUT),
+                quote!(#support::Identity::STATED),
+            ),
+            TypeEntry::Number(ty) => (
+                quote_spanned!(ty.span()=> #support::number_type::<#ty>()),
+                quote!(#support::Identity::STATED),
+            ),
         });
         all.unzip()
     }
@@ -165,10 +167,10 @@ impl Emission<'_> {
                     let (number, span) = (method_number(name), name.span());
                     let (probe, result) = (located(probe, span), located(result, span));
                     let callee = quote_spanned! {span=>
-                        (#support::method_of::<#number, _, _>(#probe, #result), 0_u128)
+                        (#support::method_of::<#number, _, _>(#probe, #result), #support::Identity::STATED)
                     };
                     // The receiver's type is among the types.
-                    (callee, quote!(0))
+                    (callee, quote!(#support::Identity::STATED))
                 }
             }
         });

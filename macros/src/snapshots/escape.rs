@@ -7,7 +7,7 @@ fn escape<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
-        [::quadrants::__private::core::primitive::u128; 4usize],
+        [&'static ::quadrants::__private::body::Identity; 4usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -61,7 +61,7 @@ fn escape<'launch>(
             ],
         )
     };
-    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 4usize] = __PROBED
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
@@ -83,7 +83,7 @@ fn escape<'launch>(
     };
     struct __Body;
     impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,

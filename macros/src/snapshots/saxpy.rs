@@ -8,7 +8,7 @@ pub fn saxpy<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 1usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
-        [::quadrants::__private::core::primitive::u128; 1usize],
+        [&'static ::quadrants::__private::body::Identity; 1usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -35,7 +35,7 @@ pub fn saxpy<'launch>(
             [::quadrants::__private::body::identity_of(probe0)],
         )
     };
-    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 1usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 1usize] = __PROBED
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
@@ -57,7 +57,7 @@ pub fn saxpy<'launch>(
     };
     struct __Body;
     impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,

@@ -9,7 +9,7 @@ fn scale<'launch, T: Float>(
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
-            [::quadrants::__private::core::primitive::u128; 2usize],
+            [&'static ::quadrants::__private::body::Identity; 2usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -42,7 +42,7 @@ fn scale<'launch, T: Float>(
                 [::quadrants::__private::body::identity_of(probe0), __calls.0.1],
             )
         };
-        const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 2usize] = Self::__PROBED
+        const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 2usize] = Self::__PROBED
             .2;
         const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
             .0;
@@ -62,7 +62,7 @@ fn scale<'launch, T: Float>(
     }
     const __OK: ::quadrants::__private::core::primitive::bool = true;
     impl<T: Float> ::quadrants::__private::body::SiteTable for __Of<T> {
-        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__Of::<
+        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__Of::<
             T,
         >::__IDENTITIES;
     }

@@ -15,7 +15,7 @@ struct __sites_of_scaled<T, const N: usize>(
 );
 impl<T: Float, const N: usize> ::quadrants::__private::body::SiteTable
 for __sites_of_scaled<T, N> {
-    const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = <scaled>::__found::<
+    const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = <scaled>::__found::<
         T,
         N,
     >()
@@ -46,25 +46,29 @@ impl scaled {
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __types<T: Float, const N: usize>() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::type_identity("func");
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::TYPE_IDENTITY,
-        );
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            <usize as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
-        );
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            <T as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
-        );
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            N as ::quadrants::__private::core::primitive::u128,
-        );
-        all
+    pub const fn __types<T: Float, const N: usize>() -> &'static ::quadrants::__private::body::Identity {
+        const {
+            &::quadrants::__private::body::Identity {
+                name: "func",
+                parts: &[
+                    ::quadrants::__private::body::Part::Type(
+                        <Tensor<
+                            T,
+                            1,
+                        > as ::quadrants::__private::body::TensorParam>::TYPE_IDENTITY,
+                    ),
+                    ::quadrants::__private::body::Part::Type(
+                        <usize as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+                    ),
+                    ::quadrants::__private::body::Part::Type(
+                        <T as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
+                    ),
+                    ::quadrants::__private::body::Part::Number(
+                        N as ::quadrants::__private::core::primitive::u128,
+                    ),
+                ],
+            }
+        }
     }
     #[allow(
         deprecated,
@@ -119,7 +123,7 @@ impl scaled {
     #[doc(hidden)]
     pub const fn __found<T: Float, const N: usize>() -> (
         &'static ::quadrants::__private::frontend::Source,
-        &'static [::quadrants::__private::core::primitive::u128],
+        &'static [&'static ::quadrants::__private::body::Identity],
     ) {
         struct __Of<T, const N: usize>(
             ::quadrants::__private::core::marker::PhantomData<(T,)>,
@@ -128,7 +132,7 @@ impl scaled {
             const __PROBED: (
                 [::quadrants::__private::ir::types::Type; 3usize],
                 [fn() -> ::quadrants::__private::body::Callee; 1usize],
-                [::quadrants::__private::core::primitive::u128; 4usize],
+                [&'static ::quadrants::__private::body::Identity; 4usize],
             ) = {
                 #[allow(unused_imports)]
                 use ::quadrants::__private::body::in_scope::*;
@@ -158,10 +162,15 @@ impl scaled {
                         <::quadrants::__private::core::primitive::usize as ::quadrants::__private::KernelValue>::LAYOUT,
                     ],
                     [__calls.0.0],
-                    [0, 0, 0, __calls.0.1],
+                    [
+                        ::quadrants::__private::body::Identity::STATED,
+                        ::quadrants::__private::body::Identity::STATED,
+                        ::quadrants::__private::body::Identity::STATED,
+                        __calls.0.1,
+                    ],
                 )
             };
-            const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 4usize] = Self::__PROBED
+            const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 4usize] = Self::__PROBED
                 .2;
             const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
                 .0;
@@ -196,7 +205,7 @@ impl scaled {
         _: &::quadrants::__private::body::Probe<__F>,
     ) -> (
         fn() -> ::quadrants::__private::body::Callee,
-        ::quadrants::__private::core::primitive::u128,
+        &'static ::quadrants::__private::body::Identity,
     ) {
         (Self::__callee::<T, N>, Self::__types::<T, N>())
     }

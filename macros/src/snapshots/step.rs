@@ -7,7 +7,7 @@ fn step<'launch>(
     const __PROBED: (
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 1usize],
-        [::quadrants::__private::core::primitive::u128; 5usize],
+        [&'static ::quadrants::__private::body::Identity; 5usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -83,7 +83,7 @@ fn step<'launch>(
             ],
         )
     };
-    const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 5usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 5usize] = __PROBED
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
@@ -105,7 +105,7 @@ fn step<'launch>(
     };
     struct __Body;
     impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = &__IDENTITIES;
+        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,

@@ -8,7 +8,7 @@ fn wave(x: f32) -> f32 {
 struct wave {}
 unsafe impl ::quadrants::__private::body::Func for wave {}
 impl ::quadrants::__private::body::SiteTable for wave {
-    const IDENTITIES: &'static [::quadrants::__private::core::primitive::u128] = <wave>::__FOUND
+    const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = <wave>::__FOUND
         .1;
 }
 impl wave {
@@ -30,17 +30,20 @@ impl wave {
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __types() -> ::quadrants::__private::core::primitive::u128 {
-        let all = ::quadrants::__private::body::type_identity("func");
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
-        );
-        let all = ::quadrants::__private::body::with_part(
-            all,
-            <f32 as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
-        );
-        all
+    pub const fn __types() -> &'static ::quadrants::__private::body::Identity {
+        const {
+            &::quadrants::__private::body::Identity {
+                name: "func",
+                parts: &[
+                    ::quadrants::__private::body::Part::Type(
+                        <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+                    ),
+                    ::quadrants::__private::body::Part::Type(
+                        <f32 as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
+                    ),
+                ],
+            }
+        }
     }
     #[allow(
         deprecated,
@@ -88,12 +91,12 @@ impl wave {
     #[doc(hidden)]
     const __FOUND: (
         &'static ::quadrants::__private::frontend::Source,
-        &'static [::quadrants::__private::core::primitive::u128],
+        &'static [&'static ::quadrants::__private::body::Identity],
     ) = {
         const __PROBED: (
             [::quadrants::__private::ir::types::Type; 2usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
-            [::quadrants::__private::core::primitive::u128; 3usize],
+            [&'static ::quadrants::__private::body::Identity; 3usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -116,7 +119,7 @@ impl wave {
                         _,
                         _,
                     >(probe1, result0),
-                    0_u128,
+                    ::quadrants::__private::body::Identity::STATED,
                 ),
             );
             (
@@ -125,10 +128,14 @@ impl wave {
                     ::quadrants::__private::body::type_of(probe1),
                 ],
                 [__calls.0.0],
-                [0, ::quadrants::__private::body::identity_of(probe1), 0],
+                [
+                    ::quadrants::__private::body::Identity::STATED,
+                    ::quadrants::__private::body::identity_of(probe1),
+                    ::quadrants::__private::body::Identity::STATED,
+                ],
             )
         };
-        const __IDENTITIES: [::quadrants::__private::core::primitive::u128; 3usize] = __PROBED
+        const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 3usize] = __PROBED
             .2;
         const __TYPES: [::quadrants::__private::ir::types::Type; 2usize] = __PROBED.0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
@@ -159,7 +166,7 @@ impl wave {
         _: &::quadrants::__private::body::Probe<__F>,
     ) -> (
         fn() -> ::quadrants::__private::body::Callee,
-        ::quadrants::__private::core::primitive::u128,
+        &'static ::quadrants::__private::body::Identity,
     ) {
         (Self::__callee, Self::__types())
     }

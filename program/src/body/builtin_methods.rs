@@ -9,7 +9,9 @@ use super::{
     callable::{Function, HasMethod, Method},
     failure::{clamped, divisor_of, opaque},
 };
-use crate::{Element, Float, KernelValue, Matrix, Number, Signed, Vector};
+use crate::{
+    Element, Float, KernelValue, Matrix, Number, Signed, Vector, value::identity::Identity,
+};
 
 /// The functions of `f16` that convert from other floats.
 #[diagnostic::on_unimplemented(
@@ -76,7 +78,7 @@ macro_rules! builtin {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = $out;
-            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
+            const SOURCE: Option<(&'static Source, &'static [&'static Identity])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
@@ -228,7 +230,7 @@ macro_rules! functions {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = Self;
-            const SOURCE: Option<(&'static Source, &'static [u128])> = None;
+            const SOURCE: Option<(&'static Source, &'static [&'static Identity])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.

@@ -6,6 +6,8 @@
 pub use quadrants_ir::source::Callee;
 use quadrants_ir::source::Source;
 
+use crate::value::identity::Identity;
+
 /// A type with a method or associated function that kernels can call. `NAME` is the number of its name.
 ///
 /// # Safety
@@ -23,7 +25,7 @@ pub unsafe trait HasMethod<const NAME: u64> {
     type Output;
 
     /// The source of a func and the table of its [type sites](super::SiteTable); `None` for built-in methods.
-    const SOURCE: Option<(&'static Source, &'static [u128])>;
+    const SOURCE: Option<(&'static Source, &'static [&'static Identity])>;
 
     /// What a call is in the IR.
     const CALLEE: Callee = match Self::SOURCE {
@@ -32,7 +34,7 @@ pub unsafe trait HasMethod<const NAME: u64> {
     };
 
     /// The identities of the types at its type sites.
-    const IDENTITIES: &'static [u128] = match Self::SOURCE {
+    const IDENTITIES: &'static [&'static Identity] = match Self::SOURCE {
         Some((_, identities)) => identities,
         None => &[],
     };

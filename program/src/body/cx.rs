@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     Element, KernelValue,
-    value::memory::{Component, Memory},
+    value::{
+        identity::Identity,
+        memory::{Component, Memory},
+    },
 };
 
 /// One launch of a CPU body: its argument block, and the instruction level and form in which it runs.
@@ -51,7 +54,7 @@ pub unsafe trait TensorParam {
     const PARAM: ParamType;
 
     /// The identity of the type: see [`KernelValue::TYPE_IDENTITY`].
-    const TYPE_IDENTITY: u128;
+    const TYPE_IDENTITY: &'static Identity;
 
     /// Reads the parameter from an argument block.
     fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> Self::View<CHECKED>;

@@ -8,7 +8,7 @@ use super::{
     probe::Probe,
     site::{Arguments, FuncResult, SiteTable, check_site, signature},
 };
-use crate::KernelValue;
+use crate::{KernelValue, value::identity::Identity};
 
 /// Calls a method on a value that is not a local or element. The method must not take `&mut self`: the change would be
 /// lost.
@@ -93,7 +93,7 @@ pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
 #[must_use]
 pub const fn function_of<const NAME: u64, T, R: FuncResult, A: Arguments>(
     _result: &Probe<R>,
-) -> (fn() -> Callee, u128)
+) -> (fn() -> Callee, &'static Identity)
 where
     T: Function<NAME, A> + HasMethod<NAME, Output = R>,
 {

@@ -64,7 +64,7 @@ pub use view::{ElementCount, Elements, View, WithProven};
 
 pub use crate::value::{
     HasElement, HasField,
-    identity::{type_identity, with_part},
+    identity::{Identity, Part},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
     numeric::Number,
 };

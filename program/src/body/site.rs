@@ -10,13 +10,13 @@ use std::marker::PhantomData;
 use super::{callable::HasMethod, probe::Probe};
 use crate::value::{
     KernelValue,
-    identity::{type_identity, with_part},
+    identity::{Identity, Part},
 };
 
 /// The table of a function's type sites.
 pub trait SiteTable {
     /// The identity of the type at each site, by number; 0 if the source states the type.
-    const IDENTITIES: &'static [u128];
+    const IDENTITIES: &'static [&'static Identity];
 }
 
 /// The table of a method, from its [`HasMethod`] implementation.
@@ -24,7 +24,7 @@ pub trait SiteTable {
 pub struct MethodTable<T, const NAME: u64>(PhantomData<T>);
 
 impl<T: HasMethod<NAME>, const NAME: u64> SiteTable for MethodTable<T, NAME> {
-    const IDENTITIES: &'static [u128] = T::IDENTITIES;
+    const IDENTITIES: &'static [&'static Identity] = T::IDENTITIES;
 }
 
 /// The type site of a call and the form of the calling body: the first argument of emitted functions.
@@ -40,9 +40,9 @@ impl<S, const IX: usize, const CHECKED: bool> CallSite<S, IX, CHECKED> {
 ///
 /// # Panics
 /// At compile time.
-pub const fn check_site<S: SiteTable, const IX: usize>(identity: u128) {
+pub const fn check_site<S: SiteTable, const IX: usize>(identity: &'static Identity) {
     assert!(
-        S::IDENTITIES[IX] == identity,
+        S::IDENTITIES[IX].is(identity),
         "rustc infers another type for an expression of this kernel or func where it type-checks the source than where \
          it compiles it for the CPU; write the type, such as `3_u64`"
     );
@@ -63,43 +63,45 @@ pub fn seen<T: KernelValue, S: SiteTable, const IX: usize>(_value: &T) {
 
 /// The identity of the type that a probe inferred.
 #[must_use]
-pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> u128 {
+pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> &'static Identity {
     T::TYPE_IDENTITY
 }
 
 /// The result of a func: a kernel value or nothing.
 pub trait FuncResult {
     /// The identity of its type.
-    const RESULT_IDENTITY: u128;
+    const RESULT_IDENTITY: &'static Identity;
 }
 
 impl FuncResult for () {
-    const RESULT_IDENTITY: u128 = type_identity("nothing");
+    const RESULT_IDENTITY: &'static Identity = &Identity { name: "nothing", parts: &[] };
 }
 
 impl<T: KernelValue> FuncResult for T {
-    const RESULT_IDENTITY: u128 = T::TYPE_IDENTITY;
+    const RESULT_IDENTITY: &'static Identity = T::TYPE_IDENTITY;
 }
 
 /// The identity of the types of an associated function's arguments and result.
-pub(super) const fn signature<A: Arguments, R: FuncResult>() -> u128 {
-    with_part(A::TYPE_IDENTITY, R::RESULT_IDENTITY)
+pub(super) const fn signature<A: Arguments, R: FuncResult>() -> &'static Identity {
+    const {
+        &Identity {
+            name: "function",
+            parts: &[Part::Type(A::TYPE_IDENTITY), Part::Type(R::RESULT_IDENTITY)],
+        }
+    }
 }
 
 /// The arguments of a function as a tuple.
 pub trait Arguments {
     /// The identity of their types.
-    const TYPE_IDENTITY: u128;
+    const TYPE_IDENTITY: &'static Identity;
 }
 
 macro_rules! arguments {
     ($($name:ident)*) => {
         impl<$($name: KernelValue),*> Arguments for ($($name,)*) {
-            const TYPE_IDENTITY: u128 = {
-                let all = type_identity("arguments");
-                $(let all = with_part(all, $name::TYPE_IDENTITY);)*
-                all
-            };
+            const TYPE_IDENTITY: &'static Identity =
+                &Identity { name: "arguments", parts: &[$(Part::Type($name::TYPE_IDENTITY)),*] };
         }
     };
 }
@@ -136,7 +138,7 @@ mod tests {
             <Matrix<u64, 2, 1>>::TYPE_IDENTITY,
         ];
         for (at, one) in all.iter().enumerate() {
-            assert!(all[..at].iter().all(|other| other != one), "{at}");
+            assert!(all[..at].iter().all(|other| !other.is(one)) && one.is(one), "{at}");
         }
     }
 }

@@ -5,7 +5,7 @@ use quadrants_ir::{Const, ScalarType, types::Type};
 
 use crate::value::{
     KernelValue,
-    identity::type_identity,
+    identity::Identity,
     memory::{Dense, Memory, ScalarRef, Strided},
 };
 
@@ -84,7 +84,8 @@ macro_rules! elements {
         // SAFETY: a scalar is one component of its own type.
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(ScalarType::$scalar);
-            const TYPE_IDENTITY: u128 = type_identity(stringify!($ty));
+            const TYPE_IDENTITY: &'static Identity =
+                &Identity { name: stringify!($ty), parts: &[] };
             type Components = Strided<$ty>;
             type Storage = Dense<$ty>;
             type Location = ScalarRef<$ty>;

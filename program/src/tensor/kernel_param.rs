@@ -11,7 +11,7 @@ use super::Tensor;
 use crate::{
     KernelValue,
     body::{Args, TensorParam, View},
-    value::identity::{type_identity, with_part},
+    value::identity::{Identity, Part},
 };
 
 // SAFETY: `take` returns a view of this element type and rank.
@@ -27,8 +27,10 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
         ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
     };
 
-    const TYPE_IDENTITY: u128 =
-        with_part(with_part(type_identity("tensor"), T::TYPE_IDENTITY), N as u128);
+    const TYPE_IDENTITY: &'static Identity = &Identity {
+        name: "tensor",
+        parts: &[Part::Type(T::TYPE_IDENTITY), Part::Number(N as u128)],
+    };
 
     #[inline(always)]
     fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> View<T, N, CHECKED> {

@@ -7,7 +7,7 @@ use quadrants_ir::{
 
 use super::{
     HasElement, HasField, KernelValue,
-    identity::{type_identity, with_part},
+    identity::{Identity, Part},
     matrix::Matrix,
     memory::{AggregateRef, Memory},
     vector::Vector,
@@ -43,11 +43,8 @@ macro_rules! tuples {
         // SAFETY: as derived for a struct of these fields, in order.
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
-            const TYPE_IDENTITY: u128 = {
-                let all = type_identity("tuple");
-                $(let all = with_part(all, $name::TYPE_IDENTITY);)+
-                all
-            };
+            const TYPE_IDENTITY: &'static Identity =
+                &Identity { name: "tuple", parts: &[$(Part::Type($name::TYPE_IDENTITY)),+] };
             type Components = ($($name::Components,)+);
             aggregate_items!();
             #[inline(always)]
@@ -106,8 +103,10 @@ tuples! {
 // SAFETY: the components of the element type, each with `N` times as many scalars.
 unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
-    const TYPE_IDENTITY: u128 =
-        with_part(with_part(type_identity("array"), T::TYPE_IDENTITY), N as u128);
+    const TYPE_IDENTITY: &'static Identity = &Identity {
+        name: "array",
+        parts: &[Part::Type(T::TYPE_IDENTITY), Part::Number(N as u128)],
+    };
     type Components = T::Components;
     aggregate_items!();
     #[inline(always)]
@@ -156,10 +155,9 @@ macro_rules! wrappers {
         // SAFETY: the array is the only field, so the memory is the array's.
         unsafe impl<T: Element, $(const $size: usize),+> KernelValue for $name<T, $($size),+> {
             const LAYOUT: Type = $layout;
-            const TYPE_IDENTITY: u128 = {
-                let all = with_part(type_identity(stringify!($name)), T::TYPE_IDENTITY);
-                $(let all = with_part(all, $size as u128);)+
-                all
+            const TYPE_IDENTITY: &'static Identity = &Identity {
+                name: stringify!($name),
+                parts: &[Part::Type(T::TYPE_IDENTITY), $(Part::Number($size as u128)),+],
             };
             type Components = <$array as KernelValue>::Components;
             aggregate_items!();

@@ -1,32 +1,60 @@
-//! Identities of types: 128-bit hashes that also differ for types of equal layout.
+//! Identities of types, which constants can compare. They also differ for types of equal layout.
 
-/// The identity of a type that its name alone determines.
-#[must_use]
-pub const fn type_identity(name: &str) -> u128 {
-    let (name, mut state, mut at) = (name.as_bytes(), OFFSET, 0);
-    while at < name.len() {
-        state = step(state, name[at]);
-        at += 1;
-    }
-    // An end mark: no UTF-8 text contains this byte, so `with_part` cannot continue a name.
-    step(state, 0xff)
+/// The identity of a type: the name of its definition, which no other definition has, and its generic arguments and
+/// fields. Not a hash: the author of a program chooses names and constants, and could make two hashes equal.
+#[derive(Debug)]
+pub struct Identity {
+    /// The definition.
+    pub name: &'static str,
+    /// What the type is made of, in order.
+    pub parts: &'static [Part],
 }
 
-/// Extends the identity `of` by `part`: a type argument's identity or a constant. The order of the parts matters.
-#[must_use]
-pub const fn with_part(of: u128, part: u128) -> u128 {
-    let (bytes, mut state, mut at) = (part.to_le_bytes(), of, 0);
-    while at < bytes.len() {
-        state = step(state, bytes[at]);
-        at += 1;
-    }
-    state
+/// A part of an [`Identity`].
+#[derive(Debug)]
+pub enum Part {
+    /// A type.
+    Type(&'static Identity),
+    /// A constant.
+    Number(u128),
 }
 
-/// FNV-1a with 128 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
-const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+impl Identity {
+    /// Stands for a type that the source states: it is never compared.
+    pub const STATED: &'static Self = &Self { name: "", parts: &[] };
 
-const fn step(state: u128, byte: u8) -> u128 {
-    (state ^ byte as u128).wrapping_mul(PRIME)
+    /// Whether both are the identity of one type.
+    #[must_use]
+    pub const fn is(&self, other: &Self) -> bool {
+        if self.parts.len() != other.parts.len() || !equal(self.name, other.name) {
+            return false;
+        }
+        let mut at = 0;
+        while at < self.parts.len() {
+            let same = match (&self.parts[at], &other.parts[at]) {
+                (Part::Type(one), Part::Type(other)) => one.is(other),
+                (Part::Number(one), Part::Number(other)) => *one == *other,
+                _ => false,
+            };
+            if !same {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+}
+
+const fn equal(one: &str, other: &str) -> bool {
+    let (one, other, mut at) = (one.as_bytes(), other.as_bytes(), 0);
+    if one.len() != other.len() {
+        return false;
+    }
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }

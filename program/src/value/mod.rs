@@ -13,6 +13,7 @@ use quadrants_ir::{
     types::{Constant, Type},
 };
 
+use identity::Identity;
 use memory::Memory;
 
 /// Implements `+=`, `-=`, `*=` and `/=` by the binary operators.
@@ -59,7 +60,7 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
 
     /// A number that identifies the type: different types may have equal layouts.
     #[doc(hidden)]
-    const TYPE_IDENTITY: u128;
+    const TYPE_IDENTITY: &'static Identity;
 
     /// Where the components of such values are, in a tensor of aggregates.
     #[doc(hidden)]
