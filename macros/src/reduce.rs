@@ -11,6 +11,7 @@ use syn::{Expr, Stmt, visit::Visit};
 use crate::{
     ast::{atomic_op, borrowed_element, unparenthesized},
     sites,
+    text::depends_on_macro,
     tokens::{idents, internal},
 };
 
@@ -139,7 +140,9 @@ impl Visit<'_> for Candidates {
             let number = self.reductions.len();
             let known = self.reductions.iter_mut().find(|(known, _)| known.tensor == tensor);
             if let Some((known, uses)) = known {
-                let same = known.op == op && known.index.to_string() == index.to_string();
+                let text = index.to_string();
+                let same_index = known.index.to_string() == text && !depends_on_macro(&text);
+                let same = known.op == op && same_index;
                 *uses += usize::from(same);
             } else {
                 let [part, rest, lane] =

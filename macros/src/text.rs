@@ -54,3 +54,29 @@ impl Text {
         }
     }
 }
+
+/// Whether tokens of this text can name different items where different macros wrote them: `$crate::K`, `::krate::K`.
+pub(crate) fn depends_on_macro(text: &str) -> bool {
+    let is_root = |(at, _)| {
+        let before = text[..at].trim_end();
+        before.ends_with(" as")
+            || !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '>')
+    };
+    text.contains("$crate") || text.match_indices("::").any(is_root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_begin_in_a_macro_depend_on_it() {
+        for text in ["$crate :: K", ":: dep :: K", "1 + :: dep :: K", "< T as :: dep :: Is > :: K"]
+        {
+            assert!(depends_on_macro(text), "{text}");
+        }
+        for text in ["K", "Self :: K", "a :: b :: K", "< T as Is > :: K", "i + m :: K * 2"] {
+            assert!(!depends_on_macro(text), "{text}");
+        }
+    }
+}

@@ -58,7 +58,9 @@ impl Emitter {
 
     pub(super) fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
         let mut depth = 1;
-        each_operand(&kind, &mut |operand| depth = depth.max(self.depths[operand.index()] + 1));
+        for operand in kind.operands() {
+            depth = depth.max(self.depths[operand.index()] + 1);
+        }
         self.depths.push(depth);
         self.exprs.push(Expr { ty, kind })
     }
@@ -226,23 +228,7 @@ impl Emitter {
         if found(kind, self) {
             return true;
         }
-        let mut any = false;
-        each_operand(kind, &mut |operand| any = any || self.any(operand, found));
-        any
-    }
-}
-
-/// The operands of a pure expression.
-fn each_operand(kind: &ExprKind, visit: &mut dyn FnMut(ExprId)) {
-    match kind {
-        ExprKind::Unary { value, .. } | ExprKind::Cast { value } => visit(*value),
-        ExprKind::Binary { lhs, rhs, .. } => [lhs, rhs].into_iter().for_each(|e| visit(*e)),
-        ExprKind::Math { args, .. } => args.iter().for_each(|e| visit(*e)),
-        ExprKind::Select { cond, then, otherwise } => {
-            [cond, then, otherwise].into_iter().for_each(|e| visit(*e));
-        }
-        // Leaves, and effects, which stand in no other expression.
-        _ => {}
+        kind.operands().any(|operand| self.any(operand, found))
     }
 }
 

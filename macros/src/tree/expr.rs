@@ -17,7 +17,7 @@ use crate::{
     },
     sites::{self, Site},
     spans,
-    text::text_of,
+    text::{depends_on_macro, text_of},
 };
 
 impl Tree {
@@ -424,11 +424,13 @@ fn is_half_conversion(name: &str) -> bool {
     matches!(name, "from" | "from_f32" | "from_f64" | "to_f32" | "to_f64")
 }
 
-/// The position of a path in a table, to which it is added if it is new.
+/// The position of a path in a table, to which it is added if it is new. Paths of one text are one only if they begin in
+/// the author's scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
 fn position_of(table: &mut Vec<syn::ExprPath>, path: &syn::ExprPath) -> u32 {
     let text = path.to_token_stream().to_string();
-    let known = table.iter().position(|entry| entry.to_token_stream().to_string() == text);
-    known.unwrap_or_else(|| {
+    let known = (!depends_on_macro(&text))
+        .then(|| table.iter().position(|entry| entry.to_token_stream().to_string() == text));
+    known.flatten().unwrap_or_else(|| {
         table.push(path.clone());
         table.len() - 1
     }) as u32

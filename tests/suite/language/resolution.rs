@@ -375,3 +375,59 @@ fn an_argument_that_changes_its_receiver_does_so_on_all_backends(on: TestBackend
     let x = x.to_vec().unwrap();
     assert_eq!((x[3], x[4], x[5], x[7]), (17, 100, 1, 1000), "{x:?}");
 }
+
+/// An operand is a mutable local's value before a later operand assigns it, whatever is computed of it.
+#[qd::kernel]
+fn operands_before_an_assignment(
+    a: f32,
+    b: f32,
+    n: u32,
+    t: &mut Tensor<u32, 1>,
+    x: &mut Tensor<f32, 1>,
+) {
+    for i in 0..1_usize {
+        let mut f = a;
+        t[i] = f.to_bits() + {
+            f = 2.0;
+            n
+        };
+        let pair = (f.to_bits(), {
+            f = 3.0;
+            f.to_bits()
+        });
+        t[i + 1] = pair.0;
+        f = a;
+        t[i + 2] = u32::from(
+            f.is_sign_negative() ^ {
+                f = b;
+                f > 0.0
+            },
+        );
+        f = a;
+        x[i] = b.copysign(f) + {
+            f = -f;
+            f
+        };
+        f = a;
+        x[i + 1] = f.signum() + {
+            f = 5.0;
+            f
+        };
+        let mut bits = a.to_bits();
+        x[i + 2] = f32::from_bits(bits) * {
+            bits = 0;
+            f
+        };
+    }
+}
+
+#[on_all_backends]
+fn operands_are_read_in_order_on_all_backends(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    let mut t = on.program.zeros::<u32, 1>([3]).unwrap();
+    let mut x = on.program.zeros::<f32, 1>([3]).unwrap();
+    operands_before_an_assignment(-8.0, 1.5, 10, &mut t, &mut x).launch().unwrap();
+    let expected = [(-8.0_f32).to_bits() + 10, 2.0_f32.to_bits(), 0];
+    assert_eq!(t.to_vec().unwrap(), expected);
+    assert_eq!(x.to_vec().unwrap(), [6.5, 4.0, -40.0]);
+}
