@@ -1,4 +1,4 @@
-//! The state of a program: its parts, and what concerns all of them.
+//! The state of a program: the parts that its tensors, streams and launches share.
 
 use std::{
     fmt,
@@ -46,7 +46,7 @@ pub(crate) struct ProgramShared {
     pub(crate) deferred: Mutex<Vec<Error>>,
 }
 
-/// A program without its Rust handle: what tensors, streams and launches refer to.
+/// The shared part of [`Program`](crate::Program), with its default stream. Tensors, streams and launches refer to it.
 pub(crate) struct ProgramInner {
     pub(crate) default: Arc<StreamState>,
     pub(crate) shared: Arc<ProgramShared>,
@@ -97,7 +97,7 @@ impl ProgramShared {
         if error.severity() == Severity::ContextLost {
             return;
         }
-        tracing::warn!(%error, "an error outside any call");
+        tracing::warn!(%error, "an error that no call could return");
         self.deferred.lock().push(error);
     }
 }

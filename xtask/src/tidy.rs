@@ -22,7 +22,6 @@ const WIDE_FILES: &[&str] = &[
     "frontend/README.md",
     "frontend/src/races/profile.rs",
     "macros/src/body/cost.rs",
-    "macros/src/calls.rs",
     "macros/src/emit.rs",
     "macros/src/reduce.rs",
     "macros/src/tree/expr.rs",

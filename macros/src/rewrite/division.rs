@@ -8,10 +8,10 @@ use super::Rewrite;
 use crate::{ast::unparenthesized, spans, tokens::internal};
 
 impl Rewrite<'_> {
-    /// The replacement of a division whose divisor may be zero, or -1 with a quotient that does not fit. Where
-    /// checking the divisor is enough, rewrites that and returns `None`.
+    /// Makes a division safe whose divisor may be zero, or -1 with a quotient that does not fit. Returns its
+    /// replacement, or `None` if it is safe already or only its divisor had to be wrapped in place.
     ///
-    /// `start` is the location of the author's first token, by which an error finds its site.
+    /// `start` is the location of the author's first token, which identifies the division in error reports.
     pub(super) fn division(&self, binary: &mut syn::ExprBinary, start: Span) -> Option<Expr> {
         if !is_division(&binary.op) || is_safe_divisor(&binary.right) {
             return None;
@@ -22,7 +22,7 @@ impl Rewrite<'_> {
         let (left, by) = (unparenthesized(left), unparenthesized(right));
         let dividend = internal("dividend");
         let compound = matches!(op, BinOp::DivAssign(_) | BinOp::RemAssign(_));
-        if is_small(left) {
+        if is_small_literal(left) {
             // Not the most negative number of any type, so that every quotient fits.
             **right = Expr::Verbatim(quote_spanned!(start=> #support::divisor(#by)));
             return None;
@@ -97,7 +97,7 @@ fn is_safe_divisor(expr: &Expr) -> bool {
 }
 
 /// Whether an expression is a float literal, or an integer literal in range of every integer type.
-fn is_small(expr: &Expr) -> bool {
+fn is_small_literal(expr: &Expr) -> bool {
     match unparenthesized(expr) {
         Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(_), .. }) => true,
         expr => small_literal(expr).is_some(),

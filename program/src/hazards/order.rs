@@ -42,8 +42,8 @@ impl ProgramShared {
     /// Checks a launch against the earlier uses of its tensors, and applies the policy to the conflicts.
     ///
     /// # Errors
-    /// [`Error::Hazard`](crate::Error::Hazard) under [`Hazards::Check`](crate::Hazards::Check); why a wait could not be
-    /// inserted.
+    /// [`Error::Hazard`](crate::Error::Hazard) under [`Hazards::Check`](crate::Hazards::Check); the driver's error if
+    /// a wait cannot be inserted.
     pub(crate) fn check_launch(
         &self,
         tracker: &Tracker,
@@ -121,7 +121,10 @@ impl ProgramShared {
 }
 
 /// The newest stamps of the streams of `stamps`. They are found before the tracker is locked.
-fn newest(shared: &ProgramShared, stamps: impl IntoIterator<Item = Stamp>) -> SmallVec<[Stamp; 4]> {
+fn newest_of_streams(
+    shared: &ProgramShared,
+    stamps: impl IntoIterator<Item = Stamp>,
+) -> SmallVec<[Stamp; 4]> {
     let newest = |stamp| shared.manager.find(stamp).map_or(stamp, |leased| leased.stream.newest());
     stamps.into_iter().map(newest).collect()
 }
@@ -134,7 +137,8 @@ pub(crate) fn order_after(
 ) -> Result<()> {
     let stamps: SmallVec<[Stamp; 4]> = stamps.into_iter().collect();
     let tracker = shared.hazards.as_ref();
-    let wait = tracker.map(|tracker| tracker.begin_wait(newest(shared, stamps.iter().copied())));
+    let wait = tracker
+        .map(|tracker| tracker.begin_wait(newest_of_streams(shared, stamps.iter().copied())));
     // SAFETY: the stream is live as long as its state.
     let completed = unsafe { shared.context.order_after(stream.stream.handle(), stamps)? };
     if let (Some(tracker), Some(wait)) = (tracker, wait) {
@@ -150,7 +154,7 @@ pub(crate) fn wait_for_stamps(
     wait: impl FnOnce() -> Result<Completed>,
 ) -> Result<()> {
     let Some(tracker) = &shared.hazards else { return wait().map(drop) };
-    let pending = tracker.begin_wait(newest(shared, stamps));
+    let pending = tracker.begin_wait(newest_of_streams(shared, stamps));
     let completed = wait()?;
     tracker.mark_complete(&pending.completed(completed));
     Ok(())

@@ -78,7 +78,8 @@ pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
     }
 }
 
-/// Limits a grid for bounds that the host does not know to what fills the device. Most further threads would have no
+/// Limits a grid to what fills the device: for bounds that the host does not know, and for loops whose blocks combine
+/// results at their end. Most further threads would have no
 /// iteration, and the threads of the smaller grid stride over all of them.
 pub(super) fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
     const BLOCKS_EACH: u64 = 8;

@@ -46,7 +46,7 @@ fn push_tensor<'a, T: KernelValue, const N: usize>(
     writable: bool,
     args: &mut ArgList<'a>,
 ) {
-    // No kernel has so many dimensions that this matters.
+    // Kernels have at most `MAX_RANK` dimensions, so that larger ranks may saturate.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
     // One push for both cases, so that the compiler keeps track of the list's length.

@@ -130,7 +130,7 @@ fn host_reads_wait_only_for_writers(backend: TestBackend) -> Result<()> {
     let one = |name: &str, at: usize| trace.launches(name).nth(at).expect("launched").op;
     assert!(trace.happens_before(one("set_0", 0), read), "the writer");
     assert!(!trace.happens_before(one("copy_0", 0), read), "the reader");
-    assert!(!trace.happens_before(one("set_0", 1), read), "the stranger");
+    assert!(!trace.happens_before(one("set_0", 1), read), "unrelated work");
     assert_eq!(world.live().pending, 2, "the host waited for what it did not read");
 
     assert_eq!(y.to_vec()?, [3.0; N]);
