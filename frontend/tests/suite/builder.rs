@@ -1,4 +1,4 @@
-//! Kernels made at run time: what they do, and what is refused.
+//! Tests of the kernel builder: results of built kernels, and errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -110,7 +110,7 @@ trait SelectOr: Sized {
 }
 
 impl SelectOr for quadrants_frontend::builder::Value<'_> {
-    /// The larger of the two, by `select`.
+    /// The maximum, by `select`.
     fn select_or(self, other: Self) -> Self {
         self.gt(other).select(self, other)
     }
@@ -300,7 +300,7 @@ fn blocks_of_threads_keep_to_their_rules() {
             let _ = sums.load(b.constant(3u64));
         });
     });
-    assert!(matches!(rules(elsewhere)[..], [Rule::OfThreads(..)]));
+    assert!(matches!(rules(elsewhere)[..], [Rule::PerThread(..)]));
     let of_bools = tile(|_, block, _| {
         let _ = block.reduce(ReduceOp::Add, |t| t.gt(3u64));
     });
@@ -327,7 +327,7 @@ fn blocks_of_threads_keep_to_their_rules() {
     assert!(axis.build().is_err(), "a grid of two dimensions has no third");
 }
 
-/// Accesses that are alike are judged once, and names are found without a search.
+/// The race check compares access profiles, and the symbol table has constant-time lookups.
 #[test]
 fn long_kernels_take_time_in_proportion_to_their_length() {
     let time = |stores: u64| {
@@ -348,6 +348,6 @@ fn long_kernels_take_time_in_proportion_to_their_length() {
         (0..3).map(|_| build()).min().unwrap()
     };
     let (short, long) = (time(500), time(4000));
-    // Eight times as long: in proportion to the square it would be 64.
+    // Eight times the length; quadratic time would be a factor of 64.
     assert!(long < short * 24, "{short:?} {long:?}");
 }

@@ -1,4 +1,4 @@
-//! What a lowered kernel does: order of evaluation, effects, funcs, top level.
+//! Tests of lowering by running the IR: evaluation order, effects, funcs, top level.
 
 use quadrants_frontend::{Callee, Error, Rule, Source, lower, syntax::*};
 use quadrants_ir::{

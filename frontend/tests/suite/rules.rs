@@ -1,4 +1,4 @@
-//! Each rule: a tree that breaks it, and the line that is blamed.
+//! Tests of the language rules: for each rule, a tree that breaks it and the reported line.
 
 use quadrants_frontend::{Error, Rule, check, lower, syntax::*};
 use quadrants_ir::ScalarType::{F32, I32, U64};

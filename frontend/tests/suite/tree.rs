@@ -1,4 +1,4 @@
-//! Short ways to write syntax trees.
+//! Helpers that build syntax trees.
 
 use quadrants_frontend::{Callee, Source, syntax::*};
 use quadrants_ir::{
@@ -11,7 +11,7 @@ pub(crate) fn ty(ty: ScalarType) -> TypeIx {
     ScalarType::ALL.iter().position(|t| *t == ty).unwrap() as TypeIx
 }
 
-/// An expression from fully parenthesized Rust tokens, which rustc can be given too.
+/// An expression from fully parenthesized Rust tokens, which can also be compiled by rustc.
 #[macro_export]
 macro_rules! e {
     ($lit:literal) => { $crate::tree::literal(stringify!($lit)) };
