@@ -33,7 +33,7 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         kind: function.kind,
         rejections: Vec::new(),
         names: Names::new(),
-        enclosing: Vec::new(),
+        scopes: Vec::new(),
         labels: Vec::new(),
         depth: 0,
         thread: None,
@@ -61,9 +61,9 @@ struct Checker<'a> {
     rejections: Vec<Rejection>,
     names: Names<Binding>,
     /// The enclosing constructs, innermost last.
-    enclosing: Vec<Enclosing>,
+    scopes: Vec<Scope>,
     /// The labels of enclosing loops, and the kinds of those loops.
-    labels: Vec<(&'a str, Enclosing)>,
+    labels: Vec<(&'a str, Scope)>,
     /// The number of enclosing expressions.
     depth: u16,
     /// In a phase: the position of the binding of the thread number.
@@ -82,7 +82,7 @@ enum Binding {
     Shared,
     /// A value per thread of a block.
     PerThread,
-    /// A scalar, and the number of [enclosing](Checker::enclosing) constructs of its declaration.
+    /// A scalar, and the number of [enclosing](Checker::scopes) constructs of its declaration.
     Local {
         depth: usize,
         mutable: bool,
@@ -90,7 +90,7 @@ enum Binding {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Enclosing {
+enum Scope {
     StreamParallel,
     ParallelLoop,
     /// The body of `block_for`, outside phases.
@@ -139,11 +139,11 @@ impl<'a> Checker<'a> {
     fn top_stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
-                self.for_loop(each, stmt.span, Enclosing::ParallelLoop);
+                self.for_loop(each, stmt.span, Scope::ParallelLoop);
             }
             StmtKind::For(each) => self.serial_loop(each, stmt.span),
             StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
-                if self.enclosing.is_empty() =>
+                if self.scopes.is_empty() =>
             {
                 self.stream_parallel(argument, *span);
             }
@@ -165,7 +165,7 @@ impl<'a> Checker<'a> {
         {
             self.reject(each.threads.span, Rule::BlockSize);
         }
-        self.enter(Enclosing::Blocks, |this| {
+        self.enter(Scope::Blocks, |this| {
             this.names.bind(&each.name, Binding::Block);
             this.block(&each.body);
         });
@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
         if !is_block || !self.is_block_level() {
             self.reject(span, Rule::PhasePlace);
         }
-        self.enter(Enclosing::Phase, |this| {
+        self.enter(Scope::Phase, |this| {
             let outer = this.thread.replace(this.names.mark());
             this.declare(thread, false);
             body(this);
@@ -214,11 +214,11 @@ impl<'a> Checker<'a> {
 
     /// Whether the code is in a `block_for` and outside phases: all threads of a block do the same.
     fn is_block_level(&self) -> bool {
-        self.enclosing.contains(&Enclosing::Blocks) && !self.enclosing.contains(&Enclosing::Phase)
+        self.scopes.contains(&Scope::Blocks) && !self.scopes.contains(&Scope::Phase)
     }
 
     /// Rejects an effect in a block but outside its phases.
-    fn require_phase(&mut self, span: Span, what: impl FnOnce() -> String) {
+    fn phase_only(&mut self, span: Span, what: impl FnOnce() -> String) {
         if self.is_block_level() {
             self.reject(span, Rule::OutsidePhase(what()));
         }
@@ -247,7 +247,7 @@ impl<'a> Checker<'a> {
                 if *params > 0 {
                     self.reject(span, Rule::StreamParallelParameters);
                 }
-                self.enter(Enclosing::StreamParallel, |this| {
+                self.enter(Scope::StreamParallel, |this| {
                     for stmt in &body.stmts {
                         this.top_stmt(stmt);
                     }
@@ -274,9 +274,10 @@ impl<'a> Checker<'a> {
             }
             StmtKind::LetShared { name, block, dims, .. } => {
                 let is_block = matches!(self.lookup(block), Some(Binding::Block));
-                let is_repeated = self.enclosing.iter().any(|enclosing| {
-                    matches!(enclosing, Enclosing::Loop | Enclosing::NdrangeLoop | Enclosing::Phase)
-                });
+                let is_repeated = self
+                    .scopes
+                    .iter()
+                    .any(|scope| matches!(scope, Scope::Loop | Scope::NdrangeLoop | Scope::Phase));
                 if !is_block {
                     self.unsupported(stmt.span, &Construct::Shared);
                 } else if is_repeated {
@@ -311,19 +312,19 @@ impl<'a> Checker<'a> {
                 self.serial_loop(each, stmt.span);
             }
             StmtKind::While { cond, body, label } => {
-                self.in_loop(Enclosing::Loop, label.as_deref(), |this| {
+                self.in_loop(Scope::Loop, label.as_deref(), |this| {
                     this.expr(cond);
                     this.block(body);
                 });
             }
             StmtKind::Loop { body, label } => {
-                self.in_loop(Enclosing::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
             }
             StmtKind::Break { label, value } => {
                 self.optional_expr(value.as_ref());
                 match self.find_loop(label.as_deref()) {
-                    Some(Enclosing::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
-                    Some(Enclosing::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
+                    Some(Scope::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
+                    Some(Scope::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
                     None if label.is_none() => {
                         self.reject(stmt.span, Rule::OutsideLoop("break"));
                     }
@@ -343,7 +344,7 @@ impl<'a> Checker<'a> {
                 }
             }
             StmtKind::Assert { cond, .. } => {
-                self.require_phase(stmt.span, || "`assert!`".to_owned());
+                self.phase_only(stmt.span, || "`assert!`".to_owned());
                 self.expr(cond);
             }
             StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),
@@ -354,12 +355,12 @@ impl<'a> Checker<'a> {
         if each.options.block_size.is_some() {
             self.reject(span, Rule::BlockSizeOfSerial);
         }
-        let enclosing = if each.dims.len() > 1 { Enclosing::NdrangeLoop } else { Enclosing::Loop };
-        self.for_loop(each, span, enclosing);
+        let scope = if each.dims.len() > 1 { Scope::NdrangeLoop } else { Scope::Loop };
+        self.for_loop(each, span, scope);
     }
 
-    fn for_loop(&mut self, each: &'a For, span: Span, enclosing: Enclosing) {
-        if each.options.unroll.is_some() && enclosing == Enclosing::ParallelLoop {
+    fn for_loop(&mut self, each: &'a For, span: Span, scope: Scope) {
+        if each.options.unroll.is_some() && scope == Scope::ParallelLoop {
             self.reject(span, Rule::UnrollParallel);
         }
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
@@ -381,7 +382,7 @@ impl<'a> Checker<'a> {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }
-        self.in_loop(enclosing, each.label.as_deref(), |this| {
+        self.in_loop(scope, each.label.as_deref(), |this| {
             each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);
         });
@@ -398,7 +399,7 @@ impl<'a> Checker<'a> {
                 match self.lookup(base) {
                     Some(Binding::Local { depth, .. }) => self.assign(base, depth, target.span),
                     _ => {
-                        self.require_phase(target.span, || format!("a write to `{base}`"));
+                        self.phase_only(target.span, || format!("a write to `{base}`"));
                         self.write(base, target.span);
                     }
                 }
@@ -411,7 +412,7 @@ impl<'a> Checker<'a> {
                         self.expr(target);
                     }
                     Some((name, Binding::Tensor { .. })) => {
-                        self.require_phase(target.span, || format!("a write to `{name}`"));
+                        self.phase_only(target.span, || format!("a write to `{name}`"));
                         self.write(name, target.span);
                         self.indices(target);
                     }
@@ -438,13 +439,12 @@ impl<'a> Checker<'a> {
 
     /// Checks an assignment to a local declared at `depth`, or to a part of it.
     fn assign(&mut self, name: &str, depth: usize, span: Span) {
-        let crossed = &self.enclosing[depth..];
-        let rule = if crossed.contains(&Enclosing::Phase) {
+        let crossed = &self.scopes[depth..];
+        let rule = if crossed.contains(&Scope::Phase) {
             Rule::AssignOutsidePhase
-        } else if crossed.contains(&Enclosing::ParallelLoop) || crossed.contains(&Enclosing::Blocks)
-        {
+        } else if crossed.contains(&Scope::ParallelLoop) || crossed.contains(&Scope::Blocks) {
             Rule::AssignOutsideLoop
-        } else if crossed.contains(&Enclosing::StreamParallel) {
+        } else if crossed.contains(&Scope::StreamParallel) {
             Rule::AssignOutsideBlock
         } else {
             return;
@@ -523,21 +523,21 @@ impl<'a> Checker<'a> {
             }
             ExprKind::If { cond, then, otherwise } => {
                 self.expr(cond);
-                self.enter(Enclosing::Branch, |this| this.block(then));
+                self.enter(Scope::Branch, |this| this.block(then));
                 if let Some(block) = otherwise {
-                    self.enter(Enclosing::Branch, |this| this.block(block));
+                    self.enter(Scope::Branch, |this| this.block(block));
                 }
             }
             ExprKind::Loop { body, label, .. } => {
-                self.in_loop(Enclosing::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
             }
             ExprKind::Block(body) | ExprKind::Unsafe(body) => {
-                self.enter(Enclosing::Braces, |this| this.block(body));
+                self.enter(Scope::Braces, |this| this.block(body));
             }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
                 Some(Binding::Shared) => {
-                    self.require_phase(expr.span, || format!("a read of `{base}`"));
+                    self.phase_only(expr.span, || format!("a read of `{base}`"));
                     self.exprs(index);
                 }
                 Some(Binding::Block) => {
@@ -581,16 +581,14 @@ impl<'a> Checker<'a> {
                 for arg in args {
                     match self.tensor_name(arg) {
                         Some(Binding::Tensor { writable: true }) => self
-                            .require_phase(arg.span, || {
-                                "a func that may write a tensor".to_owned()
-                            }),
+                            .phase_only(arg.span, || "a func that may write a tensor".to_owned()),
                         Some(_) => {}
                         None => self.expr(arg),
                     }
                 }
             }
             ExprKind::Atomic { place, value, .. } => {
-                self.require_phase(expr.span, || "an atomic".to_owned());
+                self.phase_only(expr.span, || "an atomic".to_owned());
                 if let Some(base) = base_name(place) {
                     self.write(base, expr.span);
                 }
@@ -604,9 +602,7 @@ impl<'a> Checker<'a> {
             ExprKind::Each(each) => {
                 self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));
             }
-            ExprKind::StreamParallel(argument) => {
-                self.misplaced_stream_parallel(argument, expr.span)
-            }
+            ExprKind::StreamParallel(argument) => self.misplaced_call(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
         }
     }
@@ -623,17 +619,17 @@ impl<'a> Checker<'a> {
         exprs.iter().for_each(|expr| self.expr(expr));
     }
 
-    fn misplaced_stream_parallel(&mut self, argument: &'a RegionArgument, span: Span) {
-        let innermost = self.enclosing.last().copied();
+    fn misplaced_call(&mut self, argument: &'a RegionArgument, span: Span) {
+        let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
             Rule::StreamParallelInFunc
-        } else if self.enclosing.contains(&Enclosing::StreamParallel) {
+        } else if self.scopes.contains(&Scope::StreamParallel) {
             Rule::StreamParallelNested
         } else {
             match innermost {
                 None => Rule::StreamParallelValue,
-                Some(Enclosing::Branch) => Rule::StreamParallelInBranch,
-                Some(Enclosing::Braces) => Rule::StreamParallelInBlock,
+                Some(Scope::Branch) => Rule::StreamParallelInBranch,
+                Some(Scope::Braces) => Rule::StreamParallelInBlock,
                 Some(_) => Rule::StreamParallelInLoop,
             }
         };
@@ -642,18 +638,18 @@ impl<'a> Checker<'a> {
     }
 
     fn block(&mut self, block: &'a Block) {
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         block.stmts.iter().for_each(|stmt| self.stmt(stmt));
         self.optional_expr(block.value.as_deref());
-        self.names.leave(scope);
+        self.names.leave(mark);
     }
 
-    fn enter(&mut self, enclosing: Enclosing, body: impl FnOnce(&mut Self)) {
-        let scope = self.names.mark();
-        self.enclosing.push(enclosing);
+    fn enter(&mut self, scope: Scope, body: impl FnOnce(&mut Self)) {
+        let mark = self.names.mark();
+        self.scopes.push(scope);
         body(self);
-        self.enclosing.pop();
-        self.names.leave(scope);
+        self.scopes.pop();
+        self.names.leave(mark);
     }
 
     fn optional_expr(&mut self, expr: Option<&'a Expr>) {
@@ -669,7 +665,7 @@ impl<'a> Checker<'a> {
     }
 
     fn declare(&mut self, name: &'a str, mutable: bool) {
-        self.names.bind(name, Binding::Local { depth: self.enclosing.len(), mutable });
+        self.names.bind(name, Binding::Local { depth: self.scopes.len(), mutable });
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
@@ -690,34 +686,27 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a loop body with its label in scope.
-    fn in_loop(
-        &mut self,
-        enclosing: Enclosing,
-        label: Option<&'a str>,
-        body: impl FnOnce(&mut Self),
-    ) {
+    fn in_loop(&mut self, scope: Scope, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
         let outer = self.labels.len();
-        self.labels.extend(label.map(|label| (label, enclosing)));
-        self.enter(enclosing, body);
+        self.labels.extend(label.map(|label| (label, scope)));
+        self.enter(scope, body);
         self.labels.truncate(outer);
     }
 
     /// The kind of the loop with this label, or of the innermost loop.
-    fn find_loop(&self, label: Option<&str>) -> Option<Enclosing> {
+    fn find_loop(&self, label: Option<&str>) -> Option<Scope> {
         match label {
             Some(label) => self.labels.iter().rev().find(|(of, _)| *of == label).map(|(_, a)| *a),
             None => self.innermost_loop(),
         }
     }
 
-    fn innermost_loop(&self) -> Option<Enclosing> {
-        self.enclosing
+    fn innermost_loop(&self) -> Option<Scope> {
+        self.scopes
             .iter()
             .rev()
-            .take_while(|enclosing| !matches!(enclosing, Enclosing::Phase | Enclosing::Blocks))
-            .find(|a| {
-                matches!(a, Enclosing::ParallelLoop | Enclosing::Loop | Enclosing::NdrangeLoop)
-            })
+            .take_while(|scope| !matches!(scope, Scope::Phase | Scope::Blocks))
+            .find(|a| matches!(a, Scope::ParallelLoop | Scope::Loop | Scope::NdrangeLoop))
             .copied()
     }
 

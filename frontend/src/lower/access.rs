@@ -49,7 +49,7 @@ impl Lowerer {
 
     pub(super) fn index(&mut self, index: &[Expr]) -> Result<Vec<ExprId>> {
         let list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        self.scalars_in_order(&list)
+        self.scalars(&list)
     }
 
     fn element_site(&mut self, array: Array, span: Span) -> SiteId {
@@ -110,7 +110,7 @@ impl Lowerer {
         let (array, elem) = self.array(base, index.len(), expr.span)?;
         let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
         list.push((value, elem));
-        let mut index = self.scalars_in_order(&list)?;
+        let mut index = self.scalars(&list)?;
         let Some(value) = index.pop() else {
             return Err(self.type_error(expr.span, "an atomic needs a value"));
         };

@@ -39,21 +39,21 @@ struct Index {
 
 impl Lowerer {
     /// Lowers `expr`, which must be of type `ty`.
-    pub(super) fn value_of_type(&mut self, expr: &Expr, ty: Type) -> Result<Value> {
+    pub(super) fn value_as(&mut self, expr: &Expr, ty: Type) -> Result<Value> {
         let value = self.value(expr, Some(ty))?;
         self.check_same_type(value.ty, ty, expr.span)?;
         Ok(value)
     }
 
     /// Lowers expressions in Rust's evaluation order, each with its type.
-    pub(super) fn values_in_order(&mut self, list: &[(&Expr, Type)]) -> Result<Vec<Value>> {
+    pub(super) fn values(&mut self, list: &[(&Expr, Type)]) -> Result<Vec<Value>> {
         let mut values = Vec::with_capacity(list.len());
         for (at, (expr, ty)) in list.iter().enumerate() {
-            let mut value = self.value_of_type(expr, *ty)?;
-            let is_assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
+            let mut value = self.value_as(expr, *ty)?;
+            let assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
             for leaf in &mut value.leaves {
                 *leaf = self.emit.limit_depth(*leaf);
-                if is_assigned_later {
+                if assigned_later {
                     *leaf = self.emit.snapshot(*leaf);
                 }
             }
@@ -233,7 +233,7 @@ impl Lowerer {
             return Err(self.type_error(span, format!("{ty} has {} parts", wanted.len())));
         }
         let list: Vec<_> = parts.iter().zip(wanted).collect();
-        let values = self.values_in_order(&list)?;
+        let values = self.values(&list)?;
         Ok(Value { ty, leaves: values.into_iter().flat_map(|value| value.leaves).collect() })
     }
 
@@ -247,7 +247,7 @@ impl Lowerer {
             list.push((value, of_field));
             firsts.push(first);
         }
-        let values = self.values_in_order(&list)?;
+        let values = self.values(&list)?;
         let mut in_order: Vec<_> = firsts.into_iter().zip(values).collect();
         in_order.sort_by_key(|(first, _)| *first);
         let leaves: Vec<_> = in_order.into_iter().flat_map(|(_, value)| value.leaves).collect();
@@ -263,8 +263,8 @@ impl Lowerer {
             return Err(self.type_error(span, format!("{ty} is no array")));
         };
         self.check_size(ty, span)?;
-        let value = self.value_of_type(value, *element)?;
-        let fixed: Vec<_> = value.leaves.iter().map(|leaf| self.emit.reusable(*leaf)).collect();
+        let value = self.value_as(value, *element)?;
+        let fixed: Vec<_> = value.leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect();
         let mut leaves = Vec::with_capacity(fixed.len() * len);
         for _ in 0..len {
             leaves.extend(fixed.iter().map(|leaf| self.emit.copy(*leaf)));
@@ -298,7 +298,7 @@ impl Lowerer {
             Pattern::Wild => Ok(()),
             Pattern::Name { name, mutable, ty } => {
                 let rustc = self.type_at(*ty, span)?;
-                self.check_binding_type(name, rustc, value.ty, span)?;
+                self.check_type(name, rustc, value.ty, span)?;
                 let binding = self.name_value(name, value.clone(), *mutable);
                 self.frame.bind(name, binding);
                 Ok(())
@@ -438,7 +438,7 @@ impl Lowerer {
     }
 
     fn checked_index(&mut self, at: ExprId, extent: usize, span: Span) -> ExprId {
-        let at = self.emit.reusable(at);
+        let at = self.emit.reuse(at);
         if !self.is_below(at, extent) {
             self.assert_below(at, extent, span);
         }
@@ -535,7 +535,7 @@ impl Lowerer {
         let many = value.leaves.len() > 1 || !place.indices.is_empty();
         for (at, value) in value.leaves.iter().enumerate() {
             // The value of a scalar may read another scalar that is assigned first.
-            let value = if many { self.emit.reusable(*value) } else { *value };
+            let value = if many { self.emit.reuse(*value) } else { *value };
             self.write_leaf(place, place.first + at, 0, None, value, span)?;
         }
         Ok(())
@@ -574,7 +574,7 @@ impl Lowerer {
                 let outer = self.emit.copy(outer);
                 cond = self.emit.binary(BinaryOp::And, outer, cond);
             }
-            let cond = self.emit.reusable(cond);
+            let cond = self.emit.reuse(cond);
             self.write_leaf(place, first + at * index.stride, depth + 1, Some(cond), value, span)?;
         }
         Ok(())

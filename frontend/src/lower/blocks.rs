@@ -21,7 +21,7 @@ impl Lowerer {
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
-        let ends = self.scalars_in_order(&counts)?;
+        let ends = self.scalars(&counts)?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
         self.flush(top);
         let scope = self.frame.enter();
@@ -55,7 +55,7 @@ impl Lowerer {
         Ok(())
     }
 
-    pub(super) fn collective_stmt(&mut self, exchange: &LetExchange, span: Span) -> Result<()> {
+    pub(super) fn collective(&mut self, exchange: &LetExchange, span: Span) -> Result<()> {
         let ty = match self.type_at(exchange.ty, span)? {
             Type::Scalar(ty) if !ty.is_narrow() => ty,
             ty => {
@@ -65,8 +65,8 @@ impl Lowerer {
         };
         let by = match &exchange.by {
             Some((shuffle, by)) => {
-                let by = self.scalar_of_type(by, ScalarType::U64)?;
-                Some((*shuffle, self.emit.reusable(by)))
+                let by = self.scalar_as(by, ScalarType::U64)?;
+                Some((*shuffle, self.emit.reuse(by)))
             }
             None => None,
         };
@@ -77,7 +77,7 @@ impl Lowerer {
         let input = if exchange.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
         let (value, from) = match by {
             Some((shuffle, by)) => {
-                let value = self.scalar_of_type(&exchange.value, input)?;
+                let value = self.scalar_as(&exchange.value, input)?;
                 (value, Some(self.source_lane(shuffle, var, by)))
             }
             None if exchange.op == CollectiveOp::Shuffle => {
@@ -87,7 +87,7 @@ impl Lowerer {
                     _ => return Err(self.type_error(span, "`shuffle` takes a pair of each thread")),
                 }
             }
-            None => (self.scalar_of_type(&exchange.value, input)?, None),
+            None => (self.scalar_as(&exchange.value, input)?, None),
         };
         self.emit.stmt(IrStmt::CollectiveInput { value, from });
         let body = self.emit.close_block();

@@ -87,7 +87,7 @@ impl Lowerer {
                     return Err(self.type_error(arg.span, "expected a struct of tensors"));
                 }
                 ParamType::Value(Type::Scalar(ty)) => {
-                    let mut value = self.scalar_of_type(arg, ty)?;
+                    let mut value = self.scalar_as(arg, ty)?;
                     if args[at + 1..].iter().any(assigns) {
                         value = self.emit.snapshot(value);
                     }
@@ -99,7 +99,7 @@ impl Lowerer {
                     binding
                 }
                 ParamType::Value(ty) => {
-                    let value = self.value_of_type(arg, ty)?;
+                    let value = self.value_as(arg, ty)?;
                     self.argument(&param.name, value, param.mutable)
                 }
                 kind @ ParamType::Tensor { .. } => self.tensor_argument(arg, kind)?,
@@ -139,7 +139,7 @@ impl Lowerer {
                 }
                 self.read_target(place)?
             }
-            None => self.value_of_type(arg, ty)?,
+            None => self.value_as(arg, ty)?,
         };
         let binding = self.name_value(name, value, true);
         match (binding, place) {
@@ -174,7 +174,7 @@ impl Lowerer {
         match (function.result, value) {
             (Some(ix), Some(value)) => {
                 let ty = self.type_at(ix, value.span)?;
-                self.value_of_type(value, ty).map(Some)
+                self.value_as(value, ty).map(Some)
             }
             (Some(_), None) => Err(self.type_error(function.span, "the func has no value")),
             (None, Some(value)) => self.discard(value).map(|()| None),
@@ -194,7 +194,7 @@ impl Lowerer {
         self.stmts(&function.body.stmts, &mut |this| match (value, &exit.value) {
             (Some(value), Some((ty, locals))) => {
                 let finish = |this: &mut Self| {
-                    let value = this.value_of_type(value, *ty)?;
+                    let value = this.value_as(value, *ty)?;
                     this.assign_locals(locals, &value);
                     Ok(())
                 };
@@ -210,7 +210,7 @@ impl Lowerer {
     /// Binds an aggregate argument, each scalar evaluated once.
     fn argument(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
         if mutable {
-            let leaves = value.leaves.iter().map(|leaf| self.emit.reusable(*leaf)).collect();
+            let leaves = value.leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect();
             return self.name_value(name, Value { ty: value.ty, leaves }, true);
         }
         let mut names = Vec::with_capacity(value.leaves.len());
@@ -229,7 +229,7 @@ impl Lowerer {
         ty: ScalarType,
         mutable: bool,
     ) -> Leaf {
-        let value = self.emit.reusable(value);
+        let value = self.emit.reuse(value);
         match self.emit.exprs[value].kind {
             Ir::Const(value) if !mutable => Leaf::Scalar(Scalar::Const(value)),
             Ir::Param(param) if !mutable => Leaf::Scalar(Scalar::Param(param, ty)),

@@ -53,7 +53,7 @@ impl Lowerer {
                     let Some((cond, then)) = as_guard(stmt) else {
                         return self.run_once_loop(|this| this.stmts(&stmts[at..], last));
                     };
-                    let cond = self.scalar_of_type(cond, ScalarType::Bool)?;
+                    let cond = self.scalar_as(cond, ScalarType::Bool)?;
                     self.emit.open();
                     self.block(then)?;
                     let then = self.emit.close_block();
@@ -96,7 +96,7 @@ impl Lowerer {
         };
         match (&exit.value, value) {
             (Some((ty, locals)), Some(value)) => {
-                let value = self.value_of_type(value, *ty)?;
+                let value = self.value_as(value, *ty)?;
                 self.assign_locals(locals, &value);
             }
             (None, None) => {}

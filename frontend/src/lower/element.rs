@@ -63,7 +63,7 @@ impl Lowerer {
                 };
                 self.check_rank(base, self.rank(param).into(), index.len(), span)?;
                 let index = self.index(index)?;
-                let index = index.into_iter().map(|at| self.emit.reusable(at)).collect();
+                let index = index.into_iter().map(|at| self.emit.reuse(at)).collect();
                 let offset = Offset::default();
                 Ok(Some(Element { tensor: param, index, ty: elem, component: 0, offset, span }))
             }
@@ -129,7 +129,7 @@ impl Lowerer {
             let what = format!("an atomic works on a number, not on {}", element.ty);
             return Err(self.type_error(span, what));
         };
-        let value = self.scalar_of_type(value, ty)?;
+        let value = self.scalar_as(value, ty)?;
         let value = self.emit.limit_depth(value);
         let (tensor, _, index) = self.scalar_at(&element, *component, offset)?;
         Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, value, span)))

@@ -65,7 +65,7 @@ impl Emitter {
 
     /// The value, assigned to a local if its expression is too deep: the IR bounds the depth.
     pub(super) fn limit_depth(&mut self, value: ExprId) -> ExprId {
-        if self.depths[value.index()] < MAX_EXPR_DEPTH { value } else { self.reusable(value) }
+        if self.depths[value.index()] < MAX_EXPR_DEPTH { value } else { self.reuse(value) }
     }
 
     pub(super) fn ty(&self, expr: ExprId) -> ScalarType {
@@ -160,14 +160,14 @@ impl Emitter {
             value,
             &mut |kind, this| matches!(kind, ExprKind::Local(local) if this.locals[*local].mutable),
         ) {
-            self.reusable(value)
+            self.reuse(value)
         } else {
             value
         }
     }
 
     /// The value as an expression that may be [copied](Self::copy): a constant, parameter or immutable local.
-    pub(super) fn reusable(&mut self, value: ExprId) -> ExprId {
+    pub(super) fn reuse(&mut self, value: ExprId) -> ExprId {
         self.last_effect = None;
         if self.is_reusable(value) {
             return value;
@@ -177,7 +177,7 @@ impl Emitter {
         self.read(local)
     }
 
-    /// A copy of a [reusable](Self::reusable) expression. Each expression has only one use.
+    /// A copy of a [reusable](Self::reuse) expression. Each expression has only one use.
     pub(super) fn copy(&mut self, value: ExprId) -> ExprId {
         let Expr { ty, kind } = self.exprs[value].clone();
         self.expr(ty, kind)
@@ -185,7 +185,7 @@ impl Emitter {
 
     /// Two expressions of one value, which is computed once.
     pub(super) fn two_copies(&mut self, value: ExprId) -> [ExprId; 2] {
-        let value = self.reusable(value);
+        let value = self.reuse(value);
         [value, self.copy(value)]
     }
 

@@ -17,7 +17,7 @@ use crate::{
 
 impl Lowerer {
     /// Lowers `expr`, which must be of type `ty`.
-    pub(super) fn scalar_of_type(&mut self, expr: &Expr, ty: ScalarType) -> Result<ExprId> {
+    pub(super) fn scalar_as(&mut self, expr: &Expr, ty: ScalarType) -> Result<ExprId> {
         let value = self.scalar(expr, Some(ty))?;
         let found = self.emit.ty(value);
         if found == ty {
@@ -28,13 +28,13 @@ impl Lowerer {
     }
 
     /// Lowers expressions in Rust's evaluation order, each with its type.
-    pub(super) fn scalars_in_order(&mut self, list: &[(&Expr, ScalarType)]) -> Result<Vec<ExprId>> {
+    pub(super) fn scalars(&mut self, list: &[(&Expr, ScalarType)]) -> Result<Vec<ExprId>> {
         let mut values = Vec::with_capacity(list.len());
         for (at, (expr, ty)) in list.iter().enumerate() {
-            let value = self.scalar_of_type(expr, *ty)?;
+            let value = self.scalar_as(expr, *ty)?;
             let value = self.emit.limit_depth(value);
-            let is_assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
-            values.push(if is_assigned_later { self.emit.snapshot(value) } else { value });
+            let assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
+            values.push(if assigned_later { self.emit.snapshot(value) } else { value });
         }
         Ok(values)
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Names that enclosing blocks inside the inferred expression declare.
-type BlockNames<'a> = Vec<(&'a str, Type)>;
+type Locals<'a> = Vec<(&'a str, Type)>;
 
 impl Lowerer {
     /// The scalar type of `expr`; `None` if it consists only of literals without suffixes.
@@ -61,7 +61,7 @@ impl Lowerer {
         }
     }
 
-    fn infer_with<'a>(&self, expr: &'a Expr, block_names: &mut BlockNames<'a>) -> Option<Type> {
+    fn infer_with<'a>(&self, expr: &'a Expr, locals: &mut Locals<'a>) -> Option<Type> {
         let table = |ix: &u32| self.frame.unit.types.get(*ix as usize).copied();
         match &expr.kind {
             ExprKind::Literal { suffix: Some(suffix), .. } => {
@@ -71,12 +71,11 @@ impl Lowerer {
                 Some(Type::Scalar(ScalarType::Bool))
             }
             ExprKind::Literal { .. } => None,
-            ExprKind::Name(name) => self.infer_name(name, block_names),
+            ExprKind::Name(name) => self.infer_name(name, locals),
             ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).map(|value| value.ty),
-            ExprKind::Unary { value, .. } => self.infer_with(value, block_names),
+            ExprKind::Unary { value, .. } => self.infer_with(value, locals),
             ExprKind::Binary { op, lhs, rhs } => {
-                let (lhs, rhs) =
-                    (self.infer_with(lhs, block_names), self.infer_with(rhs, block_names));
+                let (lhs, rhs) = (self.infer_with(lhs, locals), self.infer_with(rhs, locals));
                 linalg::operator_type(*op, lhs, rhs)
             }
             ExprKind::Logic { .. } => Some(Type::Scalar(ScalarType::Bool)),
@@ -87,38 +86,34 @@ impl Lowerer {
             | ExprKind::Loop { ty, .. }
             | ExprKind::Associated { ty, .. } => table(ty),
             ExprKind::If { then, otherwise, .. } => self
-                .infer_block(then, block_names)
-                .or_else(|| self.infer_block(otherwise.as_ref()?, block_names)),
-            ExprKind::Block(block) | ExprKind::Unsafe(block) => {
-                self.infer_block(block, block_names)
-            }
+                .infer_block(then, locals)
+                .or_else(|| self.infer_block(otherwise.as_ref()?, locals)),
+            ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, locals),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(Type::Scalar(ScalarType::U64)),
             ExprKind::Method { receiver, .. } if self.is_block(receiver) => {
                 Some(Type::Scalar(ScalarType::U64))
             }
-            ExprKind::Method { receiver, name, .. } => {
-                match self.infer_with(receiver, block_names)? {
-                    Type::Scalar(ty) => Some(Type::Scalar(method::result_type(name, ty))),
-                    ty => linalg::method_type(name, ty),
-                }
-            }
+            ExprKind::Method { receiver, name, .. } => match self.infer_with(receiver, locals)? {
+                Type::Scalar(ty) => Some(Type::Scalar(method::result_type(name, ty))),
+                ty => linalg::method_type(name, ty),
+            },
             ExprKind::Call { func, .. } => {
                 let unit = self.frame.callees.get(*func as usize)?.as_ref()?;
                 unit.types.get(unit.function.result? as usize).copied()
             }
             ExprKind::Field { value, name } => {
-                let (ty, _) = self.infer_with(value, block_names)?.field(name)?;
+                let (ty, _) = self.infer_with(value, locals)?.field(name)?;
                 Some(ty)
             }
             ExprKind::Element { value, index } => {
-                let (ty, _) = self.infer_with(value, block_names)?.element(index.len())?;
+                let (ty, _) = self.infer_with(value, locals)?.element(index.len())?;
                 Some(ty)
             }
-            ExprKind::Index { base, index } => match self.infer_name(base, block_names) {
+            ExprKind::Index { base, index } => match self.infer_name(base, locals) {
                 Some(ty) => ty.element(index.len()).map(|(ty, _)| ty),
                 None => self.element_type(self.frame.lookup(base)?),
             },
-            ExprKind::Atomic { place, .. } => self.infer_with(place, block_names),
+            ExprKind::Atomic { place, .. } => self.infer_with(place, locals),
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
             | ExprKind::Each(_)
@@ -126,8 +121,8 @@ impl Lowerer {
         }
     }
 
-    fn infer_name(&self, name: &str, block_names: &BlockNames<'_>) -> Option<Type> {
-        if let Some((_, ty)) = block_names.iter().rev().find(|(n, _)| *n == name) {
+    fn infer_name(&self, name: &str, locals: &Locals<'_>) -> Option<Type> {
+        if let Some((_, ty)) = locals.iter().rev().find(|(n, _)| *n == name) {
             return Some(*ty);
         }
         match self.frame.lookup(name)? {
@@ -143,29 +138,27 @@ impl Lowerer {
         }
     }
 
-    fn infer_block<'a>(&self, block: &'a Block, block_names: &mut BlockNames<'a>) -> Option<Type> {
-        let mark = block_names.len();
+    fn infer_block<'a>(&self, block: &'a Block, locals: &mut Locals<'a>) -> Option<Type> {
+        let mark = locals.len();
         for stmt in &block.stmts {
             match &stmt.kind {
                 StmtKind::Let { name, ty, .. } => {
-                    block_names
-                        .extend(self.frame.unit.types.get(*ty as usize).map(|ty| (&**name, *ty)));
+                    locals.extend(self.frame.unit.types.get(*ty as usize).map(|ty| (&**name, *ty)));
                 }
                 StmtKind::LetExtents { names, .. } => {
                     let extent = Type::Scalar(ScalarType::U64);
-                    block_names.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
+                    locals.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
                 }
                 StmtKind::LetPattern { pattern, .. } => {
                     each_binding(pattern, &mut |name, _, ty| {
-                        block_names
-                            .extend(self.frame.unit.types.get(ty as usize).map(|ty| (name, *ty)));
+                        locals.extend(self.frame.unit.types.get(ty as usize).map(|ty| (name, *ty)));
                     })
                 }
                 _ => {}
             }
         }
-        let ty = block.value.as_ref().and_then(|value| self.infer_with(value, block_names));
-        block_names.truncate(mark);
+        let ty = block.value.as_ref().and_then(|value| self.infer_with(value, locals));
+        locals.truncate(mark);
         ty
     }
 }

@@ -17,14 +17,9 @@ use crate::{
 
 impl Lowerer {
     /// Lowers a `loop`, or a `while` with its condition.
-    pub(super) fn infinite_loop(
-        &mut self,
-        this_loop: Loop,
-        cond: Option<&Expr>,
-        body: &Block,
-    ) -> Result<()> {
+    pub(super) fn infinite(&mut self, this: Loop, cond: Option<&Expr>, body: &Block) -> Result<()> {
         self.emit.open();
-        let outer_jumps = self.loop_body(this_loop, cond, body)?;
+        let outer_jumps = self.loop_body(this, cond, body)?;
         let body = self.emit.close_block();
         self.emit.stmt(Ir::Loop { body });
         outer_jumps.iter().for_each(|jump| self.forward_jump(jump, false));
@@ -34,11 +29,11 @@ impl Lowerer {
     /// Lowers a loop body, which breaks if `cond` is false. Returns the jumps in it to outer loops.
     pub(super) fn loop_body(
         &mut self,
-        mut this_loop: Loop,
+        mut this: Loop,
         cond: Option<&Expr>,
         body: &Block,
     ) -> Result<Vec<OuterJump>> {
-        if let Some(label) = this_loop.label.as_deref() {
+        if let Some(label) = this.label.as_deref() {
             let mut flag = |name: &str, jumps: &dyn Fn(&StmtKind) -> bool| {
                 has_nested_jump(cond, body, jumps).then(|| {
                     let none = self.emit.constant(false);
@@ -54,11 +49,11 @@ impl Lowerer {
                 "next",
                 &|stmt| matches!(stmt, StmtKind::Continue { label } if is_label(label)),
             );
-            (this_loop.break_flag, this_loop.continue_flag) = (left, next);
+            (this.break_flag, this.continue_flag) = (left, next);
         }
-        self.frame.loops.push(this_loop);
+        self.frame.loops.push(this);
         if let Some(cond) = cond {
-            let cond = self.scalar_of_type(cond, ScalarType::Bool)?;
+            let cond = self.scalar_as(cond, ScalarType::Bool)?;
             let cond = self.emit.unary(UnaryOp::Not, cond);
             self.emit.stmt_if(cond, Ir::Break);
         }
@@ -77,8 +72,8 @@ impl Lowerer {
         let ty = self.type_at(ty, span)?;
         self.check_size(ty, span)?;
         let locals: Rc<[LocalId]> = self.zeroed_locals("found", ty).into();
-        let this_loop = Loop { value: Some((ty, locals.clone())), ..Loop::new(label) };
-        self.infinite_loop(this_loop, None, body)?;
+        let this = Loop { value: Some((ty, locals.clone())), ..Loop::new(label) };
+        self.infinite(this, None, body)?;
         if let Some(exit) = self.frame.exit.clone().filter(|_| block_returns(body)) {
             self.break_if_returned(&exit);
         }
@@ -96,7 +91,7 @@ impl Lowerer {
             let Some((ty, locals)) = self.frame.loops[target].value.clone() else {
                 return Err(self.type_error(span, "this loop has no value"));
             };
-            let value = self.value_of_type(value, ty)?;
+            let value = self.value_as(value, ty)?;
             self.assign_locals(&locals, &value);
         }
         self.jump(label, Ir::Break, span)
@@ -111,29 +106,27 @@ impl Lowerer {
             self.emit.stmt(jump);
             return Ok(());
         };
-        let target_loop = &self.frame.loops[target];
-        let Some(flag) =
-            (if is_break { target_loop.break_flag } else { target_loop.continue_flag })
-        else {
+        let outer = &self.frame.loops[target];
+        let Some(flag) = (if is_break { outer.break_flag } else { outer.continue_flag }) else {
             return Err(self.type_error(span, "this label is of no loop around it"));
         };
         let value = self.emit.constant(true);
         self.emit.assign(flag, value);
         self.emit.stmt(Ir::Break);
-        let outer_jumps = OuterJump { target, flag, jump };
+        let outer_jump = OuterJump { target, flag, jump };
         for crossed in &mut self.frame.loops[target + 1..] {
-            if !crossed.outer_jumps.contains(&outer_jumps) {
-                crossed.outer_jumps.push(outer_jumps.clone());
+            if !crossed.outer_jumps.contains(&outer_jump) {
+                crossed.outer_jumps.push(outer_jump.clone());
             }
         }
         Ok(())
     }
 
     /// Continues a jump after a loop that it has left, or after an inner dimension of the loop if `within`.
-    pub(super) fn forward_jump(&mut self, outer_jumps: &OuterJump, within: bool) {
-        let is_target = !within && outer_jumps.target + 1 == self.frame.loops.len();
-        let cond = self.emit.read(outer_jumps.flag);
-        self.emit.stmt_if(cond, if is_target { outer_jumps.jump.clone() } else { Ir::Break });
+    pub(super) fn forward_jump(&mut self, outer: &OuterJump, within: bool) {
+        let is_target = !within && outer.target + 1 == self.frame.loops.len();
+        let cond = self.emit.read(outer.flag);
+        self.emit.stmt_if(cond, if is_target { outer.jump.clone() } else { Ir::Break });
     }
 
     /// The value of a block without one, which must end in a jump: zeros, which are never used.

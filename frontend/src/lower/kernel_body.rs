@@ -29,7 +29,7 @@ impl Lowerer {
         match (body.value.as_deref(), result) {
             (Some(value), None) => self.discard(value)?,
             (Some(value), Some(ty)) => {
-                let value = self.scalar_of_type(value, ty)?;
+                let value = self.scalar_as(value, ty)?;
                 self.flush(&mut top);
                 top.push(TopStmt::Return(value));
             }

@@ -63,15 +63,15 @@ impl Lowerer {
         let (Some(left), Some(right)) = (left.or(literal(right)), right.or(literal(left))) else {
             return Err(self.type_error(span, "an operand has no type"));
         };
-        let values = self.values_in_order(&[(lhs, left), (rhs, right)])?;
+        let values = self.values(&[(lhs, left), (rhs, right)])?;
         match <[Value; 2]>::try_from(values) {
-            Ok([lhs, rhs]) => self.aggregate_binary_values(op, lhs, rhs, span),
+            Ok([lhs, rhs]) => self.binary_values(op, lhs, rhs, span),
             Err(_) => Err(self.type_error(span, "an operand is missing")),
         }
     }
 
     /// Emits an operator on values, at least one of them an aggregate.
-    pub(super) fn aggregate_binary_values(
+    pub(super) fn binary_values(
         &mut self,
         op: BinaryOp,
         lhs: Value,
@@ -90,7 +90,7 @@ impl Lowerer {
             | (Mul, Type::Scalar(_), ty @ (Type::Vector(..) | Type::Matrix(..))) => {
                 let scalar_first = lhs.ty.scalar().is_some();
                 let (scalar, aggregate) = if scalar_first { (lhs, rhs) } else { (rhs, lhs) };
-                let scalar = self.emit.reusable(scalar.leaves[0]);
+                let scalar = self.emit.reuse(scalar.leaves[0]);
                 let leaves = aggregate.leaves.into_iter().map(|leaf| {
                     let scalar = self.emit.copy(scalar);
                     let [a, b] = if scalar_first { [scalar, leaf] } else { [leaf, scalar] };
@@ -155,8 +155,8 @@ impl Lowerer {
         [rows, inner, columns]: [usize; 3],
         span: Span,
     ) -> Result<Vec<ExprId>> {
-        let lhs = self.all_reusable(lhs);
-        let rhs = self.all_reusable(rhs);
+        let lhs = self.reuse_all(lhs);
+        let rhs = self.reuse_all(rhs);
         let mut leaves = Vec::with_capacity(rows * columns);
         for row in 0..rows {
             for column in 0..columns {
@@ -169,8 +169,8 @@ impl Lowerer {
     }
 
     /// The values as expressions that may be copied.
-    fn all_reusable(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
-        leaves.iter().map(|leaf| self.emit.reusable(*leaf)).collect()
+    fn reuse_all(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
+        leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect()
     }
 
     /// The dot product of reusable values.
@@ -197,25 +197,25 @@ impl Lowerer {
     ) -> Result<Value> {
         let mut list = vec![(receiver, ty)];
         list.extend(args.iter().map(|arg| (arg, ty)));
-        let values = self.values_in_order(&list)?;
+        let values = self.values(&list)?;
         let Some(result) = method_type(name, ty) else {
-            return Err(self.no_aggregate_method(ty, name, span));
+            return Err(self.no_method_of(ty, name, span));
         };
         let leaves = match (name, ty, &values[..]) {
             ("len", Type::Array(_, len), [_]) => vec![self.emit.constant(len as u64)],
             ("dot", Type::Vector(..), [a, b]) => {
-                let (a, b) = (self.all_reusable(&a.leaves), self.all_reusable(&b.leaves));
+                let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 vec![self.dot(&a, &b, span)?]
             }
             ("norm_squared", Type::Vector(..), [a]) => {
-                let a = self.all_reusable(&a.leaves);
+                let a = self.reuse_all(&a.leaves);
                 vec![self.dot(&a, &a, span)?]
             }
             ("norm", Type::Vector(..), [a]) => vec![self.norm(&a.leaves, span)?],
             ("normalized", Type::Vector(..), [a]) => {
-                let leaves = self.all_reusable(&a.leaves);
+                let leaves = self.reuse_all(&a.leaves);
                 let norm = self.norm(&leaves, span)?;
-                let norm = self.emit.reusable(norm);
+                let norm = self.emit.reuse(norm);
                 let mut quotients = Vec::with_capacity(leaves.len());
                 for leaf in leaves {
                     let (leaf, norm) = (self.emit.copy(leaf), self.emit.copy(norm));
@@ -234,15 +234,11 @@ impl Lowerer {
                 products.collect::<Result<_>>()?
             }
             ("cross", Type::Vector(_, 3), [a, b]) => {
-                let (a, b) = (self.all_reusable(&a.leaves), self.all_reusable(&b.leaves));
+                let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 let mut leaves = Vec::with_capacity(3);
                 for at in 0..3 {
                     let (next, after) = ((at + 1) % 3, (at + 2) % 3);
-                    leaves.push(self.product_difference(
-                        [a[next], b[after]],
-                        [a[after], b[next]],
-                        span,
-                    )?);
+                    leaves.push(self.mul_sub([a[next], b[after]], [a[after], b[next]], span)?);
                 }
                 leaves
             }
@@ -251,18 +247,18 @@ impl Lowerer {
                 .map(|at| a.leaves[at])
                 .collect(),
             ("determinant", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
-                let a = self.all_reusable(&a.leaves);
+                let a = self.reuse_all(&a.leaves);
                 vec![self.determinant(&a, rows, span)?]
             }
             ("inverse", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
                 self.inverse(&a.leaves, rows, span)?
             }
-            _ => return Err(self.no_aggregate_method(ty, name, span)),
+            _ => return Err(self.no_method_of(ty, name, span)),
         };
         Ok(Value { ty: result, leaves })
     }
 
-    fn no_aggregate_method(&self, ty: Type, name: &str, span: Span) -> crate::Error {
+    fn no_method_of(&self, ty: Type, name: &str, span: Span) -> crate::Error {
         self.type_error(span, format!("{ty} has no `{name}` in kernels"))
     }
 
@@ -278,7 +274,7 @@ impl Lowerer {
     }
 
     fn norm(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
-        let leaves = self.all_reusable(leaves);
+        let leaves = self.reuse_all(leaves);
         let square = self.dot(&leaves, &leaves, span)?;
         let ty = self.emit.ty(square);
         if !ty.is_float() {
@@ -288,12 +284,7 @@ impl Lowerer {
     }
 
     /// `a * b - c * d` of reusable values.
-    fn product_difference(
-        &mut self,
-        [a, b]: [ExprId; 2],
-        [c, d]: [ExprId; 2],
-        span: Span,
-    ) -> Result<ExprId> {
+    fn mul_sub(&mut self, [a, b]: [ExprId; 2], [c, d]: [ExprId; 2], span: Span) -> Result<ExprId> {
         let [a, b, c, d] = [a, b, c, d].map(|value| self.emit.copy(value));
         let first = self.binary(BinaryOp::Mul, a, b, span)?;
         let second = self.binary(BinaryOp::Mul, c, d, span)?;
@@ -304,7 +295,7 @@ impl Lowerer {
     fn determinant(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<ExprId> {
         match matrix {
             [one] => return Ok(self.emit.copy(*one)),
-            [a, b, c, d] => return self.product_difference([*a, *d], [*b, *c], span),
+            [a, b, c, d] => return self.mul_sub([*a, *d], [*b, *c], span),
             _ => {}
         }
         let mut sum = None;
@@ -323,9 +314,9 @@ impl Lowerer {
 
     /// The inverse: the adjugate divided by the determinant.
     fn inverse(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {
-        let matrix = self.all_reusable(matrix);
+        let matrix = self.reuse_all(matrix);
         let divisor = self.determinant(&matrix, size, span)?;
-        let divisor = self.emit.reusable(divisor);
+        let divisor = self.emit.reuse(divisor);
         let mut leaves = Vec::with_capacity(matrix.len());
         for row in 0..size {
             for column in 0..size {
@@ -350,11 +341,11 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         let (Type::Vector(scalar, _) | Type::Matrix(scalar, ..)) = ty else {
-            return Err(self.no_aggregate_method(ty, name, span));
+            return Err(self.no_method_of(ty, name, span));
         };
         self.check_size(ty, span)?;
         let value = match args {
-            [value] => self.scalar_of_type(value, scalar)?,
+            [value] => self.scalar_as(value, scalar)?,
             _ => {
                 let one = if scalar.is_float() { 1.0_f64.to_bits() } else { 1 };
                 let one = match scalar {
@@ -364,7 +355,7 @@ impl Lowerer {
                 self.emit.constant(one)
             }
         };
-        let value = self.emit.reusable(value);
+        let value = self.emit.reuse(value);
         let on_diagonal = |at: usize| match ty {
             Type::Matrix(_, _, columns) => at / columns == at % columns,
             _ => false,
@@ -375,7 +366,7 @@ impl Lowerer {
                 ("splat", Type::Vector(..)) => true,
                 ("zero", _) => false,
                 ("identity" | "diagonal", Type::Matrix(..)) => on_diagonal(at),
-                _ => return Err(self.no_aggregate_method(ty, name, span)),
+                _ => return Err(self.no_method_of(ty, name, span)),
             };
             leaves.push(if is_set {
                 self.emit.copy(value)

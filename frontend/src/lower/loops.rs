@@ -55,7 +55,7 @@ impl Lowerer {
             let begin = match &dim.begin {
                 Some(begin) => {
                     let value = self.scalar(begin, Some(ty))?;
-                    self.check_binding_type(
+                    self.check_type(
                         &dim.name,
                         rustc,
                         Type::Scalar(self.emit.ty(value)),
@@ -67,12 +67,7 @@ impl Lowerer {
                 None => self.emit.constant(Const::from_bits(ty.wide(), 0)),
             };
             let end = self.scalar(&dim.end, Some(ty))?;
-            self.check_binding_type(
-                &dim.name,
-                rustc,
-                Type::Scalar(self.emit.ty(end)),
-                dim.end.span,
-            )?;
+            self.check_type(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
             let end = self.emit.widen(end);
             let end = if later { self.emit.snapshot(end) } else { end };
             let down = dim.order != Order::Up;
@@ -123,8 +118,8 @@ impl Lowerer {
             if dim.inclusive { self.inclusive_length(begin, end) } else { self.length(begin, end) };
         let by = match &dim.step {
             Some(step) => {
-                let by = self.scalar_of_type(step, ScalarType::U64)?;
-                Some(self.emit.reusable(by))
+                let by = self.scalar_as(step, ScalarType::U64)?;
+                Some(self.emit.reuse(by))
             }
             None => None,
         };

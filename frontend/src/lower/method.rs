@@ -55,7 +55,7 @@ impl Lowerer {
         };
         let mut list = vec![(receiver, ty)];
         list.extend(args.iter().map(|e| (e, argument_type(name, ty))));
-        let mut values = self.scalars_in_order(&list)?;
+        let mut values = self.scalars(&list)?;
         let site = self.make_site(SiteKind::DivideByZero, span);
         if !ty.is_narrow() {
             let value = self.emit.number_method(name, ty, &values, &site);

@@ -159,19 +159,19 @@ impl Lowerer {
         }
         let left = left.or(expected).unwrap_or_else(|| self.default_type(lhs));
         let right = if shift { self.infer(rhs).unwrap_or(ScalarType::I32) } else { left };
-        match self.scalars_in_order(&[(lhs, left), (rhs, right)])?[..] {
+        match self.scalars(&[(lhs, left), (rhs, right)])?[..] {
             [lhs, rhs] => self.binary(op, lhs, rhs, span),
             _ => Err(self.type_error(span, "an operand is missing")),
         }
     }
 
     pub(super) fn logic(&mut self, op: LogicOp, lhs: &Expr, rhs: &Expr) -> Result<ExprId> {
-        let mut left = self.scalar_of_type(lhs, ScalarType::Bool)?;
+        let mut left = self.scalar_as(lhs, ScalarType::Bool)?;
         if assigns(rhs) {
             left = self.emit.snapshot(left);
         }
         self.emit.open();
-        let right = self.scalar_of_type(rhs, ScalarType::Bool);
+        let right = self.scalar_as(rhs, ScalarType::Bool);
         let mut stmts = self.emit.close();
         let right = right?;
         let combined = match op {
@@ -202,7 +202,7 @@ impl Lowerer {
         ty: Type,
     ) -> Result<Value> {
         let span = cond.span;
-        let cond = self.scalar_of_type(cond, ScalarType::Bool)?;
+        let cond = self.scalar_as(cond, ScalarType::Bool)?;
         let mut arm = |block| {
             self.emit.open();
             let value = self.block_value(block, Some(ty), span);
@@ -216,7 +216,7 @@ impl Lowerer {
         let (otherwise, otherwise_stmts, otherwise_pure) = arm(otherwise)?;
         if then_pure && otherwise_pure {
             let many = then.leaves.len() > 1;
-            let cond = if many { self.emit.reusable(cond) } else { cond };
+            let cond = if many { self.emit.reuse(cond) } else { cond };
             let both = then.leaves.into_iter().zip(otherwise.leaves);
             let leaves = both.map(|(then, otherwise)| {
                 let cond = if many { self.emit.copy(cond) } else { cond };

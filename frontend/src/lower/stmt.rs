@@ -67,22 +67,22 @@ impl Lowerer {
             StmtKind::LetShared { name, ty, dims, .. } => {
                 self.bind_shared(name, *ty, dims, span)?;
             }
-            StmtKind::LetExchange(exchange) => self.collective_stmt(exchange, span)?,
+            StmtKind::LetExchange(exchange) => self.collective(exchange, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.serial_loop(each, span)?,
             StmtKind::While { cond, body, label } => {
-                self.infinite_loop(Loop::new(label.as_deref()), Some(cond), body)?;
+                self.infinite(Loop::new(label.as_deref()), Some(cond), body)?;
             }
             StmtKind::Loop { body, label } => {
-                self.infinite_loop(Loop::new(label.as_deref()), None, body)?;
+                self.infinite(Loop::new(label.as_deref()), None, body)?;
             }
             StmtKind::Break { label, value } => {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
             }
             StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
             StmtKind::Assert { cond, message } => {
-                let cond = self.scalar_of_type(cond, ScalarType::Bool)?;
+                let cond = self.scalar_as(cond, ScalarType::Bool)?;
                 let kind = SiteKind::Assert { message: message.clone() };
                 let site = self.add_site(kind, span);
                 self.emit.stmt(Ir::Assert { cond, site });
@@ -113,7 +113,7 @@ impl Lowerer {
         let rustc = self.type_at(ty, span)?;
         self.check_size(rustc, span)?;
         let value = self.value(value, Some(rustc))?;
-        self.check_binding_type(name, rustc, value.ty, span)?;
+        self.check_type(name, rustc, value.ty, span)?;
         let binding = self.name_value(name, value, mutable);
         self.frame.bind(name, binding);
         Ok(())
@@ -137,7 +137,7 @@ impl Lowerer {
         }
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
-                let cond = self.scalar_of_type(cond, ScalarType::Bool)?;
+                let cond = self.scalar_as(cond, ScalarType::Bool)?;
                 self.emit.open();
                 self.block(then)?;
                 let then = self.emit.close_block();
@@ -190,7 +190,7 @@ impl Lowerer {
                     let what = format!("`{name}` is not `mut` and cannot be assigned");
                     return Err(self.type_error(target.span, what));
                 }
-                let mut value = self.scalar_of_type(value, self.operand_type(op, value, ty))?;
+                let mut value = self.scalar_as(value, self.rhs_ty(op, value, ty))?;
                 if let Some(op) = op {
                     let lhs = self.emit.read(local);
                     value = self.binary(op, lhs, value, span)?;
@@ -200,12 +200,12 @@ impl Lowerer {
             ExprKind::Index { base, index } => {
                 let (array, elem) = self.array(base, index.len(), target.span)?;
                 // Rust evaluates the right operand first, then the index.
-                let mut list = vec![(value, self.operand_type(op, value, elem))];
+                let mut list = vec![(value, self.rhs_ty(op, value, elem))];
                 list.extend(index.iter().map(|e| (e, ScalarType::U64)));
-                let mut index = self.scalars_in_order(&list)?;
+                let mut index = self.scalars(&list)?;
                 let mut value = index.remove(0);
                 if let Some(op) = op {
-                    index.iter_mut().for_each(|at| *at = self.emit.reusable(*at));
+                    index.iter_mut().for_each(|at| *at = self.emit.reuse(*at));
                     let read = index.iter().map(|at| self.emit.copy(*at)).collect();
                     let lhs = self.load(array, elem, read, target.span);
                     value = self.binary(op, lhs, value, span)?;
@@ -230,9 +230,9 @@ impl Lowerer {
         };
         let Some(op) = op else {
             // Rust evaluates the right operand first, then the indices.
-            let mut value = self.value_of_type(value, ty)?;
+            let mut value = self.value_as(value, ty)?;
             for leaf in &mut value.leaves {
-                *leaf = self.emit.reusable(*leaf);
+                *leaf = self.emit.reuse(*leaf);
             }
             let place = self.target(target)?;
             let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
@@ -247,8 +247,8 @@ impl Lowerer {
         }
         let rhs = match ty {
             Type::Scalar(ty) => {
-                let ty = self.operand_type(Some(op), value, ty);
-                let value = self.scalar_of_type(value, ty)?;
+                let ty = self.rhs_ty(Some(op), value, ty);
+                let value = self.scalar_as(value, ty)?;
                 Value::scalar(ty, value)
             }
             _ => {
@@ -258,7 +258,7 @@ impl Lowerer {
         };
         let rhs = Value {
             ty: rhs.ty,
-            leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reusable(leaf)).collect(),
+            leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect(),
         };
         let place = self.target(target)?;
         let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
@@ -269,7 +269,7 @@ impl Lowerer {
                 let new = self.binary(op, old, rhs.leaves[0], span)?;
                 Value::scalar(scalar, new)
             }
-            _ => self.aggregate_binary_values(op, old, rhs, span)?,
+            _ => self.binary_values(op, old, rhs, span)?,
         };
         self.write_target(&place, &new, span)
     }
@@ -302,12 +302,7 @@ impl Lowerer {
     }
 
     /// The type of the right operand of an assignment to a place of type `ty`.
-    pub(super) fn operand_type(
-        &self,
-        op: Option<BinaryOp>,
-        value: &Expr,
-        ty: ScalarType,
-    ) -> ScalarType {
+    pub(super) fn rhs_ty(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
         match op {
             Some(BinaryOp::Shl | BinaryOp::Shr) => self.infer(value).unwrap_or(ScalarType::I32),
             _ => ty,
@@ -323,18 +318,12 @@ impl Lowerer {
         }
     }
 
-    pub(super) fn check_binding_type(
-        &self,
-        name: &str,
-        rustc: Type,
-        found: Type,
-        span: Span,
-    ) -> Result<()> {
-        if rustc == found {
+    pub(super) fn check_type(&self, name: &str, rustc: Type, ty: Type, span: Span) -> Result<()> {
+        if rustc == ty {
             return Ok(());
         }
         let function = self.frame.unit.function.name.clone();
-        Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found, span })
+        Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found: ty, span })
     }
 }
 

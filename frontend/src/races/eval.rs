@@ -33,9 +33,7 @@ impl Walk<'_> {
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 match (op, self.form(&value)) {
-                    (UnaryOp::Neg, Some(form)) => {
-                        Value::from_form(AffineForm::constant(0).sub(form))
-                    }
+                    (UnaryOp::Neg, Some(form)) => AffineForm::constant(0).sub(form).into(),
                     // The type is unknown here: `!` of a bool or of an integer.
                     (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::AtLaunch,
                     _ => Value::Data,
@@ -124,11 +122,7 @@ impl Walk<'_> {
             }
             ExprKind::Associated { args, .. } => {
                 let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-                if values.iter().all(Value::is_known_at_launch) {
-                    Value::AtLaunch
-                } else {
-                    Value::Data
-                }
+                Value::unknown(values.iter().all(Value::known_at_launch))
             }
             ExprKind::Len { base } => {
                 // The rank of a shape, or the length of a local array.
@@ -178,15 +172,14 @@ impl Walk<'_> {
                 };
                 let counts = *op == AtomicOp::Add && one;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
-                let index_of: Vec<_> = values.iter().map(Value::as_number).collect();
-                let display_names = Expr { kind: place.kind.clone(), span: expr.span };
-                self.record_access(kind, &part, values, &display_names);
+                let numbers: Vec<_> = values.iter().map(Value::as_number).collect();
+                let shown = Expr { kind: place.kind.clone(), span: expr.span };
+                self.record_access(kind, &part, values, &shown);
                 // A shared counter returns each number once per block, not once per launch.
-                let block_vars = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
-                if kind == AccessKind::Count && !block_vars && index_of.iter().all(Option::is_some)
-                {
+                let is_shared = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
+                if kind == AccessKind::Count && !is_shared && numbers.iter().all(Option::is_some) {
                     let (tensor, fields) = (part.base.to_owned(), part.fields);
-                    Value::Ticket(Counter { tensor, fields, index: index_of })
+                    Value::Ticket(Counter { tensor, fields, index: numbers })
                 } else {
                     Value::Data
                 }
@@ -231,27 +224,21 @@ impl Walk<'_> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
         let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
-            return if lhs.is_known_at_launch() && rhs.is_known_at_launch() {
-                Value::AtLaunch
-            } else {
-                Value::Data
-            };
+            return Value::unknown(lhs.known_at_launch() && rhs.known_at_launch());
         };
         let bit = |value: bool| Value::number(i128::from(value));
         let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
         match op {
-            BinaryOp::Add => return Value::from_form(a.add(b)),
-            BinaryOp::Sub => return Value::from_form(a.sub(b)),
-            BinaryOp::Mul => return Value::from_form(a.mul(b)),
+            BinaryOp::Add => return a.add(b).into(),
+            BinaryOp::Sub => return a.sub(b).into(),
+            BinaryOp::Mul => return a.mul(b).into(),
             BinaryOp::Div | BinaryOp::Rem => {
                 let parts = b.value().and_then(|by| self.task.space.div_rem(a, by));
-                return Value::from_form(
-                    parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }),
-                );
+                return parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }).into();
             }
             BinaryOp::Shl => {
                 let by = b.value().and_then(shift);
-                return Value::from_form(by.and_then(|by| a.mul(AffineForm::constant(1 << by))));
+                return by.and_then(|by| a.mul(AffineForm::constant(1 << by))).into();
             }
             _ => {}
         }
@@ -274,8 +261,9 @@ impl Walk<'_> {
 
     fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
         if matches!(receiver, Value::Parts(_)) {
-            let later = receiver.is_known_at_launch() && args.iter().all(Value::is_known_at_launch);
-            return if later { Value::AtLaunch } else { Value::Data };
+            return Value::unknown(
+                receiver.known_at_launch() && args.iter().all(Value::known_at_launch),
+            );
         }
         let [arg] = args else { return Value::Data };
         let op = match name {
@@ -286,7 +274,7 @@ impl Walk<'_> {
                 let (Some(a), Some(b)) = (self.form(receiver), self.form(arg)) else {
                     return Value::Data;
                 };
-                return Value::from_form(match name {
+                let form = match name {
                     "min" => self.task.space.min(a, b),
                     "max" => self.task.space.max(a, b),
                     "div_ceil" => match (a.value(), b.value()) {
@@ -296,7 +284,8 @@ impl Walk<'_> {
                         _ => None,
                     },
                     _ => None,
-                });
+                };
+                return form.into();
             }
         };
         self.binary(op, receiver, arg)
@@ -325,13 +314,13 @@ impl Walk<'_> {
                 data = true;
                 let kinds = [AccessKind::Read, AccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
-                    let display_names = (call.span, name.clone());
-                    self.push_access(*kind, name, Vec::new(), vec![Value::Data], display_names);
+                    let shown = (call.span, name.clone());
+                    self.push_access(*kind, name, Vec::new(), vec![Value::Data], shown);
                 }
                 continue;
             }
-            data |= !self.eval(arg).is_known_at_launch();
+            data |= !self.eval(arg).known_at_launch();
         }
-        if data { Value::Data } else { Value::AtLaunch }
+        Value::unknown(!data)
     }
 }

@@ -106,10 +106,9 @@ impl<'a> RaceChecker<'a> {
             };
             counts.iter().map(|c| (at_least(c, LONG_LOOP), at_least(c, 2))).collect()
         };
-        let lengths = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
-        let lengths =
-            lengths.map(|(at, part)| (0..part.tasks.len()).map(|t| of_task(at, t)).collect());
         let parts = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
+        let lengths =
+            parts.clone().map(|(at, part)| (0..part.tasks.len()).map(|t| of_task(at, t)).collect());
         let profiles = parts.map(|(at, part)| {
             (0..part.tasks.len()).map(|task| Profiles::new(samples, [at, task])).collect()
         });
@@ -133,16 +132,14 @@ impl<'a> RaceChecker<'a> {
             return Vec::new();
         }
         let accesses = &task.accesses;
-        let (samples_used, cache, profiles) =
-            (self.samples_used(&[at]), PairCache::default(), self.profiles(at));
-        let is_provable = |a: usize, b: usize| {
+        let (samples, cache, profiles) =
+            (self.useful_samples(&[at]), PairCache::default(), self.profiles(at));
+        let provable = |a: usize, b: usize| {
             !accesses[a].conflicts(&accesses[b])
-                || cache.is_provable([profiles; 2], [a, b], || {
-                    self.loop_is_provable(at, &samples_used, a, b)
-                })
+                || cache.provable([profiles; 2], [a, b], || self.loop_provable(at, &samples, a, b))
         };
         // One pair of profiles represents all pairs of their accesses, also of an access with itself.
-        let suspects = suspects(accesses, &profiles.first, &is_provable);
+        let suspects = suspects(accesses, &profiles.first, &provable);
         let pairs = |itself: bool| {
             let pairs = suspects.iter().enumerate().flat_map(|(at, a)| {
                 let others = if itself { &suspects[at..=at] } else { &suspects[at + 1..] };
@@ -154,7 +151,7 @@ impl<'a> RaceChecker<'a> {
         for (a, b) in pairs(true).into_iter().chain(pairs(false)) {
             let (first, second) = (&accesses[a], &accesses[b]);
             let is_reported = races.iter().any(|(tensor, _)| *tensor == first.tensor);
-            if is_reported || is_provable(a, b) {
+            if is_reported || provable(a, b) {
                 continue;
             }
             let over = over(&task.names);
@@ -171,10 +168,10 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// Whether some launch can prove two accesses of different iterations disjoint.
-    fn loop_is_provable(&self, at: [usize; 2], samples_used: &[usize], a: usize, b: usize) -> bool {
+    fn loop_provable(&self, at: [usize; 2], samples: &[usize], a: usize, b: usize) -> bool {
         let shifted = self.is_shift(at, a, b);
-        samples_used.is_empty()
-            || samples_used.iter().any(|&sample| {
+        samples.is_empty()
+            || samples.iter().any(|&sample| {
                 let task = self.task(sample, at);
                 let (a, b) = (&task.accesses[a], &task.accesses[b]);
                 if self.same_counter(at, a, b) || a.depends_on_launch() || b.depends_on_launch() {
@@ -192,15 +189,9 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// Whether some launch can prove two accesses of different blocks disjoint.
-    fn blocks_are_provable(
-        &self,
-        at: [[usize; 2]; 2],
-        samples_used: &[usize],
-        a: usize,
-        b: usize,
-    ) -> bool {
-        samples_used.is_empty()
-            || samples_used.iter().any(|&sample| {
+    fn blocks_provable(&self, at: [[usize; 2]; 2], samples: &[usize], a: usize, b: usize) -> bool {
+        samples.is_empty()
+            || samples.iter().any(|&sample| {
                 let tasks = at.map(|at| self.task(sample, at));
                 let (a, b) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
                 let counter = self.same_counter(at[0], a, b);
@@ -216,25 +207,21 @@ impl<'a> RaceChecker<'a> {
         for (i, of_first) in first.tasks.iter().enumerate() {
             for (j, of_second) in second.tasks.iter().enumerate() {
                 let at = [[earlier, i], [later, j]];
-                let (samples_used, cache) = (self.samples_used(&at), PairCache::default());
+                let (samples, cache) = (self.useful_samples(&at), PairCache::default());
                 let profiles = at.map(|at| self.profiles(at));
-                let is_provable = |a: usize, b: usize| {
+                let provable = |a: usize, b: usize| {
                     !of_first.accesses[a].conflicts(&of_second.accesses[b])
-                        || cache.is_provable(profiles, [a, b], || {
-                            self.blocks_are_provable(at, &samples_used, a, b)
-                        })
+                        || cache
+                            .provable(profiles, [a, b], || self.blocks_provable(at, &samples, a, b))
                 };
-                let [first_profiles, second_profiles] = profiles.map(|profiles| &profiles.first);
-                if first_profiles
-                    .iter()
-                    .all(|a| second_profiles.iter().all(|b| is_provable(*a, *b)))
-                {
+                let [firsts, seconds] = profiles.map(|profiles| &profiles.first);
+                if firsts.iter().all(|a| seconds.iter().all(|b| provable(*a, *b))) {
                     continue;
                 }
                 for (a, other) in of_first.accesses.iter().enumerate() {
                     for (b, here) in of_second.accesses.iter().enumerate() {
                         let is_reported = races.iter().any(|(tensor, _)| *tensor == here.tensor);
-                        if is_reported || is_provable(a, b) {
+                        if is_reported || provable(a, b) {
                             continue;
                         }
                         let rule = Rule::RaceOfBlocks {
@@ -254,15 +241,15 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// The samples in which all loops are long enough to show races, as far as they ever are.
-    fn samples_used(&self, tasks: &[[usize; 2]]) -> Vec<usize> {
+    fn useful_samples(&self, tasks: &[[usize; 2]]) -> Vec<usize> {
         let at_least = |want_long: bool| {
-            let lengths = |sample: &usize| {
+            let is_long_enough = |sample: &usize| {
                 tasks.iter().all(|[part, task]| {
                     let (long, repeated) = self.lengths[*part][*task][*sample];
                     if want_long { long } else { repeated }
                 })
             };
-            (0..self.samples.len()).filter(lengths).collect::<Vec<_>>()
+            (0..self.samples.len()).filter(is_long_enough).collect::<Vec<_>>()
         };
         let long = at_least(true);
         if long.is_empty() { at_least(false) } else { long }
@@ -335,7 +322,7 @@ impl<'a> RaceChecker<'a> {
 fn suspects(
     accesses: &[Access],
     profiles: &[usize],
-    is_provable: &dyn Fn(usize, usize) -> bool,
+    provable: &dyn Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
     // Tensors of a struct are grouped by the struct's name.
     let root = |access: &'_ Access| access.tensor.split('.').next().unwrap_or_default().to_owned();
@@ -347,7 +334,7 @@ fn suspects(
         let is_changed = group.iter().any(|at| accesses[*at].kind.is_write());
         let mut pairs =
             group.iter().enumerate().flat_map(|(at, a)| group[at..].iter().map(move |b| (*a, *b)));
-        is_changed && pairs.any(|(a, b)| !is_provable(a, b))
+        is_changed && pairs.any(|(a, b)| !provable(a, b))
     });
     if of_tensors.is_empty() {
         return Vec::new();

@@ -39,7 +39,7 @@ type Indices<'a> = (&'a [Option<AffineForm>], &'a [(usize, i128)]);
 /// The results for pairs of profiles.
 #[derive(Default)]
 pub(super) struct PairCache {
-    cached: RefCell<HashMap<[usize; 2], bool>>,
+    results: RefCell<HashMap<[usize; 2], bool>>,
 }
 
 impl Profiles {
@@ -62,18 +62,18 @@ impl Profiles {
 
 impl PairCache {
     /// The cached result for the profiles of two accesses; calls `check` if there is none.
-    pub(super) fn is_provable(
+    pub(super) fn provable(
         &self,
         profiles: [&Profiles; 2],
         [a, b]: [usize; 2],
         check: impl FnOnce() -> bool,
     ) -> bool {
         let pair = [profiles[0].of_access[a], profiles[1].of_access[b]];
-        if let Some(provable) = self.cached.borrow().get(&pair) {
+        if let Some(provable) = self.results.borrow().get(&pair) {
             return *provable;
         }
         let provable = check();
-        self.cached.borrow_mut().insert(pair, provable);
+        self.results.borrow_mut().insert(pair, provable);
         provable
     }
 }

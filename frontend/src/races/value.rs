@@ -29,10 +29,10 @@ pub(super) struct Counter {
 
 impl Value {
     /// Whether the value may be known at launch.
-    pub(super) fn is_known_at_launch(&self) -> bool {
+    pub(super) fn known_at_launch(&self) -> bool {
         match self {
             Self::Data | Self::Ticket(_) => false,
-            Self::Parts(parts) => parts.iter().all(|(_, part)| part.is_known_at_launch()),
+            Self::Parts(parts) => parts.iter().all(|(_, part)| part.known_at_launch()),
             Self::AffineForm(_) | Self::Fixed(_) | Self::AtLaunch => true,
         }
     }
@@ -69,7 +69,14 @@ impl Value {
         }
     }
 
-    pub(super) fn from_form(form: Option<AffineForm>) -> Self {
+    /// A value that may be known at launch, or not.
+    pub(super) const fn unknown(at_launch: bool) -> Self {
+        if at_launch { Self::AtLaunch } else { Self::Data }
+    }
+}
+
+impl From<Option<AffineForm>> for Value {
+    fn from(form: Option<AffineForm>) -> Self {
         form.map_or(Self::Data, Self::AffineForm)
     }
 }
