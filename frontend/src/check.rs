@@ -202,9 +202,7 @@ impl<'a> Checker<'a> {
     /// Checks a read of a per-thread value: the index must be the phase's own thread.
     fn per_thread_read(&mut self, name: &str, index: &[Expr], span: Span) {
         let own = |index: &Expr| match &index.kind {
-            ExprKind::Name(name) => {
-                self.binding_position(name).is_some_and(|at| Some(at) == self.thread)
-            }
+            ExprKind::Name(name) => self.position(name).is_some_and(|at| Some(at) == self.thread),
             _ => false,
         };
         if !matches!(index, [index] if own(index)) {
@@ -274,13 +272,13 @@ impl<'a> Checker<'a> {
             }
             StmtKind::LetShared { name, block, dims, .. } => {
                 let is_block = matches!(self.lookup(block), Some(Binding::Block));
-                let is_repeated = self
+                let repeated = self
                     .scopes
                     .iter()
                     .any(|scope| matches!(scope, Scope::Loop | Scope::NdrangeLoop | Scope::Phase));
                 if !is_block {
                     self.unsupported(stmt.span, &Construct::Shared);
-                } else if is_repeated {
+                } else if repeated {
                     self.reject(stmt.span, Rule::SharedPlace);
                 }
                 for len in dims {
@@ -288,16 +286,14 @@ impl<'a> Checker<'a> {
                 }
                 self.names.bind(name, Binding::Shared);
             }
-            StmtKind::LetExchange(exchange) => {
-                if let Some((_, by)) = &exchange.by {
+            StmtKind::LetExchange(call) => {
+                if let Some((_, by)) = &call.by {
                     self.expr(by);
                 }
-                self.phase((&exchange.block, &exchange.thread), stmt.span, |this| {
-                    this.expr(&exchange.value)
-                });
-                match exchange.op.is_uniform() {
-                    true => self.declare(&exchange.name, false),
-                    false => self.names.bind(&exchange.name, Binding::PerThread),
+                self.phase((&call.block, &call.thread), stmt.span, |this| this.expr(&call.value));
+                match call.op.is_uniform() {
+                    true => self.declare(&call.name, false),
+                    false => self.names.bind(&call.name, Binding::PerThread),
                 }
             }
             StmtKind::Assign { target, value, .. } => {
@@ -424,7 +420,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks the indices of a place expression.
     fn indices(&mut self, place: &'a Expr) {
         match &place.kind {
             ExprKind::Index { index, .. } => self.exprs(index),
@@ -672,7 +667,7 @@ impl<'a> Checker<'a> {
         self.names.lookup(group_name(name)).copied()
     }
 
-    fn binding_position(&self, name: &str) -> Option<usize> {
+    fn position(&self, name: &str) -> Option<usize> {
         self.names.position(group_name(name))
     }
 

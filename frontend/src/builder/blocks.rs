@@ -4,7 +4,7 @@ use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType};
 
 use super::{
     misuse::Misuse,
-    state::{Atom, KernelBuilder, Value, caller_span, literal, pair_ix, type_ix},
+    state::{Atom, KernelBuilder, Value, caller, literal, pair_ix, type_ix},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
@@ -42,7 +42,7 @@ impl KernelBuilder {
         let (body, result) = self.block(|| body(Threads { builder: self, number }));
         let (name, threads) = (self.name_of(number), literal(threads));
         let kind = ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }));
-        self.stmt(StmtKind::Expr(Expr { kind, span: caller_span() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 }
@@ -91,10 +91,7 @@ impl<'b> Threads<'b> {
         let (body, result) =
             builder.block(|| body(builder.handle(Atom::Name(number), ScalarType::U64)));
         let each = Each { block: self.name(), name: builder.name_of(number), body };
-        builder.stmt(StmtKind::Expr(Expr {
-            kind: ExprKind::Each(Box::new(each)),
-            span: caller_span(),
-        }));
+        builder.stmt(StmtKind::Expr(Expr { kind: ExprKind::Each(Box::new(each)), span: caller() }));
         result
     }
 
@@ -176,19 +173,18 @@ impl<'b> Threads<'b> {
         };
         let open = builder.enter();
         let (input, from) = body(builder.handle(Atom::Name(thread), ScalarType::U64));
-        let mut expr = builder.use_value(input);
+        let mut expr = builder.expr(input);
         if let Some(from) = from {
             let parts = vec![expr, builder.operand(from, ScalarType::U64)];
             let kind = ExprKind::Aggregate { ty: pair_ix(input.ty()), parts };
-            expr = Expr { kind, span: caller_span() };
+            expr = Expr { kind, span: caller() };
         }
         let mut block = open.end();
         block.value = Some(Box::new(expr));
         let is_logic = matches!(op, CollectiveOp::Ballot)
             || matches!(op, CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or));
-        let is_undefined =
-            is_logic != (input.ty() == ScalarType::Bool) && op != CollectiveOp::Shuffle;
-        if is_undefined || input.ty().is_narrow() {
+        let invalid = is_logic != (input.ty() == ScalarType::Bool) && op != CollectiveOp::Shuffle;
+        if invalid || input.ty().is_narrow() {
             builder.misuse(Misuse::Undefined { operation: op.name(), ty: input.ty() });
         }
         let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { input.ty() };
@@ -199,14 +195,14 @@ impl<'b> Threads<'b> {
             op,
             by,
             thread: builder.name_of(thread),
-            value: Expr { kind: ExprKind::Block(block), span: caller_span() },
+            value: Expr { kind: ExprKind::Block(block), span: caller() },
         })));
         (number, ty)
     }
 
     #[track_caller]
     fn query(self, method: &str, args: Vec<Expr>) -> Value<'b> {
-        let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: caller_span() });
+        let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: caller() });
         let kind = ExprKind::Method { receiver, name: method.to_owned(), args, callee: None };
         self.builder.compute(method, kind, ScalarType::U64)
     }
@@ -221,7 +217,7 @@ impl<'b> PerThread<'b> {
     #[must_use]
     #[track_caller]
     pub fn load(self, thread: Value<'b>) -> Value<'b> {
-        let index = vec![self.builder.use_value(thread)];
+        let index = vec![self.builder.expr(thread)];
         let kind = ExprKind::Index { base: self.builder.name_of(self.number), index };
         self.builder.compute("own", kind, self.ty)
     }

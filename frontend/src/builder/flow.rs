@@ -4,7 +4,7 @@ use quadrants_ir::ScalarType;
 
 use super::{
     misuse::Misuse,
-    state::{Atom, KernelBuilder, Value, caller_span, type_ix},
+    state::{Atom, KernelBuilder, Value, caller, type_ix},
     value::Operand,
 };
 use crate::syntax::{
@@ -44,7 +44,7 @@ impl KernelBuilder {
     pub fn stream_parallel<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);
         let kind = ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body });
-        self.stmt(StmtKind::Expr(Expr { kind, span: caller_span() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 
@@ -54,7 +54,7 @@ impl KernelBuilder {
         let cond = Box::new(self.operand(cond, ScalarType::Bool));
         let (then, result) = self.block(then);
         let kind = ExprKind::If { cond, then, otherwise: None };
-        self.stmt(StmtKind::Expr(Expr { kind, span: caller_span() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 
@@ -70,7 +70,7 @@ impl KernelBuilder {
         let (then, first) = self.block(then);
         let (otherwise, second) = self.block(otherwise);
         let kind = ExprKind::If { cond, then, otherwise: Some(otherwise) };
-        self.stmt(StmtKind::Expr(Expr { kind, span: caller_span() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         (first, second)
     }
 
@@ -86,7 +86,7 @@ impl KernelBuilder {
         let cond = self.operand(cond, ScalarType::Bool);
         let mut test = open.end();
         test.value = Some(Box::new(cond));
-        let cond = Expr { kind: ExprKind::Block(test), span: caller_span() };
+        let cond = Expr { kind: ExprKind::Block(test), span: caller() };
         let (body, result) = self.block(body);
         self.stmt(StmtKind::While { cond, body, label: None });
         result
@@ -110,7 +110,7 @@ impl KernelBuilder {
     #[track_caller]
     pub fn race_free<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);
-        self.stmt(StmtKind::Expr(Expr { kind: ExprKind::Unsafe(body), span: caller_span() }));
+        self.stmt(StmtKind::Expr(Expr { kind: ExprKind::Unsafe(body), span: caller() }));
         result
     }
 
@@ -137,7 +137,7 @@ impl KernelBuilder {
                 name: self.name_of(number),
                 mutable: false,
                 ty: type_ix(begin.ty()),
-                begin: Some(self.use_value(begin)),
+                begin: Some(self.expr(begin)),
                 end: self.operand(end, begin.ty()),
                 inclusive: false,
                 step: None,

@@ -46,7 +46,7 @@ pub use state::{KernelBuilder, Value};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Var};
 
-use state::{Atom, State, caller_span, type_ix, types};
+use state::{Atom, State, caller, type_ix, types};
 
 use crate::{
     Error,
@@ -120,7 +120,7 @@ impl KernelBuilder {
     pub fn var<'b>(&'b self, name: &str, value: impl Operand<'b>) -> Var<'b> {
         self.check_name(name);
         let value = value.into_value(self);
-        let expr = self.use_value(value);
+        let expr = self.expr(value);
         let number = self.state.borrow_mut().unique_name(name);
         let name = self.name_of(number);
         let ty = type_ix(value.ty());
@@ -132,7 +132,7 @@ impl KernelBuilder {
     #[track_caller]
     pub fn return_<'b>(&'b self, value: impl Operand<'b>) {
         let value = value.into_value(self);
-        let expr = self.use_value(value);
+        let expr = self.expr(value);
         if self.state.borrow().depth() > 0 {
             self.misuse(Misuse::ReturnInBlock);
         } else if self.state.borrow().result.is_some() {
@@ -189,15 +189,15 @@ impl KernelBuilder {
         self.check_name(name);
         let mut state = self.state.borrow_mut();
         if state.depth() > 0 {
-            state.fail(Misuse::ParamInBlock, caller_span());
+            state.fail(Misuse::ParamInBlock, caller());
         }
         if state.params.iter().any(|(param, _)| param.name == name) {
-            state.fail(Misuse::DuplicateParam { name: name.to_owned() }, caller_span());
+            state.fail(Misuse::DuplicateParam { name: name.to_owned() }, caller());
         }
         let number = state.unique_name(name);
         let name = state.name_of(number);
         state.params.push((
-            Param { name, passing, mutable: false, by_reference: false, span: caller_span() },
+            Param { name, passing, mutable: false, by_reference: false, span: caller() },
             kind,
         ));
         number

@@ -4,7 +4,7 @@ use quadrants_ir::{AtomicOp, ScalarType, types::Type};
 
 use super::{
     misuse::Misuse,
-    state::{KernelBuilder, Value, caller_span},
+    state::{KernelBuilder, Value, caller},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
@@ -64,7 +64,7 @@ impl<'b> Part<'b> {
         let part = self.ty.and_then(|ty| ty.field(name)).map(|(ty, _)| ty);
         let ty = self.checked_part(part, name);
         let kind = ExprKind::Field { value: Box::new(self.place), name: name.to_owned() };
-        Self { place: Expr { kind, span: caller_span() }, ty, ..self }
+        Self { place: Expr { kind, span: caller() }, ty, ..self }
     }
 
     /// The element of an array or a vector, or of a matrix by row and column.
@@ -79,7 +79,7 @@ impl<'b> Part<'b> {
             index.push(self.builder.operand(value, ScalarType::U64));
         }
         let kind = ExprKind::Element { value: Box::new(self.place), index };
-        Self { place: Expr { kind, span: caller_span() }, ty, ..self }
+        Self { place: Expr { kind, span: caller() }, ty, ..self }
     }
 
     /// Reads a part that is a number or a bool.

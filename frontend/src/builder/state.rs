@@ -144,8 +144,8 @@ impl KernelBuilder {
 
     /// The expression that uses a value; checks its builder and scope.
     #[track_caller]
-    pub(super) fn use_value(&self, value: Value<'_>) -> Expr {
-        let span = caller_span();
+    pub(super) fn expr(&self, value: Value<'_>) -> Expr {
+        let span = caller();
         if !std::ptr::eq(self, value.builder) {
             self.misuse(Misuse::ForeignValue);
             return literal(0);
@@ -165,10 +165,10 @@ impl KernelBuilder {
     pub(super) fn stmt(&self, kind: StmtKind) {
         let mut state = self.state.borrow_mut();
         if state.result.is_some() {
-            state.fail(Misuse::AfterReturn, caller_span());
+            state.fail(Misuse::AfterReturn, caller());
         }
         if let Some(block) = state.blocks.last_mut() {
-            block.stmts.push(Stmt { kind, span: caller_span() });
+            block.stmts.push(Stmt { kind, span: caller() });
         }
     }
 
@@ -176,7 +176,7 @@ impl KernelBuilder {
     #[track_caller]
     pub(super) fn compute(&self, name: &str, kind: ExprKind, ty: ScalarType) -> Value<'_> {
         let number = self.state.borrow_mut().generated_name(name);
-        let value = Expr { kind, span: caller_span() };
+        let value = Expr { kind, span: caller() };
         let name = self.name_of(number);
         self.stmt(StmtKind::Let { name, mutable: false, ty: type_ix(ty), value });
         self.handle(Atom::Name(number), ty)
@@ -193,13 +193,13 @@ impl KernelBuilder {
 
     #[track_caller]
     pub(super) fn misuse(&self, misuse: Misuse) {
-        self.state.borrow_mut().fail(misuse, caller_span());
+        self.state.borrow_mut().fail(misuse, caller());
     }
 }
 
 /// The location of the call of the builder.
 #[track_caller]
-pub(super) fn caller_span() -> Span {
+pub(super) fn caller() -> Span {
     let at = Location::caller();
     Span::new(0, at.line(), at.column())
 }
@@ -208,7 +208,7 @@ pub(super) fn caller_span() -> Span {
 #[track_caller]
 pub(super) fn literal(value: u32) -> Expr {
     let kind = ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None };
-    Expr { kind, span: caller_span() }
+    Expr { kind, span: caller() }
 }
 
 /// The index of `ty` in [`types`].

@@ -4,7 +4,7 @@ use quadrants_ir::{AtomicOp, ScalarType};
 
 use super::{
     misuse::Misuse,
-    state::{KernelBuilder, Value, caller_span, literal},
+    state::{KernelBuilder, Value, caller, literal},
     value::Operand,
 };
 use crate::syntax::{Expr, ExprKind, StmtKind};
@@ -115,7 +115,7 @@ impl<'b> TensorParam<'b> {
     #[track_caller]
     pub(super) fn place(self, index: impl Indices<'b>) -> Expr {
         let index = self.index(index);
-        Expr { kind: ExprKind::Index { base: self.name(), index }, span: caller_span() }
+        Expr { kind: ExprKind::Index { base: self.name(), index }, span: caller() }
     }
 
     #[track_caller]

@@ -38,7 +38,7 @@ impl<'b> Var<'b> {
     #[track_caller]
     pub fn get(self) -> Value<'b> {
         let Value { builder, ty, .. } = self.value;
-        let name = builder.use_value(self.value);
+        let name = builder.expr(self.value);
         builder.compute("read", name.kind, ty)
     }
 
@@ -46,7 +46,7 @@ impl<'b> Var<'b> {
     #[track_caller]
     pub fn set(self, value: impl Operand<'b>) {
         let Value { builder, ty, .. } = self.value;
-        let target = builder.use_value(self.value);
+        let target = builder.expr(self.value);
         let value = builder.operand(value, ty);
         builder.stmt(StmtKind::Assign { target, op: None, value });
     }
@@ -67,7 +67,7 @@ impl<'b> Value<'b> {
         {
             self.builder.misuse(Misuse::Undefined { operation: "as", ty: self.ty });
         }
-        let value = Box::new(self.builder.use_value(self));
+        let value = Box::new(self.builder.expr(self));
         self.builder.compute("cast", ExprKind::Cast { value, ty: type_ix(ty) }, ty)
     }
 
@@ -90,7 +90,7 @@ impl<'b> Value<'b> {
             self.builder.misuse(Misuse::Arguments { method: name, expected, found });
         }
         let ty = if function == MathFn::Powi { ScalarType::I32 } else { self.ty };
-        let receiver = Box::new(self.builder.use_value(self));
+        let receiver = Box::new(self.builder.expr(self));
         let mut exprs = Vec::with_capacity(args.len());
         for arg in args {
             exprs.push(self.builder.operand(*arg, ty));
@@ -107,11 +107,8 @@ impl<'b> Value<'b> {
         let cond = Box::new(self.builder.operand(self, ScalarType::Bool));
         let arm = |value: Expr| Block { stmts: Vec::new(), value: Some(Box::new(value)) };
         let otherwise = arm(self.builder.operand(otherwise, then.ty));
-        let kind = ExprKind::If {
-            cond,
-            then: arm(self.builder.use_value(then)),
-            otherwise: Some(otherwise),
-        };
+        let kind =
+            ExprKind::If { cond, then: arm(self.builder.expr(then)), otherwise: Some(otherwise) };
         self.builder.compute("selected", kind, then.ty)
     }
 
@@ -127,7 +124,7 @@ impl<'b> Value<'b> {
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
         }
-        let lhs = Box::new(self.builder.use_value(self));
+        let lhs = Box::new(self.builder.expr(self));
         let rhs = self.builder.operand(rhs, if shift { rhs.ty } else { self.ty });
         let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty };
         self.builder.compute("value", ExprKind::Binary { op, lhs, rhs: Box::new(rhs) }, ty)
@@ -142,7 +139,7 @@ impl<'b> Value<'b> {
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
         }
-        let value = Box::new(self.builder.use_value(self));
+        let value = Box::new(self.builder.expr(self));
         self.builder.compute("value", ExprKind::Unary { op, value }, self.ty)
     }
 }
@@ -155,7 +152,7 @@ impl KernelBuilder {
         if value.ty != ty {
             self.misuse(Misuse::Type { expected: ty, found: value.ty });
         }
-        self.use_value(value)
+        self.expr(value)
     }
 }
 

@@ -124,13 +124,12 @@ impl Lowerer {
             }
             ExprKind::Unary { op, value } if self.is_aggregate(value) => {
                 let value = self.value(value, expected)?;
-                self.aggregate_unary(*op, value, span)
+                self.negate(*op, value, span)
             }
             _ => self.scalar_value(expr, expected),
         }
     }
 
-    /// Lowers an expression that is a scalar.
     fn scalar_value(&mut self, expr: &Expr, expected: Option<Type>) -> Result<Value> {
         let value = self.scalar(expr, expected.and_then(Type::scalar))?;
         Ok(Value::scalar(self.emit.ty(value), value))
@@ -152,7 +151,6 @@ impl Lowerer {
         }
     }
 
-    /// Whether an expression is an aggregate.
     pub(super) fn is_aggregate(&self, expr: &Expr) -> bool {
         self.infer_type(expr).is_some_and(|ty| ty.scalar().is_none())
     }
@@ -193,7 +191,6 @@ impl Lowerer {
         leaves.drain(..).map(&mut local).collect()
     }
 
-    /// The value that locals hold.
     pub(super) fn read_locals(&mut self, ty: Type, locals: &[LocalId]) -> Value {
         Value { ty, leaves: locals.iter().map(|local| self.emit.read(*local)).collect() }
     }
@@ -285,7 +282,6 @@ impl Lowerer {
         Err(self.type_error(span, what))
     }
 
-    /// Binds the names of a pattern to parts of a value.
     pub(super) fn bind_pattern(
         &mut self,
         pattern: &Pattern,

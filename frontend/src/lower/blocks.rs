@@ -101,7 +101,6 @@ impl Lowerer {
         Ok(())
     }
 
-    /// The lane that a shuffle reads from.
     fn source_lane(&mut self, shuffle: Shuffle, var: LocalId, by: ExprId) -> ExprId {
         let lane = |this: &mut Self| {
             let (thread, mask) = (this.emit.read(var), this.emit.constant(WARP as u64 - 1));
@@ -151,7 +150,6 @@ impl Lowerer {
         Ok(())
     }
 
-    /// The block of threads that an expression names.
     fn block_named(&self, expr: &Expr) -> Option<([Option<LocalId>; 3], u32)> {
         match &expr.kind {
             ExprKind::Name(name) => match self.frame.lookup(name)? {

@@ -182,7 +182,6 @@ impl Lowerer {
         }
     }
 
-    /// Lowers the body of a func with early returns.
     fn early_func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
         let function = &unit.function;
         let result = match function.result {
@@ -199,7 +198,7 @@ impl Lowerer {
                     Ok(())
                 };
                 let jumps = this.is_tail() && early_return::expr_returns(value);
-                if jumps { this.run_once_loop(finish) } else { finish(this) }
+                if jumps { this.one_pass(finish) } else { finish(this) }
             }
             (Some(value), None) => this.discard(value),
             (None, _) => Ok(()),

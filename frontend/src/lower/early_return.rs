@@ -51,7 +51,7 @@ impl Lowerer {
                 _ if plain => self.stmt(stmt)?,
                 _ => {
                     let Some((cond, then)) = as_guard(stmt) else {
-                        return self.run_once_loop(|this| this.stmts(&stmts[at..], last));
+                        return self.one_pass(|this| this.stmts(&stmts[at..], last));
                     };
                     let cond = self.scalar_as(cond, ScalarType::Bool)?;
                     self.emit.open();
@@ -69,10 +69,7 @@ impl Lowerer {
     }
 
     /// Lowers code in tail position in a loop that runs once; a `return` breaks it.
-    pub(super) fn run_once_loop(
-        &mut self,
-        code: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn one_pass(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.emit.open();
         self.frame.loops.push(Loop::new(None));
         code(self)?;
@@ -112,22 +109,18 @@ impl Lowerer {
     }
 }
 
-/// Whether a statement may return.
 pub(super) fn returns(stmt: &Stmt) -> bool {
     any_in_stmt(stmt, &mut is_return)
 }
 
-/// Whether an expression may return.
 pub(super) fn expr_returns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut is_return)
 }
 
-/// Whether a block may return.
 pub(super) fn block_returns(block: &Block) -> bool {
     any_in_block(block, &mut is_return)
 }
 
-/// Whether a block ends by returning.
 fn ends_in_return(block: &Block) -> bool {
     block.value.is_none()
         && matches!(block.stmts.last(), Some(Stmt { kind: StmtKind::Return { .. }, .. }))

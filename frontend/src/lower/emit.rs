@@ -47,7 +47,6 @@ impl Emitter {
         self.blocks.push(Block { stmts })
     }
 
-    /// Takes the statements of the current block.
     pub(super) fn take(&mut self) -> Vec<Stmt> {
         std::mem::take(&mut self.current)
     }
@@ -81,7 +80,6 @@ impl Emitter {
         &self.exprs[expr].kind
     }
 
-    /// An operator on two operands of one type.
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
         let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty(lhs) };
         self.expr(ty, ExprKind::Binary { op, lhs, rhs })
@@ -230,7 +228,6 @@ impl Emitter {
     }
 }
 
-/// The operands of a pure expression.
 fn each_operand(kind: &ExprKind, visit: &mut dyn FnMut(ExprId)) {
     match kind {
         ExprKind::Unary { value, .. } | ExprKind::Cast { value } => visit(*value),

@@ -47,12 +47,12 @@ impl Lowerer {
                 self.literal(*kind, text, suffix.as_deref(), expected, span)
             }
             ExprKind::Name(name) => self.scalar_named(name, span),
-            ExprKind::Const(_) => self.scalar_from_value(expr, expected),
+            ExprKind::Const(_) => self.as_scalar(expr, expected),
             ExprKind::Unary { op, value } => self.unary(*op, value, expected, span),
             ExprKind::Binary { lhs, rhs, .. }
                 if self.is_aggregate(lhs) || self.is_aggregate(rhs) =>
             {
-                self.scalar_from_value(expr, expected)
+                self.as_scalar(expr, expected)
             }
             ExprKind::Binary { op, lhs, rhs } => self.binary_expr(*op, lhs, rhs, expected, span),
             ExprKind::Logic { op, lhs, rhs } => self.logic(*op, lhs, rhs),
@@ -67,9 +67,9 @@ impl Lowerer {
             | ExprKind::Repeat { .. }
             | ExprKind::Associated { .. }
             | ExprKind::Field { .. }
-            | ExprKind::Element { .. } => self.scalar_from_value(expr, expected),
+            | ExprKind::Element { .. } => self.as_scalar(expr, expected),
             ExprKind::Index { base, .. } if self.names_aggregate(base) => {
-                self.scalar_from_value(expr, expected)
+                self.as_scalar(expr, expected)
             }
             ExprKind::Index { base, index } => self.scalar_indexed(base, index, span),
             ExprKind::Len { base } => self.len(base, span),
@@ -81,7 +81,7 @@ impl Lowerer {
                 self.block_method(receiver, name, args, span)
             }
             ExprKind::Method { receiver, .. } if self.is_aggregate(receiver) => {
-                self.scalar_from_value(expr, expected)
+                self.as_scalar(expr, expected)
             }
             ExprKind::Method { receiver, name, args, .. } => {
                 self.method(receiver, name, args, expected, span)
@@ -101,7 +101,7 @@ impl Lowerer {
     }
 
     /// Lowers an expression of a kind that may have an aggregate value; it must be a scalar.
-    fn scalar_from_value(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
+    fn as_scalar(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
         let value = self.value(expr, expected.map(Type::Scalar))?;
         self.single_scalar(&value, expr.span)
     }
@@ -160,7 +160,6 @@ impl Lowerer {
         }
     }
 
-    /// The value of an entry of the table of constants.
     pub(super) fn table_constant(&mut self, ix: u32, span: Span) -> Result<Value> {
         match self.frame.unit.consts.get(ix as usize).cloned() {
             Some(Constant { ty, scalars }) => {

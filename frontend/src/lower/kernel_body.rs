@@ -125,7 +125,6 @@ impl Lowerer {
     }
 }
 
-/// Whether a kernel has `stream_parallel` blocks.
 pub(super) fn has_blocks(function: &Function) -> bool {
     let body = &function.body;
     let exprs = body.stmts.iter().filter_map(as_expr).chain(body.value.as_deref());

@@ -132,12 +132,7 @@ impl Lowerer {
         Ok(Value::scalar(ScalarType::Bool, all))
     }
 
-    pub(super) fn aggregate_unary(
-        &mut self,
-        op: UnaryOp,
-        value: Value,
-        span: Span,
-    ) -> Result<Value> {
+    pub(super) fn negate(&mut self, op: UnaryOp, value: Value, span: Span) -> Result<Value> {
         let negated = op == UnaryOp::Neg && matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
         if !negated {
             let what = format!("this operation is not defined for {} in kernels", value.ty);
@@ -168,12 +163,10 @@ impl Lowerer {
         Ok(leaves)
     }
 
-    /// The values as expressions that may be copied.
     fn reuse_all(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
         leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect()
     }
 
-    /// The dot product of reusable values.
     fn dot(&mut self, lhs: &[ExprId], rhs: &[ExprId], span: Span) -> Result<ExprId> {
         let mut sum = None;
         for (a, b) in lhs.iter().zip(rhs) {
@@ -312,7 +305,6 @@ impl Lowerer {
         sum.ok_or_else(|| self.type_error(span, "a matrix without rows"))
     }
 
-    /// The inverse: the adjugate divided by the determinant.
     fn inverse(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {
         let matrix = self.reuse_all(matrix);
         let divisor = self.determinant(&matrix, size, span)?;

@@ -55,12 +55,8 @@ impl Lowerer {
             let begin = match &dim.begin {
                 Some(begin) => {
                     let value = self.scalar(begin, Some(ty))?;
-                    self.check_type(
-                        &dim.name,
-                        rustc,
-                        Type::Scalar(self.emit.ty(value)),
-                        begin.span,
-                    )?;
+                    let ty = Type::Scalar(self.emit.ty(value));
+                    self.check_type(&dim.name, rustc, ty, begin.span)?;
                     let value = self.emit.widen(value);
                     if later || assigns(&dim.end) { self.emit.snapshot(value) } else { value }
                 }
@@ -72,7 +68,7 @@ impl Lowerer {
             let end = if later { self.emit.snapshot(end) } else { end };
             let down = dim.order != Order::Up;
             bounds.push(if dim.step.is_some() || parallel && down {
-                self.counted_bounds(dim, [begin, end], parallel)?
+                self.counted(dim, [begin, end], parallel)?
             } else if !dim.inclusive {
                 Bounds { begin, end, strided: None, down }
             } else if !parallel && let Some(bounds) = self.inclusive_bounds([begin, end]) {
@@ -80,7 +76,7 @@ impl Lowerer {
                 // these counts.
                 Bounds { down, ..bounds }
             } else {
-                self.counted_bounds(dim, [begin, end], parallel)?
+                self.counted(dim, [begin, end], parallel)?
             });
         }
         Ok(bounds)
@@ -106,12 +102,7 @@ impl Lowerer {
     }
 
     /// The bounds of a loop that counts its iterations.
-    fn counted_bounds(
-        &mut self,
-        dim: &Dim,
-        [begin, end]: [ExprId; 2],
-        parallel: bool,
-    ) -> Result<Bounds> {
+    fn counted(&mut self, dim: &Dim, [begin, end]: [ExprId; 2], parallel: bool) -> Result<Bounds> {
         let ty = self.emit.ty(begin);
         let [begin, end] = [begin, end].map(|bound| self.emit.snapshot(bound));
         let length =
@@ -250,7 +241,6 @@ impl Lowerer {
         var
     }
 
-    /// Records the range of a variable with constant bounds.
     fn record_range(&mut self, var: LocalId, bounds: &Bounds) {
         let bounds = (self.constant(bounds.begin), self.constant(bounds.end));
         if let (Some(begin), Some(end)) = bounds {

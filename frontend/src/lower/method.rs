@@ -8,7 +8,6 @@ use super::{
 };
 use crate::syntax::{Expr, Span};
 
-/// The result type of a method of `ty`.
 pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
         "count_ones" | "leading_zeros" | "trailing_zeros" => ScalarType::U32,
@@ -22,7 +21,6 @@ pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     }
 }
 
-/// The type of the arguments of a method of `ty`.
 fn argument_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
         "powi" => ScalarType::I32,

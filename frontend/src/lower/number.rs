@@ -313,7 +313,6 @@ impl Emitter {
         self.bits_as(value, ty)
     }
 
-    /// A bit count, as `u32`.
     fn count(&mut self, op: UnaryOp, value: ExprId) -> ExprId {
         let count = self.unary(op, value);
         self.as_type(count, ScalarType::U32)

@@ -101,7 +101,6 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Lowers a `let`.
     pub(super) fn bind(
         &mut self,
         name: &str,
@@ -130,10 +129,9 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Lowers an expression for its effects.
     pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
         if self.is_tail() && !early_return::keeps_tail(expr) {
-            return self.run_once_loop(|this| this.discard(expr));
+            return self.one_pass(|this| this.discard(expr));
         }
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {

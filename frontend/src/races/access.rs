@@ -136,7 +136,6 @@ impl Task {
         }
     }
 
-    /// The ranges of all its loops.
     pub(super) fn loops(&self) -> impl Iterator<Item = &(i128, i128)> {
         self.dims.iter().chain(&self.inner)
     }

@@ -196,7 +196,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a read of an element or a part of one.
     fn read(&mut self, place: &Expr) -> Value {
         if let Some(part) = self.element_part(place) {
             let values = self.index_values(&part);

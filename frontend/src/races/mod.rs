@@ -4,7 +4,7 @@
 //! Types and sizes are unknown here. The kernel is evaluated for several dozen *sample launches* with made-up sizes
 //! ([`sample`]). In each, pairs of accesses are compared by the criterion of a real launch ([`quadrants_ir::races`]).
 //! A pair that races in all samples is rejected here. A pair that races in some is accepted: each launch then proves
-//! that group own sizes do not race, or is rejected.
+//! that its own sizes do not race, or is rejected.
 //!
 //! An index that a launch cannot analyze is rejected as well: one that is read from a tensor, or depends on a
 //! variable that is assigned.
@@ -58,7 +58,7 @@ pub(crate) fn rejections(function: &Function) -> Vec<Rejection> {
     races
 }
 
-/// The rank of each tensor, from the number of group indices.
+/// The rank of each tensor, from the number of its indices.
 fn ranks(function: &Function) -> HashMap<&str, usize> {
     let mut ranks = HashMap::new();
     any_in_block(&function.body, &mut |node| {
@@ -79,7 +79,7 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
     ranks
 }
 
-/// Race check over all sample launches of a kernel. A task is identified by the index of group part and group index
+/// Race check over all sample launches of a kernel. A task is identified by the index of its part and its index
 /// there.
 struct RaceChecker<'a> {
     samples: &'a [Vec<Part>],

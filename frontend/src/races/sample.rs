@@ -3,16 +3,13 @@
 //! Whether two accesses race depends on shapes and scalars, which are unknown at compile time. So the race check
 //! evaluates a number of sample launches.
 
-/// The number of sample launches.
 pub(super) const SAMPLES: u32 = 40;
 
 /// The length from which a loop is long. In a shorter one, a race of distant iterations may not occur.
 pub(super) const LONG_LOOP: i128 = 8;
 
-/// Values of scalar parameters and constants.
 const SCALARS: [i128; 10] = [0, 1, 2, 9, 12, 16, 25, 31, 40, 64];
 
-/// Extents of tensors.
 const EXTENTS: [i128; 8] = [12, 17, 20, 24, 33, 40, 57, 64];
 
 /// A value that is unknown at compile time.
