@@ -19,27 +19,27 @@ pub struct Rejection {
 pub enum Rule {
     /// A `stream_parallel` block inside another.
     #[error(
-        "a `stream_parallel` block cannot stand inside another; write the two beside each other at the kernel's top level"
+        "a `stream_parallel` block cannot be inside another; write both at the kernel's top level"
     )]
     StreamParallelNested,
     /// A `stream_parallel` block inside a loop.
     #[error(
-        "a `stream_parallel` block cannot stand inside a loop; write it at the kernel's top level and put the loop into it, or launch the kernel repeatedly"
+        "a `stream_parallel` block cannot be inside a loop; write it at the kernel's top level and move the loop into it, or launch the kernel repeatedly"
     )]
     StreamParallelInLoop,
     /// A `stream_parallel` block inside a branch.
     #[error(
-        "a `stream_parallel` block cannot stand inside a branch; write it at the kernel's top level and put the branch into it"
+        "a `stream_parallel` block cannot be inside a branch; write it at the kernel's top level and move the branch into it"
     )]
     StreamParallelInBranch,
     /// A `stream_parallel` block inside a pair of braces.
     #[error(
-        "a `stream_parallel` block stands at the kernel's top level; take it out of the braces around it"
+        "a `stream_parallel` block must be at the kernel's top level; move it out of the enclosing braces"
     )]
     StreamParallelInBlock,
     /// A `stream_parallel` block inside a func.
     #[error(
-        "a `stream_parallel` block cannot stand in a `#[func]`; write it in the kernel and call the func from its loops"
+        "a `stream_parallel` block cannot be in a `#[func]`; write it in the kernel and call the func from its loops"
     )]
     StreamParallelInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
@@ -49,7 +49,7 @@ pub enum Rule {
     StreamParallelMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
     #[error(
-        "`stream_parallel` takes one closure, written in its place: `stream_parallel(|| {{ … }})`"
+        "`stream_parallel` takes one closure literal: `stream_parallel(|| {{ … }})`"
     )]
     StreamParallelNotClosure,
     /// `stream_parallel` with a closure that has parameters.
@@ -72,7 +72,7 @@ pub enum Rule {
     AssignOutsideLoop(String),
     /// A `block_for` that is not a statement at the top level.
     #[error(
-        "`block_for` stands at the top level of a kernel or of a `stream_parallel` block, as a statement of its own; put loops and branches into it"
+        "`block_for` must be a statement at the top level of a kernel or of a `stream_parallel` block; move loops and branches into it"
     )]
     BlockForPlace,
     /// A number of threads or a length of a shared array that is not a compile-time constant.
@@ -82,15 +82,15 @@ pub enum Rule {
     NotConstant(&'static str),
     /// A phase inside a phase, or outside `block_for`.
     #[error(
-        "a phase, `b.each(|t| …)`, stands in the closure of `block_for` and in no other phase; its end is where the block's threads wait for each other"
+        "a phase, `b.each(|t| …)`, must be in the closure of `block_for` and not in another phase; at its end, the threads of the block wait for each other"
     )]
     PhasePlace,
     /// A shared array declared in a loop or phase.
-    #[error("a shared array is made once per block: move the `let` out of loops and phases")]
+    #[error("a shared array exists once per block; move the `let` out of loops and phases")]
     SharedPlace,
     /// An effect in a `block_for` outside phases.
     #[error(
-        "{0} stands in a phase, `b.each(|t| …)`: outside them, the threads of a block all do the same"
+        "{0} must be in a phase, `b.each(|t| …)`; outside phases, all threads of a block do the same"
     )]
     OutsidePhase(String),
     /// A phase assigns a local that is declared outside it.
@@ -103,7 +103,7 @@ pub enum Rule {
     BlockAsValue(String),
     /// A per-thread value read for another thread than the phase's own.
     #[error(
-        "each thread has a `{0}` of its own; in a phase read that of its own thread, `{0}[t]` in `b.each(|t| …)`"
+        "each thread has its own `{0}`; in a phase, read the value of the phase's thread, `{0}[t]` in `b.each(|t| …)`"
     )]
     PerThread(String),
     /// A shared array used as a scalar.
@@ -111,7 +111,7 @@ pub enum Rule {
     SharedAsValue(String),
     /// A write to a `&` parameter.
     #[error(
-        "`{0}` is a `&` parameter, which is only read; to write to it, declare it `{0}: &mut Tensor<…>`"
+        "`{0}` is a `&` parameter, which is read-only; to write to it, declare it `{0}: &mut Tensor<…>`"
     )]
     WriteToShared(String),
     /// A tensor used as a scalar.
@@ -126,7 +126,7 @@ pub enum Rule {
     )]
     AssignToShape(String),
     /// An axis that is not a compile-time constant.
-    #[error("the axis of a shape is a literal or a constant: `t.shape()[0]`")]
+    #[error("the axis of a shape must be a literal or a constant: `t.shape()[0]`")]
     ShapeAxis,
     /// `break` out of a parallel loop.
     #[error(
@@ -139,11 +139,11 @@ pub enum Rule {
     )]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
-    #[error("`{0}` stands outside a loop; remove it, or put it into one")]
+    #[error("`{0}` is outside a loop; remove it, or move it into a loop")]
     OutsideLoop(&'static str),
     /// `return` in a kernel.
     #[error(
-        "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"
+        "`return` is not supported in kernels; guard the code that follows with `if`, and write the kernel's result as its last expression"
     )]
     ReturnInKernel,
     /// `a..=b`
@@ -164,14 +164,14 @@ pub enum Rule {
     #[error("a block has 1 to 1024 threads")]
     BlockSize,
     /// `step_by(0)`
-    #[error("a step of 0 never comes to an end; give `step_by` at least 1")]
+    #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
     StepOfZero,
     /// A loop or a grid of blocks with an unsupported number of dimensions.
     #[error("a loop or a grid of blocks has one to three dimensions; nest loops for more")]
     Dimensions,
     /// A block index used as an array although its grid is not an array literal.
     #[error(
-        "a grid of blocks is counted by an array that stands in the call, `block_for([rows, columns], …)`"
+        "the extents of a grid of blocks must be an array literal in the call: `block_for([rows, columns], …)`"
     )]
     GridElsewhere,
     /// A literal of an unsupported type.
@@ -228,7 +228,7 @@ pub enum Rule {
         block: u32,
     },
     /// An expression that nests too deep for the stack.
-    #[error("this expression nests too deep; split it by `let`s")]
+    #[error("this expression is nested too deeply; split it with `let`s")]
     TooDeep,
     /// Unsupported syntax.
     #[error("{}", advice(.0))]
@@ -247,7 +247,7 @@ fn advice(construct: &Construct) -> String {
             "a `match` on this is",
             "match a number or a bool by literals, ranges, constants, names and `_`",
         ),
-        Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
+        Construct::LetCondition => ("`if let`, `while let` and `let … else` are", "use a condition of type bool"),
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
         Construct::BlockFor => (
@@ -293,7 +293,7 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Associated(name) => {
             return format!(
-                "`{name}` is no function of a type that kernels know; write a `#[func]` and call it"
+                "`{name}` is not a supported associated function in kernels; write a `#[func]` and call it"
             );
         }
         Construct::Method(name) => {

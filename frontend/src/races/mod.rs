@@ -344,7 +344,7 @@ fn suspects(
 
 fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {
     let advice = if here.phase.is_some() {
-        "do one of them in a phase of its own"
+        "move one of them to another phase"
     } else if here.kind.is_atomic() || other.kind.is_atomic() {
         "make both atomic, split the loop in two"
     } else if here.kind.is_write() {
