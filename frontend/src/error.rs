@@ -26,7 +26,7 @@ pub enum Error {
         rejections: Vec<Rejection>,
     },
     /// A func calls itself, directly or through others.
-    #[error("{function}: func `{func}` calls itself; write the repetition as a loop (line {})", .span.line)]
+    #[error("{function}: func `{func}` calls itself; recursion is not supported in kernels, use a loop (line {})", .span.line)]
     Recursion {
         /// The kernel or func that contains the call.
         function: String,
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Lowering computes another type than rustc inferred.
     #[error(
-        "{function}: line {}: `{name}` is of type {rustc} to rustc and of type {found} to the kernel's lowering",
+        "{function}: line {}: `{name}` has type {rustc} in rustc and type {found} in lowering",
         .span.line
     )]
     TypeMismatch {
@@ -63,7 +63,7 @@ pub enum Error {
         span: Span,
     },
     /// A name or table entry does not exist.
-    #[error("{function}: line {}: {what} is not known", .span.line)]
+    #[error("{function}: line {}: cannot find {what}", .span.line)]
     Unknown {
         /// The kernel or func that is lowered.
         function: String,

@@ -48,9 +48,7 @@ pub enum Rule {
     )]
     StreamParallelMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
-    #[error(
-        "`stream_parallel` takes one closure literal: `stream_parallel(|| {{ … }})`"
-    )]
+    #[error("`stream_parallel` takes one closure literal: `stream_parallel(|| {{ … }})`")]
     StreamParallelNotClosure,
     /// `stream_parallel` with a closure that has parameters.
     #[error(
@@ -247,7 +245,9 @@ fn advice(construct: &Construct) -> String {
             "a `match` on this is",
             "match a number or a bool by literals, ranges, constants, names and `_`",
         ),
-        Construct::LetCondition => ("`if let`, `while let` and `let … else` are", "use a condition of type bool"),
+        Construct::LetCondition => {
+            ("`if let`, `while let` and `let … else` are", "use a condition of type bool")
+        }
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
         Construct::BlockFor => (

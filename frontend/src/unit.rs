@@ -64,7 +64,7 @@ impl Unit {
             Ok(self)
         } else {
             let span = self.function.span;
-            let what = "its parameters are not those of its table".to_owned();
+            let what = "its parameters do not match its parameter table".to_owned();
             Err(Error::Type { function: self.function.name, what, span })
         }
     }

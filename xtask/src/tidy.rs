@@ -22,8 +22,6 @@ const WIDE_FILES: &[&str] = &[
     "codegen/src/samples/combine.rs",
     "docs/design/launch.md",
     "docs/hot-path.md",
-    "frontend/README.md",
-    "frontend/src/races/profile.rs",
     "ir/src/verify/mod.rs",
     "macros/src/body/cost.rs",
     "macros/src/calls.rs",

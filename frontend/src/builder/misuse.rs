@@ -11,7 +11,7 @@ pub enum Misuse {
     ForeignValue,
     /// A value used after the block that computed it.
     #[error(
-        "the value was computed in a block that has ended; compute it before, or keep it in a `var`"
+        "the value was computed in a block that has ended; compute it before the block, or store it in a `var`"
     )]
     OutOfScope,
     /// An operand of the wrong type.
@@ -57,7 +57,7 @@ pub enum Misuse {
         part: String,
     },
     /// An aggregate used as a scalar.
-    #[error("{ty} has parts; read or write one of them")]
+    #[error("{ty} is an aggregate; read or write one of its parts")]
     Parts {
         /// The type.
         ty: Type,
@@ -69,7 +69,7 @@ pub enum Misuse {
         rank: u8,
     },
     /// An axis that does not exist.
-    #[error("the tensor has {rank} dimensions and so no axis {axis}")]
+    #[error("the tensor has {rank} dimensions, so axis {axis} does not exist")]
     Axis {
         /// The axis.
         axis: u8,
@@ -83,18 +83,18 @@ pub enum Misuse {
         name: String,
     },
     /// Two parameters with the same name.
-    #[error("there is a parameter `{name}` already")]
+    #[error("the kernel already has a parameter `{name}`")]
     DuplicateParam {
         /// The name.
         name: String,
     },
     /// A parameter declared inside a block.
-    #[error("parameters are declared outside loops and blocks")]
+    #[error("parameters must be declared outside loops and blocks")]
     ParamInBlock,
     /// A kernel's result returned inside a block.
-    #[error("a kernel gives its value at its top level")]
+    #[error("a kernel must return its result at its top level")]
     ReturnInBlock,
     /// A statement after the kernel's result.
-    #[error("the kernel has given its value already; nothing may follow")]
+    #[error("the kernel has already returned its result; no statement may follow")]
     AfterReturn,
 }

@@ -83,7 +83,7 @@ impl Lowerer {
             }
             ExprKind::Call { func, args, .. } => match self.call(*func, args, span)? {
                 Some(value) => Ok(value),
-                None => Err(self.type_error(span, "this func has no value")),
+                None => Err(self.type_error(span, "this func returns no value")),
             },
             ExprKind::Name(name) => match self.frame.lookup(name) {
                 Some(Binding::Value(value)) => {
@@ -257,7 +257,7 @@ impl Lowerer {
 
     fn repeat(&mut self, ty: Type, value: &Expr, span: Span) -> Result<Value> {
         let Type::Array(element, len) = ty else {
-            return Err(self.type_error(span, format!("{ty} is no array")));
+            return Err(self.type_error(span, format!("{ty} is not an array")));
         };
         self.check_size(ty, span)?;
         let value = self.value_as(value, *element)?;
@@ -355,7 +355,7 @@ impl Lowerer {
                 let place = self.place_element(place, index, span)?;
                 Ok(self.read_place(&place))
             }
-            _ => Err(self.type_error(span, "this has no parts")),
+            _ => Err(self.type_error(span, "this value has no parts")),
         }
     }
 
@@ -409,7 +409,7 @@ impl Lowerer {
             }
             if extent > MAX_SELECT_ELEMENTS {
                 let what = format!(
-                    "an index into an array of more than {MAX_SELECT_ELEMENTS} elements has to be a constant; use a tensor"
+                    "an index into an array of more than {MAX_SELECT_ELEMENTS} elements must be a compile-time constant; use a tensor"
                 );
                 return Err(self.type_error(span, what));
             }

@@ -59,7 +59,7 @@ impl Lowerer {
         let ty = match self.type_at(exchange.ty, span)? {
             Type::Scalar(ty) if !ty.is_narrow() => ty,
             ty => {
-                let what = format!("threads exchange numbers and bools, not {ty}");
+                let what = format!("a collective needs numbers or bools, found {ty}");
                 return Err(self.type_error(span, what));
             }
         };
@@ -84,7 +84,12 @@ impl Lowerer {
                 let pair = self.value(&exchange.value, None)?;
                 match pair.leaves[..] {
                     [value, from] => (value, Some(from)),
-                    _ => return Err(self.type_error(span, "`shuffle` takes a pair of each thread")),
+                    _ => {
+                        return Err(self.type_error(
+                            span,
+                            "the closure of `shuffle` must return a pair `(value, lane)`",
+                        ));
+                    }
                 }
             }
             None => (self.scalar_as(&exchange.value, input)?, None),
@@ -134,11 +139,15 @@ impl Lowerer {
     ) -> Result<()> {
         let ty = match self.type_at(ty, span)? {
             Type::Scalar(ty) if ty.is_narrow() => {
-                let what = format!("a shared array cannot be of {ty}; use {}", ty.wide());
+                let what =
+                    format!("the elements of a shared array cannot be {ty}; use {}", ty.wide());
                 return Err(self.type_error(span, what));
             }
             Type::Scalar(ty) => ty,
-            _ => return Err(self.type_error(span, "a shared array is of numbers or bools")),
+            _ => {
+                return Err(self
+                    .type_error(span, "the elements of a shared array must be numbers or bools"));
+            }
         };
         let number = |len| self.constant_u32(len, "the length of a shared array");
         let dims: Vec<u32> = dims.iter().map(number).collect::<Result<_>>()?;
@@ -189,7 +198,9 @@ impl Lowerer {
     /// Evaluates a compile-time constant.
     fn constant_u32(&self, expr: &Expr, what: &str) -> Result<u32> {
         let number = self.constant_of(expr).and_then(|value| u32::try_from(value).ok());
-        number.ok_or_else(|| self.type_error(expr.span, format!("{what} is no constant")))
+        number.ok_or_else(|| {
+            self.type_error(expr.span, format!("{what} must be a compile-time constant"))
+        })
     }
 
     fn constant_of(&self, expr: &Expr) -> Option<u64> {

@@ -176,7 +176,7 @@ impl Lowerer {
                 let ty = self.type_at(ix, value.span)?;
                 self.value_as(value, ty).map(Some)
             }
-            (Some(_), None) => Err(self.type_error(function.span, "the func has no value")),
+            (Some(_), None) => Err(self.type_error(function.span, "the func must return a value")),
             (None, Some(value)) => self.discard(value).map(|()| None),
             (None, None) => Ok(None),
         }

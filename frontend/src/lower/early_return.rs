@@ -89,7 +89,7 @@ impl Lowerer {
     /// Lowers a `return`, in tail position or in a loop that it breaks.
     pub(super) fn return_stmt(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
         let Some(exit) = self.frame.exit.clone() else {
-            return Err(self.type_error(span, "this statement has no place in a kernel"));
+            return Err(self.type_error(span, "this statement is not supported in kernels"));
         };
         match (&exit.value, value) {
             (Some((ty, locals)), Some(value)) => {
@@ -98,7 +98,7 @@ impl Lowerer {
             }
             (None, None) => {}
             (None, Some(value)) => self.discard(value)?,
-            (Some(_), None) => return Err(self.type_error(span, "the func has a value")),
+            (Some(_), None) => return Err(self.type_error(span, "the func must return a value")),
         }
         let value = self.emit.constant(true);
         self.emit.assign(exit.returned, value);

@@ -126,7 +126,7 @@ impl Lowerer {
             return Err(self.type_error(span, "an atomic needs an element of a tensor"));
         };
         let ([(component, offset)], Type::Scalar(ty)) = (&scalars(&element)[..], element.ty) else {
-            let what = format!("an atomic works on a number, not on {}", element.ty);
+            let what = format!("an atomic needs a number, found {}", element.ty);
             return Err(self.type_error(span, what));
         };
         let value = self.scalar_as(value, ty)?;

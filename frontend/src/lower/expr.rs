@@ -146,7 +146,7 @@ impl Lowerer {
         let ty = ty.unwrap_or_else(|| literal::default_type(kind));
         match literal::parse(kind, text, ty) {
             Some(value) => Ok(self.emit.constant(value)),
-            None => Err(self.type_error(span, format!("`{text}` is no {ty}"))),
+            None => Err(self.type_error(span, format!("`{text}` is not a valid {ty}"))),
         }
     }
 
@@ -155,7 +155,7 @@ impl Lowerer {
             Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
             Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
             Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-            Some(_) => Err(self.type_error(span, format!("`{name}` is no scalar"))),
+            Some(_) => Err(self.type_error(span, format!("`{name}` is not a scalar"))),
             None => Err(self.unknown(format!("`{name}`"), span)),
         }
     }

@@ -108,7 +108,7 @@ impl Lowerer {
         };
         let outer = &self.frame.loops[target];
         let Some(flag) = (if is_break { outer.break_flag } else { outer.continue_flag }) else {
-            return Err(self.type_error(span, "this label is of no loop around it"));
+            return Err(self.type_error(span, "no enclosing loop has this label"));
         };
         let value = self.emit.constant(true);
         self.emit.assign(flag, value);
@@ -157,7 +157,7 @@ impl Lowerer {
             Some(label) => loops.iter().rposition(|inner| inner.label.as_deref() == Some(label)),
             None => loops.len().checked_sub(1),
         };
-        index.ok_or_else(|| self.type_error(span, "there is no such loop around this"))
+        index.ok_or_else(|| self.type_error(span, "there is no such enclosing loop"))
     }
 }
 

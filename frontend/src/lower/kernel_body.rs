@@ -34,7 +34,7 @@ impl Lowerer {
                 top.push(TopStmt::Return(value));
             }
             (None, Some(_)) => {
-                return Err(self.type_error(unit.function.span, "the kernel has no value"));
+                return Err(self.type_error(unit.function.span, "the kernel must return a value"));
             }
             (None, None) => {}
         }

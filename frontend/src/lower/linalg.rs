@@ -258,7 +258,7 @@ impl Lowerer {
     fn sum(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
         let mut leaves = leaves.iter();
         let Some(mut sum) = leaves.next().copied() else {
-            return Err(self.type_error(span, "a sum of nothing"));
+            return Err(self.type_error(span, "the sum of a vector without components"));
         };
         for leaf in leaves {
             sum = self.binary(BinaryOp::Add, sum, *leaf, span)?;
@@ -271,7 +271,7 @@ impl Lowerer {
         let square = self.dot(&leaves, &leaves, span)?;
         let ty = self.emit.ty(square);
         if !ty.is_float() {
-            return Err(self.type_error(span, "the length of a vector of integers is no integer"));
+            return Err(self.type_error(span, "the norm of a vector of integers is not defined"));
         }
         Ok(self.emit.math(MathFn::Sqrt, &[square]))
     }

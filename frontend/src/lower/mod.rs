@@ -85,7 +85,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
             let first = ParamId::new(next);
             next += elem.components().len() as u32;
             if elem.leaves() == 0 {
-                let what = format!("{elem} has nothing that a tensor could hold");
+                let what = format!("a tensor of {elem} would have no components");
                 return Err(lowerer.type_error(param.span, what));
             }
             lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });

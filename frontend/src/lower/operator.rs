@@ -82,7 +82,7 @@ impl Lowerer {
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
         let ty = self.type_at(ty, span)?;
         let Some(ty) = ty.scalar() else {
-            return Err(self.type_error(span, format!("a cast to {ty}")));
+            return Err(self.type_error(span, format!("cannot cast to {ty}")));
         };
         let hint = literal::takes_cast_type(value, ty).then_some(ty);
         let hint = self.infer(value).or(hint);
@@ -95,7 +95,10 @@ impl Lowerer {
             Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
         } else if (from, ty) == (ScalarType::F64, ScalarType::F16) {
             // A conversion through f32 would round twice.
-            Err(self.type_error(span, "in kernels, an f16 is made of an f32; round to that first"))
+            Err(self.type_error(
+                span,
+                "in kernels, an f16 is converted only from f32; cast to f32 first",
+            ))
         } else {
             Ok(self.convert(value, ty))
         }

@@ -89,7 +89,7 @@ impl Lowerer {
             }
             StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
             StmtKind::Unsupported(_) => {
-                return Err(self.type_error(span, "this statement has no place in a kernel"));
+                return Err(self.type_error(span, "this statement is not supported in kernels"));
             }
         }
         if let Some(exit) = self.frame.exit.clone()
@@ -181,7 +181,7 @@ impl Lowerer {
         match &target.kind {
             ExprKind::Name(name) => {
                 let Some(Binding::Local(local)) = self.frame.lookup(name) else {
-                    return Err(self.unknown(format!("a variable `{name}`"), target.span));
+                    return Err(self.unknown(format!("variable `{name}`"), target.span));
                 };
                 let ty = self.emit.locals[local].ty;
                 if !self.emit.locals[local].mutable {
@@ -233,14 +233,15 @@ impl Lowerer {
                 *leaf = self.emit.reuse(*leaf);
             }
             let place = self.target(target)?;
-            let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+            let place =
+                place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
             return self.write_target(&place, &value, span);
         };
         if ty.scalar().is_none() && order_matters(target, value) {
             // For aggregates, Rust evaluates the index first; for numbers, the right operand. The CPU body does not
             // know the types.
-            let what = "its index and its right side are evaluated in an order that depends on the type; \
-                        put one of them into a `let` before";
+            let what = "the evaluation order of its index and its right operand depends on the type; \
+                        bind one of them with `let` first";
             return Err(self.type_error(span, what));
         }
         let rhs = match ty {
@@ -259,7 +260,7 @@ impl Lowerer {
             leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect(),
         };
         let place = self.target(target)?;
-        let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+        let place = place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
         let old = self.read_target(&place)?;
         let new = match ty {
             Type::Scalar(scalar) => {
