@@ -78,7 +78,6 @@ enum Binding {
     Shape,
     /// A block of threads.
     Block,
-    /// A shared array.
     Shared,
     /// A value per thread of a block.
     PerThread,
@@ -549,12 +548,12 @@ impl<'a> Checker<'a> {
                     if matches!(self.lookup(name), Some(Binding::Block))) =>
             {
                 // In a grid of several dimensions, a block has an index per dimension.
-                let known = match (name.as_str(), &args[..]) {
+                let is_supported = match (name.as_str(), &args[..]) {
                     ("index" | "threads", []) => true,
                     ("index", [axis]) => matches!(axis.kind, ExprKind::Literal { .. }),
                     _ => false,
                 };
-                if !known {
+                if !is_supported {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
@@ -691,7 +690,9 @@ impl<'a> Checker<'a> {
     /// The kind of the loop with this label, or of the innermost loop.
     fn find_loop(&self, label: Option<&str>) -> Option<Scope> {
         match label {
-            Some(label) => self.labels.iter().rev().find(|(of, _)| *of == label).map(|(_, a)| *a),
+            Some(label) => {
+                self.labels.iter().rev().find(|(name, _)| *name == label).map(|(_, a)| *a)
+            }
             None => self.innermost_loop(),
         }
     }

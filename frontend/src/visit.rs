@@ -104,12 +104,12 @@ macro_rules! walk {
                 StmtKind::LetShared { dims, .. } => {
                     dims.into_iter().for_each(|len| visit($Node::Expr(len)));
                 }
-                StmtKind::LetExchange(made) => {
-                    let made = & $($mut)? **made;
-                    if let Some((_, by)) = & $($mut)? made.by {
+                StmtKind::LetExchange(exchange) => {
+                    let exchange = & $($mut)? **exchange;
+                    if let Some((_, by)) = & $($mut)? exchange.by {
                         visit($Node::Expr(by));
                     }
-                    visit($Node::Expr(& $($mut)? made.value));
+                    visit($Node::Expr(& $($mut)? exchange.value));
                 }
                 StmtKind::Assign { target, value, .. } => {
                     visit($Node::Expr(target));

@@ -423,22 +423,22 @@ impl Lowerer {
     /// An index checked against an extent: `Ok` with a constant, `Err` with a reusable value.
     pub(super) fn index_below(
         &mut self,
-        at: ExprId,
+        index: ExprId,
         extent: usize,
         span: Span,
     ) -> std::result::Result<usize, ExprId> {
-        match self.constant_index(at, extent) {
-            Some(at) => Ok(at),
-            None => Err(self.checked_index(at, extent, span)),
+        match self.constant_index(index, extent) {
+            Some(index) => Ok(index),
+            None => Err(self.checked_index(index, extent, span)),
         }
     }
 
-    fn checked_index(&mut self, at: ExprId, extent: usize, span: Span) -> ExprId {
-        let at = self.emit.reuse(at);
-        if !self.is_below(at, extent) {
-            self.assert_below(at, extent, span);
+    fn checked_index(&mut self, index: ExprId, extent: usize, span: Span) -> ExprId {
+        let index = self.emit.reuse(index);
+        if !self.is_below(index, extent) {
+            self.assert_below(index, extent, span);
         }
-        at
+        index
     }
 
     /// The value of a non-negative integer constant.
@@ -449,16 +449,16 @@ impl Lowerer {
         }
     }
 
-    fn constant_index(&self, at: ExprId, extent: usize) -> Option<usize> {
-        self.constant(at).map(|at| at as usize).filter(|at| *at < extent)
+    fn constant_index(&self, index: ExprId, extent: usize) -> Option<usize> {
+        self.constant(index).map(|index| index as usize).filter(|index| *index < extent)
     }
 
     /// Whether constant loop bounds or a constant divisor prove that an index is below an extent.
-    fn is_below(&self, at: ExprId, extent: usize) -> bool {
-        match self.emit.kind(at) {
+    fn is_below(&self, index: ExprId, extent: usize) -> bool {
+        match self.emit.kind(index) {
             // The cast must not change values below the extent.
             Ir::Cast { value } => {
-                let range = self.emit.ty(at).int_range();
+                let range = self.emit.ty(index).int_range();
                 range.is_some_and(|(_, most)| extent as i128 <= most + 1)
                     && self.is_below(*value, extent)
             }
@@ -469,8 +469,8 @@ impl Lowerer {
         }
     }
 
-    fn assert_below(&mut self, at: ExprId, extent: usize, span: Span) {
-        let lhs = self.emit.copy(at);
+    fn assert_below(&mut self, index: ExprId, extent: usize, span: Span) {
+        let lhs = self.emit.copy(index);
         let rhs = self.emit.constant(extent as u64);
         let cond = self.emit.binary(BinaryOp::Lt, lhs, rhs);
         let message = format!("an index is beyond the {extent} elements of an array");
@@ -582,7 +582,7 @@ fn part_types(ty: Type) -> Option<Vec<Type>> {
     match ty {
         Type::Tuple(types) => Some(types.to_vec()),
         Type::Array(element, len) => Some(vec![*element; len]),
-        Type::Struct(of) => Some(of.fields.iter().map(|field| field.ty).collect()),
+        Type::Struct(def) => Some(def.fields.iter().map(|field| field.ty).collect()),
         Type::Scalar(_) | Type::Vector(..) | Type::Matrix(..) => None,
     }
 }

@@ -72,17 +72,17 @@ impl Lowerer {
         let mut receiver = None;
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
-            if let (ParamType::Group { .. }, ExprKind::Name(given)) = (unit.params[at], &arg.kind) {
-                let given = unit.params[at].tensors(given).into_iter();
-                for ((given, tensor), (name, _)) in given.zip(unit.params[at].tensors(&param.name))
-                {
-                    let given = Expr { kind: ExprKind::Name(given), span: arg.span };
-                    let binding = self.tensor_argument(&given, tensor)?;
+            let ty = unit.params[at];
+            if let (ParamType::Group { .. }, ExprKind::Name(arg_name)) = (ty, &arg.kind) {
+                let tensors = ty.tensors(arg_name).into_iter();
+                for ((tensor_name, tensor), (name, _)) in tensors.zip(ty.tensors(&param.name)) {
+                    let tensor_arg = Expr { kind: ExprKind::Name(tensor_name), span: arg.span };
+                    let binding = self.tensor_argument(&tensor_arg, tensor)?;
                     callee.bind(&name, binding);
                 }
                 continue;
             }
-            let binding = match unit.params[at] {
+            let binding = match ty {
                 ParamType::Group { .. } => {
                     return Err(self.type_error(arg.span, "expected a struct of tensors"));
                 }

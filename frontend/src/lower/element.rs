@@ -182,32 +182,32 @@ impl Lowerer {
 
 /// The component and the offset within it of each scalar, in order.
 fn scalars(element: &Element) -> Vec<(usize, Offset)> {
-    let mut found = Vec::new();
-    each_scalar(element.ty, element.component, &element.offset, &mut found);
-    found
+    let mut list = Vec::new();
+    each_scalar(element.ty, element.component, &element.offset, &mut list);
+    list
 }
 
-fn each_scalar(ty: Type, component: usize, offset: &Offset, found: &mut Vec<(usize, Offset)>) {
-    let several = |len: usize, found: &mut Vec<_>| {
+fn each_scalar(ty: Type, component: usize, offset: &Offset, list: &mut Vec<(usize, Offset)>) {
+    let several = |len: usize, list: &mut Vec<_>| {
         let all = offset.clone().scaled_by(len);
-        found.extend((0..len).map(|at| (component, all.at(at))));
+        list.extend((0..len).map(|at| (component, all.at(at))));
     };
     let mut fields = |types: &mut dyn Iterator<Item = Type>| {
         let mut component = component;
         for ty in types {
-            each_scalar(ty, component, offset, found);
+            each_scalar(ty, component, offset, list);
             component += ty.components().len();
         }
     };
     match ty {
-        Type::Scalar(_) => found.push((component, offset.clone())),
-        Type::Vector(_, len) => several(len, found),
-        Type::Matrix(_, rows, columns) => several(rows * columns, found),
+        Type::Scalar(_) => list.push((component, offset.clone())),
+        Type::Vector(_, len) => several(len, list),
+        Type::Matrix(_, rows, columns) => several(rows * columns, list),
         Type::Array(element, len) => {
             let all = offset.clone().scaled_by(len);
-            (0..len).for_each(|at| each_scalar(*element, component, &all.at(at), found));
+            (0..len).for_each(|at| each_scalar(*element, component, &all.at(at), list));
         }
         Type::Tuple(parts) => fields(&mut parts.iter().copied()),
-        Type::Struct(of) => fields(&mut of.fields.iter().map(|field| field.ty)),
+        Type::Struct(def) => fields(&mut def.fields.iter().map(|field| field.ty)),
     }
 }

@@ -48,8 +48,8 @@ impl Lowerer {
                 return Err(self.type_error(span, what));
             };
             let later = dims[at + 1..].iter().any(|later| {
-                let given = later.begin.iter().chain(&later.step);
-                given.chain([&later.end]).any(assigns)
+                let bounds = later.begin.iter().chain(&later.step);
+                bounds.chain([&later.end]).any(assigns)
             });
             let later = later || dim.step.as_ref().is_some_and(assigns);
             let begin = match &dim.begin {

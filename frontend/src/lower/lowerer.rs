@@ -27,7 +27,6 @@ pub(super) struct Lowerer {
     pub(super) file: String,
     /// The kernel's parameters.
     pub(super) params: Vec<ParamKind>,
-    /// The number of enclosing `unsafe` blocks.
     pub(super) unsafe_depth: u32,
     /// The aggregates that names refer to.
     pub(super) named_values: Vec<NamedValue>,

@@ -161,7 +161,7 @@ impl Emitter {
                 let with = if adds { wrapped1 } else { self.copy(a2) };
                 let other = self.binary(Xor, b1, with);
                 let overflow = self.binary(And, own, other);
-                self.saturate(ty, overflow, a2, wrapped2)
+                self.saturate(ty, [overflow, a2, wrapped2])
             }
             ("rotate_left" | "rotate_right", &[a, n]) => {
                 let wide = unsigned(ty);
@@ -255,13 +255,7 @@ impl Emitter {
     }
 
     /// `wrapped`, or the limit of the type with the sign of `sign` if the sign bit of `overflow` is set.
-    fn saturate(
-        &mut self,
-        ty: ScalarType,
-        overflow: ExprId,
-        sign: ExprId,
-        wrapped: ExprId,
-    ) -> ExprId {
+    fn saturate(&mut self, ty: ScalarType, [overflow, sign, wrapped]: [ExprId; 3]) -> ExprId {
         let (low, high) = ty.int_range().unwrap_or_default();
         let constant = |this: &mut Self, v: i128| this.constant(Const::from_bits(ty, v as u64));
         let zero = constant(self, 0);

@@ -26,10 +26,8 @@ impl Value {
 /// The binding of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Binding {
-    /// A parameter or constant.
     Scalar(Scalar),
     Local(LocalId),
-    /// An aggregate.
     Value(ValueId),
     Tensor {
         /// The first of its components.
@@ -45,7 +43,6 @@ pub(super) enum Binding {
         index: [Option<LocalId>; 3],
         threads: u32,
     },
-    /// A shared array.
     Shared {
         array: LocalId,
         len: u32,

@@ -10,7 +10,6 @@ use crate::syntax::Span;
 /// A `stream_parallel` block, or the whole kernel if it has none.
 pub(super) struct Part {
     pub(super) tasks: Vec<Task>,
-    /// The block's location.
     pub(super) span: Span,
 }
 

@@ -305,7 +305,7 @@ impl<'a> RaceChecker<'a> {
 
     fn is_only_counted(&self, counter: &Counter, [part, task]: [usize; 2]) -> bool {
         let parts = self.samples[0].iter().enumerate();
-        let others = parts.flat_map(|(at, of)| of.tasks.iter().map(move |task| (at, task)));
+        let others = parts.flat_map(|(at, other)| other.tasks.iter().map(move |task| (at, task)));
         let own = std::iter::once((part, self.task(0, [part, task])));
         others.filter(|(at, _)| *at != part).chain(own).flat_map(|(_, task)| &task.accesses).all(
             |access| {

@@ -46,7 +46,7 @@ impl Profiles {
     pub(super) fn new(samples: &[Vec<Part>], [part, task]: [usize; 2]) -> Self {
         let mut numbers = HashMap::new();
         let mut profiles = Self::default();
-        let accesses = samples.first().map_or(0, |of| of[part].tasks[task].accesses.len());
+        let accesses = samples.first().map_or(0, |parts| parts[part].tasks[task].accesses.len());
         for at in 0..accesses {
             let key = key(samples, [part, task], at);
             let next = profiles.first.len();
@@ -79,7 +79,7 @@ impl PairCache {
 }
 
 fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
-    let all = samples.iter().map(|of| &of[part].tasks[task].accesses[at]);
+    let all = samples.iter().map(|parts| &parts[part].tasks[task].accesses[at]);
     let plain = |access: &Access| {
         access
             .index

@@ -55,7 +55,6 @@ pub(super) struct Walk<'a> {
     parts: Vec<Part>,
     /// The number of enclosing loops.
     loops: u32,
-    /// The number of enclosing `unsafe` blocks.
     unsafe_depth: u32,
     last_id: u32,
     /// The state of the enclosing `block_for`.
@@ -66,7 +65,6 @@ pub(super) struct Walk<'a> {
 
 /// State of a `block_for`.
 struct Threads {
-    /// The thread number.
     number: Value,
     /// The number of phases so far.
     phases: u32,
@@ -326,14 +324,14 @@ impl Walk<'_> {
                 });
                 self.bind(name, Binding::Shared { array, len });
             }
-            StmtKind::LetExchange(made) => {
-                if let Some((_, by)) = &made.by {
+            StmtKind::LetExchange(exchange) => {
+                if let Some((_, by)) = &exchange.by {
                     self.eval(by);
                 }
-                self.phase(&made.thread, |this| {
-                    this.eval(&made.value);
+                self.phase(&exchange.thread, |this| {
+                    this.eval(&exchange.value);
                 });
-                self.bind(&made.name, Binding::Value(Value::Data));
+                self.bind(&exchange.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);

@@ -367,7 +367,7 @@ fn run(
 }
 
 #[test]
-fn what_a_launch_proves_of_a_random_kernel_holds() {
+fn launch_proofs_hold_for_random_kernels() {
     let kernels = std::env::var("QUADRANTS_PROOFS").map_or(KERNELS, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let judge = |seed: u64| {
