@@ -50,7 +50,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// The statements of a func's body in the current block, and its value where it has one.
+    /// Inlines a call: lowers the func's body into the current block; returns its value, if any.
     pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<Value>> {
         let Some(unit) = self.frame.callees.get(func as usize).cloned().flatten() else {
             return Err(self.unknown("a func", span));

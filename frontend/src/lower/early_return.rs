@@ -3,8 +3,8 @@
 //! `return`, a flag says whether to break further.
 //!
 //! Code of such a func outside all loops is in *tail position*: no code of the func runs after it. There, two forms
-//! need no loop and keep conditions in a form that proofs can use: `return v;` ends the code, and the code after `if
-//! c { …; return v; }` becomes the `else`. Neither `c` nor `v` may contain a `return`. Any other statement with a
+//! need no loop and keep conditions in a form that proofs can use: `return v;` ends the code, and the code after
+//! `if c { …; return v; }` becomes the `else`. Neither `c` nor `v` may contain a `return`. Any other statement with a
 //! `return` starts the loop, which also contains the rest of the code.
 
 use quadrants_ir::{ScalarType, Stmt as Ir, types::Type};

@@ -83,8 +83,8 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
 /// there.
 struct RaceChecker<'a> {
     samples: &'a [Vec<Part>],
-    /// For each task and sample: whether all loops are long, and whether all have two iterations, as far as they ever
-    /// do.
+    /// For each task and sample: whether each loop is long, and whether each has two iterations, or its maximum over
+    /// all samples.
     lengths: Vec<Vec<Vec<(bool, bool)>>>,
     /// The access profiles of each task.
     profiles: Vec<Vec<Profiles>>,
@@ -240,7 +240,7 @@ impl<'a> RaceChecker<'a> {
         races.into_iter().map(|(_, rejection)| rejection).collect()
     }
 
-    /// The samples in which all loops are long enough to show races, as far as they ever are.
+    /// The samples in which each loop is long enough to show races, or as long as in any sample.
     fn useful_samples(&self, tasks: &[[usize; 2]]) -> Vec<usize> {
         let at_least = |want_long: bool| {
             let is_long_enough = |sample: &usize| {
