@@ -2,7 +2,7 @@
 
 use quadrants_ir::MathFn;
 
-/// Methods of numbers, besides those of [`MathFn`].
+/// Methods of numbers, in addition to those of [`MathFn`].
 const NUMBER_METHODS: [&str; 35] = [
     "wrapping_add",
     "wrapping_sub",

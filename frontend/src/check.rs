@@ -1,15 +1,15 @@
-//! The rules of the kernel language: one walk over a syntax tree, the same for macro and builder.
+//! Checks the rules of the kernel language on a syntax tree, for macro and builder alike.
 //!
-//! What is checked here is what rustc cannot see, or would explain in terms of emitted code:
+//! It checks what rustc cannot see, or would report in terms of emitted code:
 //!
-//! * where `stream_parallel` stands, what it is given, and what stands beside it;
+//! * the position and argument of `stream_parallel`, and the statements next to it;
 //! * control flow that cannot leave a parallel loop or a function: `break`, `return`, `?`;
-//! * where `block_for` and its phases stand, and what stands outside phases;
+//! * the position of `block_for` and its phases, and statements outside phases;
 //! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
-//! * syntax that kernels do not have.
+//! * unsupported syntax.
 //!
-//! Types, unknown names and numbers of arguments are rustc's. Races are a question of their own, which
-//! `races` asks of a tree that breaks none of these rules.
+//! rustc checks types, names and numbers of arguments. The race check (`races`) runs on trees that break none of
+//! these rules.
 
 use quadrants_ir::abi::MAX_BLOCK_SIZE;
 
@@ -23,17 +23,17 @@ use crate::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
         ParamPassing, RegionArgument, Span, Stmt, StmtKind,
     },
-    visit::{Node, any_in_expr, any_in_stmt, each_bound, in_expr, root},
+    visit::{Node, any_in_expr, any_in_stmt, base_name, each_binding, walk_expr},
 };
 
-/// All rules that `function` breaks, in source order; none for a function that may be compiled.
+/// Returns all violations of the language rules in `function`, in source order.
 #[must_use]
 pub fn check(function: &Function) -> Vec<Rejection> {
     let mut checker = Checker {
         kind: function.kind,
         rejections: Vec::new(),
         names: Names::new(),
-        around: Vec::new(),
+        scopes: Vec::new(),
         labels: Vec::new(),
         depth: 0,
         thread: None,
@@ -53,21 +53,20 @@ pub fn check(function: &Function) -> Vec<Rejection> {
     checker.rejections
 }
 
-/// How deep expressions may nest; everything that walks a checked tree may recurse.
+/// Maximum nesting of expressions. Bounds the recursion of all passes over a checked tree.
 const MAX_DEPTH: u16 = 256;
 
 struct Checker<'a> {
     kind: FunctionKind,
     rejections: Vec<Rejection>,
-    /// All names in scope.
     names: Names<Binding>,
-    /// What the walk is inside of, innermost last.
-    around: Vec<Around>,
-    /// The labels of loops around it, and what these are.
-    labels: Vec<(&'a str, Around)>,
-    /// How many expressions the walk is inside of.
+    /// The enclosing constructs, innermost last.
+    scopes: Vec<Scope>,
+    /// The labels of enclosing loops, and the kinds of those loops.
+    labels: Vec<(&'a str, Scope)>,
+    /// The number of enclosing expressions.
     depth: u16,
-    /// The place among the names of the number of the phase's thread.
+    /// In a phase: the position of the binding of the thread number.
     thread: Option<usize>,
 }
 
@@ -79,11 +78,10 @@ enum Binding {
     Shape,
     /// A block of threads.
     Block,
-    /// An array that a block's threads share.
     Shared,
-    /// What each thread of a block has a value of.
-    OfThreads,
-    /// A scalar, and how much was [around](Checker::around) it where it was declared.
+    /// A value per thread of a block.
+    PerThread,
+    /// A scalar, and the number of [enclosing](Checker::scopes) constructs of its declaration.
     Local {
         depth: usize,
         mutable: bool,
@@ -91,10 +89,10 @@ enum Binding {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Around {
-    Region,
+enum Scope {
+    StreamParallel,
     ParallelLoop,
-    /// What a block of threads does as a whole.
+    /// The body of `block_for`, outside phases.
     Blocks,
     Phase,
     Loop,
@@ -108,14 +106,14 @@ impl<'a> Checker<'a> {
         let body = &function.body;
         if self.kind == FunctionKind::Func {
             body.stmts.iter().for_each(|stmt| self.stmt(stmt));
-            self.optional(body.value.as_deref());
+            self.optional_expr(body.value.as_deref());
             return;
         }
 
-        let blocks =
-            body.stmts.iter().any(is_region_stmt) || body.value.as_deref().is_some_and(is_region);
+        let blocks = body.stmts.iter().any(is_stream_parallel_stmt)
+            || body.value.as_deref().is_some_and(is_stream_parallel);
         for stmt in &body.stmts {
-            if blocks && !contains_region(stmt) && !self.pure_let(stmt) {
+            if blocks && !contains_stream_parallel(stmt) && !self.is_pure_let(stmt) {
                 self.reject(stmt.span, Rule::StreamParallelMixed);
             }
             self.top_stmt(stmt);
@@ -124,10 +122,10 @@ impl<'a> Checker<'a> {
             Some(Expr { kind: ExprKind::StreamParallel(argument), span })
                 if function.result.is_none() =>
             {
-                self.region(argument, *span);
+                self.stream_parallel(argument, *span);
             }
             Some(value) => {
-                if blocks && !is_region(value) {
+                if blocks && !is_stream_parallel(value) {
                     self.reject(value.span, Rule::StreamParallelMixed);
                 }
                 self.expr(value);
@@ -140,22 +138,22 @@ impl<'a> Checker<'a> {
     fn top_stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
-                self.each(each, stmt.span, Around::ParallelLoop);
+                self.for_loop(each, stmt.span, Scope::ParallelLoop);
             }
-            StmtKind::For(each) => self.serial(each, stmt.span),
+            StmtKind::For(each) => self.serial_loop(each, stmt.span),
             StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
-                if self.around.is_empty() =>
+                if self.scopes.is_empty() =>
             {
-                self.region(argument, *span);
+                self.stream_parallel(argument, *span);
             }
             StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
-                self.blocks(each, *span);
+                self.block_for(each, *span);
             }
             _ => self.stmt(stmt),
         }
     }
 
-    fn blocks(&mut self, each: &'a BlockFor, span: Span) {
+    fn block_for(&mut self, each: &'a BlockFor, span: Span) {
         if !(1..=3).contains(&each.blocks.len()) {
             self.reject(span, Rule::Dimensions);
         }
@@ -166,14 +164,14 @@ impl<'a> Checker<'a> {
         {
             self.reject(each.threads.span, Rule::BlockSize);
         }
-        self.inside(Around::Blocks, |this| {
+        self.enter(Scope::Blocks, |this| {
             this.names.bind(&each.name, Binding::Block);
             this.block(&each.body);
         });
     }
 
-    /// A value of several parts: the number of a block is none, unless the grid's array was seen.
-    fn number_of_grid(&mut self, value: &Expr) {
+    /// Rejects an aggregate `block.index()`: its grid is an array that is not written in the call.
+    fn check_grid_number(&mut self, value: &Expr) {
         if let ExprKind::Method { receiver, .. } = &value.kind
             && let ExprKind::Name(block) = &receiver.kind
             && matches!(self.lookup(block), Some(Binding::Block))
@@ -188,11 +186,11 @@ impl<'a> Checker<'a> {
         span: Span,
         body: impl FnOnce(&mut Self),
     ) {
-        let of_block = matches!(self.lookup(block), Some(Binding::Block));
-        if !of_block || !self.is_between_phases() {
+        let is_block = matches!(self.lookup(block), Some(Binding::Block));
+        if !is_block || !self.is_block_level() {
             self.reject(span, Rule::PhasePlace);
         }
-        self.inside(Around::Phase, |this| {
+        self.enter(Scope::Phase, |this| {
             let outer = this.thread.replace(this.names.mark());
             this.declare(thread, false);
             body(this);
@@ -200,25 +198,25 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// A read of what each thread has a value of.
-    fn of_threads(&mut self, name: &str, index: &[Expr], span: Span) {
+    /// Checks a read of a per-thread value: the index must be the phase's own thread.
+    fn per_thread_read(&mut self, name: &str, index: &[Expr], span: Span) {
         let own = |index: &Expr| match &index.kind {
-            ExprKind::Name(name) => self.place(name).is_some_and(|at| Some(at) == self.thread),
+            ExprKind::Name(name) => self.position(name).is_some_and(|at| Some(at) == self.thread),
             _ => false,
         };
         if !matches!(index, [index] if own(index)) {
-            self.reject(span, Rule::OfThreads(name.to_owned()));
+            self.reject(span, Rule::PerThread(name.to_owned()));
         }
     }
 
-    /// Whether all threads of a block do the same here.
-    fn is_between_phases(&self) -> bool {
-        self.around.contains(&Around::Blocks) && !self.around.contains(&Around::Phase)
+    /// Whether the code is in a `block_for` and outside phases: all threads of a block do the same.
+    fn is_block_level(&self) -> bool {
+        self.scopes.contains(&Scope::Blocks) && !self.scopes.contains(&Scope::Phase)
     }
 
-    /// An effect that only the threads of a phase have.
-    fn in_phase(&mut self, span: Span, what: impl FnOnce() -> String) {
-        if self.is_between_phases() {
+    /// Rejects an effect in a block but outside its phases.
+    fn phase_only(&mut self, span: Span, what: impl FnOnce() -> String) {
+        if self.is_block_level() {
             self.reject(span, Rule::OutsidePhase(what()));
         }
     }
@@ -239,18 +237,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn region(&mut self, argument: &'a RegionArgument, span: Span) {
+    fn stream_parallel(&mut self, argument: &'a RegionArgument, span: Span) {
         match argument {
             RegionArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
             RegionArgument::Closure { params, body } => {
                 if *params > 0 {
                     self.reject(span, Rule::StreamParallelParameters);
                 }
-                self.inside(Around::Region, |this| {
+                self.enter(Scope::StreamParallel, |this| {
                     for stmt in &body.stmts {
                         this.top_stmt(stmt);
                     }
-                    this.optional(body.value.as_deref());
+                    this.optional_expr(body.value.as_deref());
                 });
             }
         }
@@ -263,22 +261,23 @@ impl<'a> Checker<'a> {
                 self.declare(name, *mutable);
             }
             StmtKind::LetPattern { pattern, value } => {
-                self.number_of_grid(value);
+                self.check_grid_number(value);
                 self.expr(value);
-                each_bound(pattern, &mut |name, mutable, _| self.declare(name, mutable));
+                each_binding(pattern, &mut |name, mutable, _| self.declare(name, mutable));
             }
             StmtKind::LetShape { name, .. } => self.names.bind(name, Binding::Shape),
             StmtKind::LetExtents { names, .. } => {
                 names.iter().flatten().for_each(|name| self.declare(name, false));
             }
             StmtKind::LetShared { name, block, dims, .. } => {
-                let of_block = matches!(self.lookup(block), Some(Binding::Block));
-                let looped = self.around.iter().any(|around| {
-                    matches!(around, Around::Loop | Around::NdrangeLoop | Around::Phase)
-                });
-                if !of_block {
+                let is_block = matches!(self.lookup(block), Some(Binding::Block));
+                let repeated = self
+                    .scopes
+                    .iter()
+                    .any(|scope| matches!(scope, Scope::Loop | Scope::NdrangeLoop | Scope::Phase));
+                if !is_block {
                     self.unsupported(stmt.span, &Construct::Shared);
-                } else if looped {
+                } else if repeated {
                     self.reject(stmt.span, Rule::SharedPlace);
                 }
                 for len in dims {
@@ -286,45 +285,45 @@ impl<'a> Checker<'a> {
                 }
                 self.names.bind(name, Binding::Shared);
             }
-            StmtKind::LetExchange(made) => {
-                if let Some((_, by)) = &made.by {
+            StmtKind::LetExchange(call) => {
+                if let Some((_, by)) = &call.by {
                     self.expr(by);
                 }
-                self.phase((&made.block, &made.thread), stmt.span, |this| this.expr(&made.value));
-                match made.op.is_uniform() {
-                    true => self.declare(&made.name, false),
-                    false => self.names.bind(&made.name, Binding::OfThreads),
+                self.phase((&call.block, &call.thread), stmt.span, |this| this.expr(&call.value));
+                match call.op.is_uniform() {
+                    true => self.declare(&call.name, false),
+                    false => self.names.bind(&call.name, Binding::PerThread),
                 }
             }
             StmtKind::Assign { target, value, .. } => {
                 self.expr(value);
-                self.target(target);
+                self.assign_target(target);
             }
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::For(each) => {
                 if each.options.serial {
                     self.reject(stmt.span, Rule::SerialInside);
                 }
-                self.serial(each, stmt.span);
+                self.serial_loop(each, stmt.span);
             }
             StmtKind::While { cond, body, label } => {
-                self.looped(Around::Loop, label.as_deref(), |this| {
+                self.in_loop(Scope::Loop, label.as_deref(), |this| {
                     this.expr(cond);
                     this.block(body);
                 });
             }
             StmtKind::Loop { body, label } => {
-                self.looped(Around::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
             }
             StmtKind::Break { label, value } => {
-                self.optional(value.as_ref());
-                match self.loop_of(label.as_deref()) {
-                    Some(Around::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
-                    Some(Around::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
+                self.optional_expr(value.as_ref());
+                match self.find_loop(label.as_deref()) {
+                    Some(Scope::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
+                    Some(Scope::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
                     None if label.is_none() => {
                         self.reject(stmt.span, Rule::OutsideLoop("break"));
                     }
-                    // A label that there is not is rustc's to report.
+                    // rustc reports unknown labels.
                     Some(_) | None => {}
                 }
             }
@@ -334,29 +333,29 @@ impl<'a> Checker<'a> {
                 }
             }
             StmtKind::Return { value } => {
-                self.optional(value.as_ref());
+                self.optional_expr(value.as_ref());
                 if self.kind == FunctionKind::Kernel {
                     self.reject(stmt.span, Rule::ReturnInKernel);
                 }
             }
             StmtKind::Assert { cond, .. } => {
-                self.in_phase(stmt.span, || "`assert!`".to_owned());
+                self.phase_only(stmt.span, || "`assert!`".to_owned());
                 self.expr(cond);
             }
             StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),
         }
     }
 
-    fn serial(&mut self, each: &'a For, span: Span) {
+    fn serial_loop(&mut self, each: &'a For, span: Span) {
         if each.options.block_size.is_some() {
             self.reject(span, Rule::BlockSizeOfSerial);
         }
-        let around = if each.dims.len() > 1 { Around::NdrangeLoop } else { Around::Loop };
-        self.each(each, span, around);
+        let scope = if each.dims.len() > 1 { Scope::NdrangeLoop } else { Scope::Loop };
+        self.for_loop(each, span, scope);
     }
 
-    fn each(&mut self, each: &'a For, span: Span, around: Around) {
-        if each.options.unroll.is_some() && around == Around::ParallelLoop {
+    fn for_loop(&mut self, each: &'a For, span: Span, scope: Scope) {
+        if each.options.unroll.is_some() && scope == Scope::ParallelLoop {
             self.reject(span, Rule::UnrollParallel);
         }
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
@@ -366,7 +365,7 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::Dimensions);
         }
         for dim in &each.dims {
-            self.optional(dim.begin.as_ref());
+            self.optional_expr(dim.begin.as_ref());
             self.expr(&dim.end);
             if let Some(step) = &dim.step {
                 self.expr(step);
@@ -378,13 +377,13 @@ impl<'a> Checker<'a> {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }
-        self.looped(around, each.label.as_deref(), |this| {
+        self.in_loop(scope, each.label.as_deref(), |this| {
             each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);
         });
     }
 
-    fn target(&mut self, target: &'a Expr) {
+    fn assign_target(&mut self, target: &'a Expr) {
         match &target.kind {
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Local { depth, .. }) => self.assign(name, depth, target.span),
@@ -395,20 +394,20 @@ impl<'a> Checker<'a> {
                 match self.lookup(base) {
                     Some(Binding::Local { depth, .. }) => self.assign(base, depth, target.span),
                     _ => {
-                        self.in_phase(target.span, || format!("a write to `{base}`"));
+                        self.phase_only(target.span, || format!("a write to `{base}`"));
                         self.write(base, target.span);
                     }
                 }
                 self.exprs(index);
             }
             ExprKind::Field { .. } | ExprKind::Element { .. } => {
-                match root(target).and_then(|name| Some((name, self.lookup(name)?))) {
+                match base_name(target).and_then(|name| Some((name, self.lookup(name)?))) {
                     Some((name, Binding::Local { depth, .. })) => {
                         self.assign(name, depth, target.span);
                         self.expr(target);
                     }
                     Some((name, Binding::Tensor { .. })) => {
-                        self.in_phase(target.span, || format!("a write to `{name}`"));
+                        self.phase_only(target.span, || format!("a write to `{name}`"));
                         self.write(name, target.span);
                         self.indices(target);
                     }
@@ -420,7 +419,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The indices of a place.
     fn indices(&mut self, place: &'a Expr) {
         match &place.kind {
             ExprKind::Index { index, .. } => self.exprs(index),
@@ -433,14 +431,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An assignment to a local declared at `depth`, or to a part of it.
+    /// Checks an assignment to a local declared at `depth`, or to a part of it.
     fn assign(&mut self, name: &str, depth: usize, span: Span) {
-        let crossed = &self.around[depth..];
-        let rule = if crossed.contains(&Around::Phase) {
+        let crossed = &self.scopes[depth..];
+        let rule = if crossed.contains(&Scope::Phase) {
             Rule::AssignOutsidePhase
-        } else if crossed.contains(&Around::ParallelLoop) || crossed.contains(&Around::Blocks) {
+        } else if crossed.contains(&Scope::ParallelLoop) || crossed.contains(&Scope::Blocks) {
             Rule::AssignOutsideLoop
-        } else if crossed.contains(&Around::Region) {
+        } else if crossed.contains(&Scope::StreamParallel) {
             Rule::AssignOutsideBlock
         } else {
             return;
@@ -455,7 +453,7 @@ impl<'a> Checker<'a> {
                 self.reject(span, Rule::WriteToShared(name));
             }
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
-            Some(Binding::OfThreads) => self.reject(span, Rule::OfThreads(name)),
+            Some(Binding::PerThread) => self.reject(span, Rule::PerThread(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
                 self.unsupported(span, &Construct::AtomicPlace);
             }
@@ -465,7 +463,7 @@ impl<'a> Checker<'a> {
 
     fn expr(&mut self, expr: &'a Expr) {
         if self.depth == MAX_DEPTH {
-            // Its siblings nest as deep; one of them is enough.
+            // Siblings may nest as deep; report one of them.
             if self.rejections.last().is_none_or(|last| last.rule != Rule::TooDeep) {
                 self.reject(expr.span, Rule::TooDeep);
             }
@@ -491,7 +489,7 @@ impl<'a> Checker<'a> {
                     Some(Binding::Shape) => Rule::ShapeAsValue,
                     Some(Binding::Block) => Rule::BlockAsValue,
                     Some(Binding::Shared) => Rule::SharedAsValue,
-                    Some(Binding::OfThreads) => Rule::OfThreads,
+                    Some(Binding::PerThread) => Rule::PerThread,
                     Some(Binding::Local { .. }) | None => return,
                 };
                 self.reject(expr.span, rule(name.clone()));
@@ -513,33 +511,33 @@ impl<'a> Checker<'a> {
                 }
             }
             ExprKind::Element { value, index } => {
-                self.number_of_grid(value);
+                self.check_grid_number(value);
                 self.expr(value);
                 self.exprs(index);
             }
             ExprKind::If { cond, then, otherwise } => {
                 self.expr(cond);
-                self.inside(Around::Branch, |this| this.block(then));
+                self.enter(Scope::Branch, |this| this.block(then));
                 if let Some(block) = otherwise {
-                    self.inside(Around::Branch, |this| this.block(block));
+                    self.enter(Scope::Branch, |this| this.block(block));
                 }
             }
             ExprKind::Loop { body, label, .. } => {
-                self.looped(Around::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
             }
             ExprKind::Block(body) | ExprKind::Unsafe(body) => {
-                self.inside(Around::Braces, |this| this.block(body));
+                self.enter(Scope::Braces, |this| this.block(body));
             }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
                 Some(Binding::Shared) => {
-                    self.in_phase(expr.span, || format!("a read of `{base}`"));
+                    self.phase_only(expr.span, || format!("a read of `{base}`"));
                     self.exprs(index);
                 }
                 Some(Binding::Block) => {
                     self.reject(expr.span, Rule::BlockAsValue(base.clone()));
                 }
-                Some(Binding::OfThreads) => self.of_threads(base, index, expr.span),
+                Some(Binding::PerThread) => self.per_thread_read(base, index, expr.span),
                 Some(Binding::Local { .. } | Binding::Tensor { .. }) | None => {
                     self.exprs(index);
                 }
@@ -549,13 +547,13 @@ impl<'a> Checker<'a> {
                 if matches!(&receiver.kind, ExprKind::Name(name)
                     if matches!(self.lookup(name), Some(Binding::Block))) =>
             {
-                // In a grid of several dimensions, a block has a number in each.
-                let known = match (name.as_str(), &args[..]) {
+                // In a grid of several dimensions, a block has an index per dimension.
+                let is_supported = match (name.as_str(), &args[..]) {
                     ("index" | "threads", []) => true,
                     ("index", [axis]) => matches!(axis.kind, ExprKind::Literal { .. }),
                     _ => false,
                 };
-                if !known {
+                if !is_supported {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
@@ -567,26 +565,25 @@ impl<'a> Checker<'a> {
                 }
             }
             ExprKind::Call { args, on_value, .. } => {
-                // A method may take `&mut self`: only rustc knows.
+                // The method may take `&mut self`; only rustc knows.
                 if let Some(receiver) = args.first().filter(|_| *on_value)
-                    && let Some(name) = root(receiver)
+                    && let Some(name) = base_name(receiver)
                     && let Some(Binding::Local { depth, mutable: true }) = self.lookup(name)
                 {
                     self.assign(name, depth, receiver.span);
                 }
                 for arg in args {
                     match self.tensor_name(arg) {
-                        Some(Binding::Tensor { writable: true }) => {
-                            self.in_phase(arg.span, || "a func that may write a tensor".to_owned())
-                        }
+                        Some(Binding::Tensor { writable: true }) => self
+                            .phase_only(arg.span, || "a func that may write a tensor".to_owned()),
                         Some(_) => {}
                         None => self.expr(arg),
                     }
                 }
             }
             ExprKind::Atomic { place, value, .. } => {
-                self.in_phase(expr.span, || "an atomic".to_owned());
-                if let Some(base) = root(place) {
+                self.phase_only(expr.span, || "an atomic".to_owned());
+                if let Some(base) = base_name(place) {
                     self.write(base, expr.span);
                 }
                 self.indices(place);
@@ -594,19 +591,19 @@ impl<'a> Checker<'a> {
             }
             ExprKind::BlockFor(each) => {
                 self.reject(expr.span, Rule::BlockForPlace);
-                self.blocks(each, expr.span);
+                self.block_for(each, expr.span);
             }
             ExprKind::Each(each) => {
                 self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));
             }
-            ExprKind::StreamParallel(argument) => self.misplaced_region(argument, expr.span),
+            ExprKind::StreamParallel(argument) => self.misplaced_call(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
         }
     }
 
-    /// The expressions directly in `expr`, which has no blocks.
+    /// Checks the direct children of `expr`, which has no blocks.
     fn children(&mut self, expr: &'a Expr) {
-        in_expr(expr, &mut |node| match node {
+        walk_expr(expr, &mut |node| match node {
             Node::Expr(expr) => self.expr(expr),
             Node::Stmt(stmt) => self.stmt(stmt),
         });
@@ -616,40 +613,40 @@ impl<'a> Checker<'a> {
         exprs.iter().for_each(|expr| self.expr(expr));
     }
 
-    fn misplaced_region(&mut self, argument: &'a RegionArgument, span: Span) {
-        let innermost = self.around.last().copied();
+    fn misplaced_call(&mut self, argument: &'a RegionArgument, span: Span) {
+        let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
             Rule::StreamParallelInFunc
-        } else if self.around.contains(&Around::Region) {
+        } else if self.scopes.contains(&Scope::StreamParallel) {
             Rule::StreamParallelNested
         } else {
             match innermost {
                 None => Rule::StreamParallelValue,
-                Some(Around::Branch) => Rule::StreamParallelInBranch,
-                Some(Around::Braces) => Rule::StreamParallelInBlock,
+                Some(Scope::Branch) => Rule::StreamParallelInBranch,
+                Some(Scope::Braces) => Rule::StreamParallelInBlock,
                 Some(_) => Rule::StreamParallelInLoop,
             }
         };
         self.reject(span, rule);
-        self.region(argument, span);
+        self.stream_parallel(argument, span);
     }
 
     fn block(&mut self, block: &'a Block) {
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         block.stmts.iter().for_each(|stmt| self.stmt(stmt));
-        self.optional(block.value.as_deref());
-        self.names.leave(scope);
+        self.optional_expr(block.value.as_deref());
+        self.names.leave(mark);
     }
 
-    fn inside(&mut self, around: Around, body: impl FnOnce(&mut Self)) {
-        let scope = self.names.mark();
-        self.around.push(around);
+    fn enter(&mut self, scope: Scope, body: impl FnOnce(&mut Self)) {
+        let mark = self.names.mark();
+        self.scopes.push(scope);
         body(self);
-        self.around.pop();
-        self.names.leave(scope);
+        self.scopes.pop();
+        self.names.leave(mark);
     }
 
-    fn optional(&mut self, expr: Option<&'a Expr>) {
+    fn optional_expr(&mut self, expr: Option<&'a Expr>) {
         if let Some(expr) = expr {
             self.expr(expr);
         }
@@ -662,15 +659,15 @@ impl<'a> Checker<'a> {
     }
 
     fn declare(&mut self, name: &'a str, mutable: bool) {
-        self.names.bind(name, Binding::Local { depth: self.around.len(), mutable });
+        self.names.bind(name, Binding::Local { depth: self.scopes.len(), mutable });
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
-        self.names.lookup(whole(name)).copied()
+        self.names.lookup(group_name(name)).copied()
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
-        self.names.place(whole(name))
+    fn position(&self, name: &str) -> Option<usize> {
+        self.names.position(group_name(name))
     }
 
     fn tensor_name(&self, expr: &Expr) -> Option<Binding> {
@@ -682,33 +679,35 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A loop, with what its label names.
-    fn looped(&mut self, around: Around, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
+    /// Checks a loop body with its label in scope.
+    fn in_loop(&mut self, scope: Scope, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
         let outer = self.labels.len();
-        self.labels.extend(label.map(|label| (label, around)));
-        self.inside(around, body);
+        self.labels.extend(label.map(|label| (label, scope)));
+        self.enter(scope, body);
         self.labels.truncate(outer);
     }
 
-    /// The loop that a label names, or the innermost one.
-    fn loop_of(&self, label: Option<&str>) -> Option<Around> {
+    /// The kind of the loop with this label, or of the innermost loop.
+    fn find_loop(&self, label: Option<&str>) -> Option<Scope> {
         match label {
-            Some(label) => self.labels.iter().rev().find(|(of, _)| *of == label).map(|(_, a)| *a),
+            Some(label) => {
+                self.labels.iter().rev().find(|(name, _)| *name == label).map(|(_, a)| *a)
+            }
             None => self.innermost_loop(),
         }
     }
 
-    fn innermost_loop(&self) -> Option<Around> {
-        self.around
+    fn innermost_loop(&self) -> Option<Scope> {
+        self.scopes
             .iter()
             .rev()
-            .take_while(|around| !matches!(around, Around::Phase | Around::Blocks))
-            .find(|a| matches!(a, Around::ParallelLoop | Around::Loop | Around::NdrangeLoop))
+            .take_while(|scope| !matches!(scope, Scope::Phase | Scope::Blocks))
+            .find(|a| matches!(a, Scope::ParallelLoop | Scope::Loop | Scope::NdrangeLoop))
             .copied()
     }
 
-    /// Whether the statement only names scalars: it can be repeated wherever they are used.
-    fn pure_let(&self, stmt: &'a Stmt) -> bool {
+    /// Whether the statement only binds scalars without effects, so that each block can evaluate it again.
+    fn is_pure_let(&self, stmt: &'a Stmt) -> bool {
         match &stmt.kind {
             StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
             StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => {
@@ -739,20 +738,21 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The name of what a name is a part of: a tensor of a struct of tensors, `p.place`, is what the struct is.
-fn whole(name: &str) -> &str {
+/// The struct's name for a tensor of a struct of tensors: `p` for `p.x`. Both have the same binding.
+fn group_name(name: &str) -> &str {
     name.split_once('.').map_or(name, |(group, _)| group)
 }
 
-fn is_region_stmt(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Expr(expr) if is_region(expr))
+fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Expr(expr) if is_stream_parallel(expr))
 }
 
-fn is_region(expr: &Expr) -> bool {
+fn is_stream_parallel(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::StreamParallel(_))
 }
 
-/// A misplaced block gets a message of its own, and its statement no second one.
-fn contains_region(stmt: &Stmt) -> bool {
-    any_in_stmt(stmt, &mut |node| matches!(node, Node::Expr(expr) if is_region(expr)))
+/// Whether a statement contains a `stream_parallel` call. A misplaced call is reported by itself, so its statement is
+/// not.
+fn contains_stream_parallel(stmt: &Stmt) -> bool {
+    any_in_stmt(stmt, &mut |node| matches!(node, Node::Expr(expr) if is_stream_parallel(expr)))
 }

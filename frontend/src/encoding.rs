@@ -1,20 +1,20 @@
-//! The bytes of a syntax tree, as the macros embed them.
+//! Serialization of syntax trees; the macros embed the bytes in emitted code.
 
 use crate::{Error, syntax::Function};
 
 impl Function {
-    /// The tree as bytes, as the macro embeds them.
+    /// Serializes the tree.
     ///
     /// # Errors
-    /// [`Error::Tree`] where the serializer refuses.
+    /// [`Error::Tree`] if serialization fails.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         postcard::to_stdvec(self).map_err(|source| Error::Tree { source })
     }
 
-    /// The tree that [`encode`](Self::encode) made.
+    /// Deserializes a tree that [`encode`](Self::encode) serialized.
     ///
     /// # Errors
-    /// [`Error::Tree`] where the bytes are not such a tree.
+    /// [`Error::Tree`] if the bytes are not a valid tree.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         postcard::from_bytes(bytes).map_err(|source| Error::Tree { source })
     }

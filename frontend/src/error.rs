@@ -1,93 +1,93 @@
-//! What can go wrong between a kernel's source and its IR.
+//! Errors of the frontend.
 
 use quadrants_ir::types::Type;
 
 use crate::{builder::Misuse, rule::Rejection, syntax::Span};
 
-/// Why a kernel's IR could not be made.
+/// An error in translating a kernel to IR.
 ///
-/// A kernel from the macro has passed rustc and [`check`](fn@crate::check) before it gets here, so for it
-/// all of these but [`Recursion`](Self::Recursion) are faults of this project.
+/// A kernel from the macro has passed rustc and [`check`](fn@crate::check). For such a kernel, every error except
+/// [`Recursion`](Self::Recursion) is a bug in this project.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes of a tree could not be written or read.
+    /// A syntax tree could not be serialized or deserialized.
     #[error("the kernel's embedded syntax tree is unreadable: {source}")]
     Tree {
-        /// The serializer's word.
+        /// The serializer's error.
         source: postcard::Error,
     },
     /// The kernel breaks a rule of the language.
     #[error("{function}: {}", list(.rejections))]
     Rejected {
-        /// The kernel or func.
+        /// The kernel or func that is lowered.
         function: String,
-        /// All that is wrong, in source order.
+        /// All violations, in source order.
         rejections: Vec<Rejection>,
     },
     /// A func calls itself, directly or through others.
-    #[error("{function}: func `{func}` calls itself; write the repetition as a loop (line {})", .span.line)]
+    #[error("{function}: func `{func}` calls itself; recursion is not supported in kernels, use a loop (line {})", .span.line)]
     Recursion {
-        /// The kernel or func with the call.
+        /// The kernel or func that contains the call.
         function: String,
-        /// The func called.
+        /// The called func.
         func: String,
         /// The call.
         span: Span,
     },
-    /// The type that propagation found is not the one that rustc inferred.
+    /// Lowering computes another type than rustc inferred.
     #[error(
-        "{function}: line {}: `{name}` is of type {rustc} to rustc and of type {found} to the kernel's lowering",
+        "{function}: line {}: `{name}` has type {rustc} in rustc and type {found} in lowering",
         .span.line
     )]
     TypeMismatch {
-        /// The kernel or func.
+        /// The kernel or func that is lowered.
         function: String,
         /// The binding.
         name: String,
         /// rustc's type.
         rustc: Type,
-        /// The type found here.
+        /// The type that lowering computes.
         found: Type,
-        /// The place.
+        /// The source location.
         span: Span,
     },
-    /// An operation was given a type that it is not defined for.
+    /// An operation is not defined for a type.
     #[error("{function}: line {}: {what}", .span.line)]
     Type {
-        /// The kernel or func.
+        /// The kernel or func that is lowered.
         function: String,
-        /// What does not fit, in words.
+        /// The message.
         what: String,
-        /// The place.
+        /// The source location.
         span: Span,
     },
-    /// A name or a table's entry that is not there.
-    #[error("{function}: line {}: {what} is not known", .span.line)]
+    /// A name or table entry does not exist.
+    #[error("{function}: line {}: cannot find {what}", .span.line)]
     Unknown {
-        /// The kernel or func.
+        /// The kernel or func that is lowered.
         function: String,
-        /// What was looked for.
+        /// What does not exist.
         what: String,
-        /// The place.
+        /// The source location.
         span: Span,
     },
-    /// A call of the builder that makes no sense.
+    /// A builder call is invalid.
     #[error("{function}: line {}: {misuse}", .span.line)]
     Misuse {
         /// The kernel.
         function: String,
-        /// What is wrong with it.
+        /// The error.
         misuse: Misuse,
         /// The call.
         span: Span,
     },
-    /// The finished IR broke its own rules.
+    /// The verifier rejects the finished IR.
     #[error("{function}: the kernel's IR is invalid: {source}")]
     Invalid {
         /// The kernel.
         function: String,
-        /// The verifier's finding.
+        /// The verifier's error.
         source: quadrants_ir::VerifyError,
     },
 }

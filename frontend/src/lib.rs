@@ -1,5 +1,4 @@
-//! From a kernel's source to its IR: the syntax tree, the rules of the language, lowering, and the
-//! builder for kernels made at run time.
+//! Frontend of kernels: syntax tree, language rules, race check, lowering to IR, and the run-time kernel builder.
 #![forbid(unsafe_code)]
 
 pub mod builder;

@@ -1,4 +1,4 @@
-//! Literals: their text to bits.
+//! Parsing of literals.
 
 use quadrants_ir::{Const, ScalarType};
 
@@ -13,8 +13,8 @@ pub(crate) fn scalar_suffix(suffix: &str) -> Option<ScalarType> {
     }
 }
 
-/// The value of a literal's text as `ty`; none where the text is of no such type. Digits beyond the
-/// type's width are dropped: rustc has refused them, or was told not to.
+/// The value of a literal as `ty`, or `None` if the text has no such type. Digits beyond the type's width are
+/// dropped: rustc rejects them unless `overflowing_literals` is allowed.
 pub(crate) fn parse(kind: LiteralKind, text: &str, ty: ScalarType) -> Option<Const> {
     let digits = text.replace('_', "");
     match ty {
@@ -42,7 +42,7 @@ pub(crate) fn integer(text: &str) -> Option<u128> {
     u128::from_str_radix(digits, radix).ok()
 }
 
-/// The type of a literal that nothing else types.
+/// The default type of a literal.
 pub(crate) fn default_type(kind: LiteralKind) -> ScalarType {
     match kind {
         LiteralKind::Bool => ScalarType::Bool,
@@ -51,8 +51,8 @@ pub(crate) fn default_type(kind: LiteralKind) -> ScalarType {
     }
 }
 
-/// Whether rustc lets the literal at the end of `expr` take the type that it is cast to. It does
-/// through signs and blocks, but not through binary operators and branches.
+/// Whether rustc infers the type of the literal that is the value of `expr` from a cast of `expr`. It does so through
+/// unary operators and blocks, not through binary operators and branches.
 pub(crate) fn takes_cast_type(expr: &Expr, ty: ScalarType) -> bool {
     match &expr.kind {
         ExprKind::Literal { kind, suffix: None, .. } => match kind {

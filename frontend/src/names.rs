@@ -1,51 +1,51 @@
-//! Names in scopes: the newest binding of a name is found at once, however many others there are.
+//! Symbol table with scopes. A lookup takes constant time.
 
 use std::collections::HashMap;
 
-/// What names stand for; a later binding hides an earlier one of the same name until its scope is left.
+/// A scoped symbol table. A binding shadows earlier bindings of its name until its scope is left.
 #[derive(Clone, Debug)]
 pub(crate) struct Names<B> {
-    bound: Vec<(String, B)>,
-    /// The places of each name's bindings, the newest last.
-    of_name: HashMap<String, Vec<usize>>,
+    bindings: Vec<(String, B)>,
+    /// The indices in `bindings` of each name, the newest last.
+    positions: HashMap<String, Vec<usize>>,
 }
 
 impl<B> Names<B> {
     pub(crate) fn new() -> Self {
-        Self { bound: Vec::new(), of_name: HashMap::new() }
+        Self { bindings: Vec::new(), positions: HashMap::new() }
     }
 
-    /// How many bindings there are: the mark to [leave](Self::leave) a scope entered here.
+    /// The number of bindings. Passed to [`leave`](Self::leave), it removes the bindings that follow.
     pub(crate) fn mark(&self) -> usize {
-        self.bound.len()
+        self.bindings.len()
     }
 
     pub(crate) fn bind(&mut self, name: &str, binding: B) {
-        let at = self.bound.len();
-        match self.of_name.get_mut(name) {
-            Some(places) => places.push(at),
+        let index = self.bindings.len();
+        match self.positions.get_mut(name) {
+            Some(positions) => positions.push(index),
             None => {
-                self.of_name.insert(name.to_owned(), vec![at]);
+                self.positions.insert(name.to_owned(), vec![index]);
             }
         }
-        self.bound.push((name.to_owned(), binding));
+        self.bindings.push((name.to_owned(), binding));
     }
 
     pub(crate) fn leave(&mut self, mark: usize) {
-        for (name, _) in self.bound.drain(mark.min(self.bound.len())..).rev() {
-            if let Some(places) = self.of_name.get_mut(&name) {
-                places.pop();
+        for (name, _) in self.bindings.drain(mark.min(self.bindings.len())..).rev() {
+            if let Some(positions) = self.positions.get_mut(&name) {
+                positions.pop();
             }
         }
     }
 
     pub(crate) fn lookup(&self, name: &str) -> Option<&B> {
-        self.bound.get(self.place(name)?).map(|(_, binding)| binding)
+        self.bindings.get(self.position(name)?).map(|(_, binding)| binding)
     }
 
-    /// How many bindings there were before the one that the name has.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        self.of_name.get(name)?.last().copied()
+    /// The index of the name's binding, which identifies the binding.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(name)?.last().copied()
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_binding_counts_until_its_scope_is_left() {
+    fn a_lookup_returns_the_newest_binding_in_scope() {
         let mut names = Names::new();
         names.bind("a", 1);
         let outer = names.mark();

@@ -1,30 +1,30 @@
-//! Resolution of method calls. A method with the name of a built-in one can be a func of its receiver's type. Only rustc
-//! knows which; the table of callees says it, and the call of a func becomes [`ExprKind::Call`].
+//! Resolution of method calls. A method with the name of a built-in method can be a func of the receiver's type.
+//! rustc decides which; the table of callees holds the decision. A call of a func becomes [`ExprKind::Call`].
 
 use crate::{
     Callee,
     syntax::{Expr, ExprKind, Function},
-    visit::{NodeMut, in_block_mut, in_expr_mut, in_stmt_mut},
+    visit::{NodeMut, walk_block_mut, walk_expr_mut, walk_stmt_mut},
 };
 
-/// Turns the method calls of `function` that are calls of funcs into [`ExprKind::Call`].
+/// Replaces method calls that call funcs by [`ExprKind::Call`].
 pub(crate) fn methods(function: &mut Function, callees: &[Callee]) {
     if callees.iter().any(|callee| matches!(callee, Callee::Func(_))) {
-        in_block_mut(&mut function.body, &mut |node| resolve(node, callees));
+        walk_block_mut(&mut function.body, &mut |node| resolve(node, callees));
     }
 }
 
 fn resolve(node: NodeMut<'_>, callees: &[Callee]) {
     let expr = match node {
-        NodeMut::Stmt(stmt) => return in_stmt_mut(stmt, &mut |node| resolve(node, callees)),
+        NodeMut::Stmt(stmt) => return walk_stmt_mut(stmt, &mut |node| resolve(node, callees)),
         NodeMut::Expr(expr) => expr,
     };
-    in_expr_mut(expr, &mut |node| resolve(node, callees));
+    walk_expr_mut(expr, &mut |node| resolve(node, callees));
     if let ExprKind::Method { receiver, args, callee: Some(func), .. } = &mut expr.kind
         && let Some(Callee::Func(_)) = callees.get(*func as usize)
     {
-        let nothing = Expr { kind: ExprKind::Name(String::new()), span: receiver.span };
-        let mut list = vec![std::mem::replace(&mut **receiver, nothing)];
+        let placeholder = Expr { kind: ExprKind::Name(String::new()), span: receiver.span };
+        let mut list = vec![std::mem::replace(&mut **receiver, placeholder)];
         list.append(args);
         expr.kind = ExprKind::Call { func: *func, args: list, on_value: true, shared: 0 };
     }

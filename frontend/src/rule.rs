@@ -1,45 +1,45 @@
-//! The rules by name, and what their messages say: what is wrong, then what to do instead.
+//! The rules of the kernel language and their error messages.
 
 use std::fmt;
 
 use crate::syntax::{Construct, Span};
 
-/// A rule broken, and where.
+/// A violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rejection {
     /// The offending tokens.
     pub span: Span,
-    /// The rule.
+    /// The violated rule.
     pub rule: Rule,
 }
 
-/// A rule of the kernel language; its text says what to do instead.
+/// A rule of the kernel language. Its message says what is wrong and how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rule {
     /// A `stream_parallel` block inside another.
     #[error(
-        "a `stream_parallel` block cannot stand inside another; write the two beside each other at the kernel's top level"
+        "a `stream_parallel` block cannot be inside another; write both at the kernel's top level"
     )]
     StreamParallelNested,
     /// A `stream_parallel` block inside a loop.
     #[error(
-        "a `stream_parallel` block cannot stand inside a loop; write it at the kernel's top level and put the loop into it, or launch the kernel repeatedly"
+        "a `stream_parallel` block cannot be inside a loop; write it at the kernel's top level and move the loop into it, or launch the kernel repeatedly"
     )]
     StreamParallelInLoop,
     /// A `stream_parallel` block inside a branch.
     #[error(
-        "a `stream_parallel` block cannot stand inside a branch; write it at the kernel's top level and put the branch into it"
+        "a `stream_parallel` block cannot be inside a branch; write it at the kernel's top level and move the branch into it"
     )]
     StreamParallelInBranch,
     /// A `stream_parallel` block inside a pair of braces.
     #[error(
-        "a `stream_parallel` block stands at the kernel's top level; take it out of the braces around it"
+        "a `stream_parallel` block must be at the kernel's top level; move it out of the enclosing braces"
     )]
     StreamParallelInBlock,
     /// A `stream_parallel` block inside a func.
     #[error(
-        "a `stream_parallel` block cannot stand in a `#[func]`; write it in the kernel and call the func from its loops"
+        "a `stream_parallel` block cannot be in a `#[func]`; write it in the kernel and call the func from its loops"
     )]
     StreamParallelInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
@@ -47,12 +47,10 @@ pub enum Rule {
         "a kernel with `stream_parallel` blocks has only such blocks and `let`s of scalar values at its top level; move this into a block, or into a kernel of its own"
     )]
     StreamParallelMixed,
-    /// `stream_parallel` of something that is no closure literal.
-    #[error(
-        "`stream_parallel` takes one closure, written in its place: `stream_parallel(|| {{ … }})`"
-    )]
+    /// `stream_parallel` with an argument that is not a closure literal.
+    #[error("`stream_parallel` takes one closure literal: `stream_parallel(|| {{ … }})`")]
     StreamParallelNotClosure,
-    /// `stream_parallel` of a closure with parameters.
+    /// `stream_parallel` with a closure that has parameters.
     #[error(
         "the closure of `stream_parallel` has no parameters: write `stream_parallel(|| {{ … }})`"
     )]
@@ -60,64 +58,64 @@ pub enum Rule {
     /// The value of a `stream_parallel` call is used.
     #[error("`stream_parallel` has no value; write it as a statement of its own")]
     StreamParallelValue,
-    /// A block's assignment to a local from outside it.
+    /// A `stream_parallel` block assigns a local that is declared outside it.
     #[error(
         "`{0}` is declared outside this `stream_parallel` block, which cannot assign it; declare it inside, or write to an element of a tensor"
     )]
     AssignOutsideBlock(String),
-    /// A parallel loop's assignment to a local from outside it.
+    /// A parallel loop assigns a local that is declared outside it.
     #[error(
         "`{0}` is declared outside this parallel loop, whose iterations cannot assign it; declare it inside, or combine into an element of a tensor with `atomic_add`, `atomic_min` or `atomic_max`"
     )]
     AssignOutsideLoop(String),
-    /// A `block_for` that does not stand by itself at the top level.
+    /// A `block_for` that is not a statement at the top level.
     #[error(
-        "`block_for` stands at the top level of a kernel or of a `stream_parallel` block, as a statement of its own; put loops and branches into it"
+        "`block_for` must be a statement at the top level of a kernel or of a `stream_parallel` block; move loops and branches into it"
     )]
     BlockForPlace,
-    /// A number of threads or a length of a shared array that is not known at compile time.
+    /// A number of threads or a length of a shared array that is not a compile-time constant.
     #[error(
         "{0} must be a compile-time constant: literals and constants, combined by `+`, `-`, `*` and `/`"
     )]
     NotConstant(&'static str),
-    /// A phase in a phase, or of no block.
+    /// A phase inside a phase, or outside `block_for`.
     #[error(
-        "a phase, `b.each(|t| …)`, stands in the closure of `block_for` and in no other phase; its end is where the block's threads wait for each other"
+        "a phase, `b.each(|t| …)`, must be in the closure of `block_for` and not in another phase; at its end, the threads of the block wait for each other"
     )]
     PhasePlace,
-    /// A shared array made in a loop or in a phase.
-    #[error("a shared array is made once per block: move the `let` out of loops and phases")]
+    /// A shared array declared in a loop or phase.
+    #[error("a shared array exists once per block; move the `let` out of loops and phases")]
     SharedPlace,
-    /// An effect in what a block does as a whole.
+    /// An effect in a `block_for` outside phases.
     #[error(
-        "{0} stands in a phase, `b.each(|t| …)`: outside them, the threads of a block all do the same"
+        "{0} must be in a phase, `b.each(|t| …)`; outside phases, all threads of a block do the same"
     )]
     OutsidePhase(String),
-    /// A phase's assignment to a local from outside it.
+    /// A phase assigns a local that is declared outside it.
     #[error(
         "`{0}` is declared outside this phase, whose threads cannot assign it; declare it inside, or keep a value per thread in a shared array"
     )]
     AssignOutsidePhase(String),
-    /// A block where a scalar belongs.
+    /// A block used as a scalar.
     #[error("`{0}` is a block of threads; it has `index()`, `threads()`, `shared` and `each`")]
     BlockAsValue(String),
-    /// A value per thread of a block, read other than as that of the phase's own thread.
+    /// A per-thread value read for another thread than the phase's own.
     #[error(
-        "each thread has a `{0}` of its own; in a phase read that of its own thread, `{0}[t]` in `b.each(|t| …)`"
+        "each thread has its own `{0}`; in a phase, read the value of the phase's thread, `{0}[t]` in `b.each(|t| …)`"
     )]
-    OfThreads(String),
-    /// A shared array where a scalar belongs.
+    PerThread(String),
+    /// A shared array used as a scalar.
     #[error("`{0}` is a shared array; use an element of it, as in `{0}[t]`")]
     SharedAsValue(String),
     /// A write to a `&` parameter.
     #[error(
-        "`{0}` is a `&` parameter, which is only read; to write to it, declare it `{0}: &mut Tensor<…>`"
+        "`{0}` is a `&` parameter, which is read-only; to write to it, declare it `{0}: &mut Tensor<…>`"
     )]
     WriteToShared(String),
-    /// A tensor where a scalar belongs.
+    /// A tensor used as a scalar.
     #[error("`{0}` is a tensor; use an element of it, as in `{0}[i]`, or pass it to a `#[func]`")]
     TensorAsValue(String),
-    /// The name of a tensor's extents where a scalar belongs.
+    /// A shape used as a scalar.
     #[error("`{0}` is a shape; use one extent of it, as in `{0}[0]`")]
     ShapeAsValue(String),
     /// An assignment to an extent.
@@ -125,8 +123,8 @@ pub enum Rule {
         "`{0}` is a tensor's shape, which a kernel cannot change; copy the extent into a `let mut`"
     )]
     AssignToShape(String),
-    /// An axis that is not known at compile time.
-    #[error("the axis of a shape is a literal or a constant: `t.shape()[0]`")]
+    /// An axis that is not a compile-time constant.
+    #[error("the axis of a shape must be a literal or a constant: `t.shape()[0]`")]
     ShapeAxis,
     /// `break` out of a parallel loop.
     #[error(
@@ -139,17 +137,17 @@ pub enum Rule {
     )]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
-    #[error("`{0}` stands outside a loop; remove it, or put it into one")]
+    #[error("`{0}` is outside a loop; remove it, or move it into a loop")]
     OutsideLoop(&'static str),
     /// `return` in a kernel.
     #[error(
-        "`return` is not supported in kernels; guard what follows with `if`, and give the kernel's value as its last expression"
+        "`return` is not supported in kernels; guard the code that follows with `if`, and write the kernel's result as its last expression"
     )]
     ReturnInKernel,
     /// `a..=b`
     #[error("`a..=b` is not supported in an `ndrange`; write `a..b + 1`")]
     InclusiveRange,
-    /// `#[serial]` on a loop inside another.
+    /// `#[serial]` on an inner loop.
     #[error("a loop inside another is serial already; leave out `#[serial]`")]
     SerialInside,
     /// `#[unroll]` on a parallel loop.
@@ -157,29 +155,29 @@ pub enum Rule {
         "the iterations of a parallel loop are those of threads; `#[unroll]` is for loops that one thread runs"
     )]
     UnrollParallel,
-    /// `#[block_size(n)]` on a loop that one thread runs.
+    /// `#[block_size(n)]` on a serial loop.
     #[error("only a parallel loop has blocks; leave out `#[block_size(…)]`")]
     BlockSizeOfSerial,
-    /// `#[block_size(n)]` with a size that no device has.
+    /// `#[block_size(n)]` with an unsupported size.
     #[error("a block has 1 to 1024 threads")]
     BlockSize,
     /// `step_by(0)`
-    #[error("a step of 0 never comes to an end; give `step_by` at least 1")]
+    #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
     StepOfZero,
-    /// A loop or a grid of blocks of no or too many dimensions.
+    /// A loop or a grid of blocks with an unsupported number of dimensions.
     #[error("a loop or a grid of blocks has one to three dimensions; nest loops for more")]
     Dimensions,
-    /// The number of a block taken for an array where its grid is not.
+    /// A block index used as an array although its grid is not an array literal.
     #[error(
-        "a grid of blocks is counted by an array that stands in the call, `block_for([rows, columns], …)`"
+        "the extents of a grid of blocks must be an array literal in the call: `block_for([rows, columns], …)`"
     )]
     GridElsewhere,
-    /// A literal of a type that kernels do not have.
+    /// A literal of an unsupported type.
     #[error(
         "literals of type `{0}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"
     )]
     LiteralType(String),
-    /// Iterations of a parallel loop that may write one element by the same access.
+    /// Two iterations of a parallel loop may write the same element by the same access.
     #[error(
         "iterations {over}may write the same element by `{access}`; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"
     )]
@@ -189,48 +187,48 @@ pub enum Rule {
         /// The loop's variables: "of `i` ".
         over: String,
     },
-    /// Iterations of a parallel loop that may touch one element by two accesses, at least one a write.
+    /// Two iterations of a parallel loop may touch the same element by two accesses, at least one of them a write.
     #[error(
         "one iteration {over}may {verb} `{access}` while another {other_verb} `{other}` (line {line}); {advice}, or assert in `unsafe {{ … }}` that the two are never the same element"
     )]
     RaceInLoop {
-        /// The access at the message's place.
+        /// The access at the location of the message.
         access: String,
-        /// What it does.
+        /// Its verb, as an infinitive.
         verb: &'static str,
         /// The other access.
         other: String,
-        /// What that does.
+        /// Its verb, third person.
         other_verb: &'static str,
         /// Its line.
         line: u32,
         /// The loop's variables: "of `i` ".
         over: String,
-        /// What to do instead.
+        /// How to fix it.
         advice: &'static str,
     },
-    /// Two `stream_parallel` blocks that may touch one element, at least one of them writing.
+    /// Two `stream_parallel` blocks may touch the same element, at least one of them writing.
     #[error(
         "this `stream_parallel` block may {verb} `{access}` while the one at line {block} {other_verb} `{other}` (line {line}); put both into one block, where loops run one after the other, give each block a tensor of its own, or assert in `unsafe {{ … }}` that the two are never the same element"
     )]
     RaceOfBlocks {
-        /// The access at the message's place.
+        /// The access at the location of the message.
         access: String,
-        /// What it does.
+        /// Its verb, as an infinitive.
         verb: &'static str,
         /// The access of the other block.
         other: String,
-        /// What that does.
+        /// Its verb, third person.
         other_verb: &'static str,
         /// Its line.
         line: u32,
         /// The line of the other block.
         block: u32,
     },
-    /// An expression that nests too deep to be walked on a small stack.
-    #[error("this expression nests too deep; split it by `let`s")]
+    /// An expression that nests too deep for the stack.
+    #[error("this expression is nested too deeply; split it with `let`s")]
     TooDeep,
-    /// Syntax that kernels do not have.
+    /// Unsupported syntax.
     #[error("{}", advice(.0))]
     Unsupported(Construct),
 }
@@ -247,7 +245,9 @@ fn advice(construct: &Construct) -> String {
             "a `match` on this is",
             "match a number or a bool by literals, ranges, constants, names and `_`",
         ),
-        Construct::LetCondition => ("`if let` and its like are", "use a condition of type bool"),
+        Construct::LetCondition => {
+            ("`if let`, `while let` and `let … else` are", "use a condition of type bool")
+        }
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
         Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
         Construct::BlockFor => (
@@ -293,7 +293,7 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Associated(name) => {
             return format!(
-                "`{name}` is no function of a type that kernels know; write a `#[func]` and call it"
+                "`{name}` is not a supported associated function in kernels; write a `#[func]` and call it"
             );
         }
         Construct::Method(name) => {

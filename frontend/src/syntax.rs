@@ -1,9 +1,8 @@
-//! The syntax tree of a kernel or a func: what its author wrote, before any type is known.
+//! The syntax tree of a kernel or func, before type inference.
 //!
-//! The macro makes it from tokens, and embeds it, serialized, in what it emits; so the tree holds no
-//! type, only indices into tables that rustc fills when the emitted code is compiled ([`TypeIx`],
-//! [`ExprKind::Const`], [`ExprKind::Call`]). It can hold code that kernels do not allow: finding that
-//! is [`check`](fn@crate::check)'s work, so that each rejection is written once.
+//! The macro builds it from tokens and embeds it, serialized, in emitted code. The tree holds no types, only indices
+//! into tables that rustc fills when it compiles the emitted code ([`TypeIx`], [`ExprKind::Const`],
+//! [`ExprKind::Call`]). It can represent code that kernels do not allow; [`check`](fn@crate::check) reports it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +14,23 @@ pub type TypeIx = u32;
 /// A kernel or a func.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Function {
-    /// Which of the two.
+    /// Kernel or func.
     pub kind: FunctionKind,
     /// Its name.
     pub name: String,
-    /// The name's place.
+    /// The location of the name.
     pub span: Span,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// The type of its value, where it has one.
+    /// The type of the result, if any.
     pub result: Option<TypeIx>,
     /// Its body.
     pub body: Block,
-    /// What the attribute asks for; a func's are its caller's.
+    /// The options of the attribute. A func has those of its caller.
     pub options: Options,
 }
 
-/// Which attribute a function carries.
+/// The attribute of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FunctionKind {
     /// `#[kernel]`
@@ -40,18 +39,18 @@ pub enum FunctionKind {
     Func,
 }
 
-/// A place in the source. The macro finds its tokens by `id`, a message its reader by the others.
+/// A location in the source. The macro finds its tokens by `id`; messages show line and column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Span {
-    /// The macro's own number for the tokens.
+    /// The macro's number of the tokens.
     pub id: u32,
-    /// The line, from 1; 0 where there is no source.
+    /// The line, from 1; 0 without a source.
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
 }
 
-/// A parameter. What it is a tensor or a number of, the source's tables say.
+/// A parameter. Its type is in the source's table of parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Param {
     /// Its name.
@@ -60,16 +59,16 @@ pub struct Param {
     pub passing: ParamPassing,
     /// Whether the binding is `mut`.
     pub mutable: bool,
-    /// Whether it is a method's `&mut self`: what is done to it is done to the receiver.
+    /// Whether it is a method's `&mut self`: assignments to it change the receiver.
     pub by_reference: bool,
-    /// The name's place.
+    /// The location of the name.
     pub span: Span,
 }
 
 /// How a parameter is passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ParamPassing {
-    /// A scalar, by value.
+    /// A value.
     Value,
     /// `&`: a tensor that is only read.
     Ref,
@@ -77,28 +76,28 @@ pub enum ParamPassing {
     RefMut,
 }
 
-/// Statements, and the value after them where there is one.
+/// A block: statements and an optional value.
 ///
-/// A last `if`, block, call or atomic without a semicolon is the `value` even where it is of type
-/// `()`; a last loop or assignment is a statement.
+/// A final `if`, block, call or atomic without a semicolon is the `value`, also if its type is `()`. A final loop or
+/// assignment is a statement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Block {
     /// The statements in order.
     pub stmts: Vec<Stmt>,
-    /// The expression at the end without a semicolon.
+    /// The final expression without a semicolon.
     pub value: Option<Box<Expr>>,
 }
 
 /// A statement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stmt {
-    /// What it does.
+    /// The kind.
     pub kind: StmtKind,
-    /// Its place.
+    /// The source location.
     pub span: Span,
 }
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum StmtKind {
     /// `let name = value;`, `let mut name: T = value;`
@@ -107,30 +106,30 @@ pub enum StmtKind {
         name: String,
         /// Whether it is `mut`.
         mutable: bool,
-        /// The type that rustc gave the binding.
+        /// The type that rustc inferred.
         ty: TypeIx,
         /// The value.
         value: Expr,
     },
     /// `let (a, mut b) = value;`, `let Point { x, .. } = value;`
     LetPattern {
-        /// What is taken apart how.
+        /// The pattern.
         pattern: Pattern,
         /// The value.
         value: Expr,
     },
-    /// `let s = t.shape();`: the name stands for the tensor's extents.
+    /// `let s = t.shape();`: the name denotes the tensor's extents.
     LetShape {
         /// The name.
         name: String,
-        /// The tensor, or an earlier name for its extents.
+        /// The tensor, or an earlier name of its extents.
         base: String,
     },
     /// `let [h, w] = t.shape();`
     LetExtents {
-        /// The names in order, each of type `usize`; none for `_`.
+        /// The names in order, each of type `usize`; `None` for `_`.
         names: Vec<Option<String>>,
-        /// The tensor, or an earlier name for its extents.
+        /// The tensor, or an earlier name of its extents.
         base: String,
     },
     /// `let mut name = b.shared::<T>(len);`, `let mut name = b.shared_2d::<T>([rows, columns]);`
@@ -141,24 +140,24 @@ pub enum StmtKind {
         block: String,
         /// `T`.
         ty: TypeIx,
-        /// How many elements along each dimension; constants.
+        /// The number of elements along each dimension; constants.
         dims: Vec<Expr>,
     },
-    /// `let name = b.reduce_add(|t| value);` and its like.
+    /// `let name = b.reduce_add(|t| value);` and other collectives.
     LetExchange(Box<LetExchange>),
     /// `target = value`, `target op= value`
     Assign {
-        /// What is assigned: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or
-        /// [`ExprKind::Field`] of such.
+        /// The place: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or [`ExprKind::Field`]
+        /// of one.
         target: Expr,
         /// The operation of a compound assignment.
         op: Option<BinaryOp>,
         /// The value, or the right operand.
         value: Expr,
     },
-    /// An expression for its effects, `let _ = …` among them.
+    /// An expression statement, also `let _ = …`.
     Expr(Expr),
-    /// A `for` over a range or an `ndrange`; parallel at a kernel's or block's top level.
+    /// A `for` over a range or an `ndrange`; parallel at the top level of a kernel or `stream_parallel` block.
     For(For),
     /// `while cond { … }`
     While {
@@ -178,14 +177,14 @@ pub enum StmtKind {
     },
     /// `break`
     Break {
-        /// The label of the loop that it leaves, where it names one.
+        /// The label of the loop to leave, if given.
         label: Option<String>,
         /// The value of the `loop`.
         value: Option<Expr>,
     },
     /// `continue`
     Continue {
-        /// The label of the loop that it goes on with, where it names one.
+        /// The label of the loop to continue, if given.
         label: Option<String>,
     },
     /// `return`, `return value`
@@ -200,11 +199,11 @@ pub enum StmtKind {
         /// The message, or the text of the condition.
         message: String,
     },
-    /// What kernels have no statement for.
+    /// An unsupported statement.
     Unsupported(Construct),
 }
 
-/// A pattern of a `let` that takes a value apart.
+/// A destructuring pattern of a `let`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Pattern {
     /// `_`
@@ -215,7 +214,7 @@ pub enum Pattern {
         name: String,
         /// Whether it is `mut`.
         mutable: bool,
-        /// The type that rustc gave the binding.
+        /// The type that rustc inferred.
         ty: TypeIx,
     },
     /// `(a, b)`, `[a, b]`, `Pair(a, b)`: one pattern per part.
@@ -227,84 +226,84 @@ pub enum Pattern {
 /// A `for` loop.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct For {
-    /// One for a range, as many as the `ndrange` has otherwise; outermost first.
+    /// One for a range, several for an `ndrange`; outermost first.
     pub dims: Vec<Dim>,
     /// The body.
     pub body: Block,
     /// Its label, without the `'`.
     pub label: Option<String>,
-    /// What its attributes ask for.
+    /// Its attributes.
     pub options: LoopOptions,
 }
 
-/// What the attributes of a loop ask for.
+/// The attributes of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LoopOptions {
-    /// `#[serial]`: one thread runs it.
+    /// `#[serial]`: one thread runs the loop.
     pub serial: bool,
-    /// `#[block_size(n)]`: how many threads a GPU's block has.
+    /// `#[block_size(n)]`: the number of threads of a thread block.
     pub block_size: Option<u32>,
-    /// `#[unroll]`: 0, for all of it; `#[unroll(n)]`: so often.
+    /// `#[unroll]`: 0, unroll fully; `#[unroll(n)]`: unroll by `n`.
     pub unroll: Option<u32>,
 }
 
-/// One dimension of a loop. Of `ndrange(t.shape())` dimension `k` ends at `t.shape()[k]`.
+/// One dimension of a loop. Dimension `k` of `ndrange(t.shape())` ends at `t.shape()[k]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Dim {
-    /// The variable's name; `_` where there is none.
+    /// The variable's name, or `_`.
     pub name: String,
     /// Whether the variable is `mut`.
     pub mutable: bool,
-    /// The type that rustc gave the variable.
+    /// The type that rustc inferred.
     pub ty: TypeIx,
-    /// The first value; without one, 0.
+    /// The first value; 0 if absent.
     pub begin: Option<Expr>,
-    /// The value after the last, or the last one of `a..=b`.
+    /// The end, exclusive unless `inclusive`.
     pub end: Expr,
     /// Whether the range is `a..=b`.
     pub inclusive: bool,
     /// `k` of `step_by(k)`.
     pub step: Option<Expr>,
-    /// Which way the values are taken.
+    /// The order of the values.
     pub order: Order,
 }
 
-/// Which way a loop takes the values of a range.
+/// The order in which a loop takes the values of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Order {
-    /// `(a..b)`, `(a..b).step_by(k)`: from the first value up.
+    /// `(a..b)`, `(a..b).step_by(k)`: ascending from the first value.
     #[default]
     Up,
-    /// `(a..b).rev()`, `(a..b).rev().step_by(k)`: from the last value of the range down.
+    /// `(a..b).rev()`, `(a..b).rev().step_by(k)`: descending from the last value of the range.
     Down,
-    /// `(a..b).step_by(k).rev()`: the values of `(a..b).step_by(k)`, the last first.
+    /// `(a..b).step_by(k).rev()`: the values of `(a..b).step_by(k)` in reverse.
     Back,
 }
 
 /// An expression. Parentheses are not kept.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Expr {
-    /// What it computes.
+    /// The kind.
     pub kind: ExprKind,
-    /// Its place.
+    /// The source location.
     pub span: Span,
 }
 
-/// What an expression computes.
+/// The kind of an expression.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A literal.
     Literal {
-        /// What its text is.
+        /// The kind of literal.
         kind: LiteralKind,
         /// The text without the suffix: `12`, `0xff`, `1_000`, `1e-3`, `true`.
         text: String,
         /// The suffix: `f32`, `usize`.
         suffix: Option<String>,
     },
-    /// A parameter or a local. As an argument of a func also a tensor, with any `&`, `&mut` and `*` before it left out.
+    /// A parameter or a local. As an argument of a func also a tensor, without a leading `&`, `&mut` or `*`.
     Name(String),
-    /// An entry of the source's table of constants.
+    /// An entry of the table of constants.
     Const(u32),
     /// `-x`, `!x`
     Unary {
@@ -324,16 +323,16 @@ pub enum ExprKind {
     },
     /// `a && b`, `a || b`
     Logic {
-        /// Which of the two.
+        /// The operator.
         op: LogicOp,
         /// The left operand.
         lhs: Box<Expr>,
-        /// The right operand, evaluated where the left one does not decide.
+        /// The right operand, evaluated only if the left one does not decide.
         rhs: Box<Expr>,
     },
     /// `value as T`
     Cast {
-        /// What is converted.
+        /// The operand.
         value: Box<Expr>,
         /// `T`.
         ty: TypeIx,
@@ -342,9 +341,9 @@ pub enum ExprKind {
     If {
         /// The condition.
         cond: Box<Expr>,
-        /// The block where it is true.
+        /// The block if it is true.
         then: Block,
-        /// The block where it is false.
+        /// The block if it is false.
         otherwise: Option<Block>,
     },
     /// `{ … }`
@@ -358,20 +357,20 @@ pub enum ExprKind {
         /// Its label, without the `'`.
         label: Option<String>,
     },
-    /// `unsafe { … }`: the accesses in it race with nothing, by the author's word.
+    /// `unsafe { … }`: the user asserts that the accesses in it do not race.
     Unsafe(Block),
     /// `(a, b)`, `[a, b]`, `Pair(a, b)`
     Aggregate {
         /// Its type.
         ty: TypeIx,
-        /// Its parts in order.
+        /// The parts in order.
         parts: Vec<Expr>,
     },
     /// `Point { x: a, y: b }`
     Struct {
         /// Its type.
         ty: TypeIx,
-        /// Its fields in the order in which they are written.
+        /// The fields in source order.
         fields: Vec<(String, Expr)>,
     },
     /// `[value; N]`
@@ -397,14 +396,15 @@ pub enum ExprKind {
         /// The field's name or number.
         name: String,
     },
-    /// An index of a value that is no single name: `m.rows[i]`, `a[i][j]`.
+    /// An index of an expression other than a name: `m.rows[i]`, `a[i][j]`.
     Element {
         /// The array, vector or matrix.
         value: Box<Expr>,
         /// One index per dimension.
         index: Vec<Expr>,
     },
-    /// `t[i]`, `t[[i, j]]`; of a name for extents, `s[0]`; of a local array, `a[i]`.
+    /// An index of a name: an element of a tensor, `t[i]`, `t[[i, j]]`; an extent of a shape, `s[0]`; an element of a
+    /// local array, `a[i]`.
     Index {
         /// The name before the brackets.
         base: String,
@@ -413,7 +413,7 @@ pub enum ExprKind {
     },
     /// `t.len()`
     Len {
-        /// The tensor, or a name for its extents.
+        /// The tensor, or a name of its extents.
         base: String,
     },
     /// `t.shape()[k]`
@@ -431,52 +431,50 @@ pub enum ExprKind {
         name: String,
         /// Its other arguments.
         args: Vec<Expr>,
-        /// The entry of the source's table of callees that says whose method it is; none where it can only be
-        /// one that numbers, arrays, vectors and matrices have.
+        /// The entry of the table of callees that resolves the method; `None` if it can only be a built-in method.
         callee: Option<u32>,
     },
-    /// A call of a func, an entry of the source's table of callees.
+    /// A call of a func.
     Call {
-        /// The entry.
+        /// The entry of the table of callees.
         func: u32,
         /// The arguments.
         args: Vec<Expr>,
-        /// Whether the first argument is a method's receiver, which the method may change.
+        /// Whether the first argument is the receiver of a method, which may change it.
         on_value: bool,
-        /// The arguments that are written `&name`, as bits from the first one up: such a tensor is read
-        /// and not written.
+        /// A bit per argument, the lowest for the first: set for `&name`, a tensor that is only read.
         shared: u64,
     },
-    /// `qd::atomic_add(&mut t[i], v)` and its like.
+    /// An atomic such as `qd::atomic_add(&mut t[i], v)`.
     Atomic {
-        /// The combination.
+        /// The operation.
         op: AtomicOp,
-        /// The element, or the part of one: an [`Index`](Self::Index), or an [`Element`](Self::Element)
-        /// or [`Field`](Self::Field) of such.
+        /// The element or part of one: an [`Index`](Self::Index), or an [`Element`](Self::Element) or
+        /// [`Field`](Self::Field) of one.
         place: Box<Expr>,
-        /// The value combined in.
+        /// The operand.
         value: Box<Expr>,
     },
-    /// A call of `stream_parallel`, wherever it stands.
+    /// A call of `stream_parallel`, at any position.
     StreamParallel(RegionArgument),
-    /// A call of `block_for`, wherever it stands.
+    /// A call of `block_for`, at any position.
     BlockFor(Box<BlockFor>),
-    /// `b.each(|t| …)`, wherever it stands.
+    /// `b.each(|t| …)`, at any position.
     Each(Box<Each>),
-    /// What kernels have no expression for.
+    /// An unsupported expression.
     Unsupported(Construct),
 }
 
 /// `block_for(blocks, threads, |name| { … })`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BlockFor {
-    /// How many blocks: in one number, or in each dimension of their grid, outermost first.
+    /// The number of blocks along each dimension of the grid, outermost first.
     pub blocks: Vec<Expr>,
-    /// How many threads each has; a constant.
+    /// The number of threads per block; a constant.
     pub threads: Expr,
-    /// The block's name; `_` where there is none.
+    /// The name of the block, or `_`.
     pub name: String,
-    /// What a block does.
+    /// The body.
     pub body: Block,
 }
 
@@ -485,44 +483,44 @@ pub struct BlockFor {
 pub struct Each {
     /// The block.
     pub block: String,
-    /// The name of the thread's number; `_` where there is none.
+    /// The name of the thread number, or `_`.
     pub name: String,
-    /// What each thread does.
+    /// The body.
     pub body: Block,
 }
 
-/// `let name = block.reduce_add(|thread| value);`, `let name = block.shuffle_up(|thread| value, by);`
+/// A collective: `let name = block.reduce_add(|thread| value);`, `let name = block.shuffle_up(|thread| value, by);`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LetExchange {
     /// The name.
     pub name: String,
-    /// The type of what comes of it, or of what each thread gets of it.
+    /// The type of the result, or of each thread's result.
     pub ty: TypeIx,
     /// The block.
     pub block: String,
-    /// What is exchanged how.
+    /// The operation.
     pub op: CollectiveOp,
-    /// Of a shuffle by a distance or mask: which. Without, each thread gives a pair: a value, and the number
-    /// in its warp of the thread that it takes one from.
+    /// For a shuffle: the kind, and the distance or mask. Without it, each thread's input is a pair: a value, and the
+    /// lane to read from.
     pub by: Option<(Shuffle, Expr)>,
-    /// The name of the thread's number; `_` where there is none.
+    /// The name of the thread number, or `_`.
     pub thread: String,
-    /// What each thread gives.
+    /// The input of each thread.
     pub value: Expr,
 }
 
-/// From which thread of its warp a thread takes a value.
+/// The lane that a shuffle reads from, relative to the thread's own lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Shuffle {
-    /// The one whose number differs in the bits of a mask.
+    /// The own lane XOR a mask.
     Xor,
-    /// The one so many before it.
+    /// The own lane minus a distance.
     Up,
-    /// The one so many behind it.
+    /// The own lane plus a distance.
     Down,
 }
 
-/// What a method of a block exchanges, and of a shuffle by a distance or mask, which.
+/// The collective with this method name, and for a shuffle by a distance or mask its kind.
 #[must_use]
 pub fn exchange_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
     let by = match method {
@@ -534,18 +532,18 @@ pub fn exchange_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
     Some((CollectiveOp::Shuffle, Some(by)))
 }
 
-/// What a literal's text is.
+/// The kind of a literal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LiteralKind {
-    /// An integer; with a suffix `f32` or `f64` still this.
+    /// An integer, also with a suffix `f32` or `f64`.
     Int,
-    /// A text with a point or an exponent.
+    /// A number with a point or an exponent.
     Float,
     /// `true` or `false`.
     Bool,
 }
 
-/// The operators that need not evaluate both sides.
+/// The short-circuiting operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LogicOp {
     /// `&&`
@@ -554,51 +552,51 @@ pub enum LogicOp {
     Or,
 }
 
-/// What `stream_parallel` was given.
+/// The argument of `stream_parallel`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum RegionArgument {
     /// A closure literal.
     Closure {
-        /// How many parameters it declares.
+        /// The number of its parameters.
         params: u32,
-        /// Its body; one that is no block is a block of that value.
+        /// Its body. An expression body is a block with that value.
         body: Block,
     },
-    /// Anything else, no or several arguments among them.
+    /// Anything else, including no argument or several.
     Other,
 }
 
-/// What kernels do not allow, named so that each gets its own advice.
+/// Unsupported syntax. Each variant has its own error message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Construct {
-    /// A pattern of a `match` that is no number, bool, range, constant, name or `_`.
+    /// A `match` pattern other than a number, bool, range, constant, name or `_`.
     MatchPattern,
     /// `if let`, `while let`, `let … else`
     LetCondition,
-    /// A closure that is not `stream_parallel`'s.
+    /// A closure other than the argument of `stream_parallel`, `block_for` or a method of a block.
     Closure,
     /// `S { x, ..base }`
     StructUpdate,
-    /// `block_for` of anything but two numbers and a closure with one name.
+    /// `block_for` with arguments other than two numbers and a closure with one parameter.
     BlockFor,
-    /// `b.each` of anything but a closure with one name.
+    /// `b.each` with an argument other than a closure with one parameter.
     Each,
     /// `b.shared` other than in `let name = b.shared::<T>(n);`
     Shared,
-    /// A block's `reduce_add` and its like other than in `let name = b.reduce_add(|t| value);`; its name.
+    /// A collective other than in `let name = b.reduce_add(|t| value);`; its name.
     Exchange(String),
     /// A text, byte or char literal.
     Text,
-    /// `&x`, `*x` where no tensor is passed.
+    /// `&x` or `*x` other than a tensor argument.
     Reference,
-    /// An attribute of a loop that is none of [`LoopOptions`]' or has other arguments.
+    /// A loop attribute other than those of [`LoopOptions`], or with wrong arguments.
     LoopAttribute,
-    /// A `for` over anything but `a..b` and `ndrange`.
+    /// A `for` over anything except ranges and `ndrange`.
     Iterator,
     /// `a..b` outside a `for`.
     Range,
-    /// A pattern that is no single name.
+    /// An unsupported pattern.
     Pattern,
     /// `let x;`
     LetWithoutValue,
@@ -606,17 +604,17 @@ pub enum Construct {
     Try,
     /// `async`, `.await`, `const { … }`, `try { … }`
     BlockKind,
-    /// A function, struct, `use` … inside the body.
+    /// A function, struct, `use` or other item inside the body.
     Item,
     /// A macro other than `assert!`; its name.
     Macro(String),
-    /// A function of a type that kernels do not know; its name.
+    /// An unsupported associated function; its name.
     Associated(String),
-    /// A method that kernels do not know; its name. Known ones are [`ExprKind::Method`].
+    /// An unsupported method; its name.
     Method(String),
     /// `x.shape()` other than in a `let`, with an index, or in `ndrange`.
     Shape,
-    /// An assignment to something that is neither a name nor an element.
+    /// An assignment to anything except a name, an element or a part of one.
     Place,
     /// `as _`
     InferredCast,
@@ -629,7 +627,7 @@ pub enum Construct {
 }
 
 impl Span {
-    /// A place with the macro's number for it.
+    /// A location with the macro's number of its tokens.
     #[must_use]
     pub const fn new(id: u32, line: u32, column: u32) -> Self {
         Self { id, line, column }

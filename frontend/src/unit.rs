@@ -1,4 +1,4 @@
-//! A function with its tables, read once from a [`Source`] or made by the builder.
+//! A function with its tables, decoded from a [`Source`] or made by the builder.
 
 use quadrants_ir::types::{Constant, ParamType, Type};
 
@@ -9,21 +9,20 @@ use crate::{
     syntax::{Function, ParamPassing},
 };
 
-/// A function and what its tree's indices mean.
+/// A function and the tables that its tree's indices refer to.
 #[derive(Debug)]
 pub(crate) struct Unit {
     pub(crate) function: Function,
     pub(crate) file: String,
     pub(crate) params: Vec<ParamType>,
     pub(crate) types: Vec<Type>,
-    /// The callees of the tree.
     pub(crate) funcs: Vec<Callee>,
     pub(crate) consts: Vec<Constant>,
 }
 
 impl Unit {
-    /// Reads a source; checks the rules of the language where the macro has not.
-    pub(crate) fn of_source(source: &Source, obeys: bool) -> Result<Self, Error> {
+    /// Decodes a source. Checks the language rules unless the macro has checked them.
+    pub(crate) fn from_source(source: &Source, is_checked: bool) -> Result<Self, Error> {
         let funcs: Vec<_> = source.funcs.iter().map(|func| func()).collect();
         let mut function = Function::decode(source.tree)?;
         resolve::methods(&mut function, &funcs);
@@ -35,20 +34,20 @@ impl Unit {
             funcs,
             consts: source.consts.iter().map(|value| value()).collect(),
         };
-        if obeys { unit.fitting() } else { unit.checked() }
+        if is_checked { unit.check_params() } else { unit.check_rules() }
     }
 
-    /// The unit, where it obeys the rules and its parameters are those of its table.
-    pub(crate) fn checked(self) -> Result<Self, Error> {
+    /// Checks the language rules and the parameters.
+    pub(crate) fn check_rules(self) -> Result<Self, Error> {
         let rejections = check(&self.function);
         if !rejections.is_empty() {
             return Err(Error::Rejected { function: self.function.name, rejections });
         }
-        self.fitting()
+        self.check_params()
     }
 
-    /// The unit, where its parameters are those of its table.
-    fn fitting(self) -> Result<Self, Error> {
+    /// Checks that the parameters match the table.
+    fn check_params(self) -> Result<Self, Error> {
         let writable = |passing| match passing {
             ParamPassing::Value => None,
             ParamPassing::Ref => Some(false),
@@ -65,7 +64,7 @@ impl Unit {
             Ok(self)
         } else {
             let span = self.function.span;
-            let what = "its parameters are not those of its table".to_owned();
+            let what = "its parameters do not match its parameter table".to_owned();
             Err(Error::Type { function: self.function.name, what, span })
         }
     }

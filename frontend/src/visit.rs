@@ -1,21 +1,21 @@
-//! Walks over syntax trees, and questions about whole pieces of code.
+//! Visitors of syntax trees, and queries over subtrees.
 
 use std::collections::HashSet;
 
 use crate::syntax::{Block, Dim, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind, TypeIx};
 
-/// Defines a node type and the functions that visit what is directly in an expression, a block or a statement, in
-/// source order. One definition serves shared and mutable references.
+/// Defines a node type and functions that visit the direct children of an expression, block or statement, in source
+/// order. One definition serves shared and mutable references.
 macro_rules! walk {
-    ($Node:ident, $in_expr:ident, $in_block:ident, $in_stmt:ident $(, $mut:tt)?) => {
+    ($Node:ident, $walk_expr:ident, $walk_block:ident, $walk_stmt:ident $(, $mut:tt)?) => {
         /// An expression or a statement.
         pub(crate) enum $Node<'a> {
             Expr(&'a $($mut)? Expr),
             Stmt(&'a $($mut)? Stmt),
         }
 
-        /// Visits the expressions and statements directly in `expr`.
-        pub(crate) fn $in_expr<'a>(
+        /// Visits the direct children of `expr`.
+        pub(crate) fn $walk_expr<'a>(
             expr: &'a $($mut)? Expr,
             visit: &mut dyn FnMut($Node<'a>),
         ) {
@@ -39,8 +39,8 @@ macro_rules! walk {
                 }
                 ExprKind::If { cond, then, otherwise } => {
                     visit($Node::Expr(cond));
-                    $in_block(then, visit);
-                    otherwise.into_iter().for_each(|block| $in_block(block, visit));
+                    $walk_block(then, visit);
+                    otherwise.into_iter().for_each(|block| $walk_block(block, visit));
                 }
                 ExprKind::BlockFor(each) => {
                     let each = & $($mut)? **each;
@@ -48,14 +48,14 @@ macro_rules! walk {
                         visit($Node::Expr(count));
                     }
                     visit($Node::Expr(& $($mut)? each.threads));
-                    $in_block(& $($mut)? each.body, visit);
+                    $walk_block(& $($mut)? each.body, visit);
                 }
-                ExprKind::Each(each) => $in_block(& $($mut)? each.body, visit),
+                ExprKind::Each(each) => $walk_block(& $($mut)? each.body, visit),
                 ExprKind::Block(body)
                 | ExprKind::Unsafe(body)
                 | ExprKind::Loop { body, .. }
                 | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
-                    $in_block(body, visit);
+                    $walk_block(body, visit);
                 }
                 ExprKind::Index { index: list, .. }
                 | ExprKind::Call { args: list, .. }
@@ -74,8 +74,8 @@ macro_rules! walk {
             }
         }
 
-        /// Visits the statements of `block`, and its value.
-        pub(crate) fn $in_block<'a>(
+        /// Visits the statements and the value of `block`.
+        pub(crate) fn $walk_block<'a>(
             block: &'a $($mut)? Block,
             visit: &mut dyn FnMut($Node<'a>),
         ) {
@@ -87,8 +87,8 @@ macro_rules! walk {
             }
         }
 
-        /// Visits the expressions and statements directly in `stmt`.
-        pub(crate) fn $in_stmt<'a>(
+        /// Visits the direct children of `stmt`.
+        pub(crate) fn $walk_stmt<'a>(
             stmt: &'a $($mut)? Stmt,
             visit: &mut dyn FnMut($Node<'a>),
         ) {
@@ -104,12 +104,12 @@ macro_rules! walk {
                 StmtKind::LetShared { dims, .. } => {
                     dims.into_iter().for_each(|len| visit($Node::Expr(len)));
                 }
-                StmtKind::LetExchange(made) => {
-                    let made = & $($mut)? **made;
-                    if let Some((_, by)) = & $($mut)? made.by {
+                StmtKind::LetExchange(exchange) => {
+                    let exchange = & $($mut)? **exchange;
+                    if let Some((_, by)) = & $($mut)? exchange.by {
                         visit($Node::Expr(by));
                     }
-                    visit($Node::Expr(& $($mut)? made.value));
+                    visit($Node::Expr(& $($mut)? exchange.value));
                 }
                 StmtKind::Assign { target, value, .. } => {
                     visit($Node::Expr(target));
@@ -121,13 +121,13 @@ macro_rules! walk {
                         visit($Node::Expr(end));
                         step.into_iter().for_each(|step| visit($Node::Expr(step)));
                     }
-                    $in_block(& $($mut)? each.body, visit);
+                    $walk_block(& $($mut)? each.body, visit);
                 }
                 StmtKind::While { cond, body, .. } => {
                     visit($Node::Expr(cond));
-                    $in_block(body, visit);
+                    $walk_block(body, visit);
                 }
-                StmtKind::Loop { body, .. } => $in_block(body, visit),
+                StmtKind::Loop { body, .. } => $walk_block(body, visit),
                 StmtKind::Return { value } | StmtKind::Break { value, .. } => {
                     value.into_iter().for_each(|value| visit($Node::Expr(value)));
                 }
@@ -136,59 +136,59 @@ macro_rules! walk {
     };
 }
 
-walk!(Node, in_expr, in_block, in_stmt);
-walk!(NodeMut, in_expr_mut, in_block_mut, in_stmt_mut, mut);
+walk!(Node, walk_expr, walk_block, walk_stmt);
+walk!(NodeMut, walk_expr_mut, walk_block_mut, walk_stmt_mut, mut);
 
 type Visit<'v, 'a> = &'v mut dyn FnMut(Node<'a>);
-type Found<'f, 'a> = &'f mut dyn FnMut(Node<'a>) -> bool;
+type Predicate<'f, 'a> = &'f mut dyn FnMut(Node<'a>) -> bool;
 
-/// Whether `found` holds for `expr` or anything in it.
-pub(crate) fn any_in_expr<'a>(expr: &'a Expr, found: Found<'_, 'a>) -> bool {
-    found(Node::Expr(expr)) || any(&mut |visit| in_expr(expr, visit), found)
+/// Whether `predicate` holds for `expr` or a node in it.
+pub(crate) fn any_in_expr<'a>(expr: &'a Expr, predicate: Predicate<'_, 'a>) -> bool {
+    predicate(Node::Expr(expr)) || any(&mut |visit| walk_expr(expr, visit), predicate)
 }
 
-/// Whether `found` holds for anything in `block`.
-pub(crate) fn any_in_block<'a>(block: &'a Block, found: Found<'_, 'a>) -> bool {
-    any(&mut |visit| in_block(block, visit), found)
+/// Whether `predicate` holds for a node in `block`.
+pub(crate) fn any_in_block<'a>(block: &'a Block, predicate: Predicate<'_, 'a>) -> bool {
+    any(&mut |visit| walk_block(block, visit), predicate)
 }
 
-/// Whether `found` holds for `stmt` or anything in it.
-pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, found: Found<'_, 'a>) -> bool {
-    found(Node::Stmt(stmt)) || any(&mut |visit| in_stmt(stmt, visit), found)
+/// Whether `predicate` holds for `stmt` or a node in it.
+pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, predicate: Predicate<'_, 'a>) -> bool {
+    predicate(Node::Stmt(stmt)) || any(&mut |visit| walk_stmt(stmt, visit), predicate)
 }
 
-fn any<'a>(children: &mut dyn FnMut(Visit<'_, 'a>), found: Found<'_, 'a>) -> bool {
+fn any<'a>(children: &mut dyn FnMut(Visit<'_, 'a>), predicate: Predicate<'_, 'a>) -> bool {
     let mut any = false;
     children(&mut |node| {
         any = any
             || match node {
-                Node::Expr(expr) => any_in_expr(expr, found),
-                Node::Stmt(stmt) => any_in_stmt(stmt, found),
+                Node::Expr(expr) => any_in_expr(expr, predicate),
+                Node::Stmt(stmt) => any_in_stmt(stmt, predicate),
             };
     });
     any
 }
 
-/// The name that a place is a part of.
-pub(crate) fn root(place: &Expr) -> Option<&str> {
+/// The variable at the base of a place expression: `t` of `t[i].x`.
+pub(crate) fn base_name(place: &Expr) -> Option<&str> {
     match &place.kind {
         ExprKind::Name(name) | ExprKind::Index { base: name, .. } => Some(name),
-        ExprKind::Field { value, .. } | ExprKind::Element { value, .. } => root(value),
+        ExprKind::Field { value, .. } | ExprKind::Element { value, .. } => base_name(value),
         _ => None,
     }
 }
 
-/// The names that a pattern binds, whether they are `mut`, and their types.
-pub(crate) fn each_bound<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool, TypeIx)) {
+/// Visits the names that a pattern binds, whether they are `mut`, and their types.
+pub(crate) fn each_binding<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool, TypeIx)) {
     match pattern {
         Pattern::Wild => {}
         Pattern::Name { name, mutable, ty } => each(name, *mutable, *ty),
-        Pattern::Parts(parts) => parts.iter().for_each(|part| each_bound(part, each)),
-        Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_bound(part, each)),
+        Pattern::Parts(parts) => parts.iter().for_each(|part| each_binding(part, each)),
+        Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_binding(part, each)),
     }
 }
 
-/// Whether evaluating `expr` may assign a local that was there before it.
+/// Whether evaluating `expr` may assign a local that is declared outside it.
 pub(crate) fn assigns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut |node| match node {
         Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. }),
@@ -196,8 +196,8 @@ pub(crate) fn assigns(expr: &Expr) -> bool {
     })
 }
 
-/// Adds the name that `node` uses, if it uses one; for walks over all nodes.
-pub(crate) fn add_name<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
+/// Adds the name that `node` uses, if any. Always false: a visitor for `any_in_block` and `any_in_stmt`.
+pub(crate) fn collect_name<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> bool {
     match node {
         Node::Expr(expr) => match &expr.kind {
             ExprKind::Name(name)

@@ -1,23 +1,23 @@
-//! Blocks of threads: their phases, the arrays that they share, and what they exchange.
+//! `block_for` of the builder: phases, shared arrays and collectives.
 
 use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType};
 
 use super::{
     misuse::Misuse,
-    state::{Atom, KernelBuilder, Value, here, literal, pair_ix, type_ix},
+    state::{Atom, KernelBuilder, Value, caller, literal, pair_ix, type_ix},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
 use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, StmtKind};
 
-/// One of the blocks of threads that [`KernelBuilder::block_for`] runs.
+/// A block of threads in [`KernelBuilder::block_for`].
 #[derive(Clone, Copy, Debug)]
 pub struct Threads<'b> {
     builder: &'b KernelBuilder,
     number: u32,
 }
 
-/// What each thread of a block has a value of.
+/// A value per thread of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct PerThread<'b> {
     builder: &'b KernelBuilder,
@@ -26,9 +26,9 @@ pub struct PerThread<'b> {
 }
 
 impl KernelBuilder {
-    /// So many blocks of so many threads each, at the top level of the kernel or of a `stream_parallel` block:
-    /// what `block_for` is to a kernel in the source. Blocks are counted by one number, or by an array of up to three
-    /// for a grid of them, outermost dimension first. `body` says what a block does.
+    /// Runs `blocks` blocks of `threads` threads each, as `block_for` of a kernel in source. Allowed at the top level
+    /// of the kernel and of a `stream_parallel` block. `blocks` is one number, or an array of up to three for a grid,
+    /// outermost dimension first.
     #[track_caller]
     pub fn block_for<'b, R>(
         &'b self,
@@ -38,72 +38,72 @@ impl KernelBuilder {
     ) -> R {
         let blocks = blocks.values(self);
         let blocks = blocks.into_iter().map(|count| self.operand(count, ScalarType::U64)).collect();
-        let number = self.state.borrow_mut().made_up("block");
+        let number = self.state.borrow_mut().generated_name("block");
         let (body, result) = self.block(|| body(Threads { builder: self, number }));
         let (name, threads) = (self.name_of(number), literal(threads));
         let kind = ExprKind::BlockFor(Box::new(BlockFor { blocks, threads, name, body }));
-        self.stmt(StmtKind::Expr(Expr { kind, span: here() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 }
 
 impl<'b> Threads<'b> {
-    /// The block's number, from 0; in a grid of several dimensions, that in the outermost.
+    /// The block's index, from 0; in a grid of several dimensions, that of the outermost.
     #[must_use]
     #[track_caller]
     pub fn index(self) -> Value<'b> {
         self.index_along(0)
     }
 
-    /// The block's number in one dimension of the grid, outermost first, from 0. A dimension that the grid has not
-    /// is an error where the kernel is finished.
+    /// The block's index in one dimension of the grid, from 0. Dimensions are numbered from the outermost. A
+    /// dimension that does not exist is an error of [`build`](KernelBuilder::build).
     #[must_use]
     #[track_caller]
     pub fn index_along(self, axis: u32) -> Value<'b> {
-        self.ask("index", vec![literal(axis)])
+        self.query("index", vec![literal(axis)])
     }
 
-    /// How many threads each block has.
+    /// The number of threads per block.
     #[must_use]
     #[track_caller]
     pub fn threads(self) -> Value<'b> {
-        self.ask("threads", Vec::new())
+        self.query("threads", Vec::new())
     }
 
-    /// An array of so many zeros that the block's threads share: in phases a tensor of one dimension. Its name is
-    /// for messages and printed IR.
+    /// Declares a shared array of `len` zeros, which phases use like a tensor of one dimension. The name is for
+    /// messages and printed IR.
     #[must_use]
     #[track_caller]
     pub fn shared(self, name: &str, ty: ScalarType, len: u32) -> TensorParam<'b> {
         let builder = self.builder;
         builder.check_name(name);
-        let number = builder.state.borrow_mut().unique(name);
+        let number = builder.state.borrow_mut().unique_name(name);
         let (name, block, dims) = (builder.name_of(number), self.name(), vec![literal(len)]);
         builder.stmt(StmtKind::LetShared { name, block, ty: type_ix(ty), dims });
         TensorParam::new(builder, number, ty, 1)
     }
 
-    /// A phase: what each thread does, given its number, before any goes on.
+    /// A phase: runs `body` for each thread number. All threads finish a phase before any starts the next.
     #[track_caller]
     pub fn each<R>(self, body: impl FnOnce(Value<'b>) -> R) -> R {
         let builder = self.builder;
-        let number = builder.state.borrow_mut().made_up("t");
+        let number = builder.state.borrow_mut().generated_name("t");
         let (body, result) =
             builder.block(|| body(builder.handle(Atom::Name(number), ScalarType::U64)));
         let each = Each { block: self.name(), name: builder.name_of(number), body };
-        builder.stmt(StmtKind::Expr(Expr { kind: ExprKind::Each(Box::new(each)), span: here() }));
+        builder.stmt(StmtKind::Expr(Expr { kind: ExprKind::Each(Box::new(each)), span: caller() }));
         result
     }
 
-    /// A phase whose threads each give a value: all of them combined.
+    /// A reduction over the values of all threads.
     #[must_use]
     #[track_caller]
     pub fn reduce(self, op: ReduceOp, body: impl FnOnce(Value<'b>) -> Value<'b>) -> Value<'b> {
-        let (number, ty) = self.exchange(CollectiveOp::Reduce(op), None, |t| (body(t), None));
+        let (number, ty) = self.collective(CollectiveOp::Reduce(op), None, |t| (body(t), None));
         self.builder.handle(Atom::Name(number), ty)
     }
 
-    /// A phase whose threads each give a value: for each thread, those up to it combined, or those before it.
+    /// A scan over the values of all threads, inclusive or exclusive.
     #[must_use]
     #[track_caller]
     pub fn scan(
@@ -115,15 +115,15 @@ impl<'b> Threads<'b> {
         self.per_thread(CollectiveOp::Scan { op, exclusive }, None, |t| (body(t), None))
     }
 
-    /// A phase whose threads each give a bool: for each thread, those of its warp of 32 as bits of a `u32`.
+    /// A ballot: for each thread, the bools of the 32 threads of its warp as the bits of a `u32`.
     #[must_use]
     #[track_caller]
     pub fn ballot(self, body: impl FnOnce(Value<'b>) -> Value<'b>) -> PerThread<'b> {
         self.per_thread(CollectiveOp::Ballot, None, |t| (body(t), None))
     }
 
-    /// A phase whose threads each give a value and the number of a thread of their warp: for each thread, what that
-    /// one gives; itself where there is no such thread.
+    /// A shuffle: each thread passes a value and the lane to read from. A thread gets the value of that lane, or its
+    /// own value if the lane does not exist.
     #[must_use]
     #[track_caller]
     pub fn shuffle(self, body: impl FnOnce(Value<'b>) -> (Value<'b>, Value<'b>)) -> PerThread<'b> {
@@ -133,8 +133,8 @@ impl<'b> Threads<'b> {
         })
     }
 
-    /// A phase whose threads each give a value: for each thread, what another of its warp gives, by a distance or
-    /// mask that is the same for all; itself where there is no such thread.
+    /// A shuffle by a distance or mask that is the same for all threads. A thread gets its own value if the lane does
+    /// not exist.
     #[must_use]
     #[track_caller]
     pub fn shuffle_by(
@@ -154,13 +154,13 @@ impl<'b> Threads<'b> {
         by: Option<(Shuffle, Expr)>,
         body: impl FnOnce(Value<'b>) -> (Value<'b>, Option<Value<'b>>),
     ) -> PerThread<'b> {
-        let (number, ty) = self.exchange(op, by, body);
+        let (number, ty) = self.collective(op, by, body);
         PerThread { builder: self.builder, number, ty }
     }
 
-    /// The number of a new name for what comes of an exchange, and its type.
+    /// Adds a collective; returns the number of the result's name, and its type.
     #[track_caller]
-    fn exchange(
+    fn collective(
         self,
         op: CollectiveOp,
         by: Option<(Shuffle, Expr)>,
@@ -169,25 +169,25 @@ impl<'b> Threads<'b> {
         let builder = self.builder;
         let (thread, number) = {
             let mut state = builder.state.borrow_mut();
-            (state.made_up("t"), state.made_up(op.name()))
+            (state.generated_name("t"), state.generated_name(op.name()))
         };
         let open = builder.enter();
-        let (given, from) = body(builder.handle(Atom::Name(thread), ScalarType::U64));
-        let mut expr = builder.use_of(given);
+        let (input, from) = body(builder.handle(Atom::Name(thread), ScalarType::U64));
+        let mut expr = builder.expr(input);
         if let Some(from) = from {
             let parts = vec![expr, builder.operand(from, ScalarType::U64)];
-            let kind = ExprKind::Aggregate { ty: pair_ix(given.ty()), parts };
-            expr = Expr { kind, span: here() };
+            let kind = ExprKind::Aggregate { ty: pair_ix(input.ty()), parts };
+            expr = Expr { kind, span: caller() };
         }
         let mut block = open.end();
         block.value = Some(Box::new(expr));
-        let logic = matches!(op, CollectiveOp::Ballot)
+        let is_logic = matches!(op, CollectiveOp::Ballot)
             || matches!(op, CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or));
-        let wrong = logic != (given.ty() == ScalarType::Bool) && op != CollectiveOp::Shuffle;
-        if wrong || given.ty().is_narrow() {
-            builder.misuse(Misuse::Undefined { operation: op.name(), ty: given.ty() });
+        let invalid = is_logic != (input.ty() == ScalarType::Bool) && op != CollectiveOp::Shuffle;
+        if invalid || input.ty().is_narrow() {
+            builder.misuse(Misuse::Undefined { operation: op.name(), ty: input.ty() });
         }
-        let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { given.ty() };
+        let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { input.ty() };
         builder.stmt(StmtKind::LetExchange(Box::new(LetExchange {
             name: builder.name_of(number),
             ty: type_ix(ty),
@@ -195,14 +195,14 @@ impl<'b> Threads<'b> {
             op,
             by,
             thread: builder.name_of(thread),
-            value: Expr { kind: ExprKind::Block(block), span: here() },
+            value: Expr { kind: ExprKind::Block(block), span: caller() },
         })));
         (number, ty)
     }
 
     #[track_caller]
-    fn ask(self, method: &str, args: Vec<Expr>) -> Value<'b> {
-        let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: here() });
+    fn query(self, method: &str, args: Vec<Expr>) -> Value<'b> {
+        let receiver = Box::new(Expr { kind: ExprKind::Name(self.name()), span: caller() });
         let kind = ExprKind::Method { receiver, name: method.to_owned(), args, callee: None };
         self.builder.compute(method, kind, ScalarType::U64)
     }
@@ -213,11 +213,11 @@ impl<'b> Threads<'b> {
 }
 
 impl<'b> PerThread<'b> {
-    /// The value of a phase's own thread, whose number this takes.
+    /// Reads the value of the phase's own thread, whose number is `thread`.
     #[must_use]
     #[track_caller]
     pub fn load(self, thread: Value<'b>) -> Value<'b> {
-        let index = vec![self.builder.use_of(thread)];
+        let index = vec![self.builder.expr(thread)];
         let kind = ExprKind::Index { base: self.builder.name_of(self.number), index };
         self.builder.compute("own", kind, self.ty)
     }

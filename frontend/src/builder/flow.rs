@@ -1,10 +1,10 @@
-//! Loops, branches, assertions and `stream_parallel` blocks.
+//! Control flow of the builder: loops, branches, assertions and `stream_parallel` blocks.
 
 use quadrants_ir::ScalarType;
 
 use super::{
     misuse::Misuse,
-    state::{Atom, KernelBuilder, Value, here, type_ix},
+    state::{Atom, KernelBuilder, Value, caller, type_ix},
     value::Operand,
 };
 use crate::syntax::{
@@ -12,8 +12,8 @@ use crate::syntax::{
 };
 
 impl KernelBuilder {
-    /// A loop over `begin <= i < end`: parallel at the top level of the kernel and of a
-    /// `stream_parallel` block, serial inside anything else.
+    /// A loop over `begin <= i < end`: parallel at the top level of the kernel and of a `stream_parallel` block,
+    /// serial elsewhere.
     #[track_caller]
     pub fn range_for<'b, R>(
         &'b self,
@@ -22,10 +22,11 @@ impl KernelBuilder {
         body: impl FnOnce(Value<'b>) -> R,
     ) -> R {
         let begin = begin.into_value(self);
-        self.each([(begin, end.into_value(self))], |[i]| body(i))
+        self.for_loop([(begin, end.into_value(self))], |[i]| body(i))
     }
 
-    /// A loop from 0 to each of `ends`, the last index the fastest; parallel as [`range_for`](Self::range_for) is.
+    /// Nested loops from 0 to each of `ends`, the last index the fastest; parallel like
+    /// [`range_for`](Self::range_for).
     #[track_caller]
     pub fn ndrange<'b, const N: usize, R>(
         &'b self,
@@ -33,32 +34,31 @@ impl KernelBuilder {
         body: impl FnOnce([Value<'b>; N]) -> R,
     ) -> R {
         let zero = |end: Value<'b>| self.constant(quadrants_ir::Const::from_bits(end.ty(), 0));
-        self.each(ends.map(|end| (zero(end), end)), body)
+        self.for_loop(ends.map(|end| (zero(end), end)), body)
     }
 
-    /// A block that runs beside the kernel's other `stream_parallel` blocks.
+    /// A block that runs concurrently with the kernel's other `stream_parallel` blocks.
     ///
-    /// The block ends when `body` returns, whatever it returns. Where `body` panics, what it had written
-    /// of the block is dropped, and what follows is outside it.
+    /// The block ends when `body` returns. If `body` panics, the block is discarded, and later calls are outside it.
     #[track_caller]
     pub fn stream_parallel<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);
         let kind = ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body });
-        self.stmt(StmtKind::Expr(Expr { kind, span: here() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 
-    /// Runs `then` where `cond` holds.
+    /// Runs `then` if `cond` holds.
     #[track_caller]
     pub fn if_<'b, R>(&'b self, cond: impl Operand<'b>, then: impl FnOnce() -> R) -> R {
         let cond = Box::new(self.operand(cond, ScalarType::Bool));
         let (then, result) = self.block(then);
         let kind = ExprKind::If { cond, then, otherwise: None };
-        self.stmt(StmtKind::Expr(Expr { kind, span: here() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }
 
-    /// Runs `then` where `cond` holds, else `otherwise`.
+    /// Runs `then` if `cond` holds, else `otherwise`.
     #[track_caller]
     pub fn if_else<'b, R, S>(
         &'b self,
@@ -70,11 +70,11 @@ impl KernelBuilder {
         let (then, first) = self.block(then);
         let (otherwise, second) = self.block(otherwise);
         let kind = ExprKind::If { cond, then, otherwise: Some(otherwise) };
-        self.stmt(StmtKind::Expr(Expr { kind, span: here() }));
+        self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         (first, second)
     }
 
-    /// Runs `body` as long as what `cond` computes holds.
+    /// Runs `body` while `cond`, evaluated before each iteration, holds.
     #[track_caller]
     pub fn while_<'b, R>(
         &'b self,
@@ -86,36 +86,35 @@ impl KernelBuilder {
         let cond = self.operand(cond, ScalarType::Bool);
         let mut test = open.end();
         test.value = Some(Box::new(cond));
-        let cond = Expr { kind: ExprKind::Block(test), span: here() };
+        let cond = Expr { kind: ExprKind::Block(test), span: caller() };
         let (body, result) = self.block(body);
         self.stmt(StmtKind::While { cond, body, label: None });
         result
     }
 
-    /// Leaves the innermost serial loop.
+    /// Breaks the innermost serial loop.
     #[track_caller]
     pub fn break_(&self) {
         self.stmt(StmtKind::Break { label: None, value: None });
     }
 
-    /// Goes on with the next round of the innermost loop.
+    /// Continues with the next iteration of the innermost loop.
     #[track_caller]
     pub fn continue_(&self) {
         self.stmt(StmtKind::Continue { label: None });
     }
 
-    /// Asserts that what `body` reads and writes races with nothing: what `unsafe { … }` is to a kernel in
-    /// the source. Neither the rules nor launches ask about accesses in it. A kernel is data as long as it is
-    /// not launched; so `unsafe` is asked for there: `Kernel::asserting` of the crate `quadrants` takes such a
-    /// kernel, and `Kernel::new` refuses it.
+    /// Asserts that the accesses in `body` do not race, as `unsafe { … }` of a kernel in source. Neither `build` nor
+    /// launches check them. Building such a kernel is safe, launching it is not: `Kernel::new` of the crate
+    /// `quadrants` rejects it, the unsafe `Kernel::asserting` accepts it.
     #[track_caller]
     pub fn race_free<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);
-        self.stmt(StmtKind::Expr(Expr { kind: ExprKind::Unsafe(body), span: here() }));
+        self.stmt(StmtKind::Expr(Expr { kind: ExprKind::Unsafe(body), span: caller() }));
         result
     }
 
-    /// A device error with `message` where `cond` does not hold.
+    /// Raises a device error with `message` if `cond` does not hold.
     #[track_caller]
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {
         let cond = self.operand(cond, ScalarType::Bool);
@@ -123,12 +122,12 @@ impl KernelBuilder {
     }
 
     #[track_caller]
-    fn each<'b, const N: usize, R>(
+    fn for_loop<'b, const N: usize, R>(
         &'b self,
         ranges: [(Value<'b>, Value<'b>); N],
         body: impl FnOnce([Value<'b>; N]) -> R,
     ) -> R {
-        let numbers = ranges.map(|_| self.state.borrow_mut().made_up("i"));
+        let numbers = ranges.map(|_| self.state.borrow_mut().generated_name("i"));
         let mut dims = Vec::with_capacity(N);
         for (number, (begin, end)) in numbers.into_iter().zip(ranges) {
             if !begin.ty().is_int() {
@@ -138,7 +137,7 @@ impl KernelBuilder {
                 name: self.name_of(number),
                 mutable: false,
                 ty: type_ix(begin.ty()),
-                begin: Some(self.use_of(begin)),
+                begin: Some(self.expr(begin)),
                 end: self.operand(end, begin.ty()),
                 inclusive: false,
                 step: None,
@@ -157,26 +156,26 @@ impl KernelBuilder {
         result
     }
 
-    /// What `body` writes, as a block; on every way out of it the block is no longer open.
+    /// Records the statements of `body` as a block. The block is closed also if `body` panics.
     pub(super) fn block<R>(&self, body: impl FnOnce() -> R) -> (Block, R) {
         let open = self.enter();
         let result = body();
         (open.end(), result)
     }
 
-    pub(super) fn enter(&self) -> Open<'_> {
-        Open { builder: self, depth: self.state.borrow_mut().open() }
+    pub(super) fn enter(&self) -> OpenScope<'_> {
+        OpenScope { builder: self, depth: self.state.borrow_mut().open() }
     }
 }
 
-/// A block that is being written.
-pub(super) struct Open<'b> {
+/// Guard of an open block; dropping it discards the block.
+pub(super) struct OpenScope<'b> {
     builder: &'b KernelBuilder,
-    /// How many blocks are around this one.
+    /// The number of enclosing blocks.
     depth: usize,
 }
 
-impl Open<'_> {
+impl OpenScope<'_> {
     pub(super) fn end(self) -> Block {
         let mut state = self.builder.state.borrow_mut();
         let block = state.blocks.drain(self.depth..).next();
@@ -184,7 +183,7 @@ impl Open<'_> {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenScope<'_> {
     fn drop(&mut self) {
         self.builder.state.borrow_mut().blocks.truncate(self.depth);
     }

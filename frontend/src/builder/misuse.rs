@@ -1,28 +1,28 @@
-//! Errors in the use of a kernel builder.
+//! Errors in calls of the kernel builder.
 
 use quadrants_ir::{ScalarType, types::Type};
 
-/// What is wrong with a call of the builder.
+/// An error in a call of the kernel builder.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// A handle of another builder.
+    /// A value of another builder.
     #[error("the value belongs to another kernel builder")]
     ForeignValue,
     /// A value used after the block that computed it.
     #[error(
-        "the value was computed in a block that has ended; compute it before, or keep it in a `var`"
+        "the value was computed in a block that has ended; compute it before the block, or store it in a `var`"
     )]
     OutOfScope,
-    /// Two types where one was needed.
+    /// An operand of the wrong type.
     #[error("expected {expected}, found {found}; convert with `cast`")]
     Type {
-        /// What was needed.
+        /// The required type.
         expected: ScalarType,
-        /// What was given.
+        /// The type of the operand.
         found: ScalarType,
     },
-    /// An operation that the type does not have.
+    /// An operation that is not defined for a type.
     #[error("`{operation}` is not defined for {ty}")]
     Undefined {
         /// The operation.
@@ -35,9 +35,9 @@ pub enum Misuse {
     Arguments {
         /// The method.
         method: &'static str,
-        /// How many it takes.
+        /// The number of parameters.
         expected: usize,
-        /// How many were given.
+        /// The number of arguments.
         found: usize,
     },
     /// A wrong number of indices.
@@ -48,7 +48,7 @@ pub enum Misuse {
         /// The indices given.
         found: usize,
     },
-    /// A part that a type does not have.
+    /// A part that does not exist.
     #[error("{ty} has no part `{part}`")]
     Part {
         /// The type.
@@ -56,8 +56,8 @@ pub enum Misuse {
         /// The part's name.
         part: String,
     },
-    /// Several numbers where one was needed.
-    #[error("{ty} has parts; read or write one of them")]
+    /// An aggregate used as a scalar.
+    #[error("{ty} is an aggregate; read or write one of its parts")]
     Parts {
         /// The type.
         ty: Type,
@@ -65,36 +65,36 @@ pub enum Misuse {
     /// A tensor of more than six dimensions.
     #[error("a tensor has up to six dimensions, not {rank}")]
     TensorRank {
-        /// The dimensions asked for.
+        /// The requested number of dimensions.
         rank: u8,
     },
-    /// An axis that the tensor does not have.
-    #[error("the tensor has {rank} dimensions and so no axis {axis}")]
+    /// An axis that does not exist.
+    #[error("the tensor has {rank} dimensions, so axis {axis} does not exist")]
     Axis {
         /// The axis.
         axis: u8,
         /// The tensor's dimensions.
         rank: u8,
     },
-    /// A name that is no identifier.
+    /// A name that is not an identifier.
     #[error("`{name}` is not a name; use letters, digits and `_`, not beginning with a digit")]
     Name {
         /// The name.
         name: String,
     },
-    /// Two parameters of one name.
-    #[error("there is a parameter `{name}` already")]
+    /// Two parameters with the same name.
+    #[error("the kernel already has a parameter `{name}`")]
     DuplicateParam {
         /// The name.
         name: String,
     },
     /// A parameter declared inside a block.
-    #[error("parameters are declared outside loops and blocks")]
+    #[error("parameters must be declared outside loops and blocks")]
     ParamInBlock,
-    /// A kernel's value given inside a block.
-    #[error("a kernel gives its value at its top level")]
+    /// A kernel's result returned inside a block.
+    #[error("a kernel must return its result at its top level")]
     ReturnInBlock,
-    /// A statement after the kernel's value.
-    #[error("the kernel has given its value already; nothing may follow")]
+    /// A statement after the kernel's result.
+    #[error("the kernel has already returned its result; no statement may follow")]
     AfterReturn,
 }

@@ -1,11 +1,11 @@
-//! Kernels made at run time.
+//! Kernel builder: builds kernels at run time.
 //!
-//! A [`KernelBuilder`] writes the same syntax tree that the macro makes of tokens, and
-//! [`build`](KernelBuilder::build) takes the same way from there: [`check`](fn@crate::check), then lowering.
-//! So a built kernel obeys the same rules, with the same messages; they name the line of the call.
+//! A [`KernelBuilder`] records calls as the same syntax tree that the macro makes of tokens.
+//! [`build`](KernelBuilder::build) then runs [`check`](fn@crate::check) and lowering. So a built kernel has the same
+//! rules and error messages; they name the line of the call.
 //!
-//! Every operation happens where it is called: its value is kept in a local of the kernel. What goes wrong in a call is
-//! remembered, the first of it reported by `build`; until then values stand in for what could not be made.
+//! Each operation is evaluated at its position: its value is a local of the kernel. `build` returns the error of the
+//! first invalid call; after such a call, placeholders are used as values.
 //!
 //! # Examples
 //! ```
@@ -46,7 +46,7 @@ pub use state::{KernelBuilder, Value};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Var};
 
-use state::{Atom, State, here, type_ix, types};
+use state::{Atom, State, caller, type_ix, types};
 
 use crate::{
     Error,
@@ -70,7 +70,7 @@ impl KernelBuilder {
         builder
     }
 
-    /// What the `#[kernel]` attribute would ask for.
+    /// Sets the options of the `#[kernel]` attribute.
     pub fn options(&self, options: Options) {
         self.state.borrow_mut().options = options;
     }
@@ -94,14 +94,14 @@ impl KernelBuilder {
         self.tensor(name, Type::Scalar(elem), rank, true)
     }
 
-    /// A tensor parameter of structs or other aggregates, `T::LAYOUT` of a type `T` of kernels, that is read.
+    /// Declares a read-only tensor of aggregates. `ty` is `T::LAYOUT` of a kernel type `T`.
     #[must_use]
     #[track_caller]
     pub fn param_elements(&self, name: &str, ty: Type, rank: u8) -> Elements<'_> {
         Elements::new(self, self.tensor(name, ty, rank, false), ty)
     }
 
-    /// A tensor parameter of aggregates that is read and written.
+    /// Declares a writable tensor of aggregates.
     #[must_use]
     #[track_caller]
     pub fn param_elements_mut(&self, name: &str, ty: Type, rank: u8) -> Elements<'_> {
@@ -120,19 +120,19 @@ impl KernelBuilder {
     pub fn var<'b>(&'b self, name: &str, value: impl Operand<'b>) -> Var<'b> {
         self.check_name(name);
         let value = value.into_value(self);
-        let expr = self.use_of(value);
-        let number = self.state.borrow_mut().unique(name);
+        let expr = self.expr(value);
+        let number = self.state.borrow_mut().unique_name(name);
         let name = self.name_of(number);
         let ty = type_ix(value.ty());
         self.stmt(StmtKind::Let { name, mutable: true, ty, value: expr });
         Var::new(self.handle(Atom::Name(number), value.ty()))
     }
 
-    /// Gives the kernel's value, as its last statement.
+    /// Returns the kernel's result. Must be the last statement.
     #[track_caller]
     pub fn return_<'b>(&'b self, value: impl Operand<'b>) {
         let value = value.into_value(self);
-        let expr = self.use_of(value);
+        let expr = self.expr(value);
         if self.state.borrow().depth() > 0 {
             self.misuse(Misuse::ReturnInBlock);
         } else if self.state.borrow().result.is_some() {
@@ -142,11 +142,11 @@ impl KernelBuilder {
         }
     }
 
-    /// The finished kernel.
+    /// Checks and lowers the kernel.
     ///
     /// # Errors
-    /// [`Error::Misuse`] with the first call that made no sense, else [`Error::Rejected`] with every rule
-    /// of the language that the kernel breaks.
+    /// [`Error::Misuse`] for the first invalid call, else [`Error::Rejected`] with all violations of the language
+    /// rules.
     pub fn build(self) -> Result<Kernel, Error> {
         let state = self.state.into_inner();
         if let Some((misuse, span)) = state.misuse {
@@ -171,7 +171,7 @@ impl KernelBuilder {
             funcs: Vec::new(),
             consts: state.consts.into_iter().map(Constant::from).collect(),
         };
-        lower_unit(Rc::new(unit.checked()?), false)
+        lower_unit(Rc::new(unit.check_rules()?), false)
     }
 
     #[track_caller]
@@ -189,15 +189,15 @@ impl KernelBuilder {
         self.check_name(name);
         let mut state = self.state.borrow_mut();
         if state.depth() > 0 {
-            state.fail(Misuse::ParamInBlock, here());
+            state.fail(Misuse::ParamInBlock, caller());
         }
         if state.params.iter().any(|(param, _)| param.name == name) {
-            state.fail(Misuse::DuplicateParam { name: name.to_owned() }, here());
+            state.fail(Misuse::DuplicateParam { name: name.to_owned() }, caller());
         }
-        let number = state.unique(name);
+        let number = state.unique_name(name);
         let name = state.name_of(number);
         state.params.push((
-            Param { name, passing, mutable: false, by_reference: false, span: here() },
+            Param { name, passing, mutable: false, by_reference: false, span: caller() },
             kind,
         ));
         number

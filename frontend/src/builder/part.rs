@@ -1,16 +1,16 @@
-//! Tensors of structs and other aggregates, and the parts of their elements.
+//! Tensors of aggregates in the builder, and parts of their elements.
 
 use quadrants_ir::{AtomicOp, ScalarType, types::Type};
 
 use super::{
     misuse::Misuse,
-    state::{KernelBuilder, Value, here},
+    state::{KernelBuilder, Value, caller},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
 use crate::syntax::{Expr, ExprKind, StmtKind};
 
-/// A tensor parameter whose elements have parts.
+/// A tensor parameter whose elements are aggregates.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'b> {
     builder: &'b KernelBuilder,
@@ -23,7 +23,7 @@ pub struct Elements<'b> {
 pub struct Part<'b> {
     builder: &'b KernelBuilder,
     place: Expr,
-    /// None where there is no such part, which has been reported.
+    /// `None` if the part does not exist; the error has been reported.
     ty: Option<Type>,
 }
 
@@ -57,14 +57,14 @@ impl<'b> Elements<'b> {
 }
 
 impl<'b> Part<'b> {
-    /// The field of this name, of a tuple the part of this number.
+    /// The field with this name; for a tuple, the part with this number.
     #[must_use]
     #[track_caller]
     pub fn field(self, name: &str) -> Self {
         let part = self.ty.and_then(|ty| ty.field(name)).map(|(ty, _)| ty);
-        let ty = self.found(part, name);
+        let ty = self.checked_part(part, name);
         let kind = ExprKind::Field { value: Box::new(self.place), name: name.to_owned() };
-        Self { place: Expr { kind, span: here() }, ty, ..self }
+        Self { place: Expr { kind, span: caller() }, ty, ..self }
     }
 
     /// The element of an array or a vector, or of a matrix by row and column.
@@ -73,13 +73,13 @@ impl<'b> Part<'b> {
     pub fn item(self, index: impl Indices<'b>) -> Self {
         let values = index.values(self.builder);
         let part = self.ty.and_then(|ty| ty.element(values.len())).map(|(ty, _)| ty);
-        let ty = self.found(part, "[…]");
+        let ty = self.checked_part(part, "[…]");
         let mut index = Vec::with_capacity(values.len());
         for value in values {
             index.push(self.builder.operand(value, ScalarType::U64));
         }
         let kind = ExprKind::Element { value: Box::new(self.place), index };
-        Self { place: Expr { kind, span: here() }, ty, ..self }
+        Self { place: Expr { kind, span: caller() }, ty, ..self }
     }
 
     /// Reads a part that is a number or a bool.
@@ -97,19 +97,19 @@ impl<'b> Part<'b> {
         self.builder.stmt(StmtKind::Assign { target: self.place, op: None, value });
     }
 
-    /// Adds to a part atomically, and gives the old one.
+    /// Adds to a part atomically; returns the old value.
     #[track_caller]
     pub fn atomic_add(self, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Add, value)
     }
 
-    /// Keeps the smaller of a part and `value` atomically, and gives the old part.
+    /// Stores the minimum of a part and `value` atomically; returns the old value.
     #[track_caller]
     pub fn atomic_min(self, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Min, value)
     }
 
-    /// Keeps the larger of a part and `value` atomically, and gives the old part.
+    /// Stores the maximum of a part and `value` atomically; returns the old value.
     #[track_caller]
     pub fn atomic_max(self, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Max, value)
@@ -124,9 +124,9 @@ impl<'b> Part<'b> {
         self.builder.compute("old", kind, ty)
     }
 
-    /// The type of a part, which is reported where there is none.
+    /// The type of a part; reports an error if there is none.
     #[track_caller]
-    fn found(&self, part: Option<Type>, name: &str) -> Option<Type> {
+    fn checked_part(&self, part: Option<Type>, name: &str) -> Option<Type> {
         if let (Some(ty), None) = (self.ty, part) {
             self.builder.misuse(Misuse::Part { ty, part: name.to_owned() });
         }

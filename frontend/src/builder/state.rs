@@ -1,4 +1,4 @@
-//! The kernel under construction: the builder, handles of its values, its names and open blocks.
+//! State of the kernel builder: values, names, constants and open blocks.
 
 use std::{
     cell::RefCell,
@@ -14,7 +14,7 @@ use quadrants_ir::{
 use super::misuse::Misuse;
 use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
 
-/// Makes a kernel by calls; see the [module](self).
+/// Builds a kernel by calls; see the [module](super).
 #[derive(Debug)]
 pub struct KernelBuilder {
     pub(super) state: RefCell<State>,
@@ -22,7 +22,7 @@ pub struct KernelBuilder {
     pub(super) span: Span,
 }
 
-/// A scalar in a kernel being built: computed where it was made, and usable in that block.
+/// A scalar of a kernel that is being built. It is evaluated where it was created, and usable in that block.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'b> {
     pub(super) builder: &'b KernelBuilder,
@@ -31,7 +31,7 @@ pub struct Value<'b> {
     pub(super) block: u32,
 }
 
-/// What stands behind a value: a number of the builder's names or constants.
+/// The definition of a value: an index of the builder's names or constants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Atom {
     Name(u32),
@@ -44,18 +44,18 @@ pub(super) struct State {
     pub(super) options: Options,
     pub(super) params: Vec<(Param, ParamType)>,
     pub(super) consts: Vec<Const>,
-    /// Where each of them is.
-    known_consts: HashMap<Const, u32>,
-    /// The blocks being written, outermost first.
+    /// The index of each constant in `consts`.
+    const_indices: HashMap<Const, u32>,
+    /// The open blocks, outermost first.
     pub(super) blocks: Vec<OpenBlock>,
     pub(super) result: Option<(Expr, ScalarType)>,
     /// The first misuse.
     pub(super) misuse: Option<(Misuse, Span)>,
-    /// Every name given out: handles must not see each other's by shadowing.
+    /// All names in use. They are unique, so that no binding shadows the one of another value.
     names: Vec<String>,
     taken: HashSet<String>,
-    /// How many blocks and made-up names there are.
-    made: u32,
+    /// The last number of a block or generated name.
+    last_id: u32,
 }
 
 #[derive(Debug)]
@@ -71,13 +71,13 @@ impl State {
             options: Options::default(),
             params: Vec::new(),
             consts: Vec::new(),
-            known_consts: HashMap::new(),
+            const_indices: HashMap::new(),
             blocks: vec![OpenBlock { id: 0, stmts: Vec::new() }],
             result: None,
             misuse: None,
             names: Vec::new(),
             taken: HashSet::new(),
-            made: 0,
+            last_id: 0,
         }
     }
 
@@ -90,27 +90,27 @@ impl State {
     }
 
     pub(super) fn constant(&mut self, value: Const) -> u32 {
-        *self.known_consts.entry(value).or_insert_with(|| {
+        *self.const_indices.entry(value).or_insert_with(|| {
             self.consts.push(value);
             self.consts.len() as u32 - 1
         })
     }
 
-    /// The number of a new name: `name`, or where that is taken, one made from it.
-    pub(super) fn unique(&mut self, name: &str) -> u32 {
-        let mut unique = name.to_owned();
-        while !self.taken.insert(unique.clone()) {
-            self.made += 1;
-            unique = format!("{name}_{}", self.made);
+    /// Adds the name, or if it is taken, a name derived from it; returns its index.
+    pub(super) fn unique_name(&mut self, name: &str) -> u32 {
+        let mut unique_name = name.to_owned();
+        while !self.taken.insert(unique_name.clone()) {
+            self.last_id += 1;
+            unique_name = format!("{name}_{}", self.last_id);
         }
-        self.names.push(unique);
+        self.names.push(unique_name);
         self.names.len() as u32 - 1
     }
 
-    /// The number of a name that no author wants for a parameter.
-    pub(super) fn made_up(&mut self, name: &str) -> u32 {
-        self.made += 1;
-        self.unique(&format!("_{name}{}", self.made))
+    /// Adds a generated name; returns its index. Messages print the value of such a name instead.
+    pub(super) fn generated_name(&mut self, name: &str) -> u32 {
+        self.last_id += 1;
+        self.unique_name(&format!("_{name}{}", self.last_id))
     }
 
     pub(super) fn name_of(&self, number: u32) -> String {
@@ -118,8 +118,8 @@ impl State {
     }
 
     pub(super) fn open(&mut self) -> usize {
-        self.made += 1;
-        self.blocks.push(OpenBlock { id: self.made, stmts: Vec::new() });
+        self.last_id += 1;
+        self.blocks.push(OpenBlock { id: self.last_id, stmts: Vec::new() });
         self.depth()
     }
 
@@ -133,7 +133,7 @@ impl KernelBuilder {
         self.state.borrow().name_of(number)
     }
 
-    /// A handle of a value of the current block.
+    /// The value of the current block with this definition.
     pub(super) fn handle(&self, atom: Atom, ty: ScalarType) -> Value<'_> {
         let block = match atom {
             Atom::Name(_) => self.state.borrow().current(),
@@ -142,10 +142,10 @@ impl KernelBuilder {
         Value { builder: self, atom, ty, block }
     }
 
-    /// The expression of a handle where it is used.
+    /// The expression that uses a value; checks its builder and scope.
     #[track_caller]
-    pub(super) fn use_of(&self, value: Value<'_>) -> Expr {
-        let span = here();
+    pub(super) fn expr(&self, value: Value<'_>) -> Expr {
+        let span = caller();
         if !std::ptr::eq(self, value.builder) {
             self.misuse(Misuse::ForeignValue);
             return literal(0);
@@ -165,18 +165,18 @@ impl KernelBuilder {
     pub(super) fn stmt(&self, kind: StmtKind) {
         let mut state = self.state.borrow_mut();
         if state.result.is_some() {
-            state.fail(Misuse::AfterReturn, here());
+            state.fail(Misuse::AfterReturn, caller());
         }
         if let Some(block) = state.blocks.last_mut() {
-            block.stmts.push(Stmt { kind, span: here() });
+            block.stmts.push(Stmt { kind, span: caller() });
         }
     }
 
-    /// Computes `kind` here, and gives a handle of the value.
+    /// Adds a local with the value of `kind`; returns the value.
     #[track_caller]
     pub(super) fn compute(&self, name: &str, kind: ExprKind, ty: ScalarType) -> Value<'_> {
-        let number = self.state.borrow_mut().made_up(name);
-        let value = Expr { kind, span: here() };
+        let number = self.state.borrow_mut().generated_name(name);
+        let value = Expr { kind, span: caller() };
         let name = self.name_of(number);
         self.stmt(StmtKind::Let { name, mutable: false, ty: type_ix(ty), value });
         self.handle(Atom::Name(number), ty)
@@ -193,13 +193,13 @@ impl KernelBuilder {
 
     #[track_caller]
     pub(super) fn misuse(&self, misuse: Misuse) {
-        self.state.borrow_mut().fail(misuse, here());
+        self.state.borrow_mut().fail(misuse, caller());
     }
 }
 
-/// The place of the call into the builder.
+/// The location of the call of the builder.
 #[track_caller]
-pub(super) fn here() -> Span {
+pub(super) fn caller() -> Span {
     let at = Location::caller();
     Span::new(0, at.line(), at.column())
 }
@@ -208,20 +208,20 @@ pub(super) fn here() -> Span {
 #[track_caller]
 pub(super) fn literal(value: u32) -> Expr {
     let kind = ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None };
-    Expr { kind, span: here() }
+    Expr { kind, span: caller() }
 }
 
-/// The place of `ty` in [`types`].
+/// The index of `ty` in [`types`].
 pub(super) fn type_ix(ty: ScalarType) -> TypeIx {
     ScalarType::ALL.iter().position(|t| *t == ty).unwrap_or_default() as TypeIx
 }
 
-/// The place in [`types`] of the pair of a `ty` and a number.
+/// The index in [`types`] of the tuple of a `ty` and a `u64`.
 pub(super) fn pair_ix(ty: ScalarType) -> TypeIx {
     type_ix(ty) + ScalarType::ALL.len() as TypeIx
 }
 
-/// A builder's table of types.
+/// The type table of built kernels.
 pub(super) fn types() -> Vec<Type> {
     let pairs = PAIRS.iter().map(|pair| Type::Tuple(pair));
     ScalarType::ALL.into_iter().map(Type::Scalar).chain(pairs).collect()

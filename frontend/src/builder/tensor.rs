@@ -1,10 +1,10 @@
-//! Tensor parameters: extents, elements, atomics.
+//! Tensor parameters of the builder: extents, elements, atomics.
 
 use quadrants_ir::{AtomicOp, ScalarType};
 
 use super::{
     misuse::Misuse,
-    state::{KernelBuilder, Value, here, literal},
+    state::{KernelBuilder, Value, caller, literal},
     value::Operand,
 };
 use crate::syntax::{Expr, ExprKind, StmtKind};
@@ -84,19 +84,19 @@ impl<'b> TensorParam<'b> {
         self.builder.stmt(StmtKind::Assign { target, op: None, value });
     }
 
-    /// Adds to an element atomically, and gives the old one.
+    /// Adds to an element atomically; returns the old value.
     #[track_caller]
     pub fn atomic_add(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Add, index, value)
     }
 
-    /// Keeps the smaller of an element and `value` atomically, and gives the old one.
+    /// Stores the minimum of an element and `value` atomically; returns the old value.
     #[track_caller]
     pub fn atomic_min(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Min, index, value)
     }
 
-    /// Keeps the larger of an element and `value` atomically, and gives the old one.
+    /// Stores the maximum of an element and `value` atomically; returns the old value.
     #[track_caller]
     pub fn atomic_max(self, index: impl Indices<'b>, value: impl Operand<'b>) -> Value<'b> {
         self.atomic(AtomicOp::Max, index, value)
@@ -111,11 +111,11 @@ impl<'b> TensorParam<'b> {
         self.builder.compute("old", kind, self.elem)
     }
 
-    /// An element.
+    /// The place expression of an element.
     #[track_caller]
     pub(super) fn place(self, index: impl Indices<'b>) -> Expr {
         let index = self.index(index);
-        Expr { kind: ExprKind::Index { base: self.name(), index }, span: here() }
+        Expr { kind: ExprKind::Index { base: self.name(), index }, span: caller() }
     }
 
     #[track_caller]
@@ -138,7 +138,7 @@ impl<'b> TensorParam<'b> {
 }
 
 impl KernelBuilder {
-    /// Asks whether an atomic is defined for a type.
+    /// Reports an error if an atomic is not defined for a type.
     #[track_caller]
     pub(super) fn check_atomic(&self, op: AtomicOp, ty: ScalarType) {
         let (operation, defined) = match op {

@@ -1,4 +1,4 @@
-//! Values, variables, and the operations on them.
+//! Values and variables of the builder, and their operations.
 
 use std::ops;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::syntax::{BinaryOp, Block, Expr, ExprKind, StmtKind, UnaryOp};
 
-/// A variable in a kernel being built.
+/// A variable of a kernel that is being built.
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'b> {
     value: Value<'b>,
 }
 
-/// What an operation takes: a [`Value`], or a number or bool of Rust as a constant.
+/// An operand: a [`Value`], or a Rust number or bool, which becomes a constant.
 pub trait Operand<'b> {
     /// The value in `builder`.
     fn into_value(self, builder: &'b KernelBuilder) -> Value<'b>;
@@ -38,7 +38,7 @@ impl<'b> Var<'b> {
     #[track_caller]
     pub fn get(self) -> Value<'b> {
         let Value { builder, ty, .. } = self.value;
-        let name = builder.use_of(self.value);
+        let name = builder.expr(self.value);
         builder.compute("read", name.kind, ty)
     }
 
@@ -46,7 +46,7 @@ impl<'b> Var<'b> {
     #[track_caller]
     pub fn set(self, value: impl Operand<'b>) {
         let Value { builder, ty, .. } = self.value;
-        let target = builder.use_of(self.value);
+        let target = builder.expr(self.value);
         let value = builder.operand(value, ty);
         builder.stmt(StmtKind::Assign { target, op: None, value });
     }
@@ -59,7 +59,7 @@ impl<'b> Value<'b> {
         self.ty
     }
 
-    /// The value as another type, as Rust's `as` converts.
+    /// Converts the value like Rust's `as`.
     #[must_use]
     #[track_caller]
     pub fn cast(self, ty: ScalarType) -> Self {
@@ -67,11 +67,11 @@ impl<'b> Value<'b> {
         {
             self.builder.misuse(Misuse::Undefined { operation: "as", ty: self.ty });
         }
-        let value = Box::new(self.builder.use_of(self));
+        let value = Box::new(self.builder.expr(self));
         self.builder.compute("cast", ExprKind::Cast { value, ty: type_ix(ty) }, ty)
     }
 
-    /// A mathematical function of this value and `args`.
+    /// Applies a math function to this value and `args`.
     #[must_use]
     #[track_caller]
     pub fn math(self, function: MathFn, args: &[Self]) -> Self {
@@ -90,7 +90,7 @@ impl<'b> Value<'b> {
             self.builder.misuse(Misuse::Arguments { method: name, expected, found });
         }
         let ty = if function == MathFn::Powi { ScalarType::I32 } else { self.ty };
-        let receiver = Box::new(self.builder.use_of(self));
+        let receiver = Box::new(self.builder.expr(self));
         let mut exprs = Vec::with_capacity(args.len());
         for arg in args {
             exprs.push(self.builder.operand(*arg, ty));
@@ -99,7 +99,7 @@ impl<'b> Value<'b> {
         self.builder.compute(name, kind, self.ty)
     }
 
-    /// `then` where this bool holds, else `otherwise`; both are computed before.
+    /// `then` if this bool is true, else `otherwise`. Both are evaluated.
     #[must_use]
     #[track_caller]
     pub fn select(self, then: impl Operand<'b>, otherwise: impl Operand<'b>) -> Self {
@@ -108,7 +108,7 @@ impl<'b> Value<'b> {
         let arm = |value: Expr| Block { stmts: Vec::new(), value: Some(Box::new(value)) };
         let otherwise = arm(self.builder.operand(otherwise, then.ty));
         let kind =
-            ExprKind::If { cond, then: arm(self.builder.use_of(then)), otherwise: Some(otherwise) };
+            ExprKind::If { cond, then: arm(self.builder.expr(then)), otherwise: Some(otherwise) };
         self.builder.compute("selected", kind, then.ty)
     }
 
@@ -124,7 +124,7 @@ impl<'b> Value<'b> {
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
         }
-        let lhs = Box::new(self.builder.use_of(self));
+        let lhs = Box::new(self.builder.expr(self));
         let rhs = self.builder.operand(rhs, if shift { rhs.ty } else { self.ty });
         let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty };
         self.builder.compute("value", ExprKind::Binary { op, lhs, rhs: Box::new(rhs) }, ty)
@@ -139,7 +139,7 @@ impl<'b> Value<'b> {
         if !fits {
             self.builder.misuse(Misuse::Undefined { operation: sign, ty: self.ty });
         }
-        let value = Box::new(self.builder.use_of(self));
+        let value = Box::new(self.builder.expr(self));
         self.builder.compute("value", ExprKind::Unary { op, value }, self.ty)
     }
 }
@@ -152,7 +152,7 @@ impl KernelBuilder {
         if value.ty != ty {
             self.misuse(Misuse::Type { expected: ty, found: value.ty });
         }
-        self.use_of(value)
+        self.expr(value)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads, writes and atomics of single scalars in tensors and shared arrays.
+//! Loads, stores and atomics of scalars in tensors and shared arrays.
 
 use quadrants_ir::{
     AtomicOp, ExprId, ExprKind as Ir, LocalId, ParamId, ScalarType, SiteId, SiteKind, Stmt,
@@ -16,7 +16,7 @@ pub(super) enum Array {
 }
 
 impl Lowerer {
-    /// The array of scalars that `base` names, indexed with `rank` indices, and the type of its elements.
+    /// The array of scalars with the name `base`, which is indexed with `rank` indices, and its element type.
     pub(super) fn array(&self, base: &str, rank: usize, span: Span) -> Result<(Array, ScalarType)> {
         let (array, elem, dims) = match self.frame.lookup(base) {
             Some(Binding::Tensor { param, elem, .. }) => {
@@ -49,7 +49,7 @@ impl Lowerer {
 
     pub(super) fn index(&mut self, index: &[Expr]) -> Result<Vec<ExprId>> {
         let list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        self.list(&list)
+        self.scalars(&list)
     }
 
     fn element_site(&mut self, array: Array, span: Span) -> SiteId {
@@ -57,7 +57,7 @@ impl Lowerer {
             Array::Tensor(tensor) => SiteKind::Index(tensor),
             Array::Shared(array) => SiteKind::SharedIndex(array),
         };
-        self.site(kind, span)
+        self.add_site(kind, span)
     }
 
     pub(super) fn load(
@@ -83,7 +83,7 @@ impl Lowerer {
         });
     }
 
-    /// An atomic operation, not yet emitted.
+    /// An atomic operation that is not yet emitted.
     pub(super) fn atomic_op(
         &mut self,
         op: AtomicOp,
@@ -99,7 +99,7 @@ impl Lowerer {
         }
     }
 
-    /// The type and the operation of an atomic expression, not yet emitted.
+    /// The type and the operation of an atomic expression that is not yet emitted.
     pub(super) fn atomic(&mut self, expr: &Expr) -> Result<(ScalarType, Ir)> {
         let ExprKind::Atomic { op, place, value } = &expr.kind else {
             return Err(self.type_error(expr.span, "this is not an atomic"));
@@ -110,7 +110,7 @@ impl Lowerer {
         let (array, elem) = self.array(base, index.len(), expr.span)?;
         let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
         list.push((value, elem));
-        let mut index = self.list(&list)?;
+        let mut index = self.scalars(&list)?;
         let Some(value) = index.pop() else {
             return Err(self.type_error(expr.span, "an atomic needs a value"));
         };

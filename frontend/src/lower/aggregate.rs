@@ -1,8 +1,8 @@
-//! Tuples, arrays and structs: the IR knows scalars alone, so a value of several is lowered to the
-//! expressions of its scalars, and a name for it to as many locals.
+//! Aggregates: tuples, arrays, structs, vectors and matrices. The IR has only scalars, so an aggregate is lowered to
+//! one expression per scalar, and its name to one local per scalar.
 //!
-//! An index that is no constant chooses among the elements: reading it is a tree of selects, writing it an assignment
-//! to each element that keeps all but one. Behind a loop of constant bounds, a compiler folds both to what was meant.
+//! An index that is not constant selects among the elements: a read is a tree of selects, a write an assignment to
+//! each element that changes only one. If a loop with constant bounds is unrolled, the compiler folds both.
 
 use quadrants_ir::{
     BinaryOp, Const, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind, Stmt, types::Type,
@@ -10,51 +10,51 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result,
-    scope::{Binding, Held, Leaf, Scalar, Value, ValueId},
+    scope::{Binding, Leaf, NamedValue, Scalar, Value, ValueId},
 };
 use crate::{
     syntax::{Expr, ExprKind, Pattern, Span},
     visit::assigns,
 };
 
-/// More elements than this are no choice for an index.
-const MOST_CHOICES: usize = 256;
+/// Maximum number of elements of an array with an index that is not constant.
+const MAX_SELECT_ELEMENTS: usize = 256;
 
-/// A part of a named value.
+/// A part of an aggregate that has a name.
 pub(super) struct Place {
     pub(super) value: ValueId,
     pub(super) ty: Type,
-    /// The part's first scalar, if every index were 0.
+    /// The first scalar of the part if all indices are 0.
     first: usize,
     indices: Vec<Index>,
 }
 
-/// An index that is no constant.
+/// An index that is not constant.
 struct Index {
-    at: ExprId,
+    value: ExprId,
     extent: usize,
-    /// How many scalars further the next element is.
+    /// The number of scalars from one element to the next.
     stride: usize,
 }
 
 impl Lowerer {
-    /// The value of `expr`, which must be of type `ty`.
-    pub(super) fn want_parts(&mut self, expr: &Expr, ty: Type) -> Result<Value> {
-        let value = self.parts(expr, Some(ty))?;
-        self.same(value.ty, ty, expr.span)?;
+    /// Lowers `expr`, which must be of type `ty`.
+    pub(super) fn value_as(&mut self, expr: &Expr, ty: Type) -> Result<Value> {
+        let value = self.value(expr, Some(ty))?;
+        self.check_same_type(value.ty, ty, expr.span)?;
         Ok(value)
     }
 
-    /// The values of expressions that Rust evaluates in this order, each of its type.
-    pub(super) fn parts_list(&mut self, list: &[(&Expr, Type)]) -> Result<Vec<Value>> {
+    /// Lowers expressions in Rust's evaluation order, each with its type.
+    pub(super) fn values(&mut self, list: &[(&Expr, Type)]) -> Result<Vec<Value>> {
         let mut values = Vec::with_capacity(list.len());
         for (at, (expr, ty)) in list.iter().enumerate() {
-            let mut value = self.want_parts(expr, *ty)?;
-            let overtaken = list[at + 1..].iter().any(|(later, _)| assigns(later));
+            let mut value = self.value_as(expr, *ty)?;
+            let assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
             for leaf in &mut value.leaves {
-                *leaf = self.emit.shallow(*leaf);
-                if overtaken {
-                    *leaf = self.emit.hold(*leaf);
+                *leaf = self.emit.limit_depth(*leaf);
+                if assigned_later {
+                    *leaf = self.emit.snapshot(*leaf);
                 }
             }
             values.push(value);
@@ -62,15 +62,15 @@ impl Lowerer {
         Ok(values)
     }
 
-    /// The value of `expr`, whatever its type.
-    pub(super) fn parts(&mut self, expr: &Expr, expected: Option<Type>) -> Result<Value> {
+    /// Lowers `expr` of any type.
+    pub(super) fn value(&mut self, expr: &Expr, expected: Option<Type>) -> Result<Value> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
                 let ty = self.infer_type(expr).or(expected);
                 let ty = ty.unwrap_or_else(|| Type::Scalar(self.default_type(expr)));
                 match otherwise {
-                    Some(otherwise) => self.choose(cond, then, otherwise, ty),
+                    Some(otherwise) => self.if_value(cond, then, otherwise, ty),
                     None => Err(self.type_error(span, "an `if` with a value needs an `else`")),
                 }
             }
@@ -79,70 +79,71 @@ impl Lowerer {
                 self.loop_value(*ty, body, label.as_deref(), span)
             }
             ExprKind::Unsafe(block) => {
-                self.asserting(|this| this.block_value(block, expected, span))
+                self.in_unsafe(|this| this.block_value(block, expected, span))
             }
             ExprKind::Call { func, args, .. } => match self.call(*func, args, span)? {
                 Some(value) => Ok(value),
-                None => Err(self.type_error(span, "this func has no value")),
+                None => Err(self.type_error(span, "this func returns no value")),
             },
             ExprKind::Name(name) => match self.frame.lookup(name) {
                 Some(Binding::Value(value)) => {
-                    let held = self.values[value].clone();
-                    Ok(Value { ty: held.ty, leaves: self.read_all(&held) })
+                    let named = self.named_values[value].clone();
+                    Ok(Value { ty: named.ty, leaves: self.read_named(&named) })
                 }
-                _ => self.one(expr, expected),
+                _ => self.scalar_value(expr, expected),
             },
-            ExprKind::Const(ix) => self.listed(*ix, span),
+            ExprKind::Const(ix) => self.table_constant(*ix, span),
             ExprKind::Aggregate { ty, parts } => {
                 let ty = self.type_at(*ty, span)?;
-                self.made_of(ty, parts, span)
+                self.aggregate(ty, parts, span)
             }
             ExprKind::Struct { ty, fields } => {
                 let ty = self.type_at(*ty, span)?;
-                self.made_of_fields(ty, fields, span)
+                self.struct_literal(ty, fields, span)
             }
             ExprKind::Repeat { ty, value } => {
                 let ty = self.type_at(*ty, span)?;
-                self.repeated(ty, value, span)
+                self.repeat(ty, value, span)
             }
             ExprKind::Associated { ty, name, args } => {
                 let ty = self.type_at(*ty, span)?;
                 self.associated(ty, name, args, span)
             }
-            ExprKind::Field { .. } | ExprKind::Element { .. } => self.part(expr),
-            ExprKind::Index { base, .. } if self.has_parts(base) => self.part(expr),
+            ExprKind::Field { .. } | ExprKind::Element { .. } => self.part_value(expr),
+            ExprKind::Index { base, .. } if self.names_aggregate(base) => self.part_value(expr),
             ExprKind::Method { receiver, name, args, .. } => match self.infer_type(receiver) {
                 Some(ty) if ty.scalar().is_none() => {
-                    self.linear_method(receiver, ty, name, args, span)
+                    self.aggregate_method(receiver, ty, name, args, span)
                 }
-                _ => self.one(expr, expected),
+                _ => self.scalar_value(expr, expected),
             },
-            ExprKind::Binary { op, lhs, rhs } if self.is_linear(lhs) || self.is_linear(rhs) => {
-                self.linear(*op, lhs, rhs, span)
+            ExprKind::Binary { op, lhs, rhs }
+                if self.is_aggregate(lhs) || self.is_aggregate(rhs) =>
+            {
+                self.aggregate_binary(*op, lhs, rhs, span)
             }
-            ExprKind::Unary { op, value } if self.is_linear(value) => {
-                let value = self.parts(value, expected)?;
-                self.each_unary(*op, value, span)
+            ExprKind::Unary { op, value } if self.is_aggregate(value) => {
+                let value = self.value(value, expected)?;
+                self.negate(*op, value, span)
             }
-            _ => self.one(expr, expected),
+            _ => self.scalar_value(expr, expected),
         }
     }
 
-    /// The value of an expression that has one scalar.
-    fn one(&mut self, expr: &Expr, expected: Option<Type>) -> Result<Value> {
-        let value = self.value(expr, expected.and_then(Type::scalar))?;
+    fn scalar_value(&mut self, expr: &Expr, expected: Option<Type>) -> Result<Value> {
+        let value = self.scalar(expr, expected.and_then(Type::scalar))?;
         Ok(Value::scalar(self.emit.ty(value), value))
     }
 
-    /// The one scalar of a value.
-    pub(super) fn only(&self, value: &Value, span: Span) -> Result<ExprId> {
+    /// The scalar of a value, which must be one.
+    pub(super) fn single_scalar(&self, value: &Value, span: Span) -> Result<ExprId> {
         match (value.ty, &value.leaves[..]) {
             (Type::Scalar(_), [value]) => Ok(*value),
             (ty, _) => Err(self.type_error(span, format!("expected a number, found {ty}"))),
         }
     }
 
-    pub(super) fn same(&self, found: Type, wanted: Type, span: Span) -> Result<()> {
+    pub(super) fn check_same_type(&self, found: Type, wanted: Type, span: Span) -> Result<()> {
         if found == wanted {
             Ok(())
         } else {
@@ -150,13 +151,12 @@ impl Lowerer {
         }
     }
 
-    /// Whether an expression is of a type that is no scalar.
-    pub(super) fn is_linear(&self, expr: &Expr) -> bool {
+    pub(super) fn is_aggregate(&self, expr: &Expr) -> bool {
         self.infer_type(expr).is_some_and(|ty| ty.scalar().is_none())
     }
 
-    /// Binds a value to a name.
-    pub(super) fn name(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
+    /// Defines locals for a value; returns the binding of its name.
+    pub(super) fn name_value(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
         if let (Type::Scalar(_), [value]) = (value.ty, &value.leaves[..]) {
             return Binding::Local(self.emit.define(name, *value, mutable));
         }
@@ -168,20 +168,20 @@ impl Lowerer {
                 _ => Leaf::Local(self.emit.define(&name, *value, mutable)),
             });
         let leaves = leaves.collect();
-        self.hold_as(Held { ty: value.ty, leaves })
+        self.bind_named(NamedValue { ty: value.ty, leaves })
     }
 
-    /// A binding to what is held already.
-    pub(super) fn hold_as(&mut self, held: Held) -> Binding {
-        if let (Type::Scalar(_), [leaf]) = (held.ty, &held.leaves[..]) {
+    /// The binding of a named value.
+    pub(super) fn bind_named(&mut self, named: NamedValue) -> Binding {
+        if let (Type::Scalar(_), [leaf]) = (named.ty, &named.leaves[..]) {
             return (*leaf).into();
         }
-        self.values.push(held);
-        Binding::Value(self.values.len() - 1)
+        self.named_values.push(named);
+        Binding::Value(self.named_values.len() - 1)
     }
 
-    /// Names for the zeros of a type, to be assigned later.
-    pub(super) fn zeros(&mut self, name: &str, ty: Type) -> Vec<LocalId> {
+    /// Defines mutable locals for a value of `ty`, initially zero.
+    pub(super) fn zeroed_locals(&mut self, name: &str, ty: Type) -> Vec<LocalId> {
         let mut leaves = Vec::new();
         ty.each_leaf(name, &mut |name, ty| leaves.push((name.to_owned(), ty)));
         let mut local = |(name, ty): (String, ScalarType)| {
@@ -191,20 +191,19 @@ impl Lowerer {
         leaves.drain(..).map(&mut local).collect()
     }
 
-    /// What locals hold.
-    pub(super) fn value_of(&mut self, ty: Type, locals: &[LocalId]) -> Value {
+    pub(super) fn read_locals(&mut self, ty: Type, locals: &[LocalId]) -> Value {
         Value { ty, leaves: locals.iter().map(|local| self.emit.read(*local)).collect() }
     }
 
-    /// Assigns a value's scalars to locals. None of them may be read by the value.
-    pub(super) fn assign_all(&mut self, locals: &[LocalId], value: &Value) {
+    /// Assigns a value's scalars to locals. The value must not read them.
+    pub(super) fn assign_locals(&mut self, locals: &[LocalId], value: &Value) {
         for (local, value) in locals.iter().zip(&value.leaves) {
             self.emit.assign(*local, *value);
         }
     }
 
-    pub(super) fn read_all(&mut self, held: &Held) -> Vec<ExprId> {
-        held.leaves.iter().map(|leaf| self.read_leaf(*leaf)).collect()
+    pub(super) fn read_named(&mut self, named: &NamedValue) -> Vec<ExprId> {
+        named.leaves.iter().map(|leaf| self.read_leaf(*leaf)).collect()
     }
 
     fn read_leaf(&mut self, leaf: Leaf) -> ExprId {
@@ -215,12 +214,12 @@ impl Lowerer {
         }
     }
 
-    fn made_of(&mut self, ty: Type, parts: &[Expr], span: Span) -> Result<Value> {
-        // `Vector([a, b])`: of an array.
+    fn aggregate(&mut self, ty: Type, parts: &[Expr], span: Span) -> Result<Value> {
+        // `Vector([a, b])`: made from an array.
         if let (Type::Vector(..) | Type::Matrix(..), [array]) = (ty, parts) {
-            let value = self.parts(array, None)?;
+            let value = self.value(array, None)?;
             if value.ty.leaf_types() != ty.leaf_types() {
-                self.same(value.ty, ty, span)?;
+                self.check_same_type(value.ty, ty, span)?;
             }
             return Ok(Value { ty, leaves: value.leaves });
         }
@@ -231,11 +230,11 @@ impl Lowerer {
             return Err(self.type_error(span, format!("{ty} has {} parts", wanted.len())));
         }
         let list: Vec<_> = parts.iter().zip(wanted).collect();
-        let values = self.parts_list(&list)?;
+        let values = self.values(&list)?;
         Ok(Value { ty, leaves: values.into_iter().flat_map(|value| value.leaves).collect() })
     }
 
-    fn made_of_fields(&mut self, ty: Type, fields: &[(String, Expr)], span: Span) -> Result<Value> {
+    fn struct_literal(&mut self, ty: Type, fields: &[(String, Expr)], span: Span) -> Result<Value> {
         let mut list = Vec::with_capacity(fields.len());
         let mut firsts = Vec::with_capacity(fields.len());
         for (name, value) in fields {
@@ -245,7 +244,7 @@ impl Lowerer {
             list.push((value, of_field));
             firsts.push(first);
         }
-        let values = self.parts_list(&list)?;
+        let values = self.values(&list)?;
         let mut in_order: Vec<_> = firsts.into_iter().zip(values).collect();
         in_order.sort_by_key(|(first, _)| *first);
         let leaves: Vec<_> = in_order.into_iter().flat_map(|(_, value)| value.leaves).collect();
@@ -256,21 +255,21 @@ impl Lowerer {
         }
     }
 
-    fn repeated(&mut self, ty: Type, value: &Expr, span: Span) -> Result<Value> {
+    fn repeat(&mut self, ty: Type, value: &Expr, span: Span) -> Result<Value> {
         let Type::Array(element, len) = ty else {
-            return Err(self.type_error(span, format!("{ty} is no array")));
+            return Err(self.type_error(span, format!("{ty} is not an array")));
         };
         self.check_size(ty, span)?;
-        let value = self.want_parts(value, *element)?;
-        let fixed: Vec<_> = value.leaves.iter().map(|leaf| self.emit.fix(*leaf)).collect();
+        let value = self.value_as(value, *element)?;
+        let fixed: Vec<_> = value.leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect();
         let mut leaves = Vec::with_capacity(fixed.len() * len);
         for _ in 0..len {
-            leaves.extend(fixed.iter().map(|leaf| self.emit.again(*leaf)));
+            leaves.extend(fixed.iter().map(|leaf| self.emit.copy(*leaf)));
         }
         Ok(Value { ty, leaves })
     }
 
-    /// Refuses values that are too many scalars.
+    /// Rejects types with too many scalars.
     pub(super) fn check_size(&self, ty: Type, span: Span) -> Result<()> {
         let most = quadrants_ir::types::MAX_LEAVES;
         if ty.leaves() <= most {
@@ -283,21 +282,20 @@ impl Lowerer {
         Err(self.type_error(span, what))
     }
 
-    /// Binds the names of a pattern.
-    pub(super) fn take_apart(
+    pub(super) fn bind_pattern(
         &mut self,
         pattern: &Pattern,
         value: &Value,
         span: Span,
     ) -> Result<()> {
-        let no =
+        let no_parts =
             |this: &Self| Err(this.type_error(span, format!("{} has no such parts", value.ty)));
         match pattern {
             Pattern::Wild => Ok(()),
             Pattern::Name { name, mutable, ty } => {
                 let rustc = self.type_at(*ty, span)?;
-                self.agree(name, rustc, value.ty, span)?;
-                let binding = self.name(name, value.clone(), *mutable);
+                self.check_type(name, rustc, value.ty, span)?;
+                let binding = self.name_value(name, value.clone(), *mutable);
                 self.frame.bind(name, binding);
                 Ok(())
             }
@@ -310,71 +308,71 @@ impl Lowerer {
                     (ty, _) => (part_types(ty), patterns),
                 };
                 let Some(types) = types.filter(|types| types.len() == patterns.len()) else {
-                    return no(self);
+                    return no_parts(self);
                 };
                 let mut first = 0;
                 for (pattern, ty) in patterns.iter().zip(types) {
-                    self.take_apart(pattern, &value.part(ty, first), span)?;
+                    self.bind_pattern(pattern, &value.part(ty, first), span)?;
                     first += ty.leaves();
                 }
                 Ok(())
             }
             Pattern::Fields(fields) => {
                 for (name, pattern) in fields {
-                    let Some((ty, first)) = value.ty.field(name) else { return no(self) };
-                    self.take_apart(pattern, &value.part(ty, first), span)?;
+                    let Some((ty, first)) = value.ty.field(name) else { return no_parts(self) };
+                    self.bind_pattern(pattern, &value.part(ty, first), span)?;
                 }
                 Ok(())
             }
         }
     }
 
-    /// The value of a field or element.
-    fn part(&mut self, expr: &Expr) -> Result<Value> {
-        if let Some(place) = self.place(expr)? {
+    /// Lowers a field or element expression.
+    fn part_value(&mut self, expr: &Expr) -> Result<Value> {
+        if let Some(place) = self.local_place(expr)? {
             return Ok(self.read_place(&place));
         }
-        if let Some(element) = self.element(expr)? {
+        if let Some(element) = self.tensor_element(expr)? {
             return self.read_element(&element);
         }
         let span = expr.span;
         match &expr.kind {
             ExprKind::Field { value, name } => {
-                let value = self.parts(value, None)?;
+                let value = self.value(value, None)?;
                 match value.ty.field(name) {
                     Some((ty, first)) => Ok(value.part(ty, first)),
                     None => Err(self.type_error(span, format!("{} has no `{name}`", value.ty))),
                 }
             }
             ExprKind::Element { value, index } => {
-                let value = self.parts(value, None)?;
-                let binding = self.name("whole", value, false);
+                let value = self.value(value, None)?;
+                let binding = self.name_value("whole", value, false);
                 let Binding::Value(value) = binding else {
                     return Err(self.type_error(span, "a number has no elements"));
                 };
-                let ty = self.values[value].ty;
+                let ty = self.named_values[value].ty;
                 let place = Place { value, ty, first: 0, indices: Vec::new() };
-                let place = self.element_of(place, index, span)?;
+                let place = self.place_element(place, index, span)?;
                 Ok(self.read_place(&place))
             }
-            _ => Err(self.type_error(span, "this has no parts")),
+            _ => Err(self.type_error(span, "this value has no parts")),
         }
     }
 
-    /// The part of a named value that `expr` is; none where it is a part of something else.
-    pub(super) fn place(&mut self, expr: &Expr) -> Result<Option<Place>> {
+    /// The part of a named value that `expr` denotes; `None` if it is no such part.
+    pub(super) fn local_place(&mut self, expr: &Expr) -> Result<Option<Place>> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Name(name) => Ok(self.named_value(name)),
             ExprKind::Index { base, index } => match self.named_value(base) {
-                Some(place) => self.element_of(place, index, span).map(Some),
+                Some(place) => self.place_element(place, index, span).map(Some),
                 None => Ok(None),
             },
-            ExprKind::Element { value, index } => match self.place(value)? {
-                Some(place) => self.element_of(place, index, span).map(Some),
+            ExprKind::Element { value, index } => match self.local_place(value)? {
+                Some(place) => self.place_element(place, index, span).map(Some),
                 None => Ok(None),
             },
-            ExprKind::Field { value, name } => match self.place(value)? {
+            ExprKind::Field { value, name } => match self.local_place(value)? {
                 Some(place) => match place.ty.field(name) {
                     Some((ty, first)) => {
                         Ok(Some(Place { ty, first: place.first + first, ..place }))
@@ -390,14 +388,14 @@ impl Lowerer {
     fn named_value(&self, name: &str) -> Option<Place> {
         match self.frame.lookup(name) {
             Some(Binding::Value(value)) => {
-                let ty = self.values[value].ty;
+                let ty = self.named_values[value].ty;
                 Some(Place { value, ty, first: 0, indices: Vec::new() })
             }
             _ => None,
         }
     }
 
-    fn element_of(&mut self, mut place: Place, index: &[Expr], span: Span) -> Result<Place> {
+    fn place_element(&mut self, mut place: Place, index: &[Expr], span: Span) -> Result<Place> {
         let Some((ty, extents)) = place.ty.element(index.len()) else {
             return Err(self.type_error(span, format!("{} has no such elements", place.ty)));
         };
@@ -405,45 +403,45 @@ impl Lowerer {
         let mut stride = ty.leaves() * extents.iter().product::<usize>();
         for (at, extent) in indices.into_iter().zip(extents) {
             stride /= extent.max(1);
-            if let Some(at) = self.constant_below(at, extent) {
+            if let Some(at) = self.constant_index(at, extent) {
                 place.first += at * stride;
                 continue;
             }
-            if extent > MOST_CHOICES {
+            if extent > MAX_SELECT_ELEMENTS {
                 let what = format!(
-                    "an index into an array of more than {MOST_CHOICES} elements has to be a constant; use a tensor"
+                    "an index into an array of more than {MAX_SELECT_ELEMENTS} elements must be a compile-time constant; use a tensor"
                 );
                 return Err(self.type_error(span, what));
             }
-            let at = self.fixed_below(at, extent, span);
-            place.indices.push(Index { at, extent, stride });
+            let value = self.checked_index(at, extent, span);
+            place.indices.push(Index { value, extent, stride });
         }
         place.ty = ty;
         Ok(place)
     }
 
-    /// An index that is below an extent, as a number or else as a fixed value.
-    pub(super) fn below(
+    /// An index checked against an extent: `Ok` with a constant, `Err` with a reusable value.
+    pub(super) fn index_below(
         &mut self,
-        at: ExprId,
+        index: ExprId,
         extent: usize,
         span: Span,
     ) -> std::result::Result<usize, ExprId> {
-        match self.constant_below(at, extent) {
-            Some(at) => Ok(at),
-            None => Err(self.fixed_below(at, extent, span)),
+        match self.constant_index(index, extent) {
+            Some(index) => Ok(index),
+            None => Err(self.checked_index(index, extent, span)),
         }
     }
 
-    fn fixed_below(&mut self, at: ExprId, extent: usize, span: Span) -> ExprId {
-        let at = self.emit.fix(at);
-        if !self.is_below(at, extent) {
-            self.assert_below(at, extent, span);
+    fn checked_index(&mut self, index: ExprId, extent: usize, span: Span) -> ExprId {
+        let index = self.emit.reuse(index);
+        if !self.is_below(index, extent) {
+            self.assert_below(index, extent, span);
         }
-        at
+        index
     }
 
-    /// A constant that is no negative number.
+    /// The value of a non-negative integer constant.
     pub(super) fn constant(&self, value: ExprId) -> Option<u64> {
         match self.emit.kind(value) {
             Ir::Const(value) => u64::try_from(value.as_int()?).ok(),
@@ -451,17 +449,17 @@ impl Lowerer {
         }
     }
 
-    fn constant_below(&self, at: ExprId, extent: usize) -> Option<usize> {
-        self.constant(at).map(|at| at as usize).filter(|at| *at < extent)
+    fn constant_index(&self, index: ExprId, extent: usize) -> Option<usize> {
+        self.constant(index).map(|index| index as usize).filter(|index| *index < extent)
     }
 
-    /// Whether a loop's constant bounds, or a constant divisor, keep an index below an extent.
-    fn is_below(&self, at: ExprId, extent: usize) -> bool {
-        match self.emit.kind(at) {
-            // A narrow type may not hold what is below.
+    /// Whether constant loop bounds or a constant divisor prove that an index is below an extent.
+    fn is_below(&self, index: ExprId, extent: usize) -> bool {
+        match self.emit.kind(index) {
+            // The cast must not change values below the extent.
             Ir::Cast { value } => {
-                let held = self.emit.ty(at).int_range();
-                held.is_some_and(|(_, most)| extent as i128 <= most + 1)
+                let range = self.emit.ty(index).int_range();
+                range.is_some_and(|(_, most)| extent as i128 <= most + 1)
                     && self.is_below(*value, extent)
             }
             Ir::Local(local) => {
@@ -471,44 +469,44 @@ impl Lowerer {
         }
     }
 
-    fn assert_below(&mut self, at: ExprId, extent: usize, span: Span) {
-        let lhs = self.emit.again(at);
+    fn assert_below(&mut self, index: ExprId, extent: usize, span: Span) {
+        let lhs = self.emit.copy(index);
         let rhs = self.emit.constant(extent as u64);
         let cond = self.emit.binary(BinaryOp::Lt, lhs, rhs);
         let message = format!("an index is beyond the {extent} elements of an array");
-        let site = self.site(SiteKind::Assert { message }, span);
+        let site = self.add_site(SiteKind::Assert { message }, span);
         self.emit.stmt(Stmt::Assert { cond, site });
     }
 
-    /// The named value that a place is all of.
-    pub(super) fn whole(&self, place: &Place) -> Option<ValueId> {
-        let all = place.indices.is_empty() && self.values[place.value].ty == place.ty;
+    /// The named value if the place is all of it.
+    pub(super) fn whole_value(&self, place: &Place) -> Option<ValueId> {
+        let all = place.indices.is_empty() && self.named_values[place.value].ty == place.ty;
         all.then_some(place.value)
     }
 
     pub(super) fn read_place(&mut self, place: &Place) -> Value {
         let ty = place.ty;
         if place.indices.iter().any(|index| index.extent == 0) {
-            // No index is in range of an array without elements, which is reported before this is used.
+            // Every index of an empty array is out of range; the bounds check has reported it.
             let zero = |ty| self.emit.constant(Const::from_bits(ty, 0));
             return Value { ty, leaves: ty.leaf_types().into_iter().map(zero).collect() };
         }
         let leaves =
-            (0..ty.leaves()).map(|leaf| self.chosen(place, place.first + leaf, 0)).collect();
+            (0..ty.leaves()).map(|leaf| self.select_scalar(place, place.first + leaf, 0)).collect();
         Value { ty, leaves }
     }
 
-    /// The scalar at `first`, moved on by the indices from `depth` on.
-    fn chosen(&mut self, place: &Place, first: usize, depth: usize) -> ExprId {
+    /// The scalar at `first` plus the indices from `depth` on.
+    fn select_scalar(&mut self, place: &Place, first: usize, depth: usize) -> ExprId {
         let Some(index) = place.indices.get(depth) else {
-            let leaf = self.values[place.value].leaves[first];
+            let leaf = self.named_values[place.value].leaves[first];
             return self.read_leaf(leaf);
         };
-        self.among(place, index, first, depth, (0, index.extent))
+        self.select_element(place, index, first, depth, (0, index.extent))
     }
 
-    /// The one of the elements from `begin` to `end` that the index names, by halves.
-    fn among(
+    /// The indexed element of those from `begin` to `end`, by binary selection.
+    fn select_element(
         &mut self,
         place: &Place,
         index: &Index,
@@ -517,23 +515,23 @@ impl Lowerer {
         (begin, end): (usize, usize),
     ) -> ExprId {
         if end - begin <= 1 {
-            return self.chosen(place, first + begin * index.stride, depth + 1);
+            return self.select_scalar(place, first + begin * index.stride, depth + 1);
         }
         let middle = begin.midpoint(end);
-        let then = self.among(place, index, first, depth, (begin, middle));
-        let otherwise = self.among(place, index, first, depth, (middle, end));
-        let lhs = self.emit.again(index.at);
+        let then = self.select_element(place, index, first, depth, (begin, middle));
+        let otherwise = self.select_element(place, index, first, depth, (middle, end));
+        let lhs = self.emit.copy(index.value);
         let rhs = self.emit.constant(middle as u64);
         let cond = self.emit.binary(BinaryOp::Lt, lhs, rhs);
         self.emit.select(cond, then, otherwise)
     }
 
-    /// Assigns to a part of a named value.
+    /// Assigns a part of a named value.
     pub(super) fn write_place(&mut self, place: &Place, value: &Value, span: Span) -> Result<()> {
         let many = value.leaves.len() > 1 || !place.indices.is_empty();
         for (at, value) in value.leaves.iter().enumerate() {
-            // One scalar's value may read another that is assigned before it.
-            let value = if many { self.emit.fix(*value) } else { *value };
+            // The value of a scalar may read another scalar that is assigned first.
+            let value = if many { self.emit.reuse(*value) } else { *value };
             self.write_leaf(place, place.first + at, 0, None, value, span)?;
         }
         Ok(())
@@ -549,13 +547,13 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let Some(index) = place.indices.get(depth) else {
-            let Leaf::Local(local) = self.values[place.value].leaves[first] else {
+            let Leaf::Local(local) = self.named_values[place.value].leaves[first] else {
                 return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
             };
             let value = match only_if {
                 Some(cond) => {
-                    let cond = self.emit.again(cond);
-                    let then = self.emit.again(value);
+                    let cond = self.emit.copy(cond);
+                    let then = self.emit.copy(value);
                     let otherwise = self.emit.read(local);
                     self.emit.select(cond, then, otherwise)
                 }
@@ -565,14 +563,14 @@ impl Lowerer {
             return Ok(());
         };
         for at in 0..index.extent {
-            let lhs = self.emit.again(index.at);
+            let lhs = self.emit.copy(index.value);
             let rhs = self.emit.constant(at as u64);
             let mut cond = self.emit.binary(BinaryOp::Eq, lhs, rhs);
             if let Some(outer) = only_if {
-                let outer = self.emit.again(outer);
+                let outer = self.emit.copy(outer);
                 cond = self.emit.binary(BinaryOp::And, outer, cond);
             }
-            let cond = self.emit.fix(cond);
+            let cond = self.emit.reuse(cond);
             self.write_leaf(place, first + at * index.stride, depth + 1, Some(cond), value, span)?;
         }
         Ok(())
@@ -584,7 +582,7 @@ fn part_types(ty: Type) -> Option<Vec<Type>> {
     match ty {
         Type::Tuple(types) => Some(types.to_vec()),
         Type::Array(element, len) => Some(vec![*element; len]),
-        Type::Struct(of) => Some(of.fields.iter().map(|field| field.ty).collect()),
+        Type::Struct(def) => Some(def.fields.iter().map(|field| field.ty).collect()),
         Type::Scalar(_) | Type::Vector(..) | Type::Matrix(..) => None,
     }
 }

@@ -1,5 +1,4 @@
-//! Blocks of threads: `block_for`, its phases, the arrays that the threads of a block share, and what they
-//! exchange at the end of a phase.
+//! Lowering of `block_for`: phases, shared arrays and collectives.
 
 use quadrants_ir::{
     BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId, LocalId, LoopDim,
@@ -22,8 +21,8 @@ impl Lowerer {
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
-        let ends = self.list(&counts)?;
-        let threads = self.number(&each.threads, "the number of threads")?;
+        let ends = self.scalars(&counts)?;
+        let threads = self.constant_u32(&each.threads, "the number of threads")?;
         self.flush(top);
         let scope = self.frame.enter();
         self.emit.open();
@@ -56,54 +55,58 @@ impl Lowerer {
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self, made: &LetExchange, span: Span) -> Result<()> {
-        let ty = match self.type_at(made.ty, span)? {
+    pub(super) fn collective(&mut self, exchange: &LetExchange, span: Span) -> Result<()> {
+        let ty = match self.type_at(exchange.ty, span)? {
             Type::Scalar(ty) if !ty.is_narrow() => ty,
             ty => {
-                let what = format!("threads exchange numbers and bools, not {ty}");
+                let what = format!("a collective needs numbers or bools, found {ty}");
                 return Err(self.type_error(span, what));
             }
         };
-        let by = match &made.by {
+        let by = match &exchange.by {
             Some((shuffle, by)) => {
-                let by = self.want(by, ScalarType::U64)?;
-                Some((*shuffle, self.emit.fix(by)))
+                let by = self.scalar_as(by, ScalarType::U64)?;
+                Some((*shuffle, self.emit.reuse(by)))
             }
             None => None,
         };
         let scope = self.frame.enter();
         self.emit.open();
-        let var = self.emit.local(&made.thread, ScalarType::U64, false);
-        self.frame.bind(&made.thread, Binding::Local(var));
-        let given = if made.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
+        let var = self.emit.local(&exchange.thread, ScalarType::U64, false);
+        self.frame.bind(&exchange.thread, Binding::Local(var));
+        let input = if exchange.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
         let (value, from) = match by {
             Some((shuffle, by)) => {
-                let value = self.want(&made.value, given)?;
-                (value, Some(self.other_lane(shuffle, var, by)))
+                let value = self.scalar_as(&exchange.value, input)?;
+                (value, Some(self.source_lane(shuffle, var, by)))
             }
-            None if made.op == CollectiveOp::Shuffle => {
-                let pair = self.parts(&made.value, None)?;
+            None if exchange.op == CollectiveOp::Shuffle => {
+                let pair = self.value(&exchange.value, None)?;
                 match pair.leaves[..] {
                     [value, from] => (value, Some(from)),
-                    _ => return Err(self.type_error(span, "`shuffle` takes a pair of each thread")),
+                    _ => {
+                        return Err(self.type_error(
+                            span,
+                            "the closure of `shuffle` must return a pair `(value, lane)`",
+                        ));
+                    }
                 }
             }
-            None => (self.want(&made.value, given)?, None),
+            None => (self.scalar_as(&exchange.value, input)?, None),
         };
         self.emit.stmt(IrStmt::CollectiveInput { value, from });
         let body = self.emit.close_block();
         self.frame.leave(scope);
-        let local = self.emit.local(&made.name, ty, false);
-        let collective = Some(Collective { op: made.op, local });
+        let local = self.emit.local(&exchange.name, ty, false);
+        let collective = Some(Collective { op: exchange.op, local });
         self.emit.stmt(IrStmt::Phase { var, body, collective });
-        let uniform = made.op.is_uniform();
-        let binding = if uniform { Binding::Local(local) } else { Binding::OfThreads(local) };
-        self.frame.bind(&made.name, binding);
+        let uniform = exchange.op.is_uniform();
+        let binding = if uniform { Binding::Local(local) } else { Binding::PerThread(local) };
+        self.frame.bind(&exchange.name, binding);
         Ok(())
     }
 
-    /// The number in its warp of the thread that a thread takes a value from.
-    fn other_lane(&mut self, shuffle: Shuffle, var: LocalId, by: ExprId) -> ExprId {
+    fn source_lane(&mut self, shuffle: Shuffle, var: LocalId, by: ExprId) -> ExprId {
         let lane = |this: &mut Self| {
             let (thread, mask) = (this.emit.read(var), this.emit.constant(WARP as u64 - 1));
             this.emit.binary(BinaryOp::And, thread, mask)
@@ -112,15 +115,15 @@ impl Lowerer {
         let (op, within) = match shuffle {
             Shuffle::Xor => return self.emit.binary(BinaryOp::Xor, own, by),
             Shuffle::Up => {
-                let by = self.emit.again(by);
+                let by = self.emit.copy(by);
                 (BinaryOp::Sub, self.emit.binary(BinaryOp::Le, by, own))
             }
             Shuffle::Down => {
-                let (by, warp) = (self.emit.again(by), self.emit.constant(WARP as u64));
+                let (by, warp) = (self.emit.copy(by), self.emit.constant(WARP as u64));
                 (BinaryOp::Add, self.emit.binary(BinaryOp::Lt, by, warp))
             }
         };
-        // A sum or difference that wraps is no thread's number.
+        // The sum or difference may wrap; it is used only if it does not.
         let other = lane(self);
         let then = self.emit.binary(op, other, by);
         let otherwise = lane(self);
@@ -136,13 +139,17 @@ impl Lowerer {
     ) -> Result<()> {
         let ty = match self.type_at(ty, span)? {
             Type::Scalar(ty) if ty.is_narrow() => {
-                let what = format!("a shared array cannot be of {ty}; use {}", ty.wide());
+                let what =
+                    format!("the elements of a shared array cannot be {ty}; use {}", ty.wide());
                 return Err(self.type_error(span, what));
             }
             Type::Scalar(ty) => ty,
-            _ => return Err(self.type_error(span, "a shared array is of numbers or bools")),
+            _ => {
+                return Err(self
+                    .type_error(span, "the elements of a shared array must be numbers or bools"));
+            }
         };
-        let number = |len| self.number(len, "the length of a shared array");
+        let number = |len| self.constant_u32(len, "the length of a shared array");
         let dims: Vec<u32> = dims.iter().map(number).collect::<Result<_>>()?;
         let (len, rank) =
             (dims.iter().fold(1, |len: u32, dim| len.saturating_mul(*dim)), dims.len());
@@ -152,7 +159,6 @@ impl Lowerer {
         Ok(())
     }
 
-    /// The block that an expression names.
     fn block_named(&self, expr: &Expr) -> Option<([Option<LocalId>; 3], u32)> {
         match &expr.kind {
             ExprKind::Name(name) => match self.frame.lookup(name)? {
@@ -167,8 +173,8 @@ impl Lowerer {
         self.block_named(expr).is_some()
     }
 
-    /// What a method of a block gives: of `index`, in the dimension that the argument says.
-    pub(super) fn of_block(
+    /// Lowers a method of a block: `index`, of the dimension in the argument, or `threads`.
+    pub(super) fn block_method(
         &mut self,
         block: &Expr,
         name: &str,
@@ -189,10 +195,12 @@ impl Lowerer {
         }
     }
 
-    /// A number that the rules let consist of literals and constants alone.
-    fn number(&self, expr: &Expr, what: &str) -> Result<u32> {
+    /// Evaluates a compile-time constant.
+    fn constant_u32(&self, expr: &Expr, what: &str) -> Result<u32> {
         let number = self.constant_of(expr).and_then(|value| u32::try_from(value).ok());
-        number.ok_or_else(|| self.type_error(expr.span, format!("{what} is no constant")))
+        number.ok_or_else(|| {
+            self.type_error(expr.span, format!("{what} must be a compile-time constant"))
+        })
     }
 
     fn constant_of(&self, expr: &Expr) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Calls of funcs, inlined.
+//! Inlining of calls of funcs.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result, early_return,
-    scope::{Binding, Frame, Held, Leaf, Scalar, Value, ValueId},
+    scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value, ValueId},
     stmt::Target,
 };
 use crate::{
@@ -19,11 +19,12 @@ use crate::{
     visit::assigns,
 };
 
-/// Sources of generic funcs can recur without ever being the same one; this ends it.
+/// Maximum depth of inlining. Recursive generic funcs may have a different source at each level, so identity does not
+/// detect all recursion.
 const MAX_DEPTH: usize = 64;
 
 impl Lowerer {
-    /// Fills the current frame's list of funcs.
+    /// Decodes the callees of the current frame.
     pub(super) fn resolve_callees(&mut self) -> Result<()> {
         let unit = Rc::clone(&self.frame.unit);
         for callee in &unit.funcs {
@@ -31,15 +32,15 @@ impl Lowerer {
                 self.frame.callees.push(None);
                 continue;
             };
-            let known = self
+            let cached = self
                 .units
                 .iter()
                 .find(|(s, _)| std::ptr::eq(*s, *source))
                 .map(|(_, u)| Rc::clone(u));
-            let callee = match known {
+            let callee = match cached {
                 Some(callee) => callee,
                 None => {
-                    let callee = Rc::new(Unit::of_source(source, self.obey)?);
+                    let callee = Rc::new(Unit::from_source(source, self.is_checked)?);
                     self.units.push((source, Rc::clone(&callee)));
                     callee
                 }
@@ -49,7 +50,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// The statements of a func's body in the current block, and its value where it has one.
+    /// Inlines a call: lowers the func's body into the current block; returns its value, if any.
     pub(super) fn call(&mut self, func: u32, args: &[Expr], span: Span) -> Result<Option<Value>> {
         let Some(unit) = self.frame.callees.get(func as usize).cloned().flatten() else {
             return Err(self.unknown("a func", span));
@@ -71,24 +72,24 @@ impl Lowerer {
         let mut receiver = None;
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
-            if let (ParamType::Group { .. }, ExprKind::Name(given)) = (unit.params[at], &arg.kind) {
-                let given = unit.params[at].tensors(given).into_iter();
-                for ((given, tensor), (name, _)) in given.zip(unit.params[at].tensors(&param.name))
-                {
-                    let given = Expr { kind: ExprKind::Name(given), span: arg.span };
-                    let binding = self.tensor_argument(&given, tensor)?;
+            let ty = unit.params[at];
+            if let (ParamType::Group { .. }, ExprKind::Name(arg_name)) = (ty, &arg.kind) {
+                let tensors = ty.tensors(arg_name).into_iter();
+                for ((tensor_name, tensor), (name, _)) in tensors.zip(ty.tensors(&param.name)) {
+                    let tensor_arg = Expr { kind: ExprKind::Name(tensor_name), span: arg.span };
+                    let binding = self.tensor_argument(&tensor_arg, tensor)?;
                     callee.bind(&name, binding);
                 }
                 continue;
             }
-            let binding = match unit.params[at] {
+            let binding = match ty {
                 ParamType::Group { .. } => {
                     return Err(self.type_error(arg.span, "expected a struct of tensors"));
                 }
                 ParamType::Value(Type::Scalar(ty)) => {
-                    let mut value = self.want(arg, ty)?;
+                    let mut value = self.scalar_as(arg, ty)?;
                     if args[at + 1..].iter().any(assigns) {
-                        value = self.emit.hold(value);
+                        value = self.emit.snapshot(value);
                     }
                     self.scalar_argument(&param.name, value, ty, param.mutable).into()
                 }
@@ -98,7 +99,7 @@ impl Lowerer {
                     binding
                 }
                 ParamType::Value(ty) => {
-                    let value = self.want_parts(arg, ty)?;
+                    let value = self.value_as(arg, ty)?;
                     self.argument(&param.name, value, param.mutable)
                 }
                 kind @ ParamType::Tensor { .. } => self.tensor_argument(arg, kind)?,
@@ -112,15 +113,15 @@ impl Lowerer {
             self.frame = caller;
         }
         if let Some((place, copy)) = receiver {
-            let held = self.values[copy].clone();
-            let changed = Value { ty: held.ty, leaves: self.read_all(&held) };
+            let named = self.named_values[copy].clone();
+            let changed = Value { ty: named.ty, leaves: self.read_named(&named) };
             self.write_target(&place, &changed, span)?;
         }
         Ok(value)
     }
 
-    /// What `&mut self` stands for: the receiver itself where it has a name, else a copy, and where that is to
-    /// be written back.
+    /// The binding of `&mut self`: the receiver itself if it is a named value; otherwise a copy, and the target to
+    /// write it back to.
     fn receiver(
         &mut self,
         arg: &Expr,
@@ -130,17 +131,17 @@ impl Lowerer {
         let place = self.target(arg)?;
         let value = match &place {
             Some(place) => {
-                self.same(place.ty(), ty, arg.span)?;
+                self.check_same_type(place.ty(), ty, arg.span)?;
                 if let Target::Local(place) = place
-                    && let Some(value) = self.whole(place)
+                    && let Some(value) = self.whole_value(place)
                 {
                     return Ok((Binding::Value(value), None));
                 }
                 self.read_target(place)?
             }
-            None => self.want_parts(arg, ty)?,
+            None => self.value_as(arg, ty)?,
         };
-        let binding = self.name(name, value, true);
+        let binding = self.name_value(name, value, true);
         match (binding, place) {
             (Binding::Value(copy), Some(place)) => Ok((binding, Some((place, copy)))),
             _ => Ok((binding, None)),
@@ -151,13 +152,13 @@ impl Lowerer {
         let function = &unit.function;
         let last = function.body.stmts.len().wrapping_sub(1);
         let mut stmts = function.body.stmts.iter().enumerate();
-        let ends = |at: usize, stmt: &Stmt| match &stmt.kind {
+        let is_final_return = |index: usize, stmt: &Stmt| match &stmt.kind {
             StmtKind::Return { value } => {
-                at == last && !value.as_ref().is_some_and(early_return::expr_returns)
+                index == last && !value.as_ref().is_some_and(early_return::expr_returns)
             }
             _ => false,
         };
-        if stmts.any(|(at, stmt)| early_return::returns(stmt) && !ends(at, stmt))
+        if stmts.any(|(index, stmt)| early_return::returns(stmt) && !is_final_return(index, stmt))
             || function.body.value.as_deref().is_some_and(early_return::expr_returns)
         {
             return self.early_func_body(unit);
@@ -165,7 +166,7 @@ impl Lowerer {
         let mut value = function.body.value.as_deref();
         for stmt in &function.body.stmts {
             match &stmt.kind {
-                // The rules let it stand only at the end.
+                // It is the last statement: other positions are early returns.
                 StmtKind::Return { value: returned } => value = returned.as_ref(),
                 _ => self.stmt(stmt)?,
             }
@@ -173,44 +174,43 @@ impl Lowerer {
         match (function.result, value) {
             (Some(ix), Some(value)) => {
                 let ty = self.type_at(ix, value.span)?;
-                self.want_parts(value, ty).map(Some)
+                self.value_as(value, ty).map(Some)
             }
-            (Some(_), None) => Err(self.type_error(function.span, "the func has no value")),
+            (Some(_), None) => Err(self.type_error(function.span, "the func must return a value")),
             (None, Some(value)) => self.discard(value).map(|()| None),
             (None, None) => Ok(None),
         }
     }
 
-    /// The body of a func that may return before its end.
     fn early_func_body(&mut self, unit: &Unit) -> Result<Option<Value>> {
         let function = &unit.function;
         let result = match function.result {
             Some(ix) => Some(self.type_at(ix, function.span)?),
             None => None,
         };
-        let exit = self.exit(result);
+        let exit = self.prepare_early_returns(result);
         let value = function.body.value.as_deref();
         self.stmts(&function.body.stmts, &mut |this| match (value, &exit.value) {
             (Some(value), Some((ty, locals))) => {
                 let finish = |this: &mut Self| {
-                    let value = this.want_parts(value, *ty)?;
-                    this.assign_all(locals, &value);
+                    let value = this.value_as(value, *ty)?;
+                    this.assign_locals(locals, &value);
                     Ok(())
                 };
                 let jumps = this.is_tail() && early_return::expr_returns(value);
-                if jumps { this.once(finish) } else { finish(this) }
+                if jumps { this.one_pass(finish) } else { finish(this) }
             }
             (Some(value), None) => this.discard(value),
             (None, _) => Ok(()),
         })?;
-        Ok(exit.value.map(|(ty, locals)| self.value_of(ty, &locals)))
+        Ok(exit.value.map(|(ty, locals)| self.read_locals(ty, &locals)))
     }
 
-    /// An argument of several scalars, each evaluated once.
+    /// Binds an aggregate argument, each scalar evaluated once.
     fn argument(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
         if mutable {
-            let leaves = value.leaves.iter().map(|leaf| self.emit.fix(*leaf)).collect();
-            return self.name(name, Value { ty: value.ty, leaves }, true);
+            let leaves = value.leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect();
+            return self.name_value(name, Value { ty: value.ty, leaves }, true);
         }
         let mut names = Vec::with_capacity(value.leaves.len());
         value.ty.each_leaf(name, &mut |name, ty| names.push((name.to_owned(), ty)));
@@ -218,7 +218,7 @@ impl Lowerer {
         for ((name, ty), value) in names.into_iter().zip(value.leaves) {
             leaves.push(self.scalar_argument(&name, value, ty, false));
         }
-        self.hold_as(Held { ty: value.ty, leaves })
+        self.bind_named(NamedValue { ty: value.ty, leaves })
     }
 
     fn scalar_argument(
@@ -228,7 +228,7 @@ impl Lowerer {
         ty: ScalarType,
         mutable: bool,
     ) -> Leaf {
-        let value = self.emit.fix(value);
+        let value = self.emit.reuse(value);
         match self.emit.exprs[value].kind {
             Ir::Const(value) if !mutable => Leaf::Scalar(Scalar::Const(value)),
             Ir::Param(param) if !mutable => Leaf::Scalar(Scalar::Param(param, ty)),

@@ -1,11 +1,11 @@
-//! Funcs that return before their end. A func is inlined, so a `return` stores the func's value and leaves an IR loop
-//! that runs once, around all that could follow it. Behind each loop of the func's own that it is in, a flag says
-//! whether to go on leaving.
+//! Lowering of early returns of funcs. A func is inlined, so a `return` stores the result and breaks out of an IR
+//! loop that runs once and contains all code that could follow. After each loop of the func that contains the
+//! `return`, a flag says whether to break further.
 //!
-//! Code outside every loop of a func with such returns is in *tail position*: nothing of the func is run behind it.
-//! There, two forms need no loop, and keep conditions where proofs use them: `return v;` ends the code, and what
-//! follows `if c { …; return v; }` is its `else`. Neither `c` nor `v` has a `return` in it then. Any other statement
-//! with a `return` begins the loop, which the rest of the code is in too.
+//! Code of such a func outside all loops is in *tail position*: no code of the func runs after it. There, two forms
+//! need no loop and keep conditions in a form that proofs can use: `return v;` ends the code, and the code after
+//! `if c { …; return v; }` becomes the `else`. Neither `c` nor `v` may contain a `return`. Any other statement with a
+//! `return` starts the loop, which also contains the rest of the code.
 
 use quadrants_ir::{ScalarType, Stmt as Ir, types::Type};
 
@@ -19,22 +19,22 @@ use crate::{
 };
 
 impl Lowerer {
-    /// Prepares for early returns of a value of type `result`.
-    pub(super) fn exit(&mut self, result: Option<Type>) -> Exit {
+    /// Declares the locals for early returns of a value of type `result`.
+    pub(super) fn prepare_early_returns(&mut self, result: Option<Type>) -> Exit {
         let none = self.emit.constant(false);
         let returned = self.emit.define("returned", none, true);
-        let value = result.map(|ty| (ty, self.zeros("result", ty).into()));
+        let value = result.map(|ty| (ty, self.zeroed_locals("result", ty).into()));
         let exit = Exit { returned, value };
         self.frame.exit = Some(exit.clone());
         exit
     }
 
-    /// Whether nothing of the func is run behind the code being lowered, which may have early returns.
+    /// Whether the current code is in tail position of a func with early returns.
     pub(super) fn is_tail(&self) -> bool {
         self.frame.exit.is_some() && self.frame.loops.is_empty()
     }
 
-    /// Statements in the current IR block, and `last` after them unless one of them is a `return` of all ways here.
+    /// Lowers statements into the current IR block, then `last` unless a statement always returns.
     pub(super) fn stmts(
         &mut self,
         stmts: &[Stmt],
@@ -46,14 +46,14 @@ impl Lowerer {
                 StmtKind::Return { value }
                     if plain || !value.as_ref().is_some_and(expr_returns) =>
                 {
-                    return self.leave(value.as_ref(), stmt.span);
+                    return self.return_stmt(value.as_ref(), stmt.span);
                 }
                 _ if plain => self.stmt(stmt)?,
                 _ => {
-                    let Some((cond, then)) = guard(stmt) else {
-                        return self.once(|this| this.stmts(&stmts[at..], last));
+                    let Some((cond, then)) = as_guard(stmt) else {
+                        return self.one_pass(|this| this.stmts(&stmts[at..], last));
                     };
-                    let cond = self.want(cond, ScalarType::Bool)?;
+                    let cond = self.scalar_as(cond, ScalarType::Bool)?;
                     self.emit.open();
                     self.block(then)?;
                     let then = self.emit.close_block();
@@ -68,8 +68,8 @@ impl Lowerer {
         last(self)
     }
 
-    /// Code in tail position in a loop that runs once, which a `return` in it leaves.
-    pub(super) fn once(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    /// Lowers code in tail position in a loop that runs once; a `return` breaks it.
+    pub(super) fn one_pass(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.emit.open();
         self.frame.loops.push(Loop::new(None));
         code(self)?;
@@ -80,25 +80,25 @@ impl Lowerer {
         Ok(())
     }
 
-    /// What a func's loop does behind an inner one that may have returned.
+    /// Breaks the current loop if a nested one has returned.
     pub(super) fn break_if_returned(&mut self, exit: &Exit) {
         let cond = self.emit.read(exit.returned);
         self.emit.stmt_if(cond, Ir::Break);
     }
 
-    /// A `return`: in tail position, or in a loop that it leaves.
-    pub(super) fn leave(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
+    /// Lowers a `return`, in tail position or in a loop that it breaks.
+    pub(super) fn return_stmt(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
         let Some(exit) = self.frame.exit.clone() else {
-            return Err(self.type_error(span, "this statement has no place in a kernel"));
+            return Err(self.type_error(span, "this statement is not supported in kernels"));
         };
         match (&exit.value, value) {
             (Some((ty, locals)), Some(value)) => {
-                let value = self.want_parts(value, *ty)?;
-                self.assign_all(locals, &value);
+                let value = self.value_as(value, *ty)?;
+                self.assign_locals(locals, &value);
             }
             (None, None) => {}
             (None, Some(value)) => self.discard(value)?,
-            (Some(_), None) => return Err(self.type_error(span, "the func has a value")),
+            (Some(_), None) => return Err(self.type_error(span, "the func must return a value")),
         }
         let value = self.emit.constant(true);
         self.emit.assign(exit.returned, value);
@@ -109,22 +109,18 @@ impl Lowerer {
     }
 }
 
-/// Whether a statement may return.
 pub(super) fn returns(stmt: &Stmt) -> bool {
     any_in_stmt(stmt, &mut is_return)
 }
 
-/// Whether an expression may return.
 pub(super) fn expr_returns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut is_return)
 }
 
-/// Whether anything in a block may return.
 pub(super) fn block_returns(block: &Block) -> bool {
     any_in_block(block, &mut is_return)
 }
 
-/// Whether a block ends by returning.
 fn ends_in_return(block: &Block) -> bool {
     block.value.is_none()
         && matches!(block.stmts.last(), Some(Stmt { kind: StmtKind::Return { .. }, .. }))
@@ -138,7 +134,7 @@ pub(super) fn is_loop(stmt: &Stmt) -> bool {
     matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. } | StmtKind::Loop { .. })
 }
 
-/// Whether an expression for its effects has returns in blocks only that are in tail position where it is.
+/// Whether all returns in an expression statement are in blocks that are in tail position if the statement is.
 pub(super) fn keeps_tail(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::If { cond, .. } => !expr_returns(cond),
@@ -147,8 +143,8 @@ pub(super) fn keeps_tail(expr: &Expr) -> bool {
     }
 }
 
-/// Condition and block of `if c { …; return v; }`: what follows is its `else`.
-fn guard(stmt: &Stmt) -> Option<(&Expr, &Block)> {
+/// The condition and the block of `if c { …; return v; }`.
+fn as_guard(stmt: &Stmt) -> Option<(&Expr, &Block)> {
     match &stmt.kind {
         StmtKind::Expr(Expr { kind: ExprKind::If { cond, then, otherwise: None }, .. })
             if ends_in_return(then) && !expr_returns(cond) =>

@@ -1,5 +1,5 @@
-//! Elements of tensors that are no single scalar, and parts of them: places in memory of which a component
-//! and a number within it are known for each scalar.
+//! Elements of tensors of aggregates, and parts of such elements. Each scalar has a location: a component of the
+//! tensor, and an index within the component.
 
 use quadrants_ir::{AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, types::Type};
 
@@ -18,20 +18,20 @@ pub(super) struct Element {
     pub(super) ty: Type,
     /// The first component of the part.
     component: usize,
-    choice: Choice,
+    offset: Offset,
     span: Span,
 }
 
-/// Which of the values of a type that an element has: a sum of indices.
+/// The index of a scalar within the component's part of an element: a linear combination of indices.
 #[derive(Clone, Default)]
-struct Choice {
+struct Offset {
     terms: Vec<(ExprId, u64)>,
     constant: u64,
 }
 
-impl Choice {
-    /// That of an element of an array of `len`, less its index.
-    fn of_array(mut self, len: usize) -> Self {
+impl Offset {
+    /// The offset of the first element of an array of `len` at this offset.
+    fn scaled_by(mut self, len: usize) -> Self {
         let len = len as u64;
         self.terms.iter_mut().for_each(|(_, by)| *by *= len);
         self.constant *= len;
@@ -44,8 +44,8 @@ impl Choice {
 }
 
 impl Lowerer {
-    /// Whether a name is that of a value or a tensor whose elements are no scalars.
-    pub(super) fn has_parts(&self, base: &str) -> bool {
+    /// Whether a name is an aggregate, or a tensor of aggregates.
+    pub(super) fn names_aggregate(&self, base: &str) -> bool {
         match self.frame.lookup(base) {
             Some(Binding::Value(_)) => true,
             Some(Binding::Tensor { elem, .. }) => elem.scalar().is_none(),
@@ -53,8 +53,8 @@ impl Lowerer {
         }
     }
 
-    /// The part of an element that `expr` is; none where it is a part of something else.
-    pub(super) fn element(&mut self, expr: &Expr) -> Result<Option<Element>> {
+    /// The element or part of one that `expr` denotes; `None` if it is no part of a tensor.
+    pub(super) fn tensor_element(&mut self, expr: &Expr) -> Result<Option<Element>> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Index { base, index } => {
@@ -63,12 +63,12 @@ impl Lowerer {
                 };
                 self.check_rank(base, self.rank(param).into(), index.len(), span)?;
                 let index = self.index(index)?;
-                let index = index.into_iter().map(|at| self.emit.fix(at)).collect();
-                let choice = Choice::default();
-                Ok(Some(Element { tensor: param, index, ty: elem, component: 0, choice, span }))
+                let index = index.into_iter().map(|at| self.emit.reuse(at)).collect();
+                let offset = Offset::default();
+                Ok(Some(Element { tensor: param, index, ty: elem, component: 0, offset, span }))
             }
             ExprKind::Field { value, name } => {
-                let Some(element) = self.element(value)? else { return Ok(None) };
+                let Some(element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, _)) = element.ty.field(name) else {
                     return Err(self.type_error(span, format!("{} has no `{name}`", element.ty)));
                 };
@@ -76,18 +76,18 @@ impl Lowerer {
                 Ok(Some(Element { ty, component, span, ..element }))
             }
             ExprKind::Element { value, index } => {
-                let Some(mut element) = self.element(value)? else { return Ok(None) };
+                let Some(mut element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, extents)) = element.ty.element(index.len()) else {
                     let what = format!("{} has no such elements", element.ty);
                     return Err(self.type_error(span, what));
                 };
                 for (at, extent) in self.index(index)?.into_iter().zip(extents) {
-                    let mut choice = element.choice.of_array(extent);
-                    match self.below(at, extent, span) {
-                        Ok(number) => choice.constant += number as u64,
-                        Err(index) => choice.terms.push((index, 1)),
+                    let mut offset = element.offset.scaled_by(extent);
+                    match self.index_below(at, extent, span) {
+                        Ok(number) => offset.constant += number as u64,
+                        Err(index) => offset.terms.push((index, 1)),
                     }
-                    element.choice = choice;
+                    element.offset = offset;
                 }
                 Ok(Some(Element { ty, span, ..element }))
             }
@@ -98,8 +98,8 @@ impl Lowerer {
     pub(super) fn read_element(&mut self, element: &Element) -> Result<Value> {
         self.check_size(element.ty, element.span)?;
         let mut leaves = Vec::new();
-        for (component, choice) in scalars(element) {
-            let (tensor, elem, index) = self.scalar_at(element, component, &choice)?;
+        for (component, offset) in scalars(element) {
+            let (tensor, elem, index) = self.scalar_at(element, component, &offset)?;
             leaves.push(self.load(Array::Tensor(tensor), elem, index, element.span));
         }
         Ok(Value { ty: element.ty, leaves })
@@ -107,14 +107,14 @@ impl Lowerer {
 
     pub(super) fn write_element(&mut self, element: &Element, value: &Value) -> Result<()> {
         self.check_size(element.ty, element.span)?;
-        for ((component, choice), value) in scalars(element).into_iter().zip(&value.leaves) {
-            let (tensor, _, index) = self.scalar_at(element, component, &choice)?;
+        for ((component, offset), value) in scalars(element).into_iter().zip(&value.leaves) {
+            let (tensor, _, index) = self.scalar_at(element, component, &offset)?;
             self.store(Array::Tensor(tensor), index, *value, element.span);
         }
         Ok(())
     }
 
-    /// An atomic on a scalar of an element, not yet emitted.
+    /// An atomic on a scalar of an element that is not yet emitted.
     pub(super) fn atomic_element(
         &mut self,
         op: AtomicOp,
@@ -122,25 +122,25 @@ impl Lowerer {
         value: &Expr,
         span: Span,
     ) -> Result<(ScalarType, Ir)> {
-        let Some(element) = self.element(place)? else {
+        let Some(element) = self.tensor_element(place)? else {
             return Err(self.type_error(span, "an atomic needs an element of a tensor"));
         };
-        let ([(component, choice)], Type::Scalar(ty)) = (&scalars(&element)[..], element.ty) else {
-            let what = format!("an atomic works on a number, not on {}", element.ty);
+        let ([(component, offset)], Type::Scalar(ty)) = (&scalars(&element)[..], element.ty) else {
+            let what = format!("an atomic needs a number, found {}", element.ty);
             return Err(self.type_error(span, what));
         };
-        let value = self.want(value, ty)?;
-        let value = self.emit.shallow(value);
-        let (tensor, _, index) = self.scalar_at(&element, *component, choice)?;
+        let value = self.scalar_as(value, ty)?;
+        let value = self.emit.limit_depth(value);
+        let (tensor, _, index) = self.scalar_at(&element, *component, offset)?;
         Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, value, span)))
     }
 
-    /// A component, the type of its scalars, and the indices of one of them.
+    /// The parameter of a component, the type of its scalars, and the indices of the scalar at `offset`.
     fn scalar_at(
         &mut self,
         element: &Element,
         component: usize,
-        choice: &Choice,
+        offset: &Offset,
     ) -> Result<(ParamId, ScalarType, Vec<ExprId>)> {
         let tensor = ParamId::new(element.tensor.raw() + component as u32);
         let kind = self.params.get(tensor.index()).copied();
@@ -148,17 +148,17 @@ impl Lowerer {
         let (Some(kind), Some(elem)) = (kind, elem) else {
             return Err(self.unknown("a tensor's component", element.span));
         };
-        let mut index: Vec<_> = element.index.iter().map(|at| self.emit.again(*at)).collect();
+        let mut index: Vec<_> = element.index.iter().map(|at| self.emit.copy(*at)).collect();
         if kind.component_extent().is_some() {
-            index.push(self.chosen_scalar(choice));
+            index.push(self.offset_expr(offset));
         }
         Ok((tensor, elem, index))
     }
 
-    fn chosen_scalar(&mut self, choice: &Choice) -> ExprId {
+    fn offset_expr(&mut self, offset: &Offset) -> ExprId {
         let mut sum = None;
-        for (at, by) in &choice.terms {
-            let mut term = self.emit.again(*at);
+        for (at, by) in &offset.terms {
+            let mut term = self.emit.copy(*at);
             if *by != 1 {
                 let by = self.emit.constant(*by);
                 term = self.emit.binary(BinaryOp::Mul, term, by);
@@ -168,10 +168,10 @@ impl Lowerer {
                 None => term,
             });
         }
-        let constant = |this: &mut Self| this.emit.constant(choice.constant);
+        let constant = |this: &mut Self| this.emit.constant(offset.constant);
         match sum {
             None => constant(self),
-            Some(sum) if choice.constant == 0 => sum,
+            Some(sum) if offset.constant == 0 => sum,
             Some(sum) => {
                 let constant = constant(self);
                 self.emit.binary(BinaryOp::Add, sum, constant)
@@ -180,34 +180,34 @@ impl Lowerer {
     }
 }
 
-/// The component and the choice within it of each scalar, in order.
-fn scalars(element: &Element) -> Vec<(usize, Choice)> {
-    let mut found = Vec::new();
-    each_scalar(element.ty, element.component, &element.choice, &mut found);
-    found
+/// The component and the offset within it of each scalar, in order.
+fn scalars(element: &Element) -> Vec<(usize, Offset)> {
+    let mut list = Vec::new();
+    each_scalar(element.ty, element.component, &element.offset, &mut list);
+    list
 }
 
-fn each_scalar(ty: Type, component: usize, choice: &Choice, found: &mut Vec<(usize, Choice)>) {
-    let several = |len: usize, found: &mut Vec<_>| {
-        let all = choice.clone().of_array(len);
-        found.extend((0..len).map(|at| (component, all.at(at))));
+fn each_scalar(ty: Type, component: usize, offset: &Offset, list: &mut Vec<(usize, Offset)>) {
+    let several = |len: usize, list: &mut Vec<_>| {
+        let all = offset.clone().scaled_by(len);
+        list.extend((0..len).map(|at| (component, all.at(at))));
     };
     let mut fields = |types: &mut dyn Iterator<Item = Type>| {
         let mut component = component;
         for ty in types {
-            each_scalar(ty, component, choice, found);
+            each_scalar(ty, component, offset, list);
             component += ty.components().len();
         }
     };
     match ty {
-        Type::Scalar(_) => found.push((component, choice.clone())),
-        Type::Vector(_, len) => several(len, found),
-        Type::Matrix(_, rows, columns) => several(rows * columns, found),
+        Type::Scalar(_) => list.push((component, offset.clone())),
+        Type::Vector(_, len) => several(len, list),
+        Type::Matrix(_, rows, columns) => several(rows * columns, list),
         Type::Array(element, len) => {
-            let all = choice.clone().of_array(len);
-            (0..len).for_each(|at| each_scalar(*element, component, &all.at(at), found));
+            let all = offset.clone().scaled_by(len);
+            (0..len).for_each(|at| each_scalar(*element, component, &all.at(at), list));
         }
         Type::Tuple(parts) => fields(&mut parts.iter().copied()),
-        Type::Struct(of) => fields(&mut of.fields.iter().map(|field| field.ty)),
+        Type::Struct(def) => fields(&mut def.fields.iter().map(|field| field.ty)),
     }
 }

@@ -1,30 +1,30 @@
-//! The kernel under construction: arenas, the open blocks, and what is asked of expressions.
+//! `Emitter`: arenas and open blocks of the kernel under construction, and queries of expressions.
 
 use quadrants_ir::{
     Arena, BinaryOp, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn,
     ParamId, ScalarType, Site, SiteId, Stmt, UnaryOp,
 };
 
-/// Beyond this many nodes an `if` with a value is a branch rather than a select.
-const CHEAP: usize = 8;
+/// Maximum number of nodes of an `if` arm or logical operand that is evaluated unconditionally, without a branch.
+const MAX_SELECT_NODES: usize = 8;
 
-/// Beyond this depth an operand gets a local.
-const DEEP: u16 = 64;
+/// Maximum depth of an operand; a deeper one is assigned to a local.
+const MAX_EXPR_DEPTH: u16 = 64;
 
 #[derive(Default)]
 pub(super) struct Emitter {
     pub(super) locals: Arena<Local>,
     pub(super) exprs: Arena<Expr>,
-    /// How deep each expression nests.
+    /// The depth of each expression.
     depths: Vec<u16>,
     pub(super) blocks: Arena<Block>,
     pub(super) sites: Vec<Site>,
-    /// The block that statements go to.
+    /// The statements of the innermost open block.
     current: Vec<Stmt>,
-    /// The blocks around it.
+    /// The statements of the enclosing blocks.
     outer: Vec<Vec<Stmt>>,
-    /// The local of an effect that nothing but the expression under way knows.
-    fresh: Option<LocalId>,
+    /// The local of the last effect, while only the current expression uses it.
+    last_effect: Option<LocalId>,
 }
 
 impl Emitter {
@@ -32,7 +32,7 @@ impl Emitter {
         self.outer.push(std::mem::take(&mut self.current));
     }
 
-    /// The statements since [`open`](Self::open).
+    /// Ends the innermost block; returns its statements since [`open`](Self::open).
     pub(super) fn close(&mut self) -> Vec<Stmt> {
         let outer = self.outer.pop().unwrap_or_default();
         std::mem::replace(&mut self.current, outer)
@@ -47,7 +47,6 @@ impl Emitter {
         self.blocks.push(Block { stmts })
     }
 
-    /// Takes what was emitted so far into the outermost block.
     pub(super) fn take(&mut self) -> Vec<Stmt> {
         std::mem::take(&mut self.current)
     }
@@ -65,9 +64,9 @@ impl Emitter {
         self.exprs.push(Expr { ty, kind })
     }
 
-    /// The value, in a local where its expression has grown deep: the IR bounds the depth.
-    pub(super) fn shallow(&mut self, value: ExprId) -> ExprId {
-        if self.depths[value.index()] < DEEP { value } else { self.fix(value) }
+    /// The value, assigned to a local if its expression is too deep: the IR bounds the depth.
+    pub(super) fn limit_depth(&mut self, value: ExprId) -> ExprId {
+        if self.depths[value.index()] < MAX_EXPR_DEPTH { value } else { self.reuse(value) }
     }
 
     pub(super) fn ty(&self, expr: ExprId) -> ScalarType {
@@ -83,7 +82,6 @@ impl Emitter {
         &self.exprs[expr].kind
     }
 
-    /// An operator on two values of one type.
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> ExprId {
         let ty = if op.is_comparison() { ScalarType::Bool } else { self.ty(lhs) };
         self.expr(ty, ExprKind::Binary { op, lhs, rhs })
@@ -93,7 +91,7 @@ impl Emitter {
         self.expr(self.ty(value), ExprKind::Unary { op, value })
     }
 
-    /// `function` of arguments, of the type of the first one.
+    /// A math function; the result has the type of the first argument.
     pub(super) fn math(&mut self, function: MathFn, args: &[ExprId]) -> ExprId {
         let kind = ExprKind::Math { function, args: args.to_vec() };
         self.expr(self.ty(args[0]), kind)
@@ -103,13 +101,13 @@ impl Emitter {
         self.expr(self.ty(then), ExprKind::Select { cond, then, otherwise })
     }
 
-    /// The value converted to `ty`, or itself if that is its type.
+    /// The value cast to `ty`, or the value itself if that is its type.
     pub(super) fn as_type(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
         if self.ty(value) == ty { value } else { self.expr(ty, ExprKind::Cast { value }) }
     }
 
-    /// The value as the type that narrow types are computed in.
-    pub(super) fn widened(&mut self, value: ExprId) -> ExprId {
+    /// The value cast to the type that its type is computed in.
+    pub(super) fn widen(&mut self, value: ExprId) -> ExprId {
         self.as_type(value, self.ty(value).wide())
     }
 
@@ -125,53 +123,53 @@ impl Emitter {
         self.locals.push(Local { name: identifier(name), ty, mutable })
     }
 
-    /// Defines a local of `value`: where that is an effect's value, the effect's own local.
+    /// Defines a local with `value`. Renames the local of the last effect instead if `value` is that local.
     pub(super) fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
-        let fresh = self.fresh.take();
-        if let ExprKind::Local(made) = self.exprs[value].kind
-            && fresh == Some(made)
-            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == made)
+        let last_effect = self.last_effect.take();
+        if let ExprKind::Local(exchange) = self.exprs[value].kind
+            && last_effect == Some(exchange)
+            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == exchange)
         {
-            self.locals[made].name = identifier(name);
-            self.locals[made].mutable = mutable;
-            return made;
+            self.locals[exchange].name = identifier(name);
+            self.locals[exchange].mutable = mutable;
+            return exchange;
         }
         let local = self.local(name, self.ty(value), mutable);
         self.stmt(Stmt::Let { local, value });
         local
     }
 
-    /// Emits an effect, and gives its value.
+    /// Emits an effect; returns its value.
     pub(super) fn effect(&mut self, name: &str, ty: ScalarType, kind: ExprKind) -> ExprId {
         let value = self.expr(ty, kind);
         let local = self.local(name, ty, false);
         self.stmt(Stmt::Let { local, value });
-        self.fresh = Some(local);
+        self.last_effect = Some(local);
         self.read(local)
     }
 
-    pub(super) fn site(&mut self, site: Site) -> SiteId {
+    pub(super) fn add_site(&mut self, site: Site) -> SiteId {
         let id = SiteId::new(self.sites.len() as u32);
         self.sites.push(site);
         id
     }
 
-    /// The value as of now, whatever is assigned later.
-    pub(super) fn hold(&mut self, value: ExprId) -> ExprId {
+    /// The current value, which later assignments do not change.
+    pub(super) fn snapshot(&mut self, value: ExprId) -> ExprId {
         if self.any(
             value,
             &mut |kind, this| matches!(kind, ExprKind::Local(local) if this.locals[*local].mutable),
         ) {
-            self.fix(value)
+            self.reuse(value)
         } else {
             value
         }
     }
 
-    /// A value that may be used twice: a constant, parameter or immutable local.
-    pub(super) fn fix(&mut self, value: ExprId) -> ExprId {
-        self.fresh = None;
-        if self.is_fixed(value) {
+    /// The value as an expression that may be [copied](Self::copy): a constant, parameter or immutable local.
+    pub(super) fn reuse(&mut self, value: ExprId) -> ExprId {
+        self.last_effect = None;
+        if self.is_reusable(value) {
             return value;
         }
         let local = self.local("held", self.ty(value), false);
@@ -179,42 +177,40 @@ impl Emitter {
         self.read(local)
     }
 
-    /// Another expression of a [fixed](Self::fix) value: no expression stands in two places.
-    pub(super) fn again(&mut self, value: ExprId) -> ExprId {
+    /// A copy of a [reusable](Self::reuse) expression. Each expression has only one use.
+    pub(super) fn copy(&mut self, value: ExprId) -> ExprId {
         let Expr { ty, kind } = self.exprs[value].clone();
         self.expr(ty, kind)
     }
 
     /// Two expressions of one value, which is computed once.
-    pub(super) fn twice(&mut self, value: ExprId) -> [ExprId; 2] {
-        let value = self.fix(value);
-        [value, self.again(value)]
+    pub(super) fn two_copies(&mut self, value: ExprId) -> [ExprId; 2] {
+        let value = self.reuse(value);
+        [value, self.copy(value)]
     }
 
-    /// Assigns `value` to `local`.
     pub(super) fn assign(&mut self, local: LocalId, value: ExprId) {
         self.stmt(Stmt::Assign { local, value });
     }
 
-    /// Runs `stmt` if `cond` holds.
     pub(super) fn stmt_if(&mut self, cond: ExprId, stmt: Stmt) {
         let then = self.block(vec![stmt]);
         let otherwise = self.block(Vec::new());
         self.stmt(Stmt::If { cond, then, otherwise });
     }
 
-    /// Whether a value is cheap enough to compute where it may not be needed.
+    /// Whether a value is cheap enough to be computed unconditionally.
     pub(super) fn is_cheap(&self, value: ExprId) -> bool {
         let mut nodes = 0;
         !self.any(value, &mut |kind, _| {
             nodes += 1;
             let costly = matches!(kind, ExprKind::Math { function, .. }
                 if !matches!(function, MathFn::Abs | MathFn::Min | MathFn::Max));
-            costly || nodes > CHEAP
+            costly || nodes > MAX_SELECT_NODES
         })
     }
 
-    fn is_fixed(&self, value: ExprId) -> bool {
+    fn is_reusable(&self, value: ExprId) -> bool {
         match &self.exprs[value].kind {
             ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
             ExprKind::Local(local) => !self.locals[*local].mutable,
@@ -222,17 +218,17 @@ impl Emitter {
         }
     }
 
-    /// Whether `found` holds for any node of a pure expression.
-    fn any(&self, expr: ExprId, found: &mut dyn FnMut(&ExprKind, &Self) -> bool) -> bool {
+    /// Whether `predicate` holds for a node of a pure expression.
+    fn any(&self, expr: ExprId, predicate: &mut dyn FnMut(&ExprKind, &Self) -> bool) -> bool {
         let kind = &self.exprs[expr].kind;
-        if found(kind, self) {
+        if predicate(kind, self) {
             return true;
         }
-        kind.operands().any(|operand| self.any(operand, found))
+        kind.operands().any(|operand| self.any(operand, predicate))
     }
 }
 
-/// A Rust name as an ASCII identifier.
+/// Converts a Rust name to an ASCII identifier.
 pub(super) fn identifier(name: &str) -> String {
     match name.strip_prefix("r#").unwrap_or(name) {
         "_" => "unused".to_owned(),

@@ -1,4 +1,4 @@
-//! Expressions: their effects as statements, their value as a pure expression.
+//! Lowering of expressions that have one scalar. Effects become statements, the value a pure expression.
 
 use quadrants_ir::{
     BinaryOp, Const, ExprId, ExprKind as Ir, ParamId, ScalarType,
@@ -12,13 +12,13 @@ use super::{
 use crate::{
     literal,
     syntax::{Block, Expr, ExprKind, LiteralKind, Span},
-    visit::{assigns, root},
+    visit::{assigns, base_name},
 };
 
 impl Lowerer {
-    /// The value of `expr`, which must be of type `ty`.
-    pub(super) fn want(&mut self, expr: &Expr, ty: ScalarType) -> Result<ExprId> {
-        let value = self.value(expr, Some(ty))?;
+    /// Lowers `expr`, which must be of type `ty`.
+    pub(super) fn scalar_as(&mut self, expr: &Expr, ty: ScalarType) -> Result<ExprId> {
+        let value = self.scalar(expr, Some(ty))?;
         let found = self.emit.ty(value);
         if found == ty {
             Ok(value)
@@ -27,32 +27,34 @@ impl Lowerer {
         }
     }
 
-    /// The values of expressions that Rust evaluates in this order, each of its type.
-    pub(super) fn list(&mut self, list: &[(&Expr, ScalarType)]) -> Result<Vec<ExprId>> {
+    /// Lowers expressions in Rust's evaluation order, each with its type.
+    pub(super) fn scalars(&mut self, list: &[(&Expr, ScalarType)]) -> Result<Vec<ExprId>> {
         let mut values = Vec::with_capacity(list.len());
         for (at, (expr, ty)) in list.iter().enumerate() {
-            let value = self.want(expr, *ty)?;
-            let value = self.emit.shallow(value);
-            let overtaken = list[at + 1..].iter().any(|(later, _)| assigns(later));
-            values.push(if overtaken { self.emit.hold(value) } else { value });
+            let value = self.scalar_as(expr, *ty)?;
+            let value = self.emit.limit_depth(value);
+            let assigned_later = list[at + 1..].iter().any(|(later, _)| assigns(later));
+            values.push(if assigned_later { self.emit.snapshot(value) } else { value });
         }
         Ok(values)
     }
 
-    /// The value of `expr`; `expected` is what its place wants, for literals.
-    pub(super) fn value(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
+    /// Lowers `expr`, a scalar. `expected` is the type of its context; it types literals.
+    pub(super) fn scalar(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Literal { kind, text, suffix } => {
                 self.literal(*kind, text, suffix.as_deref(), expected, span)
             }
-            ExprKind::Name(name) => self.named(name, span),
-            ExprKind::Const(_) => self.scalar_of(expr, expected),
+            ExprKind::Name(name) => self.scalar_named(name, span),
+            ExprKind::Const(_) => self.as_scalar(expr, expected),
             ExprKind::Unary { op, value } => self.unary(*op, value, expected, span),
-            ExprKind::Binary { lhs, rhs, .. } if self.is_linear(lhs) || self.is_linear(rhs) => {
-                self.scalar_of(expr, expected)
+            ExprKind::Binary { lhs, rhs, .. }
+                if self.is_aggregate(lhs) || self.is_aggregate(rhs) =>
+            {
+                self.as_scalar(expr, expected)
             }
-            ExprKind::Binary { op, lhs, rhs } => self.binary_of(*op, lhs, rhs, expected, span),
+            ExprKind::Binary { op, lhs, rhs } => self.binary_expr(*op, lhs, rhs, expected, span),
             ExprKind::Logic { op, lhs, rhs } => self.logic(*op, lhs, rhs),
             ExprKind::Cast { value, ty } => self.cast(value, *ty, span),
             ExprKind::If { .. }
@@ -65,26 +67,28 @@ impl Lowerer {
             | ExprKind::Repeat { .. }
             | ExprKind::Associated { .. }
             | ExprKind::Field { .. }
-            | ExprKind::Element { .. } => self.scalar_of(expr, expected),
-            ExprKind::Index { base, .. } if self.has_parts(base) => self.scalar_of(expr, expected),
-            ExprKind::Index { base, index } => self.indexed(base, index, span),
+            | ExprKind::Element { .. } => self.as_scalar(expr, expected),
+            ExprKind::Index { base, .. } if self.names_aggregate(base) => {
+                self.as_scalar(expr, expected)
+            }
+            ExprKind::Index { base, index } => self.scalar_indexed(base, index, span),
             ExprKind::Len { base } => self.len(base, span),
             ExprKind::Extent { base, axis } => match self.shape(base, span)? {
                 Binding::Shape(tensor) => self.extent(tensor, axis, span),
                 _ => Err(self.unknown(format!("tensor `{base}`"), span)),
             },
             ExprKind::Method { receiver, name, args, .. } if self.is_block(receiver) => {
-                self.of_block(receiver, name, args, span)
+                self.block_method(receiver, name, args, span)
             }
-            ExprKind::Method { receiver, .. } if self.is_linear(receiver) => {
-                self.scalar_of(expr, expected)
+            ExprKind::Method { receiver, .. } if self.is_aggregate(receiver) => {
+                self.as_scalar(expr, expected)
             }
             ExprKind::Method { receiver, name, args, .. } => {
                 self.method(receiver, name, args, expected, span)
             }
             ExprKind::Atomic { place, .. } => {
                 let (ty, kind) = self.atomic(expr)?;
-                let base = root(place).unwrap_or("element");
+                let base = base_name(place).unwrap_or("element");
                 Ok(self.emit.effect(&format!("{base}_old"), ty, kind))
             }
             ExprKind::StreamParallel(_)
@@ -96,13 +100,13 @@ impl Lowerer {
         }
     }
 
-    /// The value of an expression that other values may be made in, where it is one scalar.
-    fn scalar_of(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
-        let value = self.parts(expr, expected.map(Type::Scalar))?;
-        self.only(&value, expr.span)
+    /// Lowers an expression of a kind that may have an aggregate value; it must be a scalar.
+    fn as_scalar(&mut self, expr: &Expr, expected: Option<ScalarType>) -> Result<ExprId> {
+        let value = self.value(expr, expected.map(Type::Scalar))?;
+        self.single_scalar(&value, expr.span)
     }
 
-    /// The value of a block whose statements go into the current one.
+    /// Lowers a block into the current IR block; returns its value.
     pub(super) fn block_value(
         &mut self,
         block: &Block,
@@ -112,8 +116,8 @@ impl Lowerer {
         let scope = self.frame.enter();
         block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
         let value = match &block.value {
-            Some(value) => self.parts(value, expected),
-            None => self.none(block, expected, span),
+            Some(value) => self.value(value, expected),
+            None => self.diverging_value(block, expected, span),
         };
         self.frame.leave(scope);
         value
@@ -142,22 +146,21 @@ impl Lowerer {
         let ty = ty.unwrap_or_else(|| literal::default_type(kind));
         match literal::parse(kind, text, ty) {
             Some(value) => Ok(self.emit.constant(value)),
-            None => Err(self.type_error(span, format!("`{text}` is no {ty}"))),
+            None => Err(self.type_error(span, format!("`{text}` is not a valid {ty}"))),
         }
     }
 
-    fn named(&mut self, name: &str, span: Span) -> Result<ExprId> {
+    fn scalar_named(&mut self, name: &str, span: Span) -> Result<ExprId> {
         match self.frame.lookup(name) {
             Some(Binding::Scalar(Scalar::Param(param, ty))) => Ok(self.emit.param(param, ty)),
             Some(Binding::Scalar(Scalar::Const(value))) => Ok(self.emit.constant(value)),
             Some(Binding::Local(local)) => Ok(self.emit.read(local)),
-            Some(_) => Err(self.type_error(span, format!("`{name}` is no scalar"))),
+            Some(_) => Err(self.type_error(span, format!("`{name}` is not a scalar"))),
             None => Err(self.unknown(format!("`{name}`"), span)),
         }
     }
 
-    /// An entry of the table of constants.
-    pub(super) fn listed(&mut self, ix: u32, span: Span) -> Result<Value> {
+    pub(super) fn table_constant(&mut self, ix: u32, span: Span) -> Result<Value> {
         match self.frame.unit.consts.get(ix as usize).cloned() {
             Some(Constant { ty, scalars }) => {
                 self.check_size(ty, span)?;
@@ -168,14 +171,14 @@ impl Lowerer {
         }
     }
 
-    fn indexed(&mut self, base: &str, index: &[Expr], span: Span) -> Result<ExprId> {
+    fn scalar_indexed(&mut self, base: &str, index: &[Expr], span: Span) -> Result<ExprId> {
         if let Some(Binding::Shape(tensor)) = self.frame.lookup(base) {
             return match index.first() {
                 Some(axis) => self.extent(tensor, axis, span),
                 None => Err(self.type_error(span, "an index is missing")),
             };
         }
-        if let Some(Binding::OfThreads(local)) = self.frame.lookup(base) {
+        if let Some(Binding::PerThread(local)) = self.frame.lookup(base) {
             return Ok(self.emit.read(local));
         }
         let (array, elem) = self.array(base, index.len(), span)?;
@@ -193,7 +196,7 @@ impl Lowerer {
                 return Ok(self.emit.constant(u64::from(self.rank(param))));
             }
             Some(Binding::Value(value)) => {
-                let Type::Array(_, len) = self.values[value].ty else {
+                let Type::Array(_, len) = self.named_values[value].ty else {
                     return Err(self.type_error(span, format!("`{base}` has no length in kernels")));
                 };
                 return Ok(self.emit.constant(len as u64));

@@ -1,4 +1,4 @@
-//! What type an expression has by itself, before the place that it stands in is asked.
+//! Type inference of expressions from their parts, without their context.
 
 use quadrants_ir::{ScalarType, types::Type};
 
@@ -9,34 +9,34 @@ use super::{
 use crate::{
     literal::{default_type, scalar_suffix},
     syntax::{Block, Expr, ExprKind, LiteralKind, StmtKind},
-    visit::each_bound,
+    visit::each_binding,
 };
 
-/// Names that the blocks around an expression will declare, while it is only looked at.
-type Ahead<'a> = Vec<(&'a str, Type)>;
+/// Names that enclosing blocks inside the inferred expression declare.
+type Locals<'a> = Vec<(&'a str, Type)>;
 
 impl Lowerer {
-    /// The type of `expr`; none where it is made of literals without a suffix alone.
+    /// The scalar type of `expr`; `None` if it consists only of literals without suffixes.
     pub(super) fn infer(&self, expr: &Expr) -> Option<ScalarType> {
         self.infer_type(expr)?.scalar()
     }
 
-    /// The type of `expr`, whatever it is.
+    /// The type of `expr`; `None` if it consists only of literals without suffixes.
     pub(super) fn infer_type(&self, expr: &Expr) -> Option<Type> {
-        self.infer_ahead(expr, &mut Vec::new())
+        self.infer_with(expr, &mut Vec::new())
     }
 
-    /// The type that `expr` has where its place wants none: a literal's default.
+    /// The default type of `expr`, if its context expects no type.
     pub(super) fn default_type(&self, expr: &Expr) -> ScalarType {
         match &expr.kind {
             ExprKind::Literal { kind, .. } => default_type(*kind),
             ExprKind::Unary { value, .. } => self.default_type(value),
             ExprKind::Binary { lhs, .. } => self.default_type(lhs),
             ExprKind::Method { receiver, name, .. } => {
-                method::result_of(name, self.default_type(receiver))
+                method::result_type(name, self.default_type(receiver))
             }
             ExprKind::If { then, otherwise, .. } => {
-                // A branch that a jump leaves has no value.
+                // A branch that ends in a jump has no value.
                 let otherwise = otherwise.as_ref().and_then(|block| block.value.as_deref());
                 let value = then.value.as_deref().or(otherwise);
                 value.map_or(ScalarType::I32, |value| self.default_type(value))
@@ -48,11 +48,11 @@ impl Lowerer {
         }
     }
 
-    fn type_of_elements(&self, binding: Binding) -> Option<Type> {
+    fn element_type(&self, binding: Binding) -> Option<Type> {
         match binding {
             Binding::Shape(_) => Some(Type::Scalar(ScalarType::U64)),
             Binding::Tensor { elem, .. } => Some(elem),
-            Binding::Shared { array: local, .. } | Binding::OfThreads(local) => {
+            Binding::Shared { array: local, .. } | Binding::PerThread(local) => {
                 Some(Type::Scalar(self.emit.locals[local].ty))
             }
             Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) | Binding::Block { .. } => {
@@ -61,7 +61,7 @@ impl Lowerer {
         }
     }
 
-    fn infer_ahead<'a>(&self, expr: &'a Expr, ahead: &mut Ahead<'a>) -> Option<Type> {
+    fn infer_with<'a>(&self, expr: &'a Expr, locals: &mut Locals<'a>) -> Option<Type> {
         let table = |ix: &u32| self.frame.unit.types.get(*ix as usize).copied();
         match &expr.kind {
             ExprKind::Literal { suffix: Some(suffix), .. } => {
@@ -71,11 +71,11 @@ impl Lowerer {
                 Some(Type::Scalar(ScalarType::Bool))
             }
             ExprKind::Literal { .. } => None,
-            ExprKind::Name(name) => self.infer_name(name, ahead),
+            ExprKind::Name(name) => self.infer_name(name, locals),
             ExprKind::Const(ix) => self.frame.unit.consts.get(*ix as usize).map(|value| value.ty),
-            ExprKind::Unary { value, .. } => self.infer_ahead(value, ahead),
+            ExprKind::Unary { value, .. } => self.infer_with(value, locals),
             ExprKind::Binary { op, lhs, rhs } => {
-                let (lhs, rhs) = (self.infer_ahead(lhs, ahead), self.infer_ahead(rhs, ahead));
+                let (lhs, rhs) = (self.infer_with(lhs, locals), self.infer_with(rhs, locals));
                 linalg::operator_type(*op, lhs, rhs)
             }
             ExprKind::Logic { .. } => Some(Type::Scalar(ScalarType::Bool)),
@@ -86,15 +86,15 @@ impl Lowerer {
             | ExprKind::Loop { ty, .. }
             | ExprKind::Associated { ty, .. } => table(ty),
             ExprKind::If { then, otherwise, .. } => self
-                .infer_block(then, ahead)
-                .or_else(|| self.infer_block(otherwise.as_ref()?, ahead)),
-            ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, ahead),
+                .infer_block(then, locals)
+                .or_else(|| self.infer_block(otherwise.as_ref()?, locals)),
+            ExprKind::Block(block) | ExprKind::Unsafe(block) => self.infer_block(block, locals),
             ExprKind::Len { .. } | ExprKind::Extent { .. } => Some(Type::Scalar(ScalarType::U64)),
             ExprKind::Method { receiver, .. } if self.is_block(receiver) => {
                 Some(Type::Scalar(ScalarType::U64))
             }
-            ExprKind::Method { receiver, name, .. } => match self.infer_ahead(receiver, ahead)? {
-                Type::Scalar(ty) => Some(Type::Scalar(method::result_of(name, ty))),
+            ExprKind::Method { receiver, name, .. } => match self.infer_with(receiver, locals)? {
+                Type::Scalar(ty) => Some(Type::Scalar(method::result_type(name, ty))),
                 ty => linalg::method_type(name, ty),
             },
             ExprKind::Call { func, .. } => {
@@ -102,18 +102,18 @@ impl Lowerer {
                 unit.types.get(unit.function.result? as usize).copied()
             }
             ExprKind::Field { value, name } => {
-                let (ty, _) = self.infer_ahead(value, ahead)?.field(name)?;
+                let (ty, _) = self.infer_with(value, locals)?.field(name)?;
                 Some(ty)
             }
             ExprKind::Element { value, index } => {
-                let (ty, _) = self.infer_ahead(value, ahead)?.element(index.len())?;
+                let (ty, _) = self.infer_with(value, locals)?.element(index.len())?;
                 Some(ty)
             }
-            ExprKind::Index { base, index } => match self.infer_name(base, ahead) {
+            ExprKind::Index { base, index } => match self.infer_name(base, locals) {
                 Some(ty) => ty.element(index.len()).map(|(ty, _)| ty),
-                None => self.type_of_elements(self.frame.lookup(base)?),
+                None => self.element_type(self.frame.lookup(base)?),
             },
-            ExprKind::Atomic { place, .. } => self.infer_ahead(place, ahead),
+            ExprKind::Atomic { place, .. } => self.infer_with(place, locals),
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
             | ExprKind::Each(_)
@@ -121,42 +121,44 @@ impl Lowerer {
         }
     }
 
-    fn infer_name(&self, name: &str, ahead: &Ahead<'_>) -> Option<Type> {
-        if let Some((_, ty)) = ahead.iter().rev().find(|(n, _)| *n == name) {
+    fn infer_name(&self, name: &str, locals: &Locals<'_>) -> Option<Type> {
+        if let Some((_, ty)) = locals.iter().rev().find(|(n, _)| *n == name) {
             return Some(*ty);
         }
         match self.frame.lookup(name)? {
             Binding::Scalar(Scalar::Param(_, ty)) => Some(Type::Scalar(ty)),
             Binding::Scalar(Scalar::Const(value)) => Some(Type::Scalar(value.ty())),
             Binding::Local(local) => Some(Type::Scalar(self.emit.locals[local].ty)),
-            Binding::Value(value) => Some(self.values[value].ty),
+            Binding::Value(value) => Some(self.named_values[value].ty),
             Binding::Tensor { .. }
             | Binding::Shape(_)
             | Binding::Block { .. }
             | Binding::Shared { .. }
-            | Binding::OfThreads(_) => None,
+            | Binding::PerThread(_) => None,
         }
     }
 
-    fn infer_block<'a>(&self, block: &'a Block, ahead: &mut Ahead<'a>) -> Option<Type> {
-        let mark = ahead.len();
+    fn infer_block<'a>(&self, block: &'a Block, locals: &mut Locals<'a>) -> Option<Type> {
+        let mark = locals.len();
         for stmt in &block.stmts {
             match &stmt.kind {
                 StmtKind::Let { name, ty, .. } => {
-                    ahead.extend(self.frame.unit.types.get(*ty as usize).map(|ty| (&**name, *ty)));
+                    locals.extend(self.frame.unit.types.get(*ty as usize).map(|ty| (&**name, *ty)));
                 }
                 StmtKind::LetExtents { names, .. } => {
                     let extent = Type::Scalar(ScalarType::U64);
-                    ahead.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
+                    locals.extend(names.iter().flatten().map(|n| (n.as_str(), extent)));
                 }
-                StmtKind::LetPattern { pattern, .. } => each_bound(pattern, &mut |name, _, ty| {
-                    ahead.extend(self.frame.unit.types.get(ty as usize).map(|ty| (name, *ty)));
-                }),
+                StmtKind::LetPattern { pattern, .. } => {
+                    each_binding(pattern, &mut |name, _, ty| {
+                        locals.extend(self.frame.unit.types.get(ty as usize).map(|ty| (name, *ty)));
+                    })
+                }
                 _ => {}
             }
         }
-        let ty = block.value.as_ref().and_then(|value| self.infer_ahead(value, ahead));
-        ahead.truncate(mark);
+        let ty = block.value.as_ref().and_then(|value| self.infer_with(value, locals));
+        locals.truncate(mark);
         ty
     }
 }

@@ -1,4 +1,4 @@
-//! A kernel's top level: serial pieces, parallel loops, `stream_parallel` blocks, the value.
+//! Lowering of a kernel's top level: serial code, parallel loops, `stream_parallel` blocks, the result.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::{Lowerer, Result, scope::Loop};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
     unit::Unit,
-    visit::{add_name, any_in_block, any_in_stmt, each_bound},
+    visit::{any_in_block, any_in_stmt, collect_name, each_binding},
 };
 
 impl Lowerer {
@@ -20,7 +20,7 @@ impl Lowerer {
         let body = &unit.function.body;
         let mut top = Vec::new();
         if has_blocks(&unit.function) {
-            self.region(body, &mut top)?;
+            self.stream_parallel_blocks(body, &mut top)?;
             return Ok(top);
         }
         for stmt in &body.stmts {
@@ -29,12 +29,12 @@ impl Lowerer {
         match (body.value.as_deref(), result) {
             (Some(value), None) => self.discard(value)?,
             (Some(value), Some(ty)) => {
-                let value = self.want(value, ty)?;
+                let value = self.scalar_as(value, ty)?;
                 self.flush(&mut top);
                 top.push(TopStmt::Return(value));
             }
             (None, Some(_)) => {
-                return Err(self.type_error(unit.function.span, "the kernel has no value"));
+                return Err(self.type_error(unit.function.span, "the kernel must return a value"));
             }
             (None, None) => {}
         }
@@ -42,17 +42,17 @@ impl Lowerer {
         Ok(top)
     }
 
-    /// The blocks of a kernel that has some. The `let`s before a block are lowered into it, those that
-    /// it needs: whatever their values take, each block computes them for itself.
-    fn region(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
+    /// Lowers the `stream_parallel` blocks of a kernel. The `let`s that a block uses are lowered into the block: each
+    /// block evaluates them itself.
+    fn stream_parallel_blocks(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let mut lets = Vec::new();
         for stmt in &body.stmts {
-            match as_expr(stmt).and_then(as_block) {
+            match as_expr(stmt).and_then(as_stream_parallel) {
                 Some(block) => self.group(&lets, block, top)?,
                 None => lets.push(stmt),
             }
         }
-        match body.value.as_deref().and_then(as_block) {
+        match body.value.as_deref().and_then(as_stream_parallel) {
             Some(block) => self.group(&lets, block, top),
             None => Ok(()),
         }
@@ -61,9 +61,9 @@ impl Lowerer {
     fn group(&mut self, lets: &[&Stmt], block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let scope = self.frame.enter();
         let mut body = Vec::new();
-        for stmt in needed(lets, block) {
+        for stmt in used_lets(lets, block) {
             match &stmt.kind {
-                // No block can assign what is outside it.
+                // No block can assign a local outside it.
                 StmtKind::Let { name, mutable: true, ty, value } => {
                     self.bind(name, false, *ty, value, stmt.span)?;
                 }
@@ -103,7 +103,7 @@ impl Lowerer {
             let var = self.loop_variable(dim, bounds);
             dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
-        self.round(Loop::new(each.label.as_deref()), None, &each.body)?;
+        self.loop_body(Loop::new(each.label.as_deref()), None, &each.body)?;
         let body = self.emit.close_block();
         self.frame.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {
@@ -115,7 +115,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Ends the serial piece under way.
+    /// Ends the current piece of serial code.
     pub(super) fn flush(&mut self, top: &mut Vec<TopStmt>) {
         let stmts = self.emit.take();
         if !stmts.is_empty() {
@@ -125,15 +125,14 @@ impl Lowerer {
     }
 }
 
-/// Whether a kernel has `stream_parallel` blocks.
 pub(super) fn has_blocks(function: &Function) -> bool {
     let body = &function.body;
     let exprs = body.stmts.iter().filter_map(as_expr).chain(body.value.as_deref());
-    exprs.into_iter().any(|expr| as_block(expr).is_some())
+    exprs.into_iter().any(|expr| as_stream_parallel(expr).is_some())
 }
 
-/// The closure's body where `expr` is a `stream_parallel` call; the rules allow it nothing else.
-fn as_block(expr: &Expr) -> Option<&Block> {
+/// The closure's body if `expr` is a `stream_parallel` call. The rules allow only a closure.
+fn as_stream_parallel(expr: &Expr) -> Option<&Block> {
     match &expr.kind {
         ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => Some(body),
         _ => None,
@@ -147,11 +146,11 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
     }
 }
 
-/// Those of `lets` that `block` uses, or that one of these does.
-fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
+/// The `lets` that `block` uses, directly or through other `lets`.
+fn used_lets<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
     let mut names = HashSet::new();
-    any_in_block(block, &mut |node| add_name(node, &mut names));
-    let mut needed = Vec::new();
+    any_in_block(block, &mut |node| collect_name(node, &mut names));
+    let mut used_lets = Vec::new();
     for stmt in lets.iter().rev() {
         let used = match &stmt.kind {
             StmtKind::Let { name, .. } | StmtKind::LetShape { name, .. } => {
@@ -162,16 +161,16 @@ fn needed<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
             }
             StmtKind::LetPattern { pattern, .. } => {
                 let mut used = false;
-                each_bound(pattern, &mut |name, _, _| used |= names.contains(name));
+                each_binding(pattern, &mut |name, _, _| used |= names.contains(name));
                 used
             }
             _ => false,
         };
         if used {
-            any_in_stmt(stmt, &mut |node| add_name(node, &mut names));
-            needed.push(*stmt);
+            any_in_stmt(stmt, &mut |node| collect_name(node, &mut names));
+            used_lets.push(*stmt);
         }
     }
-    needed.reverse();
-    needed
+    used_lets.reverse();
+    used_lets
 }

@@ -1,12 +1,12 @@
-//! Operators and methods of vectors and matrices, made of scalar operations in the order in which the
-//! host's own types have them, so that both give the same bits.
+//! Operators and methods of vectors and matrices, as scalar operations in the same order as the host types, so that
+//! both give the same bits.
 
 use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, UnaryOp, types::Type};
 
 use super::{Lowerer, Result, scope::Value};
 use crate::syntax::{Expr, Span};
 
-/// The type of a method's value.
+/// The result type of a method of `ty`.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
     let scalar = match ty {
         Type::Array(..) if name == "len" => return Some(Type::Scalar(ScalarType::U64)),
@@ -22,7 +22,7 @@ pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
     })
 }
 
-/// The type of what an operator gives; none where neither operand tells.
+/// The result type of an operator; `None` if neither operand has a known type.
 pub(super) fn operator_type(op: BinaryOp, lhs: Option<Type>, rhs: Option<Type>) -> Option<Type> {
     if op.is_comparison() {
         return Some(Type::Scalar(ScalarType::Bool));
@@ -41,7 +41,7 @@ pub(super) fn operator_type(op: BinaryOp, lhs: Option<Type>, rhs: Option<Type>) 
 }
 
 /// The type of the scalars of a number, vector or matrix.
-pub(super) const fn scalar_of(ty: Type) -> Option<ScalarType> {
+pub(super) const fn component_type(ty: Type) -> Option<ScalarType> {
     match ty {
         Type::Scalar(ty) | Type::Vector(ty, _) | Type::Matrix(ty, ..) => Some(ty),
         _ => None,
@@ -49,8 +49,8 @@ pub(super) const fn scalar_of(ty: Type) -> Option<ScalarType> {
 }
 
 impl Lowerer {
-    /// `lhs op rhs`, at least one of them of a type that is no scalar.
-    pub(super) fn linear(
+    /// Lowers `lhs op rhs`, at least one of them an aggregate.
+    pub(super) fn aggregate_binary(
         &mut self,
         op: BinaryOp,
         lhs: &Expr,
@@ -58,20 +58,20 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         let (left, right) = (self.infer_type(lhs), self.infer_type(rhs));
-        // A literal's type is that of the other's scalars.
-        let literal = |other: Option<Type>| other.and_then(scalar_of).map(Type::Scalar);
+        // A literal has the component type of the other operand.
+        let literal = |other: Option<Type>| other.and_then(component_type).map(Type::Scalar);
         let (Some(left), Some(right)) = (left.or(literal(right)), right.or(literal(left))) else {
             return Err(self.type_error(span, "an operand has no type"));
         };
-        let values = self.parts_list(&[(lhs, left), (rhs, right)])?;
+        let values = self.values(&[(lhs, left), (rhs, right)])?;
         match <[Value; 2]>::try_from(values) {
-            Ok([lhs, rhs]) => self.linear_of(op, lhs, rhs, span),
+            Ok([lhs, rhs]) => self.binary_values(op, lhs, rhs, span),
             Err(_) => Err(self.type_error(span, "an operand is missing")),
         }
     }
 
-    /// An operator on values of which at least one is no scalar.
-    pub(super) fn linear_of(
+    /// Emits an operator on values, at least one of them an aggregate.
+    pub(super) fn binary_values(
         &mut self,
         op: BinaryOp,
         lhs: Value,
@@ -85,14 +85,14 @@ impl Lowerer {
                 let leaves = pairs.map(|(a, b)| self.binary(op, a, b, span));
                 Ok(Value { ty, leaves: leaves.collect::<Result<_>>()? })
             }
-            (Eq | Ne, ty, other) if ty == other => self.compared(op, &lhs, &rhs, span),
+            (Eq | Ne, ty, other) if ty == other => self.compare(op, &lhs, &rhs, span),
             (Mul | Div, ty @ (Type::Vector(..) | Type::Matrix(..)), Type::Scalar(_))
             | (Mul, Type::Scalar(_), ty @ (Type::Vector(..) | Type::Matrix(..))) => {
                 let scalar_first = lhs.ty.scalar().is_some();
-                let (scalar, of) = if scalar_first { (lhs, rhs) } else { (rhs, lhs) };
-                let scalar = self.emit.fix(scalar.leaves[0]);
-                let leaves = of.leaves.into_iter().map(|leaf| {
-                    let scalar = self.emit.again(scalar);
+                let (scalar, aggregate) = if scalar_first { (lhs, rhs) } else { (rhs, lhs) };
+                let scalar = self.emit.reuse(scalar.leaves[0]);
+                let leaves = aggregate.leaves.into_iter().map(|leaf| {
+                    let scalar = self.emit.copy(scalar);
                     let [a, b] = if scalar_first { [scalar, leaf] } else { [leaf, scalar] };
                     self.binary(op, a, b, span)
                 });
@@ -115,15 +115,15 @@ impl Lowerer {
         }
     }
 
-    fn compared(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value, span: Span) -> Result<Value> {
-        let both = if op == BinaryOp::Eq { BinaryOp::And } else { BinaryOp::Or };
+    fn compare(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value, span: Span) -> Result<Value> {
+        let combine = if op == BinaryOp::Eq { BinaryOp::And } else { BinaryOp::Or };
         let mut all: Option<ExprId> = None;
         for (a, b) in lhs.leaves.iter().zip(&rhs.leaves) {
             let one = self.binary(op, *a, *b, span)?;
             all = Some(match all {
                 Some(all) => {
-                    let all = self.emit.shallow(all);
-                    self.emit.binary(both, all, one)
+                    let all = self.emit.limit_depth(all);
+                    self.emit.binary(combine, all, one)
                 }
                 None => one,
             });
@@ -132,7 +132,7 @@ impl Lowerer {
         Ok(Value::scalar(ScalarType::Bool, all))
     }
 
-    pub(super) fn each_unary(&mut self, op: UnaryOp, value: Value, span: Span) -> Result<Value> {
+    pub(super) fn negate(&mut self, op: UnaryOp, value: Value, span: Span) -> Result<Value> {
         let negated = op == UnaryOp::Neg && matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
         if !negated {
             let what = format!("this operation is not defined for {} in kernels", value.ty);
@@ -142,7 +142,7 @@ impl Lowerer {
         Ok(Value { ty: value.ty, leaves: leaves.collect() })
     }
 
-    /// Rows of the one times columns of the other, each sum from the first product on.
+    /// The product of two matrices. Each sum starts with the first product.
     fn product(
         &mut self,
         lhs: &[ExprId],
@@ -150,8 +150,8 @@ impl Lowerer {
         [rows, inner, columns]: [usize; 3],
         span: Span,
     ) -> Result<Vec<ExprId>> {
-        let lhs = self.fixed(lhs);
-        let rhs = self.fixed(rhs);
+        let lhs = self.reuse_all(lhs);
+        let rhs = self.reuse_all(rhs);
         let mut leaves = Vec::with_capacity(rows * columns);
         for row in 0..rows {
             for column in 0..columns {
@@ -163,16 +163,14 @@ impl Lowerer {
         Ok(leaves)
     }
 
-    /// Values that may be used more than once.
-    fn fixed(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
-        leaves.iter().map(|leaf| self.emit.fix(*leaf)).collect()
+    fn reuse_all(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
+        leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect()
     }
 
-    /// The dot product of fixed values.
     fn dot(&mut self, lhs: &[ExprId], rhs: &[ExprId], span: Span) -> Result<ExprId> {
         let mut sum = None;
         for (a, b) in lhs.iter().zip(rhs) {
-            let (a, b) = (self.emit.again(*a), self.emit.again(*b));
+            let (a, b) = (self.emit.copy(*a), self.emit.copy(*b));
             let product = self.binary(BinaryOp::Mul, a, b, span)?;
             sum = Some(match sum {
                 Some(sum) => self.binary(BinaryOp::Add, sum, product, span)?,
@@ -182,7 +180,7 @@ impl Lowerer {
         sum.ok_or_else(|| self.type_error(span, "a vector without components"))
     }
 
-    pub(super) fn linear_method(
+    pub(super) fn aggregate_method(
         &mut self,
         receiver: &Expr,
         ty: Type,
@@ -192,28 +190,28 @@ impl Lowerer {
     ) -> Result<Value> {
         let mut list = vec![(receiver, ty)];
         list.extend(args.iter().map(|arg| (arg, ty)));
-        let values = self.parts_list(&list)?;
+        let values = self.values(&list)?;
         let Some(result) = method_type(name, ty) else {
-            return Err(self.no_linear(ty, name, span));
+            return Err(self.no_method_of(ty, name, span));
         };
         let leaves = match (name, ty, &values[..]) {
             ("len", Type::Array(_, len), [_]) => vec![self.emit.constant(len as u64)],
             ("dot", Type::Vector(..), [a, b]) => {
-                let (a, b) = (self.fixed(&a.leaves), self.fixed(&b.leaves));
+                let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 vec![self.dot(&a, &b, span)?]
             }
             ("norm_squared", Type::Vector(..), [a]) => {
-                let a = self.fixed(&a.leaves);
+                let a = self.reuse_all(&a.leaves);
                 vec![self.dot(&a, &a, span)?]
             }
             ("norm", Type::Vector(..), [a]) => vec![self.norm(&a.leaves, span)?],
             ("normalized", Type::Vector(..), [a]) => {
-                let leaves = self.fixed(&a.leaves);
+                let leaves = self.reuse_all(&a.leaves);
                 let norm = self.norm(&leaves, span)?;
-                let norm = self.emit.fix(norm);
+                let norm = self.emit.reuse(norm);
                 let mut quotients = Vec::with_capacity(leaves.len());
                 for leaf in leaves {
-                    let (leaf, norm) = (self.emit.again(leaf), self.emit.again(norm));
+                    let (leaf, norm) = (self.emit.copy(leaf), self.emit.copy(norm));
                     quotients.push(self.binary(BinaryOp::Div, leaf, norm, span)?);
                 }
                 quotients
@@ -229,11 +227,11 @@ impl Lowerer {
                 products.collect::<Result<_>>()?
             }
             ("cross", Type::Vector(_, 3), [a, b]) => {
-                let (a, b) = (self.fixed(&a.leaves), self.fixed(&b.leaves));
+                let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 let mut leaves = Vec::with_capacity(3);
                 for at in 0..3 {
                     let (next, after) = ((at + 1) % 3, (at + 2) % 3);
-                    leaves.push(self.two([a[next], b[after]], [a[after], b[next]], span)?);
+                    leaves.push(self.mul_sub([a[next], b[after]], [a[after], b[next]], span)?);
                 }
                 leaves
             }
@@ -242,25 +240,25 @@ impl Lowerer {
                 .map(|at| a.leaves[at])
                 .collect(),
             ("determinant", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
-                let a = self.fixed(&a.leaves);
+                let a = self.reuse_all(&a.leaves);
                 vec![self.determinant(&a, rows, span)?]
             }
             ("inverse", Type::Matrix(_, rows @ 2..=4, columns), [a]) if rows == columns => {
                 self.inverse(&a.leaves, rows, span)?
             }
-            _ => return Err(self.no_linear(ty, name, span)),
+            _ => return Err(self.no_method_of(ty, name, span)),
         };
         Ok(Value { ty: result, leaves })
     }
 
-    fn no_linear(&self, ty: Type, name: &str, span: Span) -> crate::Error {
+    fn no_method_of(&self, ty: Type, name: &str, span: Span) -> crate::Error {
         self.type_error(span, format!("{ty} has no `{name}` in kernels"))
     }
 
     fn sum(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
         let mut leaves = leaves.iter();
         let Some(mut sum) = leaves.next().copied() else {
-            return Err(self.type_error(span, "a sum of nothing"));
+            return Err(self.type_error(span, "the sum of a vector without components"));
         };
         for leaf in leaves {
             sum = self.binary(BinaryOp::Add, sum, *leaf, span)?;
@@ -269,34 +267,34 @@ impl Lowerer {
     }
 
     fn norm(&mut self, leaves: &[ExprId], span: Span) -> Result<ExprId> {
-        let leaves = self.fixed(leaves);
+        let leaves = self.reuse_all(leaves);
         let square = self.dot(&leaves, &leaves, span)?;
         let ty = self.emit.ty(square);
         if !ty.is_float() {
-            return Err(self.type_error(span, "the length of a vector of integers is no integer"));
+            return Err(self.type_error(span, "the norm of a vector of integers is not defined"));
         }
         Ok(self.emit.math(MathFn::Sqrt, &[square]))
     }
 
-    /// `a * b - c * d` of fixed values.
-    fn two(&mut self, [a, b]: [ExprId; 2], [c, d]: [ExprId; 2], span: Span) -> Result<ExprId> {
-        let [a, b, c, d] = [a, b, c, d].map(|value| self.emit.again(value));
+    /// `a * b - c * d` of reusable values.
+    fn mul_sub(&mut self, [a, b]: [ExprId; 2], [c, d]: [ExprId; 2], span: Span) -> Result<ExprId> {
+        let [a, b, c, d] = [a, b, c, d].map(|value| self.emit.copy(value));
         let first = self.binary(BinaryOp::Mul, a, b, span)?;
         let second = self.binary(BinaryOp::Mul, c, d, span)?;
         self.binary(BinaryOp::Sub, first, second, span)
     }
 
-    /// The determinant of a square matrix of fixed values, by its first row.
-    fn determinant(&mut self, of: &[ExprId], size: usize, span: Span) -> Result<ExprId> {
-        match of {
-            [one] => return Ok(self.emit.again(*one)),
-            [a, b, c, d] => return self.two([*a, *d], [*b, *c], span),
+    /// The determinant of a square matrix of reusable values, expanded along the first row.
+    fn determinant(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<ExprId> {
+        match matrix {
+            [one] => return Ok(self.emit.copy(*one)),
+            [a, b, c, d] => return self.mul_sub([*a, *d], [*b, *c], span),
             _ => {}
         }
         let mut sum = None;
         for column in 0..size {
-            let minor = self.determinant(&minor(of, size, 0, column), size - 1, span)?;
-            let first = self.emit.again(of[column]);
+            let minor = self.determinant(&minor(matrix, size, 0, column), size - 1, span)?;
+            let first = self.emit.copy(matrix[column]);
             let term = self.binary(BinaryOp::Mul, first, minor, span)?;
             let op = if column % 2 == 1 { BinaryOp::Sub } else { BinaryOp::Add };
             sum = Some(match sum {
@@ -307,26 +305,26 @@ impl Lowerer {
         sum.ok_or_else(|| self.type_error(span, "a matrix without rows"))
     }
 
-    /// The adjugate divided by the determinant.
-    fn inverse(&mut self, of: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {
-        let of = self.fixed(of);
-        let by = self.determinant(&of, size, span)?;
-        let by = self.emit.fix(by);
-        let mut leaves = Vec::with_capacity(of.len());
+    fn inverse(&mut self, matrix: &[ExprId], size: usize, span: Span) -> Result<Vec<ExprId>> {
+        let matrix = self.reuse_all(matrix);
+        let divisor = self.determinant(&matrix, size, span)?;
+        let divisor = self.emit.reuse(divisor);
+        let mut leaves = Vec::with_capacity(matrix.len());
         for row in 0..size {
             for column in 0..size {
-                let mut value = self.determinant(&minor(&of, size, column, row), size - 1, span)?;
+                let mut value =
+                    self.determinant(&minor(&matrix, size, column, row), size - 1, span)?;
                 if (row + column) % 2 == 1 {
                     value = self.emit.unary(UnaryOp::Neg, value);
                 }
-                let by = self.emit.again(by);
-                leaves.push(self.binary(BinaryOp::Div, value, by, span)?);
+                let divisor = self.emit.copy(divisor);
+                leaves.push(self.binary(BinaryOp::Div, value, divisor, span)?);
             }
         }
         Ok(leaves)
     }
 
-    /// `Vector::splat(x)` and its like.
+    /// Lowers an associated function such as `Vector::splat(x)`.
     pub(super) fn associated(
         &mut self,
         ty: Type,
@@ -335,11 +333,11 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         let (Type::Vector(scalar, _) | Type::Matrix(scalar, ..)) = ty else {
-            return Err(self.no_linear(ty, name, span));
+            return Err(self.no_method_of(ty, name, span));
         };
         self.check_size(ty, span)?;
         let value = match args {
-            [value] => self.want(value, scalar)?,
+            [value] => self.scalar_as(value, scalar)?,
             _ => {
                 let one = if scalar.is_float() { 1.0_f64.to_bits() } else { 1 };
                 let one = match scalar {
@@ -349,21 +347,21 @@ impl Lowerer {
                 self.emit.constant(one)
             }
         };
-        let value = self.emit.fix(value);
+        let value = self.emit.reuse(value);
         let on_diagonal = |at: usize| match ty {
             Type::Matrix(_, _, columns) => at / columns == at % columns,
             _ => false,
         };
         let mut leaves = Vec::with_capacity(ty.leaves());
         for at in 0..ty.leaves() {
-            let takes = match (name, ty) {
+            let is_set = match (name, ty) {
                 ("splat", Type::Vector(..)) => true,
                 ("zero", _) => false,
                 ("identity" | "diagonal", Type::Matrix(..)) => on_diagonal(at),
-                _ => return Err(self.no_linear(ty, name, span)),
+                _ => return Err(self.no_method_of(ty, name, span)),
             };
-            leaves.push(if takes {
-                self.emit.again(value)
+            leaves.push(if is_set {
+                self.emit.copy(value)
             } else {
                 self.emit.constant(Const::from_bits(scalar, 0))
             });
@@ -373,6 +371,9 @@ impl Lowerer {
 }
 
 /// The elements outside a row and a column of a square matrix.
-fn minor(of: &[ExprId], size: usize, row: usize, column: usize) -> Vec<ExprId> {
-    (0..size * size).filter(|at| at / size != row && at % size != column).map(|at| of[at]).collect()
+fn minor(matrix: &[ExprId], size: usize, row: usize, column: usize) -> Vec<ExprId> {
+    (0..size * size)
+        .filter(|at| at / size != row && at % size != column)
+        .map(|at| matrix[at])
+        .collect()
 }

@@ -1,7 +1,8 @@
-//! Loops: their bounds, and variables that do not simply count up.
+//! Lowering of `for` loops: bounds, steps, reversed ranges.
 //!
-//! The IR's loops go up by one, or down where one thread runs them. One with a step, or a parallel one backwards,
-//! counts its values instead, and computes each from its number: an integer combination, which proofs see through.
+//! IR loops count up by one; serial ones may also count down. A loop with a step, or a reversed parallel loop, counts
+//! its iterations instead and computes the variable from the count. That is an affine form, which bounds proofs and
+//! the race check support.
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, LocalId, MathFn, ScalarType, SiteKind,
@@ -14,25 +15,25 @@ use crate::{
     visit::assigns,
 };
 
-/// A dimension of a loop as the IR has it.
+/// The bounds of an IR loop dimension.
 pub(super) struct Bounds {
     pub(super) begin: ExprId,
     pub(super) end: ExprId,
-    /// How the variable follows from what is counted, where it is not the same.
-    follows: Option<Follows>,
-    /// Whether the loop runs from the last value down.
+    /// How the variable depends on the counter, if they differ.
+    strided: Option<Strided>,
+    /// Whether the loop counts down.
     down: bool,
 }
 
-/// `first + by * n`, or downwards.
-struct Follows {
+/// The variable is `first + by * n`, or `first - by * n` if `down`, for the counter `n`.
+struct Strided {
     first: ExprId,
     by: Option<ExprId>,
     down: bool,
 }
 
 impl Lowerer {
-    /// The bounds of loops, evaluated in order.
+    /// Lowers the bounds of a loop in evaluation order.
     pub(super) fn bounds(
         &mut self,
         dims: &[Dim],
@@ -47,30 +48,32 @@ impl Lowerer {
                 return Err(self.type_error(span, what));
             };
             let later = dims[at + 1..].iter().any(|later| {
-                let given = later.begin.iter().chain(&later.step);
-                given.chain([&later.end]).any(assigns)
+                let bounds = later.begin.iter().chain(&later.step);
+                bounds.chain([&later.end]).any(assigns)
             });
             let later = later || dim.step.as_ref().is_some_and(assigns);
             let begin = match &dim.begin {
                 Some(begin) => {
-                    let value = self.value(begin, Some(ty))?;
-                    self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(value)), begin.span)?;
-                    let value = self.emit.widened(value);
-                    if later || assigns(&dim.end) { self.emit.hold(value) } else { value }
+                    let value = self.scalar(begin, Some(ty))?;
+                    let ty = Type::Scalar(self.emit.ty(value));
+                    self.check_type(&dim.name, rustc, ty, begin.span)?;
+                    let value = self.emit.widen(value);
+                    if later || assigns(&dim.end) { self.emit.snapshot(value) } else { value }
                 }
                 None => self.emit.constant(Const::from_bits(ty.wide(), 0)),
             };
-            let end = self.value(&dim.end, Some(ty))?;
-            self.agree(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
-            let end = self.emit.widened(end);
-            let end = if later { self.emit.hold(end) } else { end };
+            let end = self.scalar(&dim.end, Some(ty))?;
+            self.check_type(&dim.name, rustc, Type::Scalar(self.emit.ty(end)), dim.end.span)?;
+            let end = self.emit.widen(end);
+            let end = if later { self.emit.snapshot(end) } else { end };
             let down = dim.order != Order::Up;
             bounds.push(if dim.step.is_some() || parallel && down {
                 self.counted(dim, [begin, end], parallel)?
             } else if !dim.inclusive {
-                Bounds { begin, end, follows: None, down }
-            } else if !parallel && let Some(bounds) = self.through([begin, end]) {
-                // A processor counts a parallel loop's values, and its interior in these numbers.
+                Bounds { begin, end, strided: None, down }
+            } else if !parallel && let Some(bounds) = self.inclusive_bounds([begin, end]) {
+                // Only for serial loops: a parallel loop counts its values from 0, and its interior is a range of
+                // these counts.
                 Bounds { down, ..bounds }
             } else {
                 self.counted(dim, [begin, end], parallel)?
@@ -79,14 +82,14 @@ impl Lowerer {
         Ok(bounds)
     }
 
-    /// The bounds of a loop through its last value, where one more than that is a number too.
-    fn through(&mut self, [begin, last]: [ExprId; 2]) -> Option<Bounds> {
+    /// The bounds of a loop over `begin..=last` if `last + 1` is representable, in `i64` where needed.
+    fn inclusive_bounds(&mut self, [begin, last]: [ExprId; 2]) -> Option<Bounds> {
         let ty = self.emit.ty(last);
         if let Ir::Const(value) = self.emit.kind(last) {
             let next = Const::from_bits(ty, value.bits().wrapping_add(1));
             if next.as_int() > value.as_int() {
                 let end = self.emit.constant(next);
-                return Some(Bounds { begin, end, follows: None, down: false });
+                return Some(Bounds { begin, end, strided: None, down: false });
             }
         }
         if ty.size() > 4 {
@@ -95,19 +98,19 @@ impl Lowerer {
         let [begin, last] = [begin, last].map(|bound| self.emit.as_type(bound, ScalarType::I64));
         let one = self.emit.constant(1i64);
         let end = self.emit.binary(BinaryOp::Add, last, one);
-        Some(Bounds { begin, end, follows: None, down: false })
+        Some(Bounds { begin, end, strided: None, down: false })
     }
 
-    /// The bounds of a loop that counts its values.
+    /// The bounds of a loop that counts its iterations.
     fn counted(&mut self, dim: &Dim, [begin, end]: [ExprId; 2], parallel: bool) -> Result<Bounds> {
         let ty = self.emit.ty(begin);
-        let [begin, end] = [begin, end].map(|bound| self.emit.hold(bound));
+        let [begin, end] = [begin, end].map(|bound| self.emit.snapshot(bound));
         let length =
-            if dim.inclusive { self.length_through(begin, end) } else { self.length(begin, end) };
+            if dim.inclusive { self.inclusive_length(begin, end) } else { self.length(begin, end) };
         let by = match &dim.step {
             Some(step) => {
-                let by = self.want(step, ScalarType::U64)?;
-                Some(self.emit.fix(by))
+                let by = self.scalar_as(step, ScalarType::U64)?;
+                Some(self.emit.reuse(by))
             }
             None => None,
         };
@@ -117,7 +120,7 @@ impl Lowerer {
         };
         let one = self.emit.constant(Const::from_bits(ty, 1));
         let (first, down) = match dim.order {
-            // The iterations of a parallel loop have no order. CPU bodies count them from the first value up.
+            // The iterations of a parallel loop have no order. CPU bodies count them up from the first value.
             Order::Back if parallel => (begin, false),
             Order::Up => (begin, false),
             Order::Down if dim.inclusive => (end, true),
@@ -134,7 +137,7 @@ impl Lowerer {
             }
         };
         let begin = self.emit.constant(0u64);
-        Ok(Bounds { begin, end: count, follows: Some(Follows { first, by, down }), down: false })
+        Ok(Bounds { begin, end: count, strided: Some(Strided { first, by, down }), down: false })
     }
 
     /// The number of values from `begin` to `end`, as `u64`.
@@ -144,7 +147,7 @@ impl Lowerer {
                 let most = self.emit.math(MathFn::Max, &[end, begin]);
                 self.emit.binary(BinaryOp::Sub, most, begin)
             }
-            // Without its sign a difference has room for all lengths.
+            // The unsigned difference can represent all lengths.
             ScalarType::I64 => {
                 let none = self.emit.binary(BinaryOp::Le, end, begin);
                 let difference = self.emit.binary(BinaryOp::Sub, end, begin);
@@ -152,7 +155,7 @@ impl Lowerer {
                 let otherwise = self.emit.as_type(difference, ScalarType::U64);
                 self.emit.select(none, then, otherwise)
             }
-            // In 64 bits no difference of shorter numbers wraps.
+            // In 64 bits, no difference of shorter integers wraps.
             _ => {
                 let [begin, end] =
                     [begin, end].map(|bound| self.emit.as_type(bound, ScalarType::I64));
@@ -164,8 +167,8 @@ impl Lowerer {
         }
     }
 
-    /// The number of values from `begin` through `last`, as `u64`; the largest of these also for one more.
-    fn length_through(&mut self, begin: ExprId, last: ExprId) -> ExprId {
+    /// The number of values of `begin..=last`, as `u64`, saturating.
+    fn inclusive_length(&mut self, begin: ExprId, last: ExprId) -> ExprId {
         let none = self.emit.binary(BinaryOp::Lt, last, begin);
         let difference = if self.emit.ty(begin).size() > 4 {
             let difference = self.emit.binary(BinaryOp::Sub, last, begin);
@@ -180,24 +183,24 @@ impl Lowerer {
         self.emit.select(none, zero, length)
     }
 
-    /// The number of steps of `by` in `length`, the last of which may be shorter.
+    /// `length / by`, rounded up.
     fn steps(&mut self, length: ExprId, by: ExprId, step: &Expr, parallel: bool) -> ExprId {
         let (zero, one) = (self.emit.constant(0u64), self.emit.constant(1u64));
-        // One less and then one more, so that no sum wraps: `length + by - 1` does where both are large.
+        // `(length - 1) / by + 1`, because `length + by - 1` may wrap.
         let some = self.emit.math(MathFn::Max, &[length, one]);
         let lhs = self.emit.binary(BinaryOp::Sub, some, one);
         let first = self.emit.math(MathFn::Min, &[length, one]);
-        let site = self.site(SiteKind::DivideByZero, step.span);
+        let site = self.add_site(SiteKind::DivideByZero, step.span);
         let divide = |this: &mut Self, rhs| {
             let kind = Ir::DivRem { op: DivRemOp::Div, lhs, rhs, site };
-            let further = this.emit.effect("steps", ScalarType::U64, kind);
-            this.emit.binary(BinaryOp::Add, further, first)
+            let full_steps = this.emit.effect("steps", ScalarType::U64, kind);
+            this.emit.binary(BinaryOp::Add, full_steps, first)
         };
         if !parallel || matches!(self.emit.kind(by), Ir::Const(_)) {
             return divide(self, by);
         }
-        // So that the division cannot fail and the host can do it; a step of 0 has no end, which the
-        // launch then refuses.
+        // The division must not fail, because the host evaluates it. A step of 0 gives `u64::MAX` iterations, which
+        // the launch rejects.
         let some = self.emit.math(MathFn::Max, &[by, one]);
         let steps = divide(self, some);
         let endless = self.emit.constant(u64::MAX);
@@ -205,17 +208,17 @@ impl Lowerer {
         self.emit.select(is_zero, endless, steps)
     }
 
-    /// Declares a loop's variable in its body, which is open; gives the IR's own.
+    /// Declares a loop's variable in its open body; returns the variable of the IR loop.
     pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> LocalId {
-        let Some(follows) = &bounds.follows else {
+        let Some(strided) = &bounds.strided else {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
-            self.note_range(var, bounds);
-            let own = self.own_type(dim, ty);
-            let local = if dim.mutable || own != ty {
+            self.record_range(var, bounds);
+            let variable_ty = self.variable_type(dim, ty);
+            let local = if dim.mutable || variable_ty != ty {
                 let value = self.emit.read(var);
-                let value = self.emit.as_type(value, own.wide());
-                let value = self.emit.as_type(value, own);
+                let value = self.emit.as_type(value, variable_ty.wide());
+                let value = self.emit.as_type(value, variable_ty);
                 self.emit.define(&dim.name, value, dim.mutable)
             } else {
                 var
@@ -225,42 +228,41 @@ impl Lowerer {
         };
         let var = self.emit.local(&format!("{}_nth", dim.name), ScalarType::U64, false);
         let nth = self.emit.read(var);
-        let away = match follows.by {
+        let offset = match strided.by {
             Some(by) => self.emit.binary(BinaryOp::Mul, nth, by),
             None => nth,
         };
-        let away = self.emit.as_type(away, self.emit.ty(follows.first));
-        let op = if follows.down { BinaryOp::Sub } else { BinaryOp::Add };
-        let value = self.emit.binary(op, follows.first, away);
-        let value = self.emit.as_type(value, self.own_type(dim, self.emit.ty(value)));
+        let offset = self.emit.as_type(offset, self.emit.ty(strided.first));
+        let op = if strided.down { BinaryOp::Sub } else { BinaryOp::Add };
+        let value = self.emit.binary(op, strided.first, offset);
+        let value = self.emit.as_type(value, self.variable_type(dim, self.emit.ty(value)));
         let local = self.emit.define(&dim.name, value, dim.mutable);
         self.frame.bind(&dim.name, Binding::Local(local));
         var
     }
 
-    /// Keeps the range of a variable whose bounds are constants.
-    fn note_range(&mut self, var: LocalId, bounds: &Bounds) {
+    fn record_range(&mut self, var: LocalId, bounds: &Bounds) {
         let bounds = (self.constant(bounds.begin), self.constant(bounds.end));
         if let (Some(begin), Some(end)) = bounds {
             self.ranges.insert(var, (begin, end));
         }
     }
 
-    /// The type of a loop's variable, where the loop counts in `ty`: of a narrow one, its wide type.
-    fn own_type(&self, dim: &Dim, ty: ScalarType) -> ScalarType {
-        let own = self.frame.unit.types.get(dim.ty as usize).copied();
-        own.and_then(Type::scalar).unwrap_or(ty)
+    /// The type of a loop's variable. A narrow one is counted in its wide type, `ty`.
+    fn variable_type(&self, dim: &Dim, ty: ScalarType) -> ScalarType {
+        let variable_ty = self.frame.unit.types.get(dim.ty as usize).copied();
+        variable_ty.and_then(Type::scalar).unwrap_or(ty)
     }
 
-    pub(super) fn nest(&mut self, each: &For, span: Span) -> Result<()> {
+    pub(super) fn serial_loop(&mut self, each: &For, span: Span) -> Result<()> {
         let For { dims, body, options, .. } = each;
         let mut bounds = self.bounds(dims, span, false)?;
         let scope = self.frame.enter();
         if dims.len() > 1 {
-            // An inner loop's bounds are evaluated once, before the outer one starts.
+            // The bounds of inner loops are evaluated once, before the outer loop starts.
             for bounds in &mut bounds {
-                bounds.begin = self.emit.hold(bounds.begin);
-                bounds.end = self.emit.hold(bounds.end);
+                bounds.begin = self.emit.snapshot(bounds.begin);
+                bounds.end = self.emit.snapshot(bounds.end);
             }
         }
         let mut vars = Vec::with_capacity(bounds.len());
@@ -268,7 +270,7 @@ impl Lowerer {
             self.emit.open();
             vars.push((self.loop_variable(dim, bounds), bounds));
         }
-        let crossing = self.round(Loop::new(each.label.as_deref()), None, body)?;
+        let outer_jumps = self.loop_body(Loop::new(each.label.as_deref()), None, body)?;
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));
         for (depth, (var, &Bounds { begin, end, down, .. })) in vars.into_iter().enumerate().rev() {
             let body = self.emit.close_block();
@@ -276,11 +278,11 @@ impl Lowerer {
             self.emit.stmt(IrStmt::For { var, begin, end, body, unroll, down });
             if depth > 0 {
                 exit.iter().for_each(|exit| self.break_if_returned(exit));
-                crossing.iter().for_each(|jump| self.jump_on(jump, true));
+                outer_jumps.iter().for_each(|jump| self.forward_jump(jump, true));
             }
         }
         self.frame.leave(scope);
-        crossing.iter().for_each(|jump| self.jump_on(jump, false));
+        outer_jumps.iter().for_each(|jump| self.forward_jump(jump, false));
         Ok(())
     }
 }

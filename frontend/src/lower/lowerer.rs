@@ -1,4 +1,4 @@
-//! The state of lowering, its errors and its error sites.
+//! `Lowerer`: the state of lowering, its errors and its error sites.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -6,32 +6,31 @@ use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
 use super::{
     emit::Emitter,
-    scope::{Frame, Held},
+    scope::{Frame, NamedValue},
 };
 use crate::{Error, Source, syntax::Span, unit::Unit};
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
-/// The state of lowering one kernel. The other modules of this folder add methods by concern.
+/// The state of lowering one kernel. The other modules of this folder add methods.
 pub(super) struct Lowerer {
     pub(super) emit: Emitter,
     /// The function being lowered.
     pub(super) frame: Frame,
-    /// The functions that it is inlined into, outermost first.
+    /// The functions that `frame` is inlined into, outermost first.
     pub(super) callers: Vec<Frame>,
-    /// Every func decoded so far.
+    /// All funcs decoded so far.
     pub(super) units: Vec<(&'static Source, Rc<Unit>)>,
-    /// Whether funcs are known to obey the rules of the language.
-    pub(super) obey: bool,
+    /// Whether the macro has checked the language rules.
+    pub(super) is_checked: bool,
     /// The kernel's file.
     pub(super) file: String,
     /// The kernel's parameters.
     pub(super) params: Vec<ParamKind>,
-    /// How many `unsafe` blocks are around what is being lowered.
-    pub(super) asserted: u32,
-    /// The values of several scalars that have names.
-    pub(super) values: Vec<Held>,
-    /// The first value and the one after the last, of loop variables with constant bounds.
+    pub(super) unsafe_depth: u32,
+    /// The aggregates that names refer to.
+    pub(super) named_values: Vec<NamedValue>,
+    /// The half-open ranges of locals with constant bounds: loop variables, remainders.
     pub(super) ranges: HashMap<LocalId, (u64, u64)>,
 }
 
@@ -49,27 +48,24 @@ impl Lowerer {
         Error::Unknown { function: self.frame.unit.function.name.clone(), what: what.into(), span }
     }
 
-    /// Lowers the contents of an `unsafe` block.
-    pub(super) fn asserting<T>(
-        &mut self,
-        inside: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.asserted += 1;
-        let result = inside(self);
-        self.asserted -= 1;
+    /// Runs `lower` for the contents of an `unsafe` block.
+    pub(super) fn in_unsafe<T>(&mut self, lower: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.unsafe_depth += 1;
+        let result = lower(self);
+        self.unsafe_depth -= 1;
         result
     }
 
-    /// Adds an error site in the file of the function being lowered.
-    pub(super) fn site(&mut self, kind: SiteKind, span: Span) -> SiteId {
-        let site = self.site_at(kind, span);
-        self.emit.site(site)
+    /// Adds an error site in the file of the current function.
+    pub(super) fn add_site(&mut self, kind: SiteKind, span: Span) -> SiteId {
+        let site = self.make_site(kind, span);
+        self.emit.add_site(site)
     }
 
-    /// An error site that is not in the kernel's list yet.
-    pub(super) fn site_at(&self, kind: SiteKind, Span { line, column, .. }: Span) -> Site {
+    /// An error site that is not yet in the kernel's list.
+    pub(super) fn make_site(&self, kind: SiteKind, Span { line, column, .. }: Span) -> Site {
         let file = &self.frame.unit.file;
         let file = (*file != self.file).then(|| file.clone());
-        Site { kind, file, line, column, asserted: self.asserted > 0 }
+        Site { kind, file, line, column, asserted: self.unsafe_depth > 0 }
     }
 }

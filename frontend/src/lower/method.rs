@@ -1,5 +1,4 @@
-//! The methods of numbers. Most are made of the IR's few operations, the way std defines them, so that
-//! every backend gives the same bits as rustc's body.
+//! Method calls of numbers, with the semantics of std. Narrow types are computed in their wide types.
 
 use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind};
 
@@ -9,8 +8,7 @@ use super::{
 };
 use crate::syntax::{Expr, Span};
 
-/// The type of a method's value, where its receiver is a `ty`.
-pub(super) fn result_of(name: &str, ty: ScalarType) -> ScalarType {
+pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
         "count_ones" | "leading_zeros" | "trailing_zeros" => ScalarType::U32,
         "abs_diff" | "unsigned_abs" => unsigned(ty),
@@ -23,8 +21,7 @@ pub(super) fn result_of(name: &str, ty: ScalarType) -> ScalarType {
     }
 }
 
-/// The type of a method's arguments, where its receiver is a `ty`.
-fn argument_of(name: &str, ty: ScalarType) -> ScalarType {
+fn argument_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
         "powi" => ScalarType::I32,
         "wrapping_shl" | "wrapping_shr" | "rotate_left" | "rotate_right" | "pow" => ScalarType::U32,
@@ -32,8 +29,8 @@ fn argument_of(name: &str, ty: ScalarType) -> ScalarType {
     }
 }
 
-/// The methods that `f16` has in kernels beside `to_bits`, `from_bits` and conversions.
-fn is_of_f16(name: &str) -> bool {
+/// Whether `f16` has the method in kernels, other than `to_bits` and `from_bits`.
+fn is_f16_method(name: &str) -> bool {
     matches!(name, "signum" | "copysign") || name.starts_with("is_")
 }
 
@@ -51,15 +48,15 @@ impl Lowerer {
             (None, "from_bits", Some(ScalarType::F64)) => ScalarType::U64,
             (None, "from_bits", Some(ScalarType::F16)) => ScalarType::U16,
             (None, "from_bits", _) => ScalarType::U32,
-            (None, name, Some(ty)) if result_of(name, ty) == ty => ty,
+            (None, name, Some(ty)) if result_type(name, ty) == ty => ty,
             (None, ..) => self.default_type(receiver),
         };
         let mut list = vec![(receiver, ty)];
-        list.extend(args.iter().map(|e| (e, argument_of(name, ty))));
-        let mut values = self.list(&list)?;
-        let site = self.site_at(SiteKind::DivideByZero, span);
+        list.extend(args.iter().map(|e| (e, argument_type(name, ty))));
+        let mut values = self.scalars(&list)?;
+        let site = self.make_site(SiteKind::DivideByZero, span);
         if !ty.is_narrow() {
-            let value = self.emit.of_number(name, ty, &values, &site);
+            let value = self.emit.number_method(name, ty, &values, &site);
             return value.ok_or_else(|| self.no_method(ty, name, span));
         }
         match (name, ty, &values[..]) {
@@ -69,23 +66,23 @@ impl Lowerer {
             ("from_bits", ScalarType::U16, &[value]) => {
                 return Ok(self.emit.bits_as(value, ScalarType::F16));
             }
-            (_, ScalarType::F16, _) if !is_of_f16(name) => {
+            (_, ScalarType::F16, _) if !is_f16_method(name) => {
                 return Err(self.no_method(ty, name, span));
             }
             _ => {}
         }
-        // What is narrow is computed with as its wide type, where that gives the same.
+        // Narrow operands are computed in their wide type if the result is the same.
         let wide = ty.wide();
         let bits = 8 * ty.size() as u32;
         for value in &mut values {
-            *value = self.emit.widened(*value);
+            *value = self.emit.widen(*value);
         }
         let all = Const::from_bits(wide, (1 << bits) - 1);
         let value = match name {
             "count_ones" | "leading_zeros" => {
                 let all = self.emit.constant(all);
                 values[0] = self.emit.binary(BinaryOp::And, values[0], all);
-                let count = self.emit.of_number(name, wide, &values, &site);
+                let count = self.emit.number_method(name, wide, &values, &site);
                 match count {
                     Some(count) if name == "leading_zeros" => {
                         let above = self.emit.constant(32 - bits);
@@ -97,14 +94,14 @@ impl Lowerer {
             "trailing_zeros" => {
                 let end = self.emit.constant(Const::from_bits(wide, 1 << bits));
                 values[0] = self.emit.binary(BinaryOp::Or, values[0], end);
-                self.emit.of_number(name, wide, &values, &site)
+                self.emit.number_method(name, wide, &values, &site)
             }
-            // These are about the type's own width.
+            // These depend on the type's width.
             _ if name.starts_with("rotate") || name.starts_with("wrapping_sh") => None,
             _ if name.starts_with("saturating") => match &values[..] {
                 [a, b] => {
                     let op = if name.ends_with("add") { BinaryOp::Add } else { BinaryOp::Sub };
-                    // Of unsigned ones a difference may be below zero: signed ones hold it.
+                    // A difference of unsigned operands may be negative.
                     let (a, b) = (*a, *b);
                     let [a, b] = [a, b].map(|v| self.emit.as_type(v, ScalarType::I32));
                     let value = self.emit.binary(op, a, b);
@@ -116,10 +113,10 @@ impl Lowerer {
                 }
                 _ => None,
             },
-            _ => self.emit.of_number(name, wide, &values, &site),
+            _ => self.emit.number_method(name, wide, &values, &site),
         };
         let Some(value) = value else { return Err(self.no_method(ty, name, span)) };
-        let result = result_of(name, ty);
+        let result = result_type(name, ty);
         if !result.is_narrow() {
             return Ok(value);
         }

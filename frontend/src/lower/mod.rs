@@ -1,11 +1,10 @@
-//! Lowering: from syntax and rustc's types to [`Kernel`].
+//! Lowering of a syntax tree and rustc's types to IR ([`Kernel`]).
 //!
-//! The IR wants effects at the roots of statements, so an expression lowers to the statements that its
-//! effects became, in the order in which Rust evaluates them, and a pure expression for its value.
-//! That expression is read later than it was written; where code in between may assign a local that it
-//! reads, it is [held](emit::Emitter::hold) in a local of its own.
+//! The IR allows effects only at the roots of statements. An expression is lowered to statements for its effects, in
+//! Rust's evaluation order, and a pure expression for its value. That expression may be evaluated later; if code in
+//! between may assign a local that it reads, the value is [copied](emit::Emitter::snapshot) to a new local.
 //!
-//! Funcs are inlined: each argument is evaluated once, in order, and bound to the parameter's name.
+//! Calls of funcs are inlined: each argument is evaluated once, in order, and bound to the parameter's name.
 
 mod access;
 mod aggregate;
@@ -36,31 +35,31 @@ use quadrants_ir::{
 
 use emit::Emitter;
 use lowerer::{Lowerer, Result};
-use scope::{Binding, Frame, Held, Leaf, Scalar, Value};
+use scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value};
 
 use crate::{Error, Source, unit::Unit};
 
-/// The IR of a kernel.
+/// Lowers a kernel to IR.
 ///
 /// # Errors
-/// [`Error::Rejected`] where the kernel or a func it calls breaks a rule of the language, [`Error::Recursion`] where a
-/// func calls itself, and for sources not made by the macro any other [`Error`].
+/// [`Error::Rejected`] if the kernel or a func that it calls breaks a rule of the language, [`Error::Recursion`] if a
+/// func calls itself, and any other [`Error`] for sources that the macro has not made.
 pub fn lower(source: &Source) -> Result<Kernel> {
-    lower_unit(Rc::new(Unit::of_source(source, false)?), false)
+    lower_unit(Rc::new(Unit::from_source(source, false)?), false)
 }
 
-/// The IR of a kernel that the macro has made, which has checked the rules of the language, races among them, for it
-/// and its funcs: most of a first launch would go into doing so again.
+/// Lowers a kernel of the macro, which has already checked the language rules and races of the kernel and its funcs.
+/// Repeating these checks would take most of the time of a first launch.
 ///
 /// # Errors
-/// Those of [`lower`] but [`Error::Rejected`] by a rule that needs no types.
+/// Those of [`lower`], except [`Error::Rejected`] by a rule that needs no types.
 #[doc(hidden)]
 pub fn lower_checked(source: &Source) -> Result<Kernel> {
-    lower_unit(Rc::new(Unit::of_source(source, true)?), true)
+    lower_unit(Rc::new(Unit::from_source(source, true)?), true)
 }
 
-/// The IR of a kernel whose tables are at hand. `obey` says that its funcs are known to obey the rules of the language.
-pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
+/// Lowers a decoded kernel. `is_checked`: the macro has checked the language rules.
+pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
     let function = &unit.function;
     let params = params(&unit);
     let mut lowerer = Lowerer {
@@ -68,25 +67,25 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
         frame: Frame::new(Rc::clone(&unit)),
         callers: Vec::new(),
         units: Vec::new(),
-        obey,
+        is_checked,
         file: unit.file.clone(),
         params: params.iter().map(|param| param.kind).collect(),
-        asserted: 0,
-        values: Vec::new(),
+        unsafe_depth: 0,
+        named_values: Vec::new(),
         ranges: HashMap::new(),
     };
     lowerer.resolve_callees()?;
 
     let mut next = 0;
     for (param, ty) in function.params.iter().zip(&unit.params) {
-        // Where there are blocks, nothing can assign it.
+        // In a kernel with `stream_parallel` blocks, nothing can assign a parameter.
         let mutable = param.mutable && !kernel_body::has_blocks(function);
         for (name, tensor) in ty.tensors(&param.name) {
             let ParamType::Tensor { elem, writable, .. } = tensor else { continue };
             let first = ParamId::new(next);
             next += elem.components().len() as u32;
             if elem.leaves() == 0 {
-                let what = format!("{elem} has nothing that a tensor could hold");
+                let what = format!("a tensor of {elem} would have no components");
                 return Err(lowerer.type_error(param.span, what));
             }
             lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });
@@ -98,12 +97,12 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
                     next += 1;
                     Leaf::Scalar(Scalar::Param(ParamId::new(next - 1), ty))
                 });
-                let held = Held { ty, leaves: leaves.collect() };
+                let named = NamedValue { ty, leaves: leaves.collect() };
                 if mutable {
-                    let leaves = lowerer.read_all(&held);
-                    lowerer.name(&param.name, Value { ty, leaves }, true)
+                    let leaves = lowerer.read_named(&named);
+                    lowerer.name_value(&param.name, Value { ty, leaves }, true)
                 } else {
-                    lowerer.hold_as(held)
+                    lowerer.bind_named(named)
                 }
             }
         };
@@ -132,16 +131,15 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, obey: bool) -> Result<Kernel> {
         result,
         options: function.options,
     };
-    // What the macro has made is verified with all others, before it is split into tasks.
-    if !obey {
+    // Kernels of the macro are verified before offload.
+    if !is_checked {
         quadrants_ir::verify(&kernel)
             .map_err(|source| Error::Invalid { function: function.name.clone(), source })?;
     }
     Ok(kernel)
 }
 
-/// The kernel's parameters as the IR has them: a value of several scalars is one parameter for each, a
-/// tensor of such values one for each component.
+/// The kernel's parameters in the IR: one per scalar of a value, and one per component of a tensor.
 fn params(unit: &Unit) -> Vec<Param> {
     let mut params = Vec::new();
     for (param, ty) in unit.function.params.iter().zip(&unit.params) {

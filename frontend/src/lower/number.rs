@@ -1,5 +1,5 @@
-//! The built-in methods of numbers as IR operations. They are defined as in std, so that every backend gives the same
-//! bits as the CPU body.
+//! Built-in methods of numbers as IR operations, defined as in std, so that every backend gives the same bits as the
+//! CPU body.
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ScalarType, Site, Stmt, UnaryOp,
@@ -8,8 +8,8 @@ use quadrants_ir::{
 use super::emit::Emitter;
 
 impl Emitter {
-    /// The value of a method of a number that is not narrow; `None` if `ty` has no such method. `site` is its error site.
-    pub(super) fn of_number(
+    /// Emits a method of `ty`, which is not narrow; `None` if `ty` has no such method. `site` is its error site.
+    pub(super) fn number_method(
         &mut self,
         name: &str,
         ty: ScalarType,
@@ -26,12 +26,12 @@ impl Emitter {
             return fits.then(|| self.math(function, values));
         }
         if ty.is_float() {
-            return self.of_float(name, ty, values);
+            return self.float_method(name, ty, values);
         }
-        if ty.is_int() { self.of_int(name, ty, values, site) } else { None }
+        if ty.is_int() { self.int_method(name, ty, values, site) } else { None }
     }
 
-    fn of_float(&mut self, name: &str, ty: ScalarType, values: &[ExprId]) -> Option<ExprId> {
+    fn float_method(&mut self, name: &str, ty: ScalarType, values: &[ExprId]) -> Option<ExprId> {
         use BinaryOp::{Div, Gt, Lt, Mul, Ne, Rem, Sub};
         let float = |this: &mut Self, value: f64| match ty {
             ScalarType::F32 => this.constant(value as f32),
@@ -43,8 +43,8 @@ impl Emitter {
                 self.binary(Div, one, x)
             }
             ("fract", &[x]) => {
-                let [x, again] = self.twice(x);
-                let whole = self.math(MathFn::Trunc, &[again]);
+                let [x, copy] = self.two_copies(x);
+                let whole = self.math(MathFn::Trunc, &[copy]);
                 self.binary(Sub, x, whole)
             }
             ("to_radians", &[x]) => {
@@ -55,7 +55,7 @@ impl Emitter {
                 self.binary(Mul, x, factor)
             }
             ("to_degrees", &[x]) => {
-                // std's own constants, which are rounded once each.
+                // The constants of std, each rounded once.
                 let factor = match ty {
                     ScalarType::F32 => self.constant(1f32.to_degrees()),
                     _ => self.constant(1f64.to_degrees()),
@@ -63,39 +63,39 @@ impl Emitter {
                 self.binary(Mul, x, factor)
             }
             ("clamp", &[x, low, high]) => {
-                let [x, x1] = self.twice(x);
-                let [low, low1] = self.twice(low);
-                let [high, high1] = self.twice(high);
+                let [x, x1] = self.two_copies(x);
+                let [low, low1] = self.two_copies(low);
+                let [high, high1] = self.two_copies(high);
                 let below = self.binary(Lt, x, low);
                 let raised = self.select(below, low1, x1);
-                let [raised, raised1] = self.twice(raised);
+                let [raised, raised1] = self.two_copies(raised);
                 let above = self.binary(Gt, raised, high);
                 self.select(above, high1, raised1)
             }
             ("signum", &[x]) => {
-                let [x, x1] = self.twice(x);
-                let [x2, x3] = self.twice(x1);
+                let [x, x1] = self.two_copies(x);
+                let [x2, x3] = self.two_copies(x1);
                 let one = float(self, 1.0);
                 let sign = self.copysign(ty, one, x);
-                let [x2, again] = self.twice(x2);
-                let nan = self.binary(Ne, x2, again);
+                let [x2, copy] = self.two_copies(x2);
+                let nan = self.binary(Ne, x2, copy);
                 self.select(nan, x3, sign)
             }
             ("copysign", &[x, sign]) => self.copysign(ty, x, sign),
             ("rem_euclid", &[x, by]) => {
-                let [by, by1] = self.twice(by);
-                let rest = self.binary(Rem, x, by);
-                let [rest, rest1] = self.twice(rest);
-                let [rest1, rest2] = self.twice(rest1);
+                let [by, by1] = self.two_copies(by);
+                let remainder = self.binary(Rem, x, by);
+                let [remainder, remainder1] = self.two_copies(remainder);
+                let [remainder1, remainder2] = self.two_copies(remainder1);
                 let by = self.math(MathFn::Abs, &[by1]);
                 let zero = float(self, 0.0);
-                let below = self.binary(Lt, rest, zero);
-                let raised = self.binary(BinaryOp::Add, rest1, by);
-                self.select(below, raised, rest2)
+                let below = self.binary(Lt, remainder, zero);
+                let raised = self.binary(BinaryOp::Add, remainder1, by);
+                self.select(below, raised, remainder2)
             }
             ("is_nan", &[x]) => {
-                let [x, again] = self.twice(x);
-                self.binary(Ne, x, again)
+                let [x, copy] = self.two_copies(x);
+                self.binary(Ne, x, copy)
             }
             ("is_finite" | "is_infinite", &[x]) => {
                 let size = self.math(MathFn::Abs, &[x]);
@@ -115,7 +115,7 @@ impl Emitter {
         })
     }
 
-    fn of_int(
+    fn int_method(
         &mut self,
         name: &str,
         ty: ScalarType,
@@ -136,43 +136,43 @@ impl Emitter {
             ("wrapping_shl", &[a, n]) => self.binary(Shl, a, n),
             ("wrapping_shr", &[a, n]) => self.binary(Shr, a, n),
             ("saturating_sub", &[a, b]) if !signed => {
-                let [b, again] = self.twice(b);
+                let [b, copy] = self.two_copies(b);
                 let most = self.math(MathFn::Max, &[a, b]);
-                self.binary(Sub, most, again)
+                self.binary(Sub, most, copy)
             }
             ("saturating_add", &[a, b]) if !signed => {
-                let [a, a1] = self.twice(a);
+                let [a, a1] = self.two_copies(a);
                 let sum = self.binary(Add, a, b);
-                let [sum, sum1] = self.twice(sum);
-                let wrapped = self.binary(Lt, sum, a1);
+                let [sum, sum1] = self.two_copies(sum);
+                let wraps = self.binary(Lt, sum, a1);
                 let most = int(self, -1);
-                self.select(wrapped, most, sum1)
+                self.select(wraps, most, sum1)
             }
             ("saturating_add" | "saturating_sub", &[a, b]) => {
                 let adds = name == "saturating_add";
-                let [a, a1] = self.twice(a);
-                let [a1, a2] = self.twice(a1);
-                let [b, b1] = self.twice(b);
-                let plain = self.binary(if adds { Add } else { Sub }, a, b);
-                let [plain, plain1] = self.twice(plain);
-                let [plain1, plain2] = self.twice(plain1);
-                // The sign bit of `over` says whether the operation overflowed.
-                let own = self.binary(Xor, a1, plain);
-                let with = if adds { plain1 } else { self.again(a2) };
+                let [a, a1] = self.two_copies(a);
+                let [a1, a2] = self.two_copies(a1);
+                let [b, b1] = self.two_copies(b);
+                let wrapped = self.binary(if adds { Add } else { Sub }, a, b);
+                let [wrapped, wrapped1] = self.two_copies(wrapped);
+                let [wrapped1, wrapped2] = self.two_copies(wrapped1);
+                // The sign bit of `overflow` is set if the operation overflowed.
+                let own = self.binary(Xor, a1, wrapped);
+                let with = if adds { wrapped1 } else { self.copy(a2) };
                 let other = self.binary(Xor, b1, with);
-                let over = self.binary(And, own, other);
-                self.saturated(ty, over, a2, plain2)
+                let overflow = self.binary(And, own, other);
+                self.saturate(ty, [overflow, a2, wrapped2])
             }
             ("rotate_left" | "rotate_right", &[a, n]) => {
                 let wide = unsigned(ty);
                 let a = self.as_type(a, wide);
-                let [a, a1] = self.twice(a);
-                let [n, n1] = self.twice(n);
+                let [a, a1] = self.two_copies(a);
+                let [n, n1] = self.two_copies(n);
                 let width = self.constant(8 * ty.size() as u32);
-                let rest = self.binary(Sub, width, n1);
+                let remainder = self.binary(Sub, width, n1);
                 let (there, back) = if name == "rotate_left" { (Shl, Shr) } else { (Shr, Shl) };
                 let high = self.binary(there, a, n);
-                let low = self.binary(back, a1, rest);
+                let low = self.binary(back, a1, remainder);
                 let value = self.binary(Or, high, low);
                 self.as_type(value, ty)
             }
@@ -185,32 +185,32 @@ impl Emitter {
                 self.binary(Eq, count, one)
             }
             ("rem_euclid", &[a, b]) => {
-                let [b, b1] = self.twice(b);
-                let site = self.site(site.clone());
+                let [b, b1] = self.two_copies(b);
+                let site = self.add_site(site.clone());
                 let kind = Ir::DivRem { op: DivRemOp::Rem, lhs: a, rhs: b, site };
-                let rest = self.effect("remainder", ty, kind);
+                let remainder = self.effect("remainder", ty, kind);
                 if !signed {
-                    return Some(rest);
+                    return Some(remainder);
                 }
-                let [rest, rest1] = self.twice(rest);
-                let [rest1, rest2] = self.twice(rest1);
+                let [remainder, remainder1] = self.two_copies(remainder);
+                let [remainder1, remainder2] = self.two_copies(remainder1);
                 let by = self.math(MathFn::Abs, &[b1]);
                 let zero = int(self, 0);
-                let below = self.binary(Lt, rest, zero);
-                let raised = self.binary(Add, rest1, by);
-                self.select(below, raised, rest2)
+                let below = self.binary(Lt, remainder, zero);
+                let raised = self.binary(Add, remainder1, by);
+                self.select(below, raised, remainder2)
             }
             ("div_ceil", &[a, b]) if !signed => {
-                let [a, a1] = self.twice(a);
-                let [b, b1] = self.twice(b);
-                let first = self.site(site.clone());
+                let [a, a1] = self.two_copies(a);
+                let [b, b1] = self.two_copies(b);
+                let first = self.add_site(site.clone());
                 let kind = Ir::DivRem { op: DivRemOp::Div, lhs: a, rhs: b, site: first };
                 let quotient = self.effect("quotient", ty, kind);
-                let site = self.site(site.clone());
+                let site = self.add_site(site.clone());
                 let kind = Ir::DivRem { op: DivRemOp::Rem, lhs: a1, rhs: b1, site };
-                let rest = self.effect("remainder", ty, kind);
+                let remainder = self.effect("remainder", ty, kind);
                 let zero = int(self, 0);
-                let some = self.binary(Ne, rest, zero);
+                let some = self.binary(Ne, remainder, zero);
                 let some = self.as_type(some, ty);
                 self.binary(Add, quotient, some)
             }
@@ -220,13 +220,13 @@ impl Emitter {
                 self.math(MathFn::Min, &[raised, high])
             }
             ("signum", &[x]) if signed => {
-                let [x, x1] = self.twice(x);
+                let [x, x1] = self.two_copies(x);
                 let [zero, zero1, nothing] = [0, 0, 0].map(|v| int(self, v));
                 let [one, minus] = [1, -1].map(|v| int(self, v));
                 let above = self.binary(Gt, x, zero);
                 let below = self.binary(Lt, x1, zero1);
-                let rest = self.select(below, minus, nothing);
-                self.select(above, one, rest)
+                let remainder = self.select(below, minus, nothing);
+                self.select(above, one, remainder)
             }
             ("is_positive" | "is_negative", &[x]) if signed => {
                 let zero = int(self, 0);
@@ -237,10 +237,10 @@ impl Emitter {
                 self.as_type(size, unsigned(ty))
             }
             ("abs_diff", &[a, b]) => {
-                let [a, a1] = self.twice(a);
-                let [b, b1] = self.twice(b);
-                let [a1, a2] = self.twice(a1);
-                let [b1, b2] = self.twice(b1);
+                let [a, a1] = self.two_copies(a);
+                let [b, b1] = self.two_copies(b);
+                let [a1, a2] = self.two_copies(a1);
+                let [b1, b2] = self.two_copies(b1);
                 let above = self.binary(Gt, a, b);
                 let down = self.binary(Sub, a1, b1);
                 let up = self.binary(Sub, b2, a2);
@@ -254,20 +254,20 @@ impl Emitter {
         })
     }
 
-    /// `plain`, or if the sign bit of `over` is set, the limit of the type with the sign of `from`.
-    fn saturated(&mut self, ty: ScalarType, over: ExprId, from: ExprId, plain: ExprId) -> ExprId {
+    /// `wrapped`, or the limit of the type with the sign of `sign` if the sign bit of `overflow` is set.
+    fn saturate(&mut self, ty: ScalarType, [overflow, sign, wrapped]: [ExprId; 3]) -> ExprId {
         let (low, high) = ty.int_range().unwrap_or_default();
         let constant = |this: &mut Self, v: i128| this.constant(Const::from_bits(ty, v as u64));
         let zero = constant(self, 0);
-        let over = self.binary(BinaryOp::Lt, over, zero);
+        let overflow = self.binary(BinaryOp::Lt, overflow, zero);
         let zero = constant(self, 0);
-        let below = self.binary(BinaryOp::Lt, from, zero);
+        let below = self.binary(BinaryOp::Lt, sign, zero);
         let (low, high) = (constant(self, low), constant(self, high));
         let end = self.select(below, low, high);
-        self.select(over, end, plain)
+        self.select(overflow, end, wrapped)
     }
 
-    /// `base` to the power of `exponent`, by squaring from the lowest bit up, as in std.
+    /// `base` to the power of `exponent`, by repeated squaring from the lowest bit, as in std.
     fn power(&mut self, ty: ScalarType, base: ExprId, exponent: ExprId) -> ExprId {
         let one = self.constant(Const::from_bits(ty, 1));
         let power = self.define("power", one, true);
@@ -307,7 +307,6 @@ impl Emitter {
         self.bits_as(value, ty)
     }
 
-    /// A count of bits, as `u32`.
     fn count(&mut self, op: UnaryOp, value: ExprId) -> ExprId {
         let count = self.unary(op, value);
         self.as_type(count, ScalarType::U32)

@@ -1,4 +1,4 @@
-//! Operators, casts, branches with a value, and methods.
+//! Operators, casts, and branches with a value.
 
 use quadrants_ir::{
     BinaryOp, Const, DivRemOp, ExprId, ExprKind as Ir, MathFn, ScalarType, SiteKind, Stmt, UnaryOp,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Lowerer {
-    /// `lhs op rhs` for operands of fitting types.
+    /// Emits `lhs op rhs`; checks the operand types.
     pub(super) fn binary(
         &mut self,
         op: BinaryOp,
@@ -25,7 +25,7 @@ impl Lowerer {
         let ty = self.emit.ty(lhs);
         let right = self.emit.ty(rhs);
         if ty.is_narrow() || right.is_narrow() {
-            return self.binary_of_narrow(op, lhs, rhs, span);
+            return self.narrow_binary(op, lhs, rhs, span);
         }
         let fits = match op {
             Shl | Shr => ty.is_int() && right.is_int(),
@@ -43,7 +43,7 @@ impl Lowerer {
                 Div => (DivRemOp::Div, "quotient"),
                 _ => (DivRemOp::Rem, "remainder"),
             };
-            let site = self.site(SiteKind::DivideByZero, span);
+            let site = self.add_site(SiteKind::DivideByZero, span);
             let below = self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_signed_int());
             let value = self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site });
             if let (Some(end @ 1..), Ir::Local(rest)) = (below, self.emit.kind(value)) {
@@ -54,8 +54,8 @@ impl Lowerer {
         Ok(self.emit.binary(op, lhs, rhs))
     }
 
-    /// An operation in the wide types of its operands, wrapped to the narrow one.
-    fn binary_of_narrow(
+    /// Emits an operation in the wide types of its operands, wrapped to the narrow type.
+    fn narrow_binary(
         &mut self,
         op: BinaryOp,
         lhs: ExprId,
@@ -68,9 +68,9 @@ impl Lowerer {
             let what = format!("this operation is not defined for {ty} and {right}");
             return Err(self.type_error(span, what));
         }
-        let (lhs, mut rhs) = (self.emit.widened(lhs), self.emit.widened(rhs));
+        let (lhs, mut rhs) = (self.emit.widen(lhs), self.emit.widen(rhs));
         if shift && ty.is_narrow() {
-            // Counts are masked to the narrow type's width.
+            // Shift counts are masked to the narrow type's width.
             let mask = Const::from_bits(self.emit.ty(rhs), 8 * ty.size() as u64 - 1);
             let mask = self.emit.constant(mask);
             rhs = self.binary(BinaryOp::And, rhs, mask, span)?;
@@ -82,30 +82,33 @@ impl Lowerer {
     pub(super) fn cast(&mut self, value: &Expr, ty: TypeIx, span: Span) -> Result<ExprId> {
         let ty = self.type_at(ty, span)?;
         let Some(ty) = ty.scalar() else {
-            return Err(self.type_error(span, format!("a cast to {ty}")));
+            return Err(self.type_error(span, format!("cannot cast to {ty}")));
         };
         let hint = literal::takes_cast_type(value, ty).then_some(ty);
         let hint = self.infer(value).or(hint);
-        let value = self.value(value, hint)?;
-        let value = self.emit.shallow(value);
+        let value = self.scalar(value, hint)?;
+        let value = self.emit.limit_depth(value);
         let from = self.emit.ty(value);
         if from == ty {
             Ok(value)
         } else if ty == ScalarType::Bool || from == ScalarType::Bool && ty.is_float() {
             Err(self.type_error(span, format!("{from} cannot be cast to {ty}")))
         } else if (from, ty) == (ScalarType::F64, ScalarType::F16) {
-            // By way of f32 it would be rounded twice.
-            Err(self.type_error(span, "in kernels, an f16 is made of an f32; round to that first"))
+            // A conversion through f32 would round twice.
+            Err(self.type_error(
+                span,
+                "in kernels, an f16 is converted only from f32; cast to f32 first",
+            ))
         } else {
-            Ok(self.converted(value, ty))
+            Ok(self.convert(value, ty))
         }
     }
 
-    /// `value as ty`, in the steps that narrow types take.
-    fn converted(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
-        let mut value = self.emit.widened(value);
+    /// `value as ty`; narrow types are converted through their wide types.
+    fn convert(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
+        let mut value = self.emit.widen(value);
         if ty.is_narrow() && self.emit.ty(value).is_float() {
-            // Floats saturate.
+            // Casts from floats saturate.
             value = self.emit.as_type(value, ty.wide());
             if let Some((low, high)) = ty.int_range() {
                 for (function, limit) in [(MathFn::Max, low), (MathFn::Min, high)] {
@@ -125,10 +128,10 @@ impl Lowerer {
         expected: Option<ScalarType>,
         span: Span,
     ) -> Result<ExprId> {
-        let value = self.value(value, expected)?;
-        let value = self.emit.shallow(value);
+        let value = self.scalar(value, expected)?;
+        let value = self.emit.limit_depth(value);
         let narrow = self.emit.ty(value);
-        let value = self.emit.widened(value);
+        let value = self.emit.widen(value);
         let ty = self.emit.ty(value);
         let fits = match op {
             UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
@@ -143,7 +146,7 @@ impl Lowerer {
         }
     }
 
-    pub(super) fn binary_of(
+    pub(super) fn binary_expr(
         &mut self,
         op: BinaryOp,
         lhs: &Expr,
@@ -159,19 +162,19 @@ impl Lowerer {
         }
         let left = left.or(expected).unwrap_or_else(|| self.default_type(lhs));
         let right = if shift { self.infer(rhs).unwrap_or(ScalarType::I32) } else { left };
-        match self.list(&[(lhs, left), (rhs, right)])?[..] {
+        match self.scalars(&[(lhs, left), (rhs, right)])?[..] {
             [lhs, rhs] => self.binary(op, lhs, rhs, span),
             _ => Err(self.type_error(span, "an operand is missing")),
         }
     }
 
     pub(super) fn logic(&mut self, op: LogicOp, lhs: &Expr, rhs: &Expr) -> Result<ExprId> {
-        let mut left = self.want(lhs, ScalarType::Bool)?;
+        let mut left = self.scalar_as(lhs, ScalarType::Bool)?;
         if assigns(rhs) {
-            left = self.emit.hold(left);
+            left = self.emit.snapshot(left);
         }
         self.emit.open();
-        let right = self.want(rhs, ScalarType::Bool);
+        let right = self.scalar_as(rhs, ScalarType::Bool);
         let mut stmts = self.emit.close();
         let right = right?;
         let combined = match op {
@@ -194,7 +197,7 @@ impl Lowerer {
         Ok(self.emit.read(both))
     }
 
-    pub(super) fn choose(
+    pub(super) fn if_value(
         &mut self,
         cond: &Expr,
         then: &Block,
@@ -202,13 +205,13 @@ impl Lowerer {
         ty: Type,
     ) -> Result<Value> {
         let span = cond.span;
-        let cond = self.want(cond, ScalarType::Bool)?;
+        let cond = self.scalar_as(cond, ScalarType::Bool)?;
         let mut arm = |block| {
             self.emit.open();
             let value = self.block_value(block, Some(ty), span);
             let stmts = self.emit.close();
             let value = value?;
-            self.same(value.ty, ty, span)?;
+            self.check_same_type(value.ty, ty, span)?;
             let is_pure = stmts.is_empty() && value.leaves.iter().all(|l| self.emit.is_cheap(*l));
             Ok((value, stmts, is_pure))
         };
@@ -216,15 +219,15 @@ impl Lowerer {
         let (otherwise, otherwise_stmts, otherwise_pure) = arm(otherwise)?;
         if then_pure && otherwise_pure {
             let many = then.leaves.len() > 1;
-            let cond = if many { self.emit.fix(cond) } else { cond };
+            let cond = if many { self.emit.reuse(cond) } else { cond };
             let both = then.leaves.into_iter().zip(otherwise.leaves);
             let leaves = both.map(|(then, otherwise)| {
-                let cond = if many { self.emit.again(cond) } else { cond };
+                let cond = if many { self.emit.copy(cond) } else { cond };
                 self.emit.select(cond, then, otherwise)
             });
             return Ok(Value { ty, leaves: leaves.collect() });
         }
-        let locals = self.zeros("chosen", ty);
+        let locals = self.zeroed_locals("chosen", ty);
         let blocks =
             [(then, then_stmts), (otherwise, otherwise_stmts)].map(|(value, mut stmts)| {
                 for (local, value) in locals.iter().zip(value.leaves) {
@@ -233,6 +236,6 @@ impl Lowerer {
                 self.emit.block(stmts)
             });
         self.emit.stmt(Stmt::If { cond, then: blocks[0], otherwise: blocks[1] });
-        Ok(self.value_of(ty, &locals))
+        Ok(self.read_locals(ty, &locals))
     }
 }

@@ -1,4 +1,4 @@
-//! What lowering keeps of values, names, loops and the functions being lowered.
+//! Data structures of lowering: values, bindings of names, loops, and frames of inlined functions.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, Stmt, types::Typ
 
 use crate::{names::Names, unit::Unit};
 
-/// A value: an expression for each of its scalars.
+/// A value: one expression per scalar.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) ty: Type,
@@ -23,13 +23,11 @@ impl Value {
     }
 }
 
-/// What a name stands for.
+/// The binding of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Binding {
-    /// A scalar that no statement defines.
     Scalar(Scalar),
     Local(LocalId),
-    /// A tuple, array or struct.
     Value(ValueId),
     Tensor {
         /// The first of its components.
@@ -41,31 +39,30 @@ pub(super) enum Binding {
     Shape(ParamId),
     /// A block of threads.
     Block {
-        /// Its number in each dimension of the grid.
+        /// Its index in each dimension of the grid.
         index: [Option<LocalId>; 3],
         threads: u32,
     },
-    /// An array that a block's threads share.
     Shared {
         array: LocalId,
         len: u32,
         rank: usize,
     },
-    /// What each thread of a block has a value of.
-    OfThreads(LocalId),
+    /// A value per thread of a block.
+    PerThread(LocalId),
 }
 
-/// The number of a [`Held`] value.
+/// The index of a [`NamedValue`] in `Lowerer::named_values`.
 pub(super) type ValueId = usize;
 
-/// A value of several scalars that has a name.
+/// An aggregate that a name refers to.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct NamedValue {
     pub(super) ty: Type,
     pub(super) leaves: Vec<Leaf>,
 }
 
-/// Where a scalar of such a value is.
+/// A scalar of a [`NamedValue`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf {
     Scalar(Scalar),
@@ -81,33 +78,33 @@ impl From<Leaf> for Binding {
     }
 }
 
-/// A scalar that costs nothing to repeat and never changes.
+/// An immutable scalar that is free to read again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scalar {
     Param(ParamId, ScalarType),
     Const(Const),
 }
 
-/// A loop around what is being lowered.
+/// An enclosing loop.
 pub(super) struct Loop {
     pub(super) label: Option<String>,
-    /// Where the values of its `break`s go.
+    /// The locals that a `break` with a value assigns.
     pub(super) value: Option<(Type, Rc<[LocalId]>)>,
-    /// Whether a loop within leaves this one.
-    pub(super) left: Option<LocalId>,
-    /// Whether a loop within goes on with the next round of this one.
-    pub(super) next: Option<LocalId>,
-    /// The jumps that leave this loop for one further out.
-    pub(super) crossing: Vec<Crossing>,
+    /// The flag that a nested loop sets to break this loop.
+    pub(super) break_flag: Option<LocalId>,
+    /// The flag that a nested loop sets to continue this loop.
+    pub(super) continue_flag: Option<LocalId>,
+    /// The jumps that leave this loop for an outer one.
+    pub(super) outer_jumps: Vec<OuterJump>,
 }
 
-/// A jump from within a loop to one further out.
+/// A jump from a nested loop to an outer one.
 #[derive(Clone, PartialEq)]
-pub(super) struct Crossing {
-    /// The place of the other loop among those of the func.
+pub(super) struct OuterJump {
+    /// The index of the outer loop in `Frame::loops`.
     pub(super) target: usize,
     pub(super) flag: LocalId,
-    /// What is done there.
+    /// `Break` or `Continue` of that loop.
     pub(super) jump: Stmt,
 }
 
@@ -116,30 +113,30 @@ impl Loop {
         Self {
             label: label.map(str::to_owned),
             value: None,
-            left: None,
-            next: None,
-            crossing: Vec::new(),
+            break_flag: None,
+            continue_flag: None,
+            outer_jumps: Vec::new(),
         }
     }
 }
 
-/// How a func with early returns is left.
+/// The locals of a func with early returns.
 #[derive(Clone)]
 pub(super) struct Exit {
     pub(super) returned: LocalId,
-    /// The type of its value, and the locals that hold it.
+    /// The type of the result, and its locals.
     pub(super) value: Option<(Type, Rc<[LocalId]>)>,
 }
 
-/// A function being lowered.
+/// The frame of a function that is being lowered.
 pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
-    /// The callees of its table: a func, or none for a built-in.
+    /// The callees of its table: a func, or `None` for a built-in.
     pub(super) callees: Vec<Option<Rc<Unit>>>,
     names: Names<Binding>,
-    /// How it is left before its end, where it ever is.
+    /// Set if it has early returns.
     pub(super) exit: Option<Exit>,
-    /// Its loops around what is being lowered, innermost last.
+    /// The enclosing loops of the function, innermost last.
     pub(super) loops: Vec<Loop>,
 }
 
@@ -158,7 +155,7 @@ impl Frame {
         self.names.lookup(name).copied()
     }
 
-    /// The mark to [leave](Self::leave) a scope entered here.
+    /// Enters a scope; returns the mark for [`leave`](Self::leave).
     pub(super) fn enter(&self) -> usize {
         self.names.mark()
     }

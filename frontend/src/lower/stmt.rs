@@ -1,4 +1,4 @@
-//! Statements.
+//! Lowering of statements.
 
 use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, types::Type};
 
@@ -13,14 +13,14 @@ use super::{
 use crate::{
     Error,
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
-    visit::{Node, any_in_expr, assigns, root},
+    visit::{Node, any_in_expr, assigns, base_name},
 };
 
-/// A value that can be assigned, or a part of one.
+/// The target of an assignment.
 pub(super) enum Target {
-    /// Of a local.
+    /// A local, or a part of one.
     Local(Place),
-    /// Of a tensor.
+    /// An element of a tensor, or a part of one.
     Element(Element),
 }
 
@@ -41,8 +41,8 @@ impl Lowerer {
                 self.bind(name, *mutable, *ty, value, span)?;
             }
             StmtKind::LetPattern { pattern, value } => {
-                let value = self.parts(value, None)?;
-                self.take_apart(pattern, &value, span)?;
+                let value = self.value(value, None)?;
+                self.bind_pattern(pattern, &value, span)?;
             }
             StmtKind::LetShape { name, base } => {
                 let tensor = self.shape(base, span)?;
@@ -67,29 +67,29 @@ impl Lowerer {
             StmtKind::LetShared { name, ty, dims, .. } => {
                 self.bind_shared(name, *ty, dims, span)?;
             }
-            StmtKind::LetExchange(made) => self.exchange(made, span)?,
+            StmtKind::LetExchange(exchange) => self.collective(exchange, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
-            StmtKind::For(each) => self.nest(each, span)?,
+            StmtKind::For(each) => self.serial_loop(each, span)?,
             StmtKind::While { cond, body, label } => {
-                self.endless(Loop::new(label.as_deref()), Some(cond), body)?;
+                self.infinite(Loop::new(label.as_deref()), Some(cond), body)?;
             }
             StmtKind::Loop { body, label } => {
-                self.endless(Loop::new(label.as_deref()), None, body)?;
+                self.infinite(Loop::new(label.as_deref()), None, body)?;
             }
             StmtKind::Break { label, value } => {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
             }
             StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
             StmtKind::Assert { cond, message } => {
-                let cond = self.want(cond, ScalarType::Bool)?;
+                let cond = self.scalar_as(cond, ScalarType::Bool)?;
                 let kind = SiteKind::Assert { message: message.clone() };
-                let site = self.site(kind, span);
+                let site = self.add_site(kind, span);
                 self.emit.stmt(Ir::Assert { cond, site });
             }
-            StmtKind::Return { value } => self.leave(value.as_ref(), span)?,
+            StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
             StmtKind::Unsupported(_) => {
-                return Err(self.type_error(span, "this statement has no place in a kernel"));
+                return Err(self.type_error(span, "this statement is not supported in kernels"));
             }
         }
         if let Some(exit) = self.frame.exit.clone()
@@ -101,7 +101,6 @@ impl Lowerer {
         Ok(())
     }
 
-    /// A `let`.
     pub(super) fn bind(
         &mut self,
         name: &str,
@@ -112,14 +111,14 @@ impl Lowerer {
     ) -> Result<()> {
         let rustc = self.type_at(ty, span)?;
         self.check_size(rustc, span)?;
-        let value = self.parts(value, Some(rustc))?;
-        self.agree(name, rustc, value.ty, span)?;
-        let binding = self.name(name, value, mutable);
+        let value = self.value(value, Some(rustc))?;
+        self.check_type(name, rustc, value.ty, span)?;
+        let binding = self.name_value(name, value, mutable);
         self.frame.bind(name, binding);
         Ok(())
     }
 
-    /// A block for its effects, in the current IR block and a scope of its own.
+    /// Lowers a block for its effects into the current IR block, in a new scope.
     pub(super) fn block(&mut self, block: &Block) -> Result<()> {
         let scope = self.frame.enter();
         self.stmts(&block.stmts, &mut |this| match &block.value {
@@ -130,14 +129,13 @@ impl Lowerer {
         Ok(())
     }
 
-    /// An expression for its effects.
     pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
         if self.is_tail() && !early_return::keeps_tail(expr) {
-            return self.once(|this| this.discard(expr));
+            return self.one_pass(|this| this.discard(expr));
         }
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
-                let cond = self.want(cond, ScalarType::Bool)?;
+                let cond = self.scalar_as(cond, ScalarType::Bool)?;
                 self.emit.open();
                 self.block(then)?;
                 let then = self.emit.close_block();
@@ -150,7 +148,7 @@ impl Lowerer {
                 Ok(())
             }
             ExprKind::Block(block) => self.block(block),
-            ExprKind::Unsafe(block) => self.asserting(|this| this.block(block)),
+            ExprKind::Unsafe(block) => self.in_unsafe(|this| this.block(block)),
             ExprKind::Each(each) => self.phase(each),
             ExprKind::Call { func, args, .. } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
@@ -159,7 +157,7 @@ impl Lowerer {
                 self.emit.stmt(Ir::Eval { value });
                 Ok(())
             }
-            _ => self.parts(expr, None).map(drop),
+            _ => self.value(expr, None).map(drop),
         }
     }
 
@@ -170,27 +168,27 @@ impl Lowerer {
         value: &Expr,
         span: Span,
     ) -> Result<()> {
-        let named = root(target).and_then(|name| self.frame.lookup(name));
-        let part = match named {
+        let binding = base_name(target).and_then(|name| self.frame.lookup(name));
+        let is_aggregate = match binding {
             Some(Binding::Value(_)) => true,
-            // An element of scalars has a shorter way.
+            // Elements that are scalars are handled below.
             Some(Binding::Tensor { elem, .. }) => elem.scalar().is_none(),
             _ => false,
         };
-        if part {
+        if is_aggregate {
             return self.assign_part(target, op, value, span);
         }
         match &target.kind {
             ExprKind::Name(name) => {
                 let Some(Binding::Local(local)) = self.frame.lookup(name) else {
-                    return Err(self.unknown(format!("a variable `{name}`"), target.span));
+                    return Err(self.unknown(format!("variable `{name}`"), target.span));
                 };
                 let ty = self.emit.locals[local].ty;
                 if !self.emit.locals[local].mutable {
                     let what = format!("`{name}` is not `mut` and cannot be assigned");
                     return Err(self.type_error(target.span, what));
                 }
-                let mut value = self.want(value, self.operand(op, value, ty))?;
+                let mut value = self.scalar_as(value, self.rhs_ty(op, value, ty))?;
                 if let Some(op) = op {
                     let lhs = self.emit.read(local);
                     value = self.binary(op, lhs, value, span)?;
@@ -199,14 +197,14 @@ impl Lowerer {
             }
             ExprKind::Index { base, index } => {
                 let (array, elem) = self.array(base, index.len(), target.span)?;
-                // Rust evaluates the right side first, then the index.
-                let mut list = vec![(value, self.operand(op, value, elem))];
+                // Rust evaluates the right operand first, then the index.
+                let mut list = vec![(value, self.rhs_ty(op, value, elem))];
                 list.extend(index.iter().map(|e| (e, ScalarType::U64)));
-                let mut index = self.list(&list)?;
+                let mut index = self.scalars(&list)?;
                 let mut value = index.remove(0);
                 if let Some(op) = op {
-                    index.iter_mut().for_each(|at| *at = self.emit.fix(*at));
-                    let read = index.iter().map(|at| self.emit.again(*at)).collect();
+                    index.iter_mut().for_each(|at| *at = self.emit.reuse(*at));
+                    let read = index.iter().map(|at| self.emit.copy(*at)).collect();
                     let lhs = self.load(array, elem, read, target.span);
                     value = self.binary(op, lhs, value, span)?;
                 }
@@ -217,7 +215,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Assigns to a value of several scalars, named or in a tensor, or to a part of it.
+    /// Assigns an aggregate, named or in a tensor, or a part of one.
     fn assign_part(
         &mut self,
         target: &Expr,
@@ -229,55 +227,57 @@ impl Lowerer {
             return Err(self.type_error(target.span, "this has no type"));
         };
         let Some(op) = op else {
-            // Rust evaluates the right side first, then the indices.
-            let mut value = self.want_parts(value, ty)?;
+            // Rust evaluates the right operand first, then the indices.
+            let mut value = self.value_as(value, ty)?;
             for leaf in &mut value.leaves {
-                *leaf = self.emit.fix(*leaf);
+                *leaf = self.emit.reuse(*leaf);
             }
             let place = self.target(target)?;
-            let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+            let place =
+                place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
             return self.write_target(&place, &value, span);
         };
         if ty.scalar().is_none() && order_matters(target, value) {
-            // Rust evaluates the index first here, and of numbers the right side: the CPU body does not know the types.
-            let what = "its index and its right side are evaluated in an order that depends on the type; \
-                        put one of them into a `let` before";
+            // For aggregates, Rust evaluates the index first; for numbers, the right operand. The CPU body does not
+            // know the types.
+            let what = "the evaluation order of its index and its right operand depends on the type; \
+                        bind one of them with `let` first";
             return Err(self.type_error(span, what));
         }
         let rhs = match ty {
             Type::Scalar(ty) => {
-                let ty = self.operand(Some(op), value, ty);
-                let value = self.want(value, ty)?;
+                let ty = self.rhs_ty(Some(op), value, ty);
+                let value = self.scalar_as(value, ty)?;
                 Value::scalar(ty, value)
             }
             _ => {
-                let hint = self.infer_type(value).or(linalg::scalar_of(ty).map(Type::Scalar));
-                self.parts(value, hint)?
+                let hint = self.infer_type(value).or(linalg::component_type(ty).map(Type::Scalar));
+                self.value(value, hint)?
             }
         };
         let rhs = Value {
             ty: rhs.ty,
-            leaves: rhs.leaves.into_iter().map(|leaf| self.emit.fix(leaf)).collect(),
+            leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect(),
         };
         let place = self.target(target)?;
-        let place = place.ok_or_else(|| self.type_error(target.span, "this is no place"))?;
+        let place = place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
         let old = self.read_target(&place)?;
         let new = match ty {
             Type::Scalar(scalar) => {
-                let old = self.emit.shallow(old.leaves[0]);
+                let old = self.emit.limit_depth(old.leaves[0]);
                 let new = self.binary(op, old, rhs.leaves[0], span)?;
                 Value::scalar(scalar, new)
             }
-            _ => self.linear_of(op, old, rhs, span)?,
+            _ => self.binary_values(op, old, rhs, span)?,
         };
         self.write_target(&place, &new, span)
     }
 
-    /// What can be read and assigned, where `expr` is that.
+    /// The assignment target that `expr` denotes, if it is one.
     pub(super) fn target(&mut self, expr: &Expr) -> Result<Option<Target>> {
-        match self.place(expr)? {
+        match self.local_place(expr)? {
             Some(place) => Ok(Some(Target::Local(place))),
-            None => Ok(self.element(expr)?.map(Target::Element)),
+            None => Ok(self.tensor_element(expr)?.map(Target::Element)),
         }
     }
 
@@ -300,8 +300,8 @@ impl Lowerer {
         }
     }
 
-    /// The type of what is assigned to a place of type `ty`.
-    pub(super) fn operand(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
+    /// The type of the right operand of an assignment to a place of type `ty`.
+    pub(super) fn rhs_ty(&self, op: Option<BinaryOp>, value: &Expr, ty: ScalarType) -> ScalarType {
         match op {
             Some(BinaryOp::Shl | BinaryOp::Shr) => self.infer(value).unwrap_or(ScalarType::I32),
             _ => ty,
@@ -317,17 +317,17 @@ impl Lowerer {
         }
     }
 
-    pub(super) fn agree(&self, name: &str, rustc: Type, found: Type, span: Span) -> Result<()> {
-        if rustc == found {
+    pub(super) fn check_type(&self, name: &str, rustc: Type, ty: Type, span: Span) -> Result<()> {
+        if rustc == ty {
             return Ok(());
         }
         let function = self.frame.unit.function.name.clone();
-        Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found, span })
+        Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found: ty, span })
     }
 }
 
-/// Whether one of the place's indices and the value of a compound assignment change what the other is computed from, or
-/// whether it is run.
+/// Whether the result of a compound assignment depends on the evaluation order of its value and the indices of its
+/// target.
 fn order_matters(target: &Expr, value: &Expr) -> bool {
     let mut indices = Vec::new();
     let mut place = target;
@@ -365,8 +365,8 @@ fn order_matters(target: &Expr, value: &Expr) -> bool {
             Node::Expr(_) => false,
         })
     };
-    // What is reported or left behind, and jumps.
-    let acts = |expr: &Expr| {
+    // Whether evaluating an expression may have an effect, raise a device error or jump.
+    let has_effects = |expr: &Expr| {
         any_in_expr(expr, &mut |node| match node {
             Node::Stmt(_) => true,
             Node::Expr(expr) => matches!(
@@ -382,7 +382,7 @@ fn order_matters(target: &Expr, value: &Expr) -> bool {
     indices.into_iter().any(|index| {
         assigns(value) && reads(index)
             || assigns(index) && reads(value)
-            || jumps(value) && acts(index)
-            || jumps(index) && acts(value)
+            || jumps(value) && has_effects(index)
+            || jumps(index) && has_effects(value)
     })
 }

@@ -1,4 +1,4 @@
-//! What one sampled launch touches: its parts, their tasks, and the accesses of these.
+//! The accesses of a sample launch, by task and `stream_parallel` block.
 
 use std::collections::HashMap;
 
@@ -7,47 +7,47 @@ use quadrants_ir::races::{AffineForm, Space, Var, VarKind};
 use super::value::Value;
 use crate::syntax::Span;
 
-/// A `stream_parallel` block, or all of a kernel that has none.
+/// A `stream_parallel` block, or the whole kernel if it has none.
 pub(super) struct Part {
     pub(super) tasks: Vec<Task>,
-    /// The block's place.
     pub(super) span: Span,
 }
 
-/// A parallel loop, or a serial piece.
+/// A parallel loop, or serial code.
 pub(super) struct Task {
     pub(super) space: Space,
-    /// The first and the last value of each loop variable; none of a serial piece.
+    /// The first and last value of each parallel loop variable; empty for serial code.
     pub(super) dims: Vec<(i128, i128)>,
-    /// The same of the loops in it.
+    /// The first and last value of each inner loop variable.
     pub(super) inner: Vec<(i128, i128)>,
     /// The names of the loop variables.
     pub(super) names: Vec<String>,
     pub(super) accesses: Vec<Access>,
-    /// The places in `space` of what is unknown and the same in all iterations.
+    /// The variables of `space` for unknown values that are the same in all iterations.
     fixed: HashMap<u32, usize>,
-    /// The places in `space` of what all threads of a block have the same values of.
-    pub(super) of_block: Vec<usize>,
+    /// The variables of `space` that have the same value in all threads of a block.
+    pub(super) block_vars: Vec<usize>,
 }
 
-/// An access to a tensor.
+/// An access to a tensor or a shared array.
 pub(super) struct Access {
     pub(super) tensor: String,
-    /// The fields from the element to the part of it that is touched.
+    /// The path of fields from the element to the accessed part.
     pub(super) fields: Vec<String>,
     pub(super) kind: AccessKind,
-    /// The element's indices, then those on the way to the part.
+    /// The element's indices, then those inside the element.
     pub(super) index: Vec<Value>,
-    /// The indices that have forms.
+    /// The affine forms of the indices, where they have one.
     pub(super) forms: Vec<Option<AffineForm>>,
     pub(super) span: Span,
-    /// As its author wrote it.
+    /// The source text.
     pub(super) text: String,
-    /// Whether `unsafe` asserts that it races with nothing.
+    /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,
-    /// The loop variables that a condition compares equal with a number, by their places in the space, and the number.
+    /// The *pins*: loop variables that an enclosing `if` compares equal to a constant, as variables of the space, and
+    /// the constants.
     pub(super) pins: Vec<(usize, i128)>,
-    /// Of a shared array: the phase that it stands in, which a barrier separates from others.
+    /// For a shared array: the phase of the access. Barriers separate phases.
     pub(super) phase: Option<u32>,
 }
 
@@ -69,8 +69,8 @@ impl AccessKind {
         matches!(self, Self::Atomic | Self::Count)
     }
 
-    /// Whether two accesses of these kinds may touch one element at a time.
-    pub(super) const fn may_meet(self, other: Self) -> bool {
+    /// Whether two accesses of these kinds to the same element do not conflict.
+    pub(super) const fn may_overlap(self, other: Self) -> bool {
         !self.is_write() && !other.is_write() || self.is_atomic() && other.is_atomic()
     }
 
@@ -96,29 +96,29 @@ impl Access {
         &self.forms
     }
 
-    /// The forms of two accesses of one loop. A variable that conditions pin to one number in both is as
-    /// good as a further index.
+    /// The forms of two accesses of one loop. A variable that both accesses pin to the same constant counts as an
+    /// additional index.
     pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<AffineForm>>; 2] {
         let common = |pin: &&(usize, i128)| pair[1].pins.contains(pin);
         let pinned: Vec<_> = pair[0].pins.iter().filter(common).collect();
         pair.map(|access| {
-            let further = pinned.iter().map(|(at, _)| Some(AffineForm::var(*at)));
-            access.forms.iter().copied().chain(further).collect()
+            let additional = pinned.iter().map(|(at, _)| Some(AffineForm::var(*at)));
+            access.forms.iter().copied().chain(additional).collect()
         })
     }
 
     pub(super) fn conflicts(&self, other: &Self) -> bool {
-        let same = is_or_has(&self.tensor, &other.tensor)
+        let same = same_tensor(&self.tensor, &other.tensor)
             && overlap(&self.fields, &other.fields)
             && self.phase == other.phase
             && !self.asserted
             && !other.asserted;
-        same && !self.kind.may_meet(other.kind)
+        same && !self.kind.may_overlap(other.kind)
     }
 
-    /// Whether only a launch knows what it is about.
-    pub(super) fn waits(&self) -> bool {
-        self.index.contains(&Value::Later)
+    /// Whether an index is known only at launch.
+    pub(super) fn depends_on_launch(&self) -> bool {
+        self.index.contains(&Value::AtLaunch)
     }
 }
 
@@ -131,38 +131,37 @@ impl Task {
             names: Vec::new(),
             accesses: Vec::new(),
             fixed: HashMap::new(),
-            of_block: Vec::new(),
+            block_vars: Vec::new(),
         }
     }
 
-    /// The ranges of all its loops.
     pub(super) fn loops(&self) -> impl Iterator<Item = &(i128, i128)> {
         self.dims.iter().chain(&self.inner)
     }
 
-    /// The form of a value that is unknown and the same in all iterations.
+    /// The form of an unknown value that is the same in all iterations.
     pub(super) fn fixed(&mut self, number: u32) -> Option<AffineForm> {
-        let at = match self.fixed.get(&number) {
-            Some(at) => *at,
+        let var = match self.fixed.get(&number) {
+            Some(var) => *var,
             None => {
-                let at = self.space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1))?;
-                self.fixed.insert(number, at);
-                at
+                let var = self.space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1))?;
+                self.fixed.insert(number, var);
+                var
             }
         };
-        Some(AffineForm::var(at))
+        Some(AffineForm::var(var))
     }
 }
 
-/// Whether two tensors are the same, or one of them is a struct of tensors that has the other.
-pub(super) fn is_or_has(a: &str, b: &str) -> bool {
-    let has = |group: &str, tensor: &str| {
+/// Whether two tensors are the same, or one is a struct of tensors that contains the other.
+pub(super) fn same_tensor(a: &str, b: &str) -> bool {
+    let contains = |group: &str, tensor: &str| {
         tensor.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    has(a, b) || has(b, a)
+    contains(a, b) || contains(b, a)
 }
 
-/// Whether one of two parts of an element, each given by its fields, is within the other.
+/// Whether one of two parts of an element, given by their field paths, contains the other.
 pub(super) fn overlap(a: &[String], b: &[String]) -> bool {
     a.iter().zip(b).all(|(a, b)| a == b)
 }

@@ -1,4 +1,4 @@
-//! What an expression is worth in one of the made-up launches.
+//! Evaluation of expressions in a sample launch.
 
 use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::AffineForm};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Walk<'_> {
-    /// The value of an expression, noting what it touches.
+    /// Evaluates an expression; records its accesses.
     pub(super) fn eval(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Literal { kind: LiteralKind::Float, .. } => Value::Data,
@@ -33,9 +33,9 @@ impl Walk<'_> {
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 match (op, self.form(&value)) {
-                    (UnaryOp::Neg, Some(form)) => Value::of(AffineForm::constant(0).sub(form)),
-                    // Of a bool or of an integer: the launch knows.
-                    (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::Later,
+                    (UnaryOp::Neg, Some(form)) => AffineForm::constant(0).sub(form).into(),
+                    // The type is unknown here: `!` of a bool or of an integer.
+                    (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::AtLaunch,
                     _ => Value::Data,
                 }
             }
@@ -45,7 +45,7 @@ impl Walk<'_> {
             }
             ExprKind::Logic { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
-                match (op, lhs.known(), rhs.known()) {
+                match (op, lhs.as_number(), rhs.as_number()) {
                     (LogicOp::And, Some(a), Some(b)) => Value::number(i128::from(a != 0 && b != 0)),
                     (LogicOp::Or, Some(a), Some(b)) => Value::number(i128::from(a != 0 || b != 0)),
                     _ => Value::Data,
@@ -59,26 +59,26 @@ impl Walk<'_> {
                 let then = self.block(then);
                 self.pins.truncate(pins);
                 let otherwise = otherwise.as_ref().map_or(Value::Data, |block| self.block(block));
-                match cond.known() {
+                match cond.as_number() {
                     Some(0) => otherwise,
                     Some(_) => then,
                     None if then == otherwise => then,
-                    None if cond == Value::Later => Value::Later,
+                    None if cond == Value::AtLaunch => Value::AtLaunch,
                     None => Value::Data,
                 }
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Loop { body, .. } => {
-                self.endless(body);
+                self.loop_body(body);
                 Value::Data
             }
-            ExprKind::Unsafe(block) => self.asserted(block),
+            ExprKind::Unsafe(block) => self.unsafe_block(block),
             ExprKind::Index { base, index } => {
                 if let Some(Binding::Shape(tensor)) = self.lookup(base) {
                     let tensor = tensor.clone();
                     return match index.first().map(|axis| self.eval(axis)) {
                         Some(axis) => {
-                            axis.known().map_or(Value::Later, |a| self.extent(&tensor, a))
+                            axis.as_number().map_or(Value::AtLaunch, |a| self.extent(&tensor, a))
                         }
                         None => Value::Data,
                     };
@@ -90,7 +90,9 @@ impl Walk<'_> {
                 }
                 self.read(expr)
             }
-            ExprKind::Element { .. } | ExprKind::Field { .. } if self.part_of(expr).is_some() => {
+            ExprKind::Element { .. } | ExprKind::Field { .. }
+                if self.element_part(expr).is_some() =>
+            {
                 self.read(expr)
             }
             ExprKind::Element { value, index } => {
@@ -101,7 +103,7 @@ impl Walk<'_> {
             ExprKind::Field { value, name } => self.eval(value).part(name),
             ExprKind::Aggregate { parts, .. } => {
                 let values: Vec<Value> = parts.iter().map(|part| self.eval(part)).collect();
-                // A `Vector` or `Matrix` is made of one array.
+                // A `Vector` or `Matrix` is constructed from one array.
                 match &values[..] {
                     [one @ Value::Parts(_)] => one.clone(),
                     _ => {
@@ -120,19 +122,19 @@ impl Walk<'_> {
             }
             ExprKind::Associated { args, .. } => {
                 let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-                if values.iter().all(Value::is_later) { Value::Later } else { Value::Data }
+                Value::unknown(values.iter().all(Value::known_at_launch))
             }
             ExprKind::Len { base } => {
-                // Of a name for extents it is the rank, of a local array its length.
+                // The rank of a shape, or the length of a local array.
                 match self.lookup(base) {
-                    Some(Binding::Shape(_) | Binding::Value(_)) => Value::Later,
+                    Some(Binding::Shape(_) | Binding::Value(_)) => Value::AtLaunch,
                     Some(Binding::Shared { len, .. }) => len.clone(),
                     _ => self.len(base),
                 }
             }
-            ExprKind::Extent { base, axis } => match self.eval(axis).known() {
+            ExprKind::Extent { base, axis } => match self.eval(axis).as_number() {
                 Some(axis) => self.extent(base, axis),
-                None => Value::Later,
+                None => Value::AtLaunch,
             },
             ExprKind::Method { receiver, name, args, .. } => {
                 if let ExprKind::Name(block) = &receiver.kind
@@ -149,9 +151,9 @@ impl Walk<'_> {
                 }
                 let receiver = self.eval(receiver);
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-                // An array's, which its type says; a func of this name is known at the launch.
+                // The length of an array, which its type determines, or a func of this name.
                 if name == "len" && args.is_empty() {
-                    return Value::Later;
+                    return Value::AtLaunch;
                 }
                 self.method(name, &receiver, &args)
             }
@@ -159,10 +161,10 @@ impl Walk<'_> {
                 self.call(args, (*on_value, *shared), expr)
             }
             ExprKind::Atomic { op, place, value } => {
-                let Some(part) = self.part_of(place) else { return Value::Data };
-                let values = self.values(&part);
-                let by = self.eval(value).known();
-                // A constant has a made-up value here, and its own one at the launch.
+                let Some(part) = self.element_part(place) else { return Value::Data };
+                let values = self.index_values(&part);
+                let by = self.eval(value).as_number();
+                // A constant has a sample value here; its real value is known at launch.
                 let one = match value.kind {
                     ExprKind::Literal { .. } => by == Some(1),
                     ExprKind::Const(_) => true,
@@ -170,14 +172,14 @@ impl Walk<'_> {
                 };
                 let counts = *op == AtomicOp::Add && one;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
-                let index_of: Vec<_> = values.iter().map(Value::known).collect();
+                let numbers: Vec<_> = values.iter().map(Value::as_number).collect();
                 let shown = Expr { kind: place.kind.clone(), span: expr.span };
-                self.touch(kind, &part, values, &shown);
-                // A block's own counter gives each number once per block.
-                let of_block = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
-                if kind == AccessKind::Count && !of_block && index_of.iter().all(Option::is_some) {
+                self.record_access(kind, &part, values, &shown);
+                // A shared counter returns each number once per block, not once per launch.
+                let is_shared = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
+                if kind == AccessKind::Count && !is_shared && numbers.iter().all(Option::is_some) {
                     let (tensor, fields) = (part.base.to_owned(), part.fields);
-                    Value::Ticket(Counter { tensor, fields, index: index_of })
+                    Value::Ticket(Counter { tensor, fields, index: numbers })
                 } else {
                     Value::Data
                 }
@@ -194,16 +196,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that a part of an element is read.
     fn read(&mut self, place: &Expr) -> Value {
-        if let Some(part) = self.part_of(place) {
-            let values = self.values(&part);
-            self.touch(AccessKind::Read, &part, values, place);
+        if let Some(part) = self.element_part(place) {
+            let values = self.index_values(&part);
+            self.record_access(AccessKind::Read, &part, values, place);
         }
         Value::Data
     }
 
-    /// The loop variable that a condition compares equal with a number.
+    /// The loop variable that a condition compares equal to a constant, and the constant.
     fn pin(&mut self, cond: &Expr) -> Option<(usize, i128)> {
         let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = &cond.kind else { return None };
         let is_plain = |expr: &Expr| {
@@ -222,21 +223,21 @@ impl Walk<'_> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
         let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
-            return if lhs.is_later() && rhs.is_later() { Value::Later } else { Value::Data };
+            return Value::unknown(lhs.known_at_launch() && rhs.known_at_launch());
         };
         let bit = |value: bool| Value::number(i128::from(value));
         let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
         match op {
-            BinaryOp::Add => return Value::of(a.add(b)),
-            BinaryOp::Sub => return Value::of(a.sub(b)),
-            BinaryOp::Mul => return Value::of(a.mul(b)),
+            BinaryOp::Add => return a.add(b).into(),
+            BinaryOp::Sub => return a.sub(b).into(),
+            BinaryOp::Mul => return a.mul(b).into(),
             BinaryOp::Div | BinaryOp::Rem => {
                 let parts = b.value().and_then(|by| self.task.space.div_rem(a, by));
-                return Value::of(parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }));
+                return parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }).into();
             }
             BinaryOp::Shl => {
                 let by = b.value().and_then(shift);
-                return Value::of(by.and_then(|by| a.mul(AffineForm::constant(1 << by))));
+                return by.and_then(|by| a.mul(AffineForm::constant(1 << by))).into();
             }
             _ => {}
         }
@@ -259,8 +260,9 @@ impl Walk<'_> {
 
     fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
         if matches!(receiver, Value::Parts(_)) {
-            let later = receiver.is_later() && args.iter().all(Value::is_later);
-            return if later { Value::Later } else { Value::Data };
+            return Value::unknown(
+                receiver.known_at_launch() && args.iter().all(Value::known_at_launch),
+            );
         }
         let [arg] = args else { return Value::Data };
         let op = match name {
@@ -271,7 +273,7 @@ impl Walk<'_> {
                 let (Some(a), Some(b)) = (self.form(receiver), self.form(arg)) else {
                     return Value::Data;
                 };
-                return Value::of(match name {
+                let form = match name {
                     "min" => self.task.space.min(a, b),
                     "max" => self.task.space.max(a, b),
                     "div_ceil" => match (a.value(), b.value()) {
@@ -281,25 +283,26 @@ impl Walk<'_> {
                         _ => None,
                     },
                     _ => None,
-                });
+                };
+                return form.into();
             }
         };
         self.binary(op, receiver, arg)
     }
 
-    /// A func is known by its number alone here; a launch knows its body.
+    /// Records the accesses of a call. The func's body is unknown here; the launch knows it.
     fn call(&mut self, args: &[Expr], (on_value, shared): (bool, u64), call: &Expr) -> Value {
         let mut data = false;
         for (at, arg) in args.iter().enumerate() {
-            // A method may take `&mut self`: only rustc knows.
+            // The method may take `&mut self`; only rustc knows.
             if on_value
                 && at == 0
-                && let Some(part) = self.part_of(arg)
+                && let Some(part) = self.element_part(arg)
                 && let Some(Binding::Tensor { writable: true }) = self.lookup(part.base)
             {
-                let values = self.values(&part);
-                self.touch(AccessKind::Read, &part, values.clone(), arg);
-                self.touch(AccessKind::Write, &part, values, arg);
+                let values = self.index_values(&part);
+                self.record_access(AccessKind::Read, &part, values.clone(), arg);
+                self.record_access(AccessKind::Write, &part, values, arg);
                 data = true;
                 continue;
             }
@@ -311,12 +314,12 @@ impl Walk<'_> {
                 let kinds = [AccessKind::Read, AccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
                     let shown = (call.span, name.clone());
-                    self.access(*kind, name, Vec::new(), vec![Value::Data], shown);
+                    self.push_access(*kind, name, Vec::new(), vec![Value::Data], shown);
                 }
                 continue;
             }
-            data |= !self.eval(arg).is_later();
+            data |= !self.eval(arg).known_at_launch();
         }
-        if data { Value::Data } else { Value::Later }
+        Value::unknown(!data)
     }
 }

@@ -1,5 +1,5 @@
-//! Accesses that are alike in every made-up launch. A kernel that is made by a program may have thousands of accesses; what
-//! is judged are pairs of those that differ.
+//! Profiles of accesses: classes of accesses for which the race check gives the same result in every sample launch. A
+//! generated kernel may have thousands of accesses; the race check compares pairs of profiles.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -10,18 +10,19 @@ use super::{
     value::Value,
 };
 
-/// The profile of each access of a task: a number that accesses have in common whose judgement is the same.
+/// The profiles of a task's accesses.
 #[derive(Default)]
 pub(super) struct Profiles {
-    of: Vec<usize>,
+    /// The profile of each access.
+    of_access: Vec<usize>,
     /// The first access of each profile.
     pub(super) first: Vec<usize>,
 }
 
-/// All that a judgement of an access depends on.
+/// All properties of an access that the race check depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a> {
-    /// Apart from all others, where an index is more than a form.
+    /// Set if an index is more than a form: the access has its own profile.
     alone: Option<usize>,
     tensor: &'a str,
     fields: &'a [String],
@@ -35,50 +36,50 @@ struct Key<'a> {
 /// The forms of an access's indices, and its pins.
 type Indices<'a> = (&'a [Option<AffineForm>], &'a [(usize, i128)]);
 
-/// What was judged of two profiles.
+/// The results for pairs of profiles.
 #[derive(Default)]
-pub(super) struct Judged {
-    known: RefCell<HashMap<[usize; 2], bool>>,
+pub(super) struct PairCache {
+    results: RefCell<HashMap<[usize; 2], bool>>,
 }
 
 impl Profiles {
     pub(super) fn new(samples: &[Vec<Part>], [part, task]: [usize; 2]) -> Self {
-        let mut known = HashMap::new();
+        let mut numbers = HashMap::new();
         let mut profiles = Self::default();
-        let accesses = samples.first().map_or(0, |of| of[part].tasks[task].accesses.len());
+        let accesses = samples.first().map_or(0, |parts| parts[part].tasks[task].accesses.len());
         for at in 0..accesses {
             let key = key(samples, [part, task], at);
             let next = profiles.first.len();
-            let number = *known.entry(key).or_insert(next);
+            let number = *numbers.entry(key).or_insert(next);
             if number == next {
                 profiles.first.push(at);
             }
-            profiles.of.push(number);
+            profiles.of_access.push(number);
         }
         profiles
     }
 }
 
-impl Judged {
-    /// Whether two accesses are fine, which `judge` says where it is not known of their profiles.
-    pub(super) fn is_fine(
+impl PairCache {
+    /// The cached result for the profiles of two accesses; calls `check` if there is none.
+    pub(super) fn provable(
         &self,
-        of: [&Profiles; 2],
+        profiles: [&Profiles; 2],
         [a, b]: [usize; 2],
-        judge: impl FnOnce() -> bool,
+        check: impl FnOnce() -> bool,
     ) -> bool {
-        let pair = [of[0].of[a], of[1].of[b]];
-        if let Some(fine) = self.known.borrow().get(&pair) {
-            return *fine;
+        let pair = [profiles[0].of_access[a], profiles[1].of_access[b]];
+        if let Some(provable) = self.results.borrow().get(&pair) {
+            return *provable;
         }
-        let fine = judge();
-        self.known.borrow_mut().insert(pair, fine);
-        fine
+        let provable = check();
+        self.results.borrow_mut().insert(pair, provable);
+        provable
     }
 }
 
 fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
-    let all = samples.iter().map(|of| &of[part].tasks[task].accesses[at]);
+    let all = samples.iter().map(|parts| &parts[part].tasks[task].accesses[at]);
     let plain = |access: &Access| {
         access
             .index

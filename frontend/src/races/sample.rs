@@ -1,22 +1,18 @@
-//! Numbers in place of what only a launch knows.
+//! Sample launches: made-up values of scalars, constants and extents.
 //!
-//! Whether two accesses meet depends on shapes and scalars, which nobody knows at compile time. So the
-//! question is asked for a number of made-up launches: what races in all of them is refused at once,
-//! what races in some is left to each launch to prove.
+//! Whether two accesses race depends on shapes and scalars, which are unknown at compile time. So the race check
+//! evaluates a number of sample launches.
 
-/// How many made-up launches there are.
 pub(super) const SAMPLES: u32 = 40;
 
-/// Loops shorter than this say little: a race may need iterations that are further apart.
-pub(super) const LONG: i128 = 8;
+/// The length from which a loop is long. In a shorter one, a race of distant iterations may not occur.
+pub(super) const LONG_LOOP: i128 = 8;
 
-/// Values of scalar parameters and constants.
 const SCALARS: [i128; 10] = [0, 1, 2, 9, 12, 16, 25, 31, 40, 64];
 
-/// Extents of tensors.
 const EXTENTS: [i128; 8] = [12, 17, 20, 24, 33, 40, 57, 64];
 
-/// What a number stands for.
+/// A value that is unknown at compile time.
 #[derive(Clone, Copy)]
 pub(super) enum Symbol<'a> {
     /// A scalar parameter.
@@ -30,7 +26,7 @@ pub(super) enum Symbol<'a> {
 }
 
 impl Symbol<'_> {
-    /// The number in one of the made-up launches: always the same for the same symbol.
+    /// The symbol's value in a sample launch, a hash of both.
     pub(super) fn value(self, sample: u32) -> i128 {
         let (table, kind, name, at): (&[i128], u8, &str, i128) = match self {
             Self::Scalar(name) => (&SCALARS, 1, name, 0),
@@ -38,7 +34,7 @@ impl Symbol<'_> {
             Self::Extent(name, axis) => (&EXTENTS, 3, name, axis),
             Self::Len(name) => (&EXTENTS, 4, name, 0),
         };
-        // FNV-1a: the numbers must not change from one compilation to the next.
+        // FNV-1a: values must be the same in every compilation.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let ends = [kind, at as u8, sample as u8, (sample >> 8) as u8];
         for byte in name.bytes().chain(ends) {

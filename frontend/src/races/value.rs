@@ -1,25 +1,25 @@
-//! What the race check knows of a value in one sampled launch.
+//! Values of the race check in a sample launch.
 
 use quadrants_ir::races::AffineForm;
 
-/// A value, as far as an index depends on it.
+/// The abstract value of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
-    /// A number, or an integer combination of loop variables.
+    /// A number, or an affine form of loop variables.
     AffineForm(AffineForm),
-    /// Unknown, and the same in all iterations: what was computed before the loop.
+    /// Unknown, the same in all iterations: computed before the loop.
     Fixed(u32),
-    /// What a launch may know: a func's value.
-    Later,
-    /// What no launch knows before it runs.
+    /// Possibly known at launch: a func's result.
+    AtLaunch,
+    /// Known only on the device.
     Data,
-    /// The old value of a counter, which no other access to it gets.
+    /// A ticket: the value that an atomic counter returned.
     Ticket(Counter),
     /// The parts of a tuple, array or struct, by name or number.
     Parts(Vec<(String, Value)>),
 }
 
-/// An element that is counted up in.
+/// An atomic counter: an element that is incremented.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Counter {
     pub(super) tensor: String,
@@ -28,12 +28,12 @@ pub(super) struct Counter {
 }
 
 impl Value {
-    /// Whether a launch may know it.
-    pub(super) fn is_later(&self) -> bool {
+    /// Whether the value may be known at launch.
+    pub(super) fn known_at_launch(&self) -> bool {
         match self {
             Self::Data | Self::Ticket(_) => false,
-            Self::Parts(parts) => parts.iter().all(|(_, part)| part.is_later()),
-            Self::AffineForm(_) | Self::Fixed(_) | Self::Later => true,
+            Self::Parts(parts) => parts.iter().all(|(_, part)| part.known_at_launch()),
+            Self::AffineForm(_) | Self::Fixed(_) | Self::AtLaunch => true,
         }
     }
 
@@ -41,35 +41,42 @@ impl Value {
         Self::AffineForm(AffineForm::constant(value))
     }
 
-    /// A part of the value; of a value that only a launch knows, the part too.
+    /// A part of the value. Parts of values that are known at launch are too.
     pub(super) fn part(&self, name: &str) -> Self {
         match self {
             Self::Parts(parts) => {
-                let found = parts.iter().find(|(part, _)| part == name);
-                found.map_or(Self::Data, |(_, value)| value.clone())
+                let part = parts.iter().find(|(part, _)| part == name);
+                part.map_or(Self::Data, |(_, value)| value.clone())
             }
-            Self::Later | Self::Fixed(_) => Self::Later,
+            Self::AtLaunch | Self::Fixed(_) => Self::AtLaunch,
             _ => Self::Data,
         }
     }
 
-    /// The element at an index of a local array.
+    /// An element of a local array.
     pub(super) fn element(&self, index: &[Self]) -> Self {
-        match index.iter().map(Self::known).collect::<Option<Vec<_>>>().as_deref() {
+        match index.iter().map(Self::as_number).collect::<Option<Vec<_>>>().as_deref() {
             Some([at]) => self.part(&at.to_string()),
             Some([row, column]) => self.part(&row.to_string()).part(&column.to_string()),
             _ => Self::Data,
         }
     }
 
-    pub(super) fn known(&self) -> Option<i128> {
+    pub(super) fn as_number(&self) -> Option<i128> {
         match self {
             Self::AffineForm(form) => form.value(),
             _ => None,
         }
     }
 
-    pub(super) fn of(form: Option<AffineForm>) -> Self {
+    /// A value that may be known at launch, or not.
+    pub(super) const fn unknown(at_launch: bool) -> Self {
+        if at_launch { Self::AtLaunch } else { Self::Data }
+    }
+}
+
+impl From<Option<AffineForm>> for Value {
+    fn from(form: Option<AffineForm>) -> Self {
         form.map_or(Self::Data, Self::AffineForm)
     }
 }

@@ -1,4 +1,4 @@
-//! One walk over a kernel for one made-up launch: which elements its loops and serial pieces touch.
+//! Evaluation of a kernel in a sample launch: collects the accesses of its tasks.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// An element, or a part of one.
-pub(super) struct PartOf<'e> {
+pub(super) struct ElementPart<'e> {
     pub(super) base: &'e str,
     pub(super) fields: Vec<String>,
     pub(super) index: Vec<&'e Expr>,
@@ -46,52 +46,50 @@ pub(super) enum Binding {
 
 pub(super) struct Walk<'a> {
     pub(super) sample: u32,
-    /// The ranks of tensors, where an index tells.
+    /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
     names: Names<Binding>,
-    /// What names that no author wrote stand for.
-    shown: HashMap<String, String>,
+    /// The texts to print for names that the builder generated.
+    display_names: HashMap<String, String>,
     pub(super) task: Task,
     parts: Vec<Part>,
-    /// How many parallel and inner loops are around the walk.
+    /// The number of enclosing loops.
     loops: u32,
-    /// How many `unsafe` blocks are around it.
-    asserted: u32,
-    bound: u32,
-    /// The threads of the block that the walk is in.
+    unsafe_depth: u32,
+    last_id: u32,
+    /// The state of the enclosing `block_for`.
     threads: Option<Threads>,
-    /// What conditions around the walk pin.
+    /// The pins of enclosing conditions.
     pub(super) pins: Vec<(usize, i128)>,
 }
 
-/// Where the walk is in a block of threads.
+/// State of a `block_for`.
 struct Threads {
-    /// The thread's number.
     number: Value,
-    /// How many phases there were.
+    /// The number of phases so far.
     phases: u32,
     in_phase: bool,
 }
 
-/// The parts of a kernel in one of the made-up launches. All walks find the same tasks and accesses.
+/// The parts of a kernel in a sample launch. All samples have the same tasks and accesses.
 pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u32) -> Vec<Part> {
     debug_assert!(sample < SAMPLES);
     let mut walk = Walk {
         sample,
         ranks,
         names: Names::new(),
-        shown: HashMap::new(),
+        display_names: HashMap::new(),
         task: Task::new(),
         parts: Vec::new(),
         loops: 0,
-        asserted: 0,
-        bound: 0,
+        unsafe_depth: 0,
+        last_id: 0,
         threads: None,
         pins: Vec::new(),
     };
     for param in &function.params {
         let binding = match param.passing {
-            ParamPassing::Value if param.mutable => Binding::Value(walk.fixed()),
+            ParamPassing::Value if param.mutable => Binding::Value(walk.new_fixed()),
             ParamPassing::Value => {
                 Binding::Value(Value::number(Symbol::Scalar(&param.name).value(sample)))
             }
@@ -102,21 +100,21 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
     }
     walk.parts.push(Part { tasks: Vec::new(), span: function.span });
     for stmt in &function.body.stmts {
-        walk.top(stmt);
+        walk.top_stmt(stmt);
     }
     if let Some(value) = &function.body.value {
         walk.top_expr(value);
     }
-    walk.serial();
+    walk.end_serial();
     walk.parts
 }
 
 impl Walk<'_> {
-    fn top(&mut self, stmt: &Stmt) {
+    fn top_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
-                self.serial();
-                self.parallel(each);
+                self.end_serial();
+                self.parallel_loop(each);
             }
             StmtKind::Expr(expr) => self.top_expr(expr),
             _ => self.stmt(stmt),
@@ -126,27 +124,27 @@ impl Walk<'_> {
     fn top_expr(&mut self, expr: &Expr) {
         let body = match &expr.kind {
             ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => body,
-            ExprKind::BlockFor(each) => return self.blocks(each),
+            ExprKind::BlockFor(each) => return self.block_for(each),
             _ => {
                 self.eval(expr);
                 return;
             }
         };
-        self.serial();
+        self.end_serial();
         self.parts.push(Part { tasks: Vec::new(), span: expr.span });
         let scope = self.names.mark();
         for stmt in &body.stmts {
-            self.top(stmt);
+            self.top_stmt(stmt);
         }
         if let Some(value) = &body.value {
             self.eval(value);
         }
-        self.serial();
+        self.end_serial();
         self.names.leave(scope);
     }
 
-    /// Ends the serial piece under way.
-    fn serial(&mut self) {
+    /// Ends the current piece of serial code.
+    fn end_serial(&mut self) {
         if self.task.accesses.is_empty() {
             self.task = Task::new();
         } else {
@@ -161,26 +159,26 @@ impl Walk<'_> {
         }
     }
 
-    fn parallel(&mut self, each: &For) {
+    fn parallel_loop(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
-        self.serial();
+        self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
         for (dim, bounds) in each.dims.iter().zip(bounds) {
-            // Bounds that are not known are of some length.
+            // Unknown bounds get a default length.
             let begin = bounds.0.and_then(|form| form.value()).unwrap_or(0);
             let end = bounds.1.and_then(|form| form.value()).unwrap_or(begin + 40);
-            let place = match self.strides(dim) {
+            let form = match self.stride(dim) {
                 None => self.range(VarKind::Parallel, begin, end - 1).map(AffineForm::var),
                 Some(by) => {
                     let steps = (end - begin + by - 1).div_euclid(by);
-                    let place = self.range(VarKind::Parallel, 0, steps - 1);
+                    let var = self.range(VarKind::Parallel, 0, steps - 1);
                     let bounds = [AffineForm::constant(begin), AffineForm::constant(end)];
-                    place.and_then(|at| strided(dim.order, bounds, AffineForm::var(at), by))
+                    var.and_then(|at| strided(dim.order, bounds, AffineForm::var(at), by))
                 }
             };
             self.task.names.push(dim.name.clone());
-            self.variable(dim, place);
+            self.variable(dim, form);
         }
         self.block(&each.body);
         self.loops -= 1;
@@ -188,7 +186,7 @@ impl Walk<'_> {
         self.end_task();
     }
 
-    fn blocks(&mut self, each: &BlockFor) {
+    fn block_for(&mut self, each: &BlockFor) {
         let mut counts = Vec::new();
         for count in &each.blocks {
             let count = self.eval(count);
@@ -196,13 +194,13 @@ impl Walk<'_> {
         }
         let threads = self.eval(&each.threads);
         let size = self.form(&threads).and_then(|form| form.value()).unwrap_or(32);
-        self.serial();
+        self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
         let mut index = Vec::new();
         for count in counts {
             let at = self.range(VarKind::Parallel, 0, count - 1);
-            self.task.of_block.extend(at);
+            self.task.block_vars.extend(at);
             index.push(at.map_or(Value::Data, |at| Value::AffineForm(AffineForm::var(at))));
         }
         let number = self.range(VarKind::Parallel, 0, size - 1);
@@ -217,7 +215,7 @@ impl Walk<'_> {
         self.end_task();
     }
 
-    /// A phase, whose body is walked by `body`.
+    /// Evaluates a phase.
     pub(super) fn phase(&mut self, thread: &str, body: impl FnOnce(&mut Self)) {
         let Some(threads) = &mut self.threads else { return };
         threads.phases += 1;
@@ -247,7 +245,7 @@ impl Walk<'_> {
         (self.form(&begin), end)
     }
 
-    /// A variable of the loop's own, among those of the task.
+    /// Adds a loop variable to the task.
     fn range(&mut self, kind: VarKind, first: i128, last: i128) -> Option<usize> {
         let ranges = match kind {
             VarKind::Parallel => &mut self.task.dims,
@@ -257,8 +255,8 @@ impl Walk<'_> {
         self.task.space.push(Var::new(kind, first, last))
     }
 
-    /// The distance of a loop's values, where it is known and not the usual one.
-    fn strides(&mut self, dim: &Dim) -> Option<i128> {
+    /// The step of a loop, if it has one that is known.
+    fn stride(&mut self, dim: &Dim) -> Option<i128> {
         let step = self.eval(dim.step.as_ref()?);
         self.form(&step)?.value().filter(|by| *by > 0)
     }
@@ -268,7 +266,7 @@ impl Walk<'_> {
             Some(form) if !dim.mutable => Value::AffineForm(form),
             _ => Value::Data,
         };
-        self.hide(&dim.name, || dim.name.trim_start_matches('_').to_owned());
+        self.set_display_name(&dim.name, || dim.name.trim_start_matches('_').to_owned());
         self.bind(&dim.name, Binding::Value(value));
     }
 
@@ -285,24 +283,24 @@ impl Walk<'_> {
         value
     }
 
-    pub(super) fn asserted(&mut self, block: &Block) -> Value {
-        self.asserted += 1;
+    pub(super) fn unsafe_block(&mut self, block: &Block) -> Value {
+        self.unsafe_depth += 1;
         let value = self.block(block);
-        self.asserted -= 1;
+        self.unsafe_depth -= 1;
         value
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Let { name, mutable, value, .. } => {
-                let found = self.eval(value);
-                let found = self.settled(found, *mutable);
-                self.hide_let(name, value);
-                self.bind(name, Binding::Value(found));
+                let evaluated = self.eval(value);
+                let bound = self.bound_value(evaluated, *mutable);
+                self.display_value(name, value);
+                self.bind(name, Binding::Value(bound));
             }
             StmtKind::LetPattern { pattern, value } => {
-                let found = self.eval(value);
-                self.bind_parts(pattern, &found);
+                let evaluated = self.eval(value);
+                self.bind_parts(pattern, &evaluated);
             }
             StmtKind::LetShape { name, base } => {
                 let base = self.tensor_of(base);
@@ -318,49 +316,49 @@ impl Walk<'_> {
                 }
             }
             StmtKind::LetShared { name, dims, .. } => {
-                self.bound += 1;
-                let array = format!("{name}#{}", self.bound);
+                self.last_id += 1;
+                let array = format!("{name}#{}", self.last_id);
                 let len = dims.iter().fold(Value::number(1), |len, dim| {
                     let dim = self.eval(dim);
                     self.binary(BinaryOp::Mul, &len, &dim)
                 });
                 self.bind(name, Binding::Shared { array, len });
             }
-            StmtKind::LetExchange(made) => {
-                if let Some((_, by)) = &made.by {
+            StmtKind::LetExchange(exchange) => {
+                if let Some((_, by)) = &exchange.by {
                     self.eval(by);
                 }
-                self.phase(&made.thread, |this| {
-                    this.eval(&made.value);
+                self.phase(&exchange.thread, |this| {
+                    this.eval(&exchange.value);
                 });
-                self.bind(&made.name, Binding::Value(Value::Data));
+                self.bind(&exchange.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);
-                let Some(part) = self.part_of(target) else {
-                    // A local, or a part of one; the indices may read tensors.
+                let Some(part) = self.element_part(target) else {
+                    // The target is a local or a part of one. Its indices may read tensors.
                     if !matches!(target.kind, ExprKind::Name(_)) {
                         self.eval(target);
                     }
                     return;
                 };
-                let values = self.values(&part);
+                let values = self.index_values(&part);
                 if op.is_some() {
-                    self.touch(AccessKind::Read, &part, values.clone(), target);
+                    self.record_access(AccessKind::Read, &part, values.clone(), target);
                 }
-                self.touch(AccessKind::Write, &part, values, target);
+                self.record_access(AccessKind::Write, &part, values, target);
             }
             StmtKind::Expr(expr) => {
                 self.eval(expr);
             }
-            StmtKind::For(each) => self.inner(each),
+            StmtKind::For(each) => self.serial_loop(each),
             StmtKind::While { cond, body, .. } => {
                 self.loops += 1;
                 self.eval(cond);
                 self.block(body);
                 self.loops -= 1;
             }
-            StmtKind::Loop { body, .. } => self.endless(body),
+            StmtKind::Loop { body, .. } => self.loop_body(body),
             StmtKind::Assert { cond, .. } => {
                 self.eval(cond);
             }
@@ -374,24 +372,24 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn endless(&mut self, body: &Block) {
+    pub(super) fn loop_body(&mut self, body: &Block) {
         self.loops += 1;
         self.block(body);
         self.loops -= 1;
     }
 
-    /// What a binding to a value stands for.
-    fn settled(&mut self, found: Value, mutable: bool) -> Value {
-        match found {
-            // It changes in time, but not between the iterations of later loops.
-            _ if mutable && self.loops == 0 => self.fixed(),
+    /// The value of a binding.
+    fn bound_value(&mut self, value: Value, mutable: bool) -> Value {
+        match value {
+            // It may be assigned, but not by the iterations of later loops.
+            _ if mutable && self.loops == 0 => self.new_fixed(),
             _ if mutable => Value::Data,
             Value::Parts(parts) => {
-                let settled = |(name, part)| (name, self.settled(part, false));
-                Value::Parts(parts.into_iter().map(settled).collect())
+                let bound = |(name, part)| (name, self.bound_value(part, false));
+                Value::Parts(parts.into_iter().map(bound).collect())
             }
-            Value::AffineForm(form) if self.loops > 0 || form.value().is_some() => found,
-            _ if self.loops == 0 => self.fixed(),
+            Value::AffineForm(form) if self.loops > 0 || form.value().is_some() => value,
+            _ if self.loops == 0 => self.new_fixed(),
             other => other,
         }
     }
@@ -400,7 +398,7 @@ impl Walk<'_> {
         match pattern {
             Pattern::Wild => {}
             Pattern::Name { name, mutable, .. } => {
-                let value = self.settled(value.clone(), *mutable);
+                let value = self.bound_value(value.clone(), *mutable);
                 self.bind(name, Binding::Value(value));
             }
             Pattern::Parts(parts) => {
@@ -416,7 +414,7 @@ impl Walk<'_> {
         }
     }
 
-    fn inner(&mut self, each: &For) {
+    fn serial_loop(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         let scope = self.names.mark();
         self.loops += 1;
@@ -425,12 +423,12 @@ impl Walk<'_> {
                 |form: Option<AffineForm>| form.and_then(|form| self.task.space.range(&form));
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
-            let strides = self.strides(dim);
-            let place = match strides {
+            let stride = self.stride(dim);
+            let place = match stride {
                 None => self.range(VarKind::Inner, first, last),
                 Some(by) => self.range(VarKind::Inner, 0, (last - first).div_euclid(by)),
             };
-            let form = match (strides, begin, end, place) {
+            let form = match (stride, begin, end, place) {
                 (None, _, _, place) => place.map(AffineForm::var),
                 (Some(by), Some(begin), Some(end), Some(at)) => {
                     strided(dim.order, [begin, end], AffineForm::var(at), by)
@@ -438,7 +436,7 @@ impl Walk<'_> {
                 _ => None,
             };
             if self.threads.as_ref().is_some_and(|threads| !threads.in_phase) {
-                self.task.of_block.extend(place);
+                self.task.block_vars.extend(place);
             }
             self.variable(dim, form);
         }
@@ -447,20 +445,20 @@ impl Walk<'_> {
         self.names.leave(scope);
     }
 
-    /// The element, or the part of one, that an expression is: of a tensor or of a shared array.
-    pub(super) fn part_of<'e>(&self, place: &'e Expr) -> Option<PartOf<'e>> {
+    /// The element, or part of one, of a tensor or shared array that an expression denotes.
+    pub(super) fn element_part<'e>(&self, place: &'e Expr) -> Option<ElementPart<'e>> {
         match &place.kind {
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Value(_) | Binding::Shape(_)) => None,
-                _ => Some(PartOf { base, fields: Vec::new(), index: index.iter().collect() }),
+                _ => Some(ElementPart { base, fields: Vec::new(), index: index.iter().collect() }),
             },
             ExprKind::Field { value, name } => {
-                let mut part = self.part_of(value)?;
+                let mut part = self.element_part(value)?;
                 part.fields.push(name.clone());
                 Some(part)
             }
             ExprKind::Element { value, index } => {
-                let mut part = self.part_of(value)?;
+                let mut part = self.element_part(value)?;
                 part.index.extend(index);
                 Some(part)
             }
@@ -468,24 +466,24 @@ impl Walk<'_> {
         }
     }
 
-    /// The values of its indices.
-    pub(super) fn values(&mut self, part: &PartOf<'_>) -> Vec<Value> {
+    /// Evaluates the indices of an element.
+    pub(super) fn index_values(&mut self, part: &ElementPart<'_>) -> Vec<Value> {
         part.index.iter().map(|index| self.eval(index)).collect()
     }
 
-    /// Notes an access to a part, which is written as `place`.
-    pub(super) fn touch(
+    /// Records an access to the element `part`, whose expression is `place`.
+    pub(super) fn record_access(
         &mut self,
         kind: AccessKind,
-        part: &PartOf<'_>,
+        part: &ElementPart<'_>,
         values: Vec<Value>,
         place: &Expr,
     ) {
-        let text = text::expr(place, &|name: &str| self.shown.get(name).cloned());
-        self.access(kind, part.base, part.fields.clone(), values, (place.span, text));
+        let text = text::expr(place, &|name: &str| self.display_names.get(name).cloned());
+        self.push_access(kind, part.base, part.fields.clone(), values, (place.span, text));
     }
 
-    pub(super) fn access(
+    pub(super) fn push_access(
         &mut self,
         kind: AccessKind,
         base: &str,
@@ -510,16 +508,16 @@ impl Walk<'_> {
             index: values,
             span,
             text,
-            asserted: self.asserted > 0,
+            asserted: self.unsafe_depth > 0,
         });
     }
 
-    /// The form of a value in the task under way.
+    /// The affine form of a value in the current task.
     pub(super) fn form(&mut self, value: &Value) -> Option<AffineForm> {
         match value {
             Value::AffineForm(form) => Some(*form),
             Value::Fixed(number) => self.task.fixed(*number),
-            Value::Later | Value::Data | Value::Ticket(_) | Value::Parts(_) => None,
+            Value::AtLaunch | Value::Data | Value::Ticket(_) | Value::Parts(_) => None,
         }
     }
 
@@ -537,12 +535,12 @@ impl Walk<'_> {
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
-        // A tensor of a struct of tensors, `p.place`, is what the struct is.
+        // A tensor of a struct of tensors, `p.x`, has the binding of the struct.
         let name = name.split_once('.').map_or(name, |(group, _)| group);
         self.names.lookup(name)
     }
 
-    /// The tensor that a name or a name for its extents stands for.
+    /// The tensor of this name, or of the shape of this name.
     pub(super) fn tensor_of(&self, name: &str) -> String {
         match self.lookup(name) {
             Some(Binding::Shape(tensor)) => tensor.clone(),
@@ -554,28 +552,28 @@ impl Walk<'_> {
         self.names.bind(name, binding);
     }
 
-    fn fixed(&mut self) -> Value {
-        self.bound += 1;
-        Value::Fixed(self.bound)
+    fn new_fixed(&mut self) -> Value {
+        self.last_id += 1;
+        Value::Fixed(self.last_id)
     }
 
-    /// Shows the value of a name that the builder made up in its place.
-    fn hide_let(&mut self, name: &str, value: &Expr) {
-        if is_made_up(name) {
-            let shown = |name: &str| self.shown.get(name).cloned();
-            let text = text::operand(value, &shown);
-            self.shown.insert(name.to_owned(), text);
+    /// If the builder generated the name, messages print the value instead.
+    fn display_value(&mut self, name: &str, value: &Expr) {
+        if is_generated(name) {
+            let display_names = |name: &str| self.display_names.get(name).cloned();
+            let text = text::operand(value, &display_names);
+            self.display_names.insert(name.to_owned(), text);
         }
     }
 
-    fn hide(&mut self, name: &str, text: impl FnOnce() -> String) {
-        if is_made_up(name) {
-            self.shown.insert(name.to_owned(), text());
+    fn set_display_name(&mut self, name: &str, text: impl FnOnce() -> String) {
+        if is_generated(name) {
+            self.display_names.insert(name.to_owned(), text());
         }
     }
 }
 
-/// The values of a loop with a step, as those of the number `nth` of them. Which comes first is all the same.
+/// The variable of a loop with a step in iteration `nth`. The direction does not matter.
 fn strided(
     order: Order,
     [begin, end]: [AffineForm; 2],
@@ -589,7 +587,7 @@ fn strided(
     }
 }
 
-/// Whether the builder made the name.
-fn is_made_up(name: &str) -> bool {
+/// Whether the builder generated the name.
+fn is_generated(name: &str) -> bool {
     name.starts_with('_') && name.ends_with(|c: char| c.is_ascii_digit())
 }

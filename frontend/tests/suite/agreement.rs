@@ -1,4 +1,4 @@
-//! rustc and the lowering on the same tokens: the same type, and the same value.
+//! rustc and lowering give the same types and values for the same tokens.
 
 use quadrants_frontend::{lower, syntax::*};
 use quadrants_ir::{Const, ScalarType, types::ParamType};

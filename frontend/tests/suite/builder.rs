@@ -1,4 +1,4 @@
-//! Kernels made at run time: what they do, and what is refused.
+//! Tests of the kernel builder: results of built kernels, and errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -67,7 +67,7 @@ fn two_blocks_are_two_groups() {
 }
 
 #[test]
-fn control_flow_and_variables() {
+fn control_flow_and_variables_run() {
     let b = KernelBuilder::new("collatz");
     let n = b.param_tensor_mut("n", U32, 1);
     let most = b.param_tensor_mut("most", U32, 1);
@@ -93,7 +93,7 @@ fn control_flow_and_variables() {
 }
 
 #[test]
-fn a_value_is_as_of_where_it_was_made() {
+fn a_value_is_evaluated_where_it_was_created() {
     let b = KernelBuilder::new("order");
     let t = b.param_tensor_mut("t", I32, 1);
     let m = b.var("m", 1i32);
@@ -110,14 +110,14 @@ trait SelectOr: Sized {
 }
 
 impl SelectOr for quadrants_frontend::builder::Value<'_> {
-    /// The larger of the two, by `select`.
+    /// The maximum, by `select`.
     fn select_or(self, other: Self) -> Self {
         self.gt(other).select(self, other)
     }
 }
 
 #[test]
-fn functions_results_and_errors_of_the_device() {
+fn math_functions_results_and_device_errors() {
     let b = KernelBuilder::new("norm");
     let x = b.param_tensor("x", F64, 1);
     let sum = b.var("sum", 0.0f64);
@@ -139,7 +139,7 @@ fn functions_results_and_errors_of_the_device() {
 }
 
 #[test]
-fn the_language_has_the_same_rules_here() {
+fn built_kernels_obey_the_language_rules() {
     let b = KernelBuilder::new("nested");
     b.stream_parallel(|| b.stream_parallel(|| ()));
     assert_eq!(rules(b), [Rule::StreamParallelNested]);
@@ -176,7 +176,7 @@ fn the_language_has_the_same_rules_here() {
 }
 
 #[test]
-fn a_block_ends_with_its_closure_whatever_happens() {
+fn a_block_ends_with_its_closure_also_on_panic() {
     let b = KernelBuilder::new("after");
     let t = b.param_tensor_mut("t", F32, 1);
     let failed: Result<(), &str> = b.stream_parallel(|| Err("no"));
@@ -200,7 +200,7 @@ fn a_block_ends_with_its_closure_whatever_happens() {
 }
 
 #[test]
-fn the_first_call_without_sense_is_reported_with_its_line() {
+fn the_first_invalid_call_is_reported_with_its_line() {
     let b = KernelBuilder::new("types");
     let x = b.param_scalar("x", F32);
     let line = line!() + 1;
@@ -217,7 +217,7 @@ fn the_first_call_without_sense_is_reported_with_its_line() {
 }
 
 #[test]
-fn calls_without_sense() {
+fn invalid_calls_are_reported() {
     let b = KernelBuilder::new("undefined");
     let _ = b.constant(1.5f32) & 2.5f32;
     assert_eq!(misuse(b), Misuse::Undefined { operation: "&", ty: F32 });
@@ -281,7 +281,7 @@ fn calls_without_sense() {
 }
 
 #[test]
-fn blocks_of_threads_keep_to_their_rules() {
+fn rules_of_block_for_are_checked() {
     let tile = |body: fn(&KernelBuilder, Threads<'_>, TensorParam<'_>)| {
         let b = KernelBuilder::new("tile");
         let x = b.param_tensor_mut("x", F32, 1);
@@ -300,7 +300,7 @@ fn blocks_of_threads_keep_to_their_rules() {
             let _ = sums.load(b.constant(3u64));
         });
     });
-    assert!(matches!(rules(elsewhere)[..], [Rule::OfThreads(..)]));
+    assert!(matches!(rules(elsewhere)[..], [Rule::PerThread(..)]));
     let of_bools = tile(|_, block, _| {
         let _ = block.reduce(ReduceOp::Add, |t| t.gt(3u64));
     });
@@ -327,9 +327,9 @@ fn blocks_of_threads_keep_to_their_rules() {
     assert!(axis.build().is_err(), "a grid of two dimensions has no third");
 }
 
-/// Accesses that are alike are judged once, and names are found without a search.
+/// The race check compares access profiles, and the symbol table has constant-time lookups.
 #[test]
-fn long_kernels_take_time_in_proportion_to_their_length() {
+fn build_time_is_linear_in_the_kernel_length() {
     let time = |stores: u64| {
         let build = || {
             let b = KernelBuilder::new("long");
@@ -348,6 +348,6 @@ fn long_kernels_take_time_in_proportion_to_their_length() {
         (0..3).map(|_| build()).min().unwrap()
     };
     let (short, long) = (time(500), time(4000));
-    // Eight times as long: in proportion to the square it would be 64.
+    // Eight times the length; quadratic time would be a factor of 64.
     assert!(long < short * 24, "{short:?} {long:?}");
 }

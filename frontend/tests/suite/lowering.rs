@@ -1,4 +1,4 @@
-//! What a lowered kernel does: order of evaluation, effects, funcs, top level.
+//! Tests of lowering by running the IR: evaluation order, effects, funcs, top level.
 
 use quadrants_frontend::{Callee, Error, Rule, Source, lower, syntax::*};
 use quadrants_ir::{
@@ -32,7 +32,7 @@ fn t(at: Expr) -> Expr {
 }
 
 /// `{ m = to; value }`
-fn meanwhile(to: Expr, value: Expr) -> Expr {
+fn assign_then(to: Expr, value: Expr) -> Expr {
     expr(ExprKind::Block(ends_in(vec![set(0, e!(m), to)], value)))
 }
 
@@ -49,10 +49,10 @@ fn saxpy() {
 }
 
 #[test]
-fn a_value_read_before_an_assignment_stays_what_it_was() {
+fn a_value_read_before_an_assignment_does_not_change() {
     // m + { m = 10; m } and t[{ m = 5; m }] = m
-    let sum = binary("+", e!(m), meanwhile(e!(10), e!(m)));
-    let at = meanwhile(e!(5), cast(e!(m), "usize"));
+    let sum = binary("+", e!(m), assign_then(e!(10), e!(m)));
+    let at = assign_then(e!(5), cast(e!(m), "usize"));
     on_eight(
         vec![
             bind_mut(1, "m", I32, e!(1)),
@@ -65,7 +65,7 @@ fn a_value_read_before_an_assignment_stays_what_it_was() {
 }
 
 #[test]
-fn a_compound_assignment_evaluates_its_right_side_first_and_its_index_once() {
+fn a_compound_assignment_evaluates_its_right_operand_first_and_its_index_once() {
     let bump = |base: usize| add_to("t", vec![literal(&base.to_string())], e!(1));
     // t[t[7]++ as usize] += t[0]++ , with t[7] = 2
     let at = cast(bump(7), "usize");
@@ -74,7 +74,7 @@ fn a_compound_assignment_evaluates_its_right_side_first_and_its_index_once() {
             set(1, t(e!(7)), e!(2)),
             change(2, t(at), BinaryOp::Add, binary("+", bump(0), e!(10))),
             bind_mut(3, "m", I32, e!(1)),
-            change(4, e!(m), BinaryOp::Add, meanwhile(e!(100), e!(5))),
+            change(4, e!(m), BinaryOp::Add, assign_then(e!(100), e!(5))),
             set(5, t(e!(1)), e!(m)),
         ],
         [1, 105, 12, 3, 4, 5, 6, 3],
@@ -82,7 +82,7 @@ fn a_compound_assignment_evaluates_its_right_side_first_and_its_index_once() {
 }
 
 #[test]
-fn logic_skips_its_right_side_and_its_effects() {
+fn short_circuit_operators_skip_effects_of_the_right_operand() {
     let bump = |at: usize| {
         let at = literal(&at.to_string());
         binary(">", add_to("t", vec![at], e!(10)), e!(0))
@@ -114,13 +114,13 @@ fn loops_break_and_continue() {
     // t[i] += m; } }
     let body = vec![
         bind_mut(2, "m", I32, e!(0)),
-        repeat(
+        while_(
             3,
             e!(true),
             vec![
                 change(4, e!(m), BinaryOp::Add, e!(1)),
-                run(5, when(e!((m == 2)), vec![skip(5)])),
-                run(6, when(e!((m > (i as i32))), vec![leave(6)])),
+                run(5, if_(e!((m == 2)), vec![continue_(5)])),
+                run(6, if_(e!((m > (i as i32))), vec![break_(6)])),
                 change(7, t(e!(i)), BinaryOp::Add, e!(m)),
             ],
         ),
@@ -128,13 +128,13 @@ fn loops_break_and_continue() {
     on_eight(vec![each(1, "i", len("t"), body)], [0, 2, 3, 7, 12, 18, 25, 33]);
     // A `continue` of the parallel loop ends the iteration; a serial `for` sums inside.
     let body = vec![
-        run(2, when(e!(((i % 2) == 0)), vec![skip(2)])),
+        run(2, if_(e!(((i % 2) == 0)), vec![continue_(2)])),
         each(3, "k", e!(i), vec![change(4, t(e!(i)), BinaryOp::Add, e!(1))]),
     ];
     on_eight(vec![each(1, "i", len("t"), body)], [0, 2, 2, 6, 4, 10, 6, 14]);
     let body = vec![
         change(2, t(e!(0)), BinaryOp::Add, e!(3)),
-        run(3, when(binary(">", t(e!(0)), e!(10)), vec![leave(3)])),
+        run(3, if_(binary(">", t(e!(0)), e!(10)), vec![break_(3)])),
     ];
     let endless = StmtKind::Loop { body: block(body), label: None };
     on_eight(vec![stmt(1, endless)], [12, 1, 2, 3, 4, 5, 6, 7]);
@@ -194,7 +194,7 @@ fn endless_func() -> &'static Source {
 #[test]
 fn funcs_evaluate_their_arguments_once_and_in_order() {
     // m = 1; t[0] = add(m, t, { m = 3; m as usize }) + m
-    let at = meanwhile(e!(3), cast(e!(m), "usize"));
+    let at = assign_then(e!(3), cast(e!(m), "usize"));
     let called = call(0, vec![e!(m), e!(t), at]);
     let function = kernel(
         &["&mut t"],
@@ -257,7 +257,7 @@ fn a_let_that_is_copied_is_not_renamed() {
 }
 
 #[test]
-fn a_deep_expression_lowers_and_a_deeper_one_is_refused() {
+fn a_deep_expression_lowers_and_a_deeper_one_is_rejected() {
     let sum = |terms| (1..terms).fold(e!(1), |sum, _| binary("+", sum, e!(1)));
     on_eight(vec![set(1, t(e!(0)), sum(250))], [250, 1, 2, 3, 4, 5, 6, 7]);
     let function = kernel(&["&mut t"], vec![set(1, t(e!(0)), sum(300))]);
@@ -287,7 +287,7 @@ fn a_site_of_a_func_in_another_file_names_that_file() {
 }
 
 #[test]
-fn device_errors_have_their_places() {
+fn device_errors_have_source_locations() {
     let assert = StmtKind::Assert { cond: e!((i < 3)), message: "too far".to_owned() };
     let quotient = binary("/", e!(1), e!(n));
     let stmts = vec![each(1, "i", e!(4), vec![stmt(2, assert)]), set(3, t(e!(0)), at(4, quotient))];
@@ -302,7 +302,7 @@ fn device_errors_have_their_places() {
 }
 
 #[test]
-fn a_kernel_gives_its_value() {
+fn a_kernel_returns_its_result() {
     let body = ends_in(vec![bind(1, "x", F32, index("t", vec![e!(1)]))], e!((x * 2.0)));
     let function = function(FunctionKind::Kernel, &["&t"], Some(F32), body);
     let kernel = lower(&source(&function, || vec![tensor(F32, 1, false)])).unwrap();
@@ -311,7 +311,7 @@ fn a_kernel_gives_its_value() {
 }
 
 #[test]
-fn blocks_become_groups_and_take_the_lets_they_need() {
+fn blocks_become_groups_with_the_lets_that_they_use() {
     // let d = n / m; block { t[i] += d } ; let e = d + C; block { u[i] += e }
     let add = |line, tensor, name| {
         let target = index(tensor, vec![e!(i)]);
@@ -341,7 +341,7 @@ fn blocks_become_groups_and_take_the_lets_they_need() {
 }
 
 #[test]
-fn types_that_rustc_would_not_have_given_are_found() {
+fn sources_with_wrong_types_or_names_are_errors() {
     let wrong = kernel(&["n"], vec![bind(3, "x", F32, e!((n + 1)))]);
     let error = lower(&source(&wrong, || vec![scalar(I32)])).unwrap_err();
     assert_eq!(
@@ -363,7 +363,7 @@ fn types_that_rustc_would_not_have_given_are_found() {
 }
 
 #[test]
-fn a_tree_survives_its_bytes_and_garbage_does_not() {
+fn trees_round_trip_and_invalid_bytes_are_an_error() {
     let function = kernel(&["n"], vec![bind(3, "x", I32, e!((n + 1)))]);
     let bytes = function.encode().unwrap();
     assert_eq!(Function::decode(&bytes).unwrap(), function);

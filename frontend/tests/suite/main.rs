@@ -1,4 +1,4 @@
-//! The frontend's rules, lowering and builder, seen from outside.
+//! Tests of the frontend's public interface: rules, lowering, builder.
 
 mod agreement;
 mod builder;

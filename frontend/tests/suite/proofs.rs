@@ -1,9 +1,9 @@
-//! Random kernels whose indices are computed in every way there is: what a launch proves of them, holds.
+//! Property test of launch analysis: bounds proofs and the race check hold for random kernels with arbitrary indices.
 //!
-//! Integers of all types are added, multiplied, shifted, divided, converted and compared, wrap as they may, and
-//! indices depend on conditions, changing variables and counters. Nothing of that is refused when it is built, so
-//! that the launch's proofs stand alone: they are held against what the interpreter does, iteration by iteration.
-//! A launch without a race touches no element twice at a time, and no proven iteration leaves a tensor.
+//! Index expressions add, multiply, shift, divide, convert and compare integers of all types, may wrap, and depend on
+//! conditions, assigned variables and counters. The kernels pass the compile-time check, so only the launch's proofs
+//! are tested: the interpreter runs each iteration and records its accesses. In a launch without a reported race, no
+//! two iterations or blocks conflict; no proven iteration accesses memory outside a tensor.
 
 use std::cell::RefCell;
 
@@ -19,21 +19,22 @@ use quadrants_ir::{
 };
 
 use crate::races::{
-    ADDED, BETWEEN, FIRST, Footprint, RECORD, Random, Recorder, SCRATCH, STORED, conflicts, note,
+    ADDED, BETWEEN, FIRST, Footprint, RECORD, Random, Recorder, SCRATCH, STORED, conflicts,
+    record_accesses,
 };
 
-/// How many are drawn; `QUADRANTS_PROOFS` says another number.
+/// The number of random kernels; `QUADRANTS_PROOFS` sets another.
 const KERNELS: u64 = 1_000;
 
 /// The types of the scalar parameters.
 const SCALARS: [ScalarType; 4] = [U64, U32, I32, I64];
 
-/// The tensors of a launch, one after the other; the last are the counters.
+/// The tensors of a launch in order; the last are the counters.
 const TENSORS: u64 = 4;
 
 const INTS: [ScalarType; 4] = [U64, U32, I32, I64];
 
-/// A kernel being drawn.
+/// A random kernel under construction.
 struct Drawn<'b, 'r> {
     b: &'b KernelBuilder,
     random: &'r mut Random,
@@ -42,7 +43,7 @@ struct Drawn<'b, 'r> {
     plane: TensorParam<'b>,
     numbers: TensorParam<'b>,
     count: TensorParam<'b>,
-    /// What an expression may be made of.
+    /// The values that expressions may use.
     values: Vec<Value<'b>>,
     vars: Vec<Var<'b>>,
 }
@@ -151,7 +152,7 @@ impl<'b> Drawn<'b, '_> {
         }
     }
 
-    /// Statements in a scope of their own.
+    /// Statements in a new scope.
     fn scope(&mut self, depth: u32) {
         let (values, vars) = (self.values.len(), self.vars.len());
         for _ in 0..1 + self.random.below(3) {
@@ -242,7 +243,7 @@ impl<'b> Drawn<'b, '_> {
     }
 }
 
-/// The kernel of a seed. Nothing of it was refused, and nothing of it is asserted.
+/// A random kernel that passes the compile-time check without assertions.
 fn draw(random: &mut Random) -> Offloaded {
     let b = KernelBuilder::new("drawn");
     let scalars = SCALARS.iter().enumerate().map(|(at, ty)| b.param_scalar(&format!("s{at}"), *ty));
@@ -314,15 +315,15 @@ fn variables(plan: &LaunchAnalysis, task: TaskId, words: &[u64], mut at: u64) ->
     values
 }
 
-/// What was found of a launch.
+/// Results of a launch.
 struct Found {
     races: bool,
-    /// How many iterations were proven, and how many were not.
+    /// The numbers of proven and of other iterations.
     proven: u64,
     checked: u64,
 }
 
-/// Runs all iterations of a launch, and looks at those that are proven.
+/// Runs all iterations of a launch; checks the proven ones.
 fn run(
     kernel: &Offloaded,
     plan: &LaunchAnalysis,
@@ -354,9 +355,9 @@ fn run(
             );
             found.proven += u64::from(proven);
             found.checked += u64::from(!proven);
-            note(&mut of_task, &memory.touched, at);
+            record_accesses(&mut of_task, &memory.touched, at);
             if task.group != GroupId::NONE {
-                note(&mut blocks, &memory.touched, u64::from(task.group.raw()));
+                record_accesses(&mut blocks, &memory.touched, u64::from(task.group.raw()));
             }
         }
         found.races |= conflicts(&of_task);
@@ -366,11 +367,11 @@ fn run(
 }
 
 #[test]
-fn what_a_launch_proves_of_a_random_kernel_holds() {
+fn launch_proofs_hold_for_random_kernels() {
     let kernels = std::env::var("QUADRANTS_PROOFS").map_or(KERNELS, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let judge = |seed: u64| {
-        let random = &mut Random::of(seed);
+        let random = &mut Random::new(seed);
         let kernel = draw(random);
         let plan = LaunchAnalysis::new(&kernel);
         let mut counts = [0u64; 4];

@@ -1,10 +1,9 @@
-//! Random loops and regions: what is accepted touches no element twice at a time.
+//! Property test of the race check: random loops and regions that are accepted have no races.
 //!
-//! Each kernel is drawn with the builder and launched with a few random arguments: the interpreter runs
-//! its iterations one by one on a memory that notes the bytes they touch. Where the footprints of two
-//! iterations, or of two blocks, conflict, the kernel must have been refused: when it was built or at the
-//! launch. Kernels that are refused are built a second time with their accesses asserted, to see how many
-//! of them raced at all.
+//! Each kernel is built at random and launched with random arguments. The interpreter runs the iterations one by one
+//! on memory that records accesses. If the footprints of two iterations or two blocks conflict, the kernel must have
+//! been rejected, by `build` or at launch. Rejected kernels are built again with their accesses asserted, to count
+//! those that do not race.
 
 use std::collections::HashMap;
 
@@ -21,14 +20,14 @@ use quadrants_ir::{
     offload,
 };
 
-/// How many are drawn; `QUADRANTS_TEST_KERNELS` sets another number.
+/// The number of random kernels; `QUADRANTS_TEST_KERNELS` sets another.
 const KERNELS: u64 = 10_000;
 pub(crate) const RECORD: u64 = 0x1000;
 pub(crate) const SCRATCH: u64 = 0x2000;
 pub(crate) const FIRST: u64 = 0x10_0000;
 pub(crate) const BETWEEN: u64 = 0x1_0000;
 
-/// What atomics of the drawn kernels add; what their stores write.
+/// The operand of atomics, and the value of stores, in random kernels.
 pub(crate) const ADDED: u32 = 0x1_0001;
 pub(crate) const STORED: u32 = 0x777;
 
@@ -42,10 +41,10 @@ pub(crate) enum Touch {
     Atomic,
 }
 
-/// Who touched an address, and how.
+/// For each address: the iterations or blocks that accessed it, and how.
 pub(crate) type Footprint = HashMap<u64, Vec<(u64, Touch)>>;
 
-/// Memory that notes what is touched.
+/// Memory that records accesses.
 pub(crate) struct Recorder {
     pub(crate) memory: SliceMemory,
     /// The last load.
@@ -53,7 +52,7 @@ pub(crate) struct Recorder {
     pub(crate) touched: Vec<(u64, Touch)>,
 }
 
-/// The parameters of every drawn kernel.
+/// The parameters of every random kernel.
 #[derive(Clone, Copy)]
 struct Params<'b> {
     n: Value<'b>,
@@ -72,12 +71,12 @@ struct Args {
     line: u64,
     plane: [u64; 2],
     at: Vec<u64>,
-    /// How many counters there are.
+    /// The number of counters.
     count: u64,
 }
 
 impl Random {
-    pub(crate) fn of(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -112,7 +111,7 @@ impl Memory for Recorder {
     }
 
     fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), Fault> {
-        // An atomic is a load and a store of what it made of that.
+        // The interpreter runs an atomic as a load and a store of the sum.
         let added = |value: u64| (value as u32).wrapping_add(ADDED) == bits as u32;
         if self.loaded.take().is_some_and(|(from, value)| from == address && added(value)) {
             self.touched.pop();
@@ -182,7 +181,7 @@ impl<'b> Params<'b> {
         }
     }
 
-    /// An index made of loop variables.
+    /// An index computed from loop variables.
     fn index(self, b: &'b KernelBuilder, random: &mut Random, vars: &[Value<'b>]) -> Value<'b> {
         let i = random.pick(vars);
         let other = random.pick(vars);
@@ -262,7 +261,7 @@ impl<'b> Params<'b> {
 
 /// The kernel of a seed, with all accesses asserted or with none.
 fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
-    let random = &mut Random::of(seed);
+    let random = &mut Random::new(seed);
     let b = KernelBuilder::new("drawn");
     let params = Params {
         n: b.param_scalar("n", U64),
@@ -289,27 +288,27 @@ fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
     b.build()
 }
 
-/// Whether two of those who touched an address conflict.
+/// Whether two accesses to an address by different iterations or blocks conflict.
 pub(crate) fn conflicts(footprint: &Footprint) -> bool {
-    let meet = |(one, a): &(u64, Touch), (other, b): &(u64, Touch)| {
+    let conflict = |(one, a): &(u64, Touch), (other, b): &(u64, Touch)| {
         one != other && (a != b || *a == Touch::Write)
     };
-    footprint.values().any(|all| all.iter().any(|a| all.iter().any(|b| meet(a, b))))
+    footprint.values().any(|all| all.iter().any(|a| all.iter().any(|b| conflict(a, b))))
 }
 
-pub(crate) fn note(footprint: &mut Footprint, touched: &[(u64, Touch)], by: u64) {
-    // The counter is only ever counted up.
+pub(crate) fn record_accesses(footprint: &mut Footprint, touched: &[(u64, Touch)], by: u64) {
+    // The counter is excluded: it is only incremented.
     let count = FIRST + 3 * BETWEEN;
     for &(address, touch) in touched.iter().filter(|t| (FIRST..count).contains(&t.0)) {
         let all = footprint.entry(address).or_default();
-        // Of each kind two are enough to be one that is another's.
+        // Two of each kind suffice: one of them is by another iteration.
         if all.iter().filter(|(_, t)| *t == touch).count() < 2 && !all.contains(&(by, touch)) {
             all.push((by, touch));
         }
     }
 }
 
-/// Whether a launch races: iterations of a loop, or blocks of the region.
+/// Whether a launch has a race between iterations of a loop or blocks of the region.
 fn races(kernel: &Offloaded, args: &Args) -> bool {
     let interpreter = Interpreter::new(kernel);
     let (words, mut memory) = args.place();
@@ -320,9 +319,9 @@ fn races(kernel: &Offloaded, args: &Args) -> bool {
         for at in 0..iterations {
             memory.touched.clear();
             interpreter.run_range(id, Form::Checked, &words, &mut memory, at..at + 1).unwrap();
-            note(&mut of_task, &memory.touched, at);
+            record_accesses(&mut of_task, &memory.touched, at);
             if task.group != GroupId::NONE {
-                note(&mut blocks, &memory.touched, u64::from(task.group.raw()));
+                record_accesses(&mut blocks, &memory.touched, u64::from(task.group.raw()));
             }
         }
         if conflicts(&of_task) {
@@ -332,27 +331,27 @@ fn races(kernel: &Offloaded, args: &Args) -> bool {
     conflicts(&blocks)
 }
 
-/// What became of the drawn kernels and their launches.
+/// Results of random kernels and their launches.
 #[derive(Default)]
 struct Counts {
     rejected: u64,
-    rejected_fine: u64,
+    rejected_without_race: u64,
     refused: u64,
-    refused_fine: u64,
+    refused_without_race: u64,
     launched: u64,
 }
 
 impl Counts {
     fn add(&mut self, other: &Self) {
         self.rejected += other.rejected;
-        self.rejected_fine += other.rejected_fine;
+        self.rejected_without_race += other.rejected_without_race;
         self.refused += other.refused;
-        self.refused_fine += other.refused_fine;
+        self.refused_without_race += other.refused_without_race;
         self.launched += other.launched;
     }
 
-    /// Draws and judges the kernel of a seed.
-    fn judge(&mut self, seed: u64) {
+    /// Builds, launches and checks the kernel of a seed.
+    fn check(&mut self, seed: u64) {
         let random = &mut Random(seed.wrapping_mul(0x6a09_e667_f3bc_c909) | 1);
         let built = build(seed, false);
         let rejected = match &built {
@@ -365,7 +364,8 @@ impl Counts {
         let launches: Vec<Args> = (0..3).map(|_| Args::draw(random)).collect();
         if rejected {
             self.rejected += 1;
-            self.rejected_fine += u64::from(!launches.iter().any(|args| races(&kernel, args)));
+            self.rejected_without_race +=
+                u64::from(!launches.iter().any(|args| races(&kernel, args)));
             return;
         }
         let plan = LaunchAnalysis::new(&kernel);
@@ -373,7 +373,7 @@ impl Counts {
             let race = races(&kernel, args);
             if plan.race(&args.place().0).is_some() {
                 self.refused += 1;
-                self.refused_fine += u64::from(!race);
+                self.refused_without_race += u64::from(!race);
             } else {
                 self.launched += 1;
                 assert!(!race, "seed {seed} races: {args:?}\n{kernel}");
@@ -383,7 +383,7 @@ impl Counts {
 }
 
 #[test]
-fn accepted_kernels_touch_no_element_twice_at_a_time() {
+fn accepted_kernels_have_no_races() {
     let kernels = std::env::var("QUADRANTS_TEST_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let mut all = Counts::default();
@@ -392,7 +392,7 @@ fn accepted_kernels_touch_no_element_twice_at_a_time() {
             .map(|part| {
                 scope.spawn(move || {
                     let mut counts = Counts::default();
-                    (1 + part..=kernels).step_by(threads as usize).for_each(|s| counts.judge(s));
+                    (1 + part..=kernels).step_by(threads as usize).for_each(|s| counts.check(s));
                     counts
                 })
             })
@@ -404,7 +404,11 @@ fn accepted_kernels_touch_no_element_twice_at_a_time() {
     println!(
         "of {kernels} kernels {} were rejected, {} of them without a race in three launches; of the \
          others' launches {} were refused, {} of them without a race, and {} ran",
-        all.rejected, all.rejected_fine, all.refused, all.refused_fine, all.launched
+        all.rejected,
+        all.rejected_without_race,
+        all.refused,
+        all.refused_without_race,
+        all.launched
     );
     assert!(all.launched > kernels / 3, "too few launches were made: {}", all.launched);
     assert!(all.refused > kernels / 10 && all.rejected > kernels / 10);

@@ -1,4 +1,4 @@
-//! Each rule: a tree that breaks it, and the line that is blamed.
+//! Tests of the language rules: for each rule, a tree that breaks it and the reported line.
 
 use quadrants_frontend::{Error, Rule, check, lower, syntax::*};
 use quadrants_ir::ScalarType::{F32, I32, U64};
@@ -45,7 +45,7 @@ fn kernel_rejected(stmts: Vec<Stmt>, expected: &[(u32, Rule)]) {
 }
 
 #[test]
-fn blocks_beside_each_other_pass_with_scalar_lets_between() {
+fn consecutive_blocks_with_scalar_lets_between_are_accepted() {
     let value = binary("/", cast(len("t"), "i32"), e!(n));
     let shape = StmtKind::LetExtents { names: vec![Some(named("w"))], base: named("t") };
     kernel_rejected(
@@ -55,28 +55,28 @@ fn blocks_beside_each_other_pass_with_scalar_lets_between() {
 }
 
 #[test]
-fn a_block_inside_a_block() {
+fn a_block_inside_a_block_is_rejected() {
     let inner = side_by_side(2);
     kernel_rejected(
         vec![run(1, parallel(block(vec![fill(1), inner])))],
         &[(2, Rule::StreamParallelNested)],
     );
-    let deep = each(2, "i", len("t"), vec![run(3, when(e!((n > 1)), vec![side_by_side(4)]))]);
+    let deep = each(2, "i", len("t"), vec![run(3, if_(e!((n > 1)), vec![side_by_side(4)]))]);
     kernel_rejected(vec![run(1, parallel(block(vec![deep])))], &[(4, Rule::StreamParallelNested)]);
 }
 
 #[test]
-fn a_block_inside_a_loop_or_branch_or_braces() {
+fn a_block_inside_a_loop_branch_or_braces_is_rejected() {
     kernel_rejected(
         vec![each(1, "k", e!(4), vec![side_by_side(2)])],
         &[(2, Rule::StreamParallelInLoop)],
     );
     kernel_rejected(
-        vec![side_by_side(1), repeat(2, e!((n > 1)), vec![side_by_side(3)])],
+        vec![side_by_side(1), while_(2, e!((n > 1)), vec![side_by_side(3)])],
         &[(3, Rule::StreamParallelInLoop)],
     );
     kernel_rejected(
-        vec![side_by_side(1), run(2, when(e!((n > 1)), vec![side_by_side(3)]))],
+        vec![side_by_side(1), run(2, if_(e!((n > 1)), vec![side_by_side(3)]))],
         &[(3, Rule::StreamParallelInBranch)],
     );
     kernel_rejected(
@@ -86,7 +86,7 @@ fn a_block_inside_a_loop_or_branch_or_braces() {
 }
 
 #[test]
-fn a_block_inside_a_func() {
+fn a_block_inside_a_func_is_rejected() {
     let body = block(vec![side_by_side(3)]);
     rejected(
         &function(FunctionKind::Func, &["&mut t"], None, body),
@@ -95,7 +95,7 @@ fn a_block_inside_a_func() {
 }
 
 #[test]
-fn other_statements_beside_blocks() {
+fn other_statements_next_to_blocks_are_rejected() {
     let load = bind(2, "first", F32, index("t", vec![e!(0)]));
     kernel_rejected(vec![side_by_side(1), load], &[(2, Rule::StreamParallelMixed)]);
     kernel_rejected(vec![fill(1), side_by_side(2)], &[(1, Rule::StreamParallelMixed)]);
@@ -114,7 +114,7 @@ fn other_statements_beside_blocks() {
 }
 
 #[test]
-fn a_block_that_is_no_closure_literal_or_has_parameters_or_a_use() {
+fn stream_parallel_takes_a_closure_literal_without_parameters_and_has_no_value() {
     let other = expr(ExprKind::StreamParallel(RegionArgument::Other));
     kernel_rejected(vec![run(1, other)], &[(1, Rule::StreamParallelNotClosure)]);
     let taking = RegionArgument::Closure { params: 1, body: block(vec![fill(1)]) };
@@ -127,14 +127,14 @@ fn a_block_that_is_no_closure_literal_or_has_parameters_or_a_use() {
 }
 
 #[test]
-fn a_last_block_without_a_semicolon_passes() {
+fn a_final_block_without_a_semicolon_is_accepted() {
     let last = at(2, parallel(block(vec![fill_of(2, "u")])));
     let body = ends_in(vec![side_by_side(1)], last);
     rejected(&function(FunctionKind::Kernel, &["&mut t", "&mut u"], None, body), &[]);
 }
 
 #[test]
-fn assignments_to_locals_outside() {
+fn assignments_to_outer_locals_are_rejected() {
     let total = || bind_mut(1, "total", F32, e!(0.0));
     let add = |line| change(line, e!(total), BinaryOp::Add, e!(1.0));
     kernel_rejected(
@@ -150,11 +150,11 @@ fn assignments_to_locals_outside() {
         vec![each(1, "i", e!(9), vec![total(), each(2, "j", e!(9), vec![add(3)])])],
         &[],
     );
-    kernel_rejected(vec![total(), repeat(2, e!((n > 1)), vec![add(3)])], &[]);
+    kernel_rejected(vec![total(), while_(2, e!((n > 1)), vec![add(3)])], &[]);
 }
 
 #[test]
-fn writes_to_what_is_only_read() {
+fn writes_to_read_only_parameters_are_rejected() {
     let shared = Rule::WriteToShared(named("s"));
     kernel_rejected(vec![set(1, index("s", vec![e!(0)]), e!(1.0))], &[(1, shared.clone())]);
     kernel_rejected(vec![run(1, add_to("s", vec![e!(0)], e!(1.0)))], &[(1, shared)]);
@@ -166,7 +166,7 @@ fn writes_to_what_is_only_read() {
 }
 
 #[test]
-fn tensors_and_shapes_are_no_scalars() {
+fn tensors_and_shapes_are_not_scalars() {
     kernel_rejected(vec![bind(1, "x", F32, at(1, e!(t)))], &[(1, Rule::TensorAsValue(named("t")))]);
     let shape = StmtKind::LetShape { name: named("hw"), base: named("t") };
     kernel_rejected(
@@ -179,19 +179,19 @@ fn tensors_and_shapes_are_no_scalars() {
 }
 
 #[test]
-fn control_flow_that_leaves_too_much() {
+fn invalid_breaks_and_continues_are_rejected() {
     kernel_rejected(
-        vec![each(1, "i", e!(9), vec![run(2, when(e!((n > 1)), vec![leave(3)]))])],
+        vec![each(1, "i", e!(9), vec![run(2, if_(e!((n > 1)), vec![break_(3)]))])],
         &[(3, Rule::BreakParallel)],
     );
-    kernel_rejected(vec![each(1, "i", e!(9), vec![repeat(2, e!(true), vec![leave(3)])])], &[]);
-    kernel_rejected(vec![each(1, "i", e!(9), vec![skip(2)])], &[]);
-    kernel_rejected(vec![skip(1)], &[(1, Rule::OutsideLoop("continue"))]);
-    kernel_rejected(vec![leave(1)], &[(1, Rule::OutsideLoop("break"))]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![while_(2, e!(true), vec![break_(3)])])], &[]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![continue_(2)])], &[]);
+    kernel_rejected(vec![continue_(1)], &[(1, Rule::OutsideLoop("continue"))]);
+    kernel_rejected(vec![break_(1)], &[(1, Rule::OutsideLoop("break"))]);
 
     let dims = vec![dim("a", U64, e!(0), e!(2)), dim("b", U64, e!(0), e!(2))];
     let nest =
-        For { dims, body: block(vec![leave(2)]), label: None, options: LoopOptions::default() };
+        For { dims, body: block(vec![break_(2)]), label: None, options: LoopOptions::default() };
     kernel_rejected(
         vec![each(1, "i", e!(9), vec![stmt(2, StmtKind::For(nest))])],
         &[(2, Rule::BreakNdrange)],
@@ -199,28 +199,28 @@ fn control_flow_that_leaves_too_much() {
 
     let outer = || Some("outer".to_owned());
     let labelled = |body: Stmt| {
-        let inner = repeat(2, e!(true), vec![body]);
+        let inner = while_(2, e!(true), vec![body]);
         let dims = vec![dim("i", U64, e!(0), e!(9))];
         let options = LoopOptions::default();
         let each = For { dims, body: block(vec![inner]), label: outer(), options };
         vec![stmt(1, StmtKind::For(each))]
     };
     kernel_rejected(labelled(stmt(3, StmtKind::Continue { label: outer() })), &[]);
-    let leave = StmtKind::Break { label: outer(), value: None };
-    kernel_rejected(labelled(stmt(3, leave)), &[(3, Rule::BreakParallel)]);
+    let outer_break = StmtKind::Break { label: outer(), value: None };
+    kernel_rejected(labelled(stmt(3, outer_break)), &[(3, Rule::BreakParallel)]);
 }
 
 #[test]
-fn returns() {
-    let back = |line| stmt(line, StmtKind::Return { value: Some(e!(1)) });
-    kernel_rejected(vec![back(1)], &[(1, Rule::ReturnInKernel)]);
-    kernel_rejected(vec![each(1, "i", e!(9), vec![back(2)])], &[(2, Rule::ReturnInKernel)]);
-    let early = block(vec![run(1, when(e!((n > 1)), vec![back(2)])), back(3)]);
+fn return_is_rejected_in_kernels_and_accepted_in_funcs() {
+    let return_ = |line| stmt(line, StmtKind::Return { value: Some(e!(1)) });
+    kernel_rejected(vec![return_(1)], &[(1, Rule::ReturnInKernel)]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![return_(2)])], &[(2, Rule::ReturnInKernel)]);
+    let early = block(vec![run(1, if_(e!((n > 1)), vec![return_(2)])), return_(3)]);
     rejected(&function(FunctionKind::Func, &["n"], Some(I32), early), &[]);
 }
 
 #[test]
-fn loops_of_other_shapes() {
+fn inclusive_ndranges_and_loops_without_dimensions_are_rejected() {
     let mut closed = dim("i", U64, e!(0), at(1, e!(9)));
     closed.inclusive = true;
     let closed = For {
@@ -239,7 +239,7 @@ fn loops_of_other_shapes() {
 }
 
 #[test]
-fn every_construct_that_kernels_lack_has_advice() {
+fn every_unsupported_construct_has_a_message() {
     let all = [
         Construct::MatchPattern,
         Construct::LetCondition,
@@ -286,7 +286,7 @@ fn every_construct_that_kernels_lack_has_advice() {
 }
 
 #[test]
-fn lowering_refuses_what_the_rules_refuse() {
+fn lowering_rejects_what_the_rules_reject() {
     let function = kernel(&["&t"], vec![set(7, index("t", vec![e!(0)]), e!(1.0))]);
     let error = lower(&source(&function, || vec![tensor(F32, 1, false)])).unwrap_err();
     assert!(matches!(&error, Error::Rejected { rejections, .. } if rejections.len() == 1));

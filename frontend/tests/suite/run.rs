@@ -1,4 +1,4 @@
-//! Runs a kernel through offloading and the interpreter.
+//! Helpers that offload kernels and run them in the interpreter.
 
 use quadrants_ir::{
     Const, GroupId, Kernel, Offloaded,
@@ -19,7 +19,7 @@ pub(crate) enum Arg {
     Tensor(Vec<u64>, Vec<u8>),
 }
 
-/// What a launch left behind.
+/// The state after a launch.
 pub(crate) struct Outcome {
     tensors: Vec<Vec<u8>>,
     pub(crate) result: u64,
@@ -70,7 +70,7 @@ pub(crate) fn matrix<T: Number>(shape: &[u64], values: &[T]) -> Arg {
 }
 
 impl Outcome {
-    /// The contents of the tensor that is the `at`th tensor argument.
+    /// The contents of the tensor argument number `at`.
     pub(crate) fn tensor<T: Number>(&self, at: usize) -> Vec<T> {
         let zero: Const = T::from_bits(0).into();
         let size = zero.ty().size();

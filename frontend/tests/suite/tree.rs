@@ -1,4 +1,4 @@
-//! Short ways to write syntax trees.
+//! Helpers that build syntax trees.
 
 use quadrants_frontend::{Callee, Source, syntax::*};
 use quadrants_ir::{
@@ -11,7 +11,7 @@ pub(crate) fn ty(ty: ScalarType) -> TypeIx {
     ScalarType::ALL.iter().position(|t| *t == ty).unwrap() as TypeIx
 }
 
-/// An expression from fully parenthesized Rust tokens, which rustc can be given too.
+/// An expression from fully parenthesized Rust tokens, which can also be compiled by rustc.
 #[macro_export]
 macro_rules! e {
     ($lit:literal) => { $crate::tree::literal(stringify!($lit)) };
@@ -147,7 +147,7 @@ pub(crate) fn parallel(body: Block) -> Expr {
     expr(ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body }))
 }
 
-pub(crate) fn when(cond: Expr, then: Vec<Stmt>) -> Expr {
+pub(crate) fn if_(cond: Expr, then: Vec<Stmt>) -> Expr {
     expr(ExprKind::If { cond: Box::new(cond), then: block(then), otherwise: None })
 }
 
@@ -210,15 +210,15 @@ pub(crate) fn each(line: u32, var: &str, end: Expr, body: Vec<Stmt>) -> Stmt {
     )
 }
 
-pub(crate) fn repeat(line: u32, cond: Expr, body: Vec<Stmt>) -> Stmt {
+pub(crate) fn while_(line: u32, cond: Expr, body: Vec<Stmt>) -> Stmt {
     stmt(line, StmtKind::While { cond, body: block(body), label: None })
 }
 
-pub(crate) fn leave(line: u32) -> Stmt {
+pub(crate) fn break_(line: u32) -> Stmt {
     stmt(line, StmtKind::Break { label: None, value: None })
 }
 
-pub(crate) fn skip(line: u32) -> Stmt {
+pub(crate) fn continue_(line: u32) -> Stmt {
     stmt(line, StmtKind::Continue { label: None })
 }
 

@@ -58,7 +58,7 @@ fn table() -> Vec<(Error, &'static str)> {
     let frontends = [
         (
             frontend::Error::Recursion { function: kernel(), func: "again".to_owned(), span },
-            "write the repetition as a loop",
+            "recursion is not supported in kernels",
         ),
         (
             frontend::Error::Type {

@@ -297,7 +297,7 @@ fn a_type_dependent_evaluation_order_is_rejected(on: TestBackend) {
     let error = unordered(&mut x).launch().unwrap_err();
     let reason = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     assert!(
-        format!("{error} {reason}").contains("put one of them into a `let`"),
+        format!("{error} {reason}").contains("bind one of them with `let`"),
         "{error} {reason}"
     );
 }
