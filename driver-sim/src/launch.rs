@@ -18,7 +18,7 @@ use quadrants_ir::{
 use smallvec::{SmallVec, smallvec};
 
 use crate::{
-    memory::{Fault, Memory},
+    memory::{AccessError, Memory},
     schedule::Random,
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct Launch {
 /// The reason why an operation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Access(Fault),
+    Access(AccessError),
     /// A launch did not terminate.
     Endless,
     /// The module of a launch was unloaded.
@@ -187,7 +187,7 @@ impl Launch {
     }
 
     /// Reads the argument block at the parameter's address.
-    fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, Fault> {
+    fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, AccessError> {
         let image = &self.function.program.image;
         let words = block_words(&image.kernel, image.form);
         let mut bytes = vec![0; 8 * words];
@@ -233,7 +233,7 @@ fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u6
 /// The interpreter's view of memory. It keeps the details that the interpreter's error type cannot represent.
 struct View<'a> {
     memory: &'a mut Memory,
-    fault: Option<Fault>,
+    fault: Option<AccessError>,
 }
 
 impl interp::Memory for View<'_> {
@@ -260,8 +260,8 @@ impl fmt::Debug for Program {
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<AccessError> for Failure {
+    fn from(fault: AccessError) -> Self {
         Self::Access(fault)
     }
 }

@@ -17,8 +17,8 @@ use crate::{
     op_id::OpId,
 };
 
-pub use access::FaultKind;
-pub(crate) use access::{Fault, Uninitialized};
+pub use access::InvalidAccess;
+pub(crate) use access::{AccessError, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, End, Phase};
 pub(crate) use pool::Freed;

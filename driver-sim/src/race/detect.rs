@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Clock, Epoch, Race, Side};
 use crate::{
-    memory::{End, Fault, FaultKind, Region, Touch},
+    memory::{End, AccessError, InvalidAccess, Region, Touch},
     op::OpKind,
     op_id::OpId,
     state::State,
@@ -176,17 +176,17 @@ impl State {
     }
 
     /// A fault is a race if a missing dependency causes it, and not an access that is always invalid.
-    pub(crate) fn check_fault(&mut self, op: OpId, fault: &Fault) {
+    pub(crate) fn check_fault(&mut self, op: OpId, fault: &AccessError) {
         let Some((_, clock)) = self.detector.clocks.get(&op) else { return };
         let Some(end) = self.memory.end_of(fault.address) else { return };
         let (other, address, bytes) = match (fault.kind, end) {
-            (FaultKind::AfterFree, End::ByHost { last, call }) if op <= last => {
+            (InvalidAccess::AfterFree, End::ByHost { last, call }) if op <= last => {
                 (host_free(call), fault.address, fault.bytes)
             }
-            (FaultKind::AfterFree, End::By(free)) if !self.orders(clock, free) => {
+            (InvalidAccess::AfterFree, End::By(free)) if !self.orders(clock, free) => {
                 (self.side(free, Touch::Free), fault.address, fault.bytes)
             }
-            (FaultKind::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
+            (InvalidAccess::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
                 (self.side(alloc, Touch::Alloc), fault.address, fault.bytes)
             }
             _ => return,
