@@ -2,7 +2,10 @@
 //!
 //! Every function returns 0 or a driver code; 101 if the device does not exist.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    ffi::{c_char, c_int, c_void},
+    fmt::Display,
+};
 
 use crate::{
     code::Code,
@@ -131,16 +134,12 @@ driver_functions! {
 
     /// Writes the races, one per line, like the trace.
     fn [Cuda quadrants_sim_races](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
-        let races: Vec<String> =
-            of(ordinal)?.races().iter().map(|race| format!("{race}\n")).collect();
-        give(&races.concat(), text, room, needed)?;
+        give(&lines(&of(ordinal)?.races()), text, room, needed)?;
     }
 
     /// Writes the reports, one per line, like the trace.
     fn [Cuda quadrants_sim_reports](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
-        let reports: Vec<String> =
-            of(ordinal)?.reports().iter().map(|report| format!("{report}\n")).collect();
-        give(&reports.concat(), text, room, needed)?;
+        give(&lines(&of(ordinal)?.reports()), text, room, needed)?;
     }
 }
 
@@ -152,6 +151,10 @@ pub(crate) fn rows() -> impl Iterator<Item = (&'static str, *const c_void)> {
 
 fn of(ordinal: usize) -> crate::code::Result<World> {
     world(ordinal).ok_or(Code::INVALID_DEVICE)
+}
+
+fn lines(items: &[impl Display]) -> String {
+    items.iter().map(|item| format!("{item}\n")).collect()
 }
 
 fn give(

@@ -114,7 +114,7 @@ pub(super) fn launch_of(
     shape: &Shape,
     parameters: Parameters,
 ) -> Result<Launch> {
-    let args = parameters.words(function.words())?;
+    let args = parameters.words(function.words)?;
     let (accepted, invalid) = match call.family {
         Family::Cuda => (true, Code::INVALID_VALUE),
         Family::Hip => (!is_too_wide(shape.grid, shape.block), Code::INVALID_CONFIGURATION),

@@ -1,4 +1,4 @@
-//! Reads and writes of simulated operations, in device memory and pinned memory. Any other access is a fault.
+//! Reads and writes of simulated operations, in device memory and pinned memory. Any other access is an [`AccessError`].
 
 use std::ptr;
 
@@ -64,8 +64,9 @@ impl Memory {
     pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
         if address < DEVICE_BASE || bytes > 8 {
             let word = bits.to_le_bytes();
-            let source =
-                word.get(..bytes).ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Write))?;
+            let source = word
+                .get(..bytes)
+                .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Write))?;
             return self.write_pinned(address, source);
         }
         let (at, offset) = self.span(address, bytes, Touch::Write)?;
@@ -231,8 +232,9 @@ impl Memory {
     #[cold]
     fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
         let mut word = [0; 8];
-        let target =
-            word.get_mut(..bytes).ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Read))?;
+        let target = word
+            .get_mut(..bytes)
+            .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Read))?;
         self.read_pinned(address, target)?;
         Ok(u64::from_le_bytes(word))
     }
