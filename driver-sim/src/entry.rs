@@ -202,8 +202,8 @@ impl From<Code> for Stop {
     }
 }
 
-/// Defines exported C functions and `ROWS`, their list. Names in the same brackets are functions with the same body, each
-/// with its driver. A body has access to its [`Call`].
+/// Defines exported C functions and `ROWS`, their list. The names in brackets, each with its driver, are functions with
+/// the same body. A body has access to its [`Call`].
 macro_rules! driver_functions {
     ($($(#[$meta:meta])* fn [$($family:ident $name:ident),+] $parameters:tt |$call:ident| $body:block)*) => {
         $($crate::entry::driver_function! {

@@ -1,4 +1,4 @@
-//! Reads and writes of simulated operations, in device memory and pinned memory. Any other access is an [`AccessError`].
+//! Reads and writes of simulated operations, in device and pinned memory. Any other access is an [`AccessError`].
 
 use std::ptr;
 
