@@ -2,11 +2,15 @@
 //!
 //! Every function returns 0 or a driver code; 101 if the device does not exist.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    ffi::{c_char, c_int, c_void},
+    fmt::Display,
+};
 
 use crate::{
     code::Code,
-    entry::facade,
+    entry::{Family, driver_functions},
+    functions,
     pointer::{Out, Text},
     schedule::Schedule,
     world::{World, world},
@@ -21,14 +25,14 @@ pub(crate) extern "C" fn quadrants_sim_version() -> c_int {
     VERSION
 }
 
-facade! { Cuda;
+driver_functions! {
     /// Resets the world to the settings of the environment.
-    fn quadrants_sim_reset(ordinal: usize) |_call| {
+    fn [Cuda quadrants_sim_reset](ordinal: usize) |_call| {
         of(ordinal)?.reset();
     }
 
     /// Sets schedule (`lazy`, `eager`, `random`, `adversarial`) and seed.
-    fn quadrants_sim_set_schedule(ordinal: usize, schedule: Text, seed: u64) |_call| {
+    fn [Cuda quadrants_sim_set_schedule](ordinal: usize, schedule: Text, seed: u64) |_call| {
         let schedule = Schedule::from_name(schedule.read()?).ok_or(Code::INVALID_VALUE)?;
         let world = of(ordinal)?;
         world.set_schedule(schedule);
@@ -36,25 +40,25 @@ facade! { Cuda;
     }
 
     /// Sets whether the device reports memory pools.
-    fn quadrants_sim_set_pools(ordinal: usize, pools: bool) |_call| {
+    fn [Cuda quadrants_sim_set_pools](ordinal: usize, pools: bool) |_call| {
         of(ordinal)?.set_pools(pools);
     }
 
     /// Sets the size of the device memory in bytes.
-    fn quadrants_sim_set_memory_limit(ordinal: usize, bytes: usize) |_call| {
+    fn [Cuda quadrants_sim_set_memory_limit](ordinal: usize, bytes: usize) |_call| {
         of(ordinal)?.set_memory_limit(bytes);
     }
 
     /// Makes the `nth` call of a function (`*` for any) from now on return `code` and do nothing. With code 0 the call
     /// returns success.
-    fn quadrants_sim_fail(ordinal: usize, function: Text, nth: u64, code: c_int) |_call| {
+    fn [Cuda quadrants_sim_fail](ordinal: usize, function: Text, nth: u64, code: c_int) |_call| {
         let world = of(ordinal)?;
         let name = function.read()?;
         if name == "*" {
             world.fail_any(nth, Code(code));
             return Ok(());
         }
-        let mut known = crate::cuda::rows().chain(crate::hip::rows()).chain(rows());
+        let mut known = functions::rows(Family::Cuda).chain(functions::rows(Family::Hip)).chain(rows());
         let (function, _) = known.find(|(row, _)| *row == name).ok_or(Code::NOT_FOUND)?;
         match code {
             0 => world.ignore(function, nth),
@@ -63,13 +67,13 @@ facade! { Cuda;
     }
 
     /// The number of calls of a function.
-    fn quadrants_sim_calls(ordinal: usize, function: Text, count: Out<u64>) |_call| {
+    fn [Cuda quadrants_sim_calls](ordinal: usize, function: Text, count: Out<u64>) |_call| {
         count.set(of(ordinal)?.calls(function.read()?))?;
     }
 
     /// The number of created streams, events, modules, allocations, stream-ordered allocations, pinned allocations,
     /// graphs and executable graphs: 8 numbers.
-    fn quadrants_sim_creates(ordinal: usize, counts: Out<u64>) |_call| {
+    fn [Cuda quadrants_sim_creates](ordinal: usize, counts: Out<u64>) |_call| {
         let made = of(ordinal)?.creates();
         counts.set_all(&[
             made.streams,
@@ -85,7 +89,7 @@ facade! { Cuda;
 
     /// The number of existing streams, events, modules, blocks, bytes, pinned allocations, pinned bytes, graphs and
     /// executable graphs, of pending operations, and of references to the context: 11 numbers.
-    fn quadrants_sim_live(ordinal: usize, counts: Out<u64>) |_call| {
+    fn [Cuda quadrants_sim_live](ordinal: usize, counts: Out<u64>) |_call| {
         let live = of(ordinal)?.live();
         counts.set_all(&[
             live.streams as u64,
@@ -103,54 +107,54 @@ facade! { Cuda;
     }
 
     /// The hash of the order in which operations ran.
-    fn quadrants_sim_schedule_hash(ordinal: usize, hash: Out<u64>) |_call| {
+    fn [Cuda quadrants_sim_schedule_hash](ordinal: usize, hash: Out<u64>) |_call| {
         hash.set(of(ordinal)?.schedule_hash())?;
     }
 
     /// Whether operation `a` is complete before `b` starts in every schedule.
-    fn quadrants_sim_happens_before(ordinal: usize, a: u64, b: u64, answer: Out<bool>) |_call| {
+    fn [Cuda quadrants_sim_happens_before](ordinal: usize, a: u64, b: u64, answer: Out<bool>) |_call| {
         answer.set(of(ordinal)?.trace().happens_before(a, b))?;
     }
 
     /// Writes the trace as text into `room` bytes, truncated if they are too few, and its full length with the final
     /// zero to `needed`. `text` may be null.
-    fn quadrants_sim_trace(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+    fn [Cuda quadrants_sim_trace](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.trace().to_string(), text, room, needed)?;
     }
 
     /// Writes the operations that ran, one per line, like the trace.
-    fn quadrants_sim_timeline(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+    fn [Cuda quadrants_sim_timeline](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.timeline_text(), text, room, needed)?;
     }
 
     /// Turns the race detector on or off.
-    fn quadrants_sim_detect_races(ordinal: usize, on: bool) |_call| {
+    fn [Cuda quadrants_sim_detect_races](ordinal: usize, on: bool) |_call| {
         of(ordinal)?.detect_races(on);
     }
 
     /// Writes the races, one per line, like the trace.
-    fn quadrants_sim_races(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
-        let races: Vec<String> =
-            of(ordinal)?.races().iter().map(|race| format!("{race}\n")).collect();
-        give(&races.concat(), text, room, needed)?;
+    fn [Cuda quadrants_sim_races](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        give(&lines(&of(ordinal)?.races()), text, room, needed)?;
     }
 
     /// Writes the reports, one per line, like the trace.
-    fn quadrants_sim_reports(ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
-        let reports: Vec<String> =
-            of(ordinal)?.reports().iter().map(|report| format!("{report}\n")).collect();
-        give(&reports.concat(), text, room, needed)?;
+    fn [Cuda quadrants_sim_reports](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
+        give(&lines(&of(ordinal)?.reports()), text, room, needed)?;
     }
 }
 
 /// The functions of this interface by name. Both simulated libraries export them.
 pub(crate) fn rows() -> impl Iterator<Item = (&'static str, *const c_void)> {
     let version = ("quadrants_sim_version", quadrants_sim_version as *const c_void);
-    ROWS.iter().copied().chain([version])
+    ROWS.iter().map(|(_, name, address)| (*name, *address)).chain([version])
 }
 
 fn of(ordinal: usize) -> crate::code::Result<World> {
     world(ordinal).ok_or(Code::INVALID_DEVICE)
+}
+
+fn lines(items: &[impl Display]) -> String {
+    items.iter().map(|item| format!("{item}\n")).collect()
 }
 
 fn give(

@@ -17,7 +17,10 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::{
     code::Code,
     exports::{cuda_symbol, hip_symbol},
-    hip,
+    functions::{
+        device::hipInit,
+        module::{hipModuleLaunchKernel, is_too_wide},
+    },
     pointer::{Out, Parameters},
 };
 
@@ -133,7 +136,7 @@ unsafe extern "C" fn version<const NUMBER: c_int>(version: Out<c_int>) -> c_int 
 /// The conditions of the C function.
 unsafe extern "C" fn init_of_5(flags: c_uint) -> c_int {
     // SAFETY: the caller guarantees the conditions.
-    match unsafe { hip::device::hipInit(flags) } {
+    match unsafe { hipInit(flags) } {
         code if code == Code::NO_DEVICE.0 => Code::INVALID_DEVICE.0,
         code => code,
     }
@@ -159,7 +162,7 @@ unsafe extern "C" fn launch<const SINCE_7: bool>(
 ) -> c_int {
     // SAFETY: the caller guarantees the conditions.
     let code = unsafe {
-        hip::module::hipModuleLaunchKernel(
+        hipModuleLaunchKernel(
             function,
             grid_x,
             grid_y,
@@ -174,7 +177,7 @@ unsafe extern "C" fn launch<const SINCE_7: bool>(
         )
     };
     let block = [block_x, block_y, block_z];
-    let too_wide = hip::module::is_too_wide([grid_x, grid_y, grid_z], block);
+    let too_wide = is_too_wide([grid_x, grid_y, grid_z], block);
     let block = block.map(u64::from);
     let too_many = block.into_iter().fold(1, u64::saturating_mul) > MAX_THREADS;
     match Code(code) {

@@ -202,33 +202,48 @@ impl From<Code> for Stop {
     }
 }
 
-/// Defines exported C functions and `ROWS`, their list by name. Each body has access to its [`Call`].
-macro_rules! facade {
-    ($family:ident; $($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) |$call:ident| $body:block)*) => {
-        $(
-            $(#[$meta])*
-            ///
-            /// # Safety
-            /// The conditions of the C function of this name.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
-            pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
-                static SITE: $crate::entry::Site = $crate::entry::Site::new(stringify!($name));
-                $crate::entry::run(
-                    $crate::entry::Family::$family,
-                    &SITE,
-                    |$call: &$crate::entry::Call| -> ::std::result::Result<(), $crate::entry::Stop> {
-                        $body
-                        Ok(())
-                    },
-                )
-            }
-        )*
+/// Defines exported C functions and `ROWS`, their list. The names in brackets, each with its driver, are functions with
+/// the same body. A body has access to its [`Call`].
+macro_rules! driver_functions {
+    ($($(#[$meta:meta])* fn [$($family:ident $name:ident),+] $parameters:tt |$call:ident| $body:block)*) => {
+        $($crate::entry::driver_function! {
+            [$($family $name),+] { $(#[$meta])* } $parameters |$call| $body
+        })*
 
-        /// The functions of this module by name.
-        pub(crate) const ROWS: &[(&str, *const ::std::ffi::c_void)] =
-            &[$((stringify!($name), $name as *const ::std::ffi::c_void)),*];
+        /// The functions of this module with their drivers and names.
+        pub(crate) const ROWS: &[($crate::entry::Family, &str, *const ::std::ffi::c_void)] = &[
+            $($((
+                $crate::entry::Family::$family,
+                stringify!($name),
+                $name as *const ::std::ffi::c_void,
+            )),+),*
+        ];
     };
 }
 
-pub(crate) use facade;
+macro_rules! driver_function {
+    ([$($family:ident $name:ident),+] $meta:tt $parameters:tt |$call:ident| $body:block) => {
+        $($crate::entry::driver_function! { $family $name $meta $parameters |$call| $body })+
+    };
+    ($family:ident $name:ident { $(#[$meta:meta])* } ($($arg:ident: $ty:ty),* $(,)?) |$call:ident| $body:block) => {
+        $(#[$meta])*
+        ///
+        /// # Safety
+        /// The conditions of the C function of this name.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
+        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
+            static SITE: $crate::entry::Site = $crate::entry::Site::new(stringify!($name));
+            $crate::entry::run(
+                $crate::entry::Family::$family,
+                &SITE,
+                |$call: &$crate::entry::Call| -> ::std::result::Result<(), $crate::entry::Stop> {
+                    $body
+                    Ok(())
+                },
+            )
+        }
+    };
+}
+
+pub(crate) use {driver_function, driver_functions};

@@ -2,28 +2,28 @@
 
 use std::ffi::c_void;
 
-use crate::{control, cuda, hip};
+use crate::{control, entry::Family, functions};
 
 /// The address of a function of the simulated libcuda.
 #[must_use]
 pub fn cuda_symbol(name: &str) -> Option<*const c_void> {
-    find(cuda::rows(), name)
+    find(functions::rows(Family::Cuda), name)
 }
 
 /// The functions of the simulated libcuda.
 pub fn cuda_symbols() -> impl Iterator<Item = &'static str> {
-    cuda::rows().chain(control::rows()).map(|(name, _)| name)
+    functions::rows(Family::Cuda).chain(control::rows()).map(|(name, _)| name)
 }
 
 /// The address of a function of the simulated libamdhip64.
 #[must_use]
 pub fn hip_symbol(name: &str) -> Option<*const c_void> {
-    find(hip::rows(), name)
+    find(functions::rows(Family::Hip), name)
 }
 
 /// The functions of the simulated libamdhip64.
 pub fn hip_symbols() -> impl Iterator<Item = &'static str> {
-    hip::rows().chain(control::rows()).map(|(name, _)| name)
+    functions::rows(Family::Hip).chain(control::rows()).map(|(name, _)| name)
 }
 
 fn find(

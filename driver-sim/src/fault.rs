@@ -32,9 +32,10 @@ pub(crate) struct Fault {
     action: Action,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Faults {
-    armed: Vec<Fault>,
+    /// The faults that have not occurred yet.
+    pub(crate) armed: Vec<Fault>,
     /// A generator of its own, so that faults with a probability do not change the schedule.
     random: Random,
 }
@@ -62,17 +63,8 @@ impl Faults {
         self.armed.push(Fault { call: call.map(Cow::Borrowed), when, action });
     }
 
-    pub(crate) fn disarm(&mut self) {
-        self.armed.clear();
-    }
-
     pub(crate) fn set_seed(&mut self, seed: u64) {
         self.random = Random::new(seed ^ SALT);
-    }
-
-    /// The number of faults that have not occurred yet.
-    pub(crate) fn armed(&self) -> usize {
-        self.armed.len()
     }
 
     /// The effect on this call. A fault of one call occurs once.

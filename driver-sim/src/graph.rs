@@ -32,7 +32,7 @@ pub(crate) struct Exec {
     graph: Key,
     nodes: Vec<Step>,
     /// Its last launch: launches of one executable never overlap.
-    last: Option<OpId>,
+    pub(crate) last: Option<OpId>,
 }
 
 /// The operation of a node.
@@ -48,13 +48,6 @@ struct Step {
     after: Vec<usize>,
     /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
     lane: u64,
-}
-
-impl Exec {
-    /// Its last launch.
-    pub(crate) fn last(&self) -> Option<OpId> {
-        self.last
-    }
 }
 
 impl State {

@@ -18,7 +18,7 @@ use quadrants_ir::{
 use smallvec::{SmallVec, smallvec};
 
 use crate::{
-    memory::{Fault, Memory},
+    memory::{AccessError, Memory},
     schedule::Random,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct Function {
     name: Arc<str>,
     task: TaskId,
     /// The number of words of the parameter.
-    words: usize,
+    pub(crate) words: usize,
 }
 
 /// The shape of a launch.
@@ -63,7 +63,7 @@ pub(crate) struct Launch {
 /// The reason why an operation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Access(Fault),
+    Access(AccessError),
     /// A launch did not terminate.
     Endless,
     /// The module of a launch was unloaded.
@@ -103,11 +103,6 @@ impl Module {
 }
 
 impl Function {
-    /// The number of words of the function's parameter.
-    pub(crate) fn words(&self) -> usize {
-        self.words
-    }
-
     /// Makes a launch of the function if its shape is valid.
     pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
         let Shape { grid, block, shared_bytes } = shape;
@@ -149,19 +144,19 @@ impl Launch {
         };
         let (task, form) = (self.function.task, program.image.form);
         memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
-        let mut view = View { memory, fault: None };
+        let mut view = View { memory, error: None };
         let pieces = match random {
             Some(random) => match program.interpreter.extents(task, args, &mut view) {
                 Ok(extents) => random.pieces(extents.iterations()),
-                Err(_) => return Err(view.fault.map_or(Failure::Endless, Failure::Access)),
+                Err(_) => return Err(view.error.map_or(Failure::Endless, Failure::Access)),
             },
             None => smallvec![0..u64::MAX],
         };
         for piece in pieces {
             let outcome = program.interpreter.run_range(task, form, args, &mut view, piece);
-            match (outcome, view.fault) {
+            match (outcome, view.error) {
                 (Ok(()), _) => {}
-                (Err(_), Some(fault)) => return Err(Failure::Access(fault)),
+                (Err(_), Some(error)) => return Err(Failure::Access(error)),
                 (Err(_), None) => return Err(Failure::Endless),
             }
         }
@@ -187,11 +182,11 @@ impl Launch {
     }
 
     /// Reads the argument block at the parameter's address.
-    fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, Fault> {
+    fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, AccessError> {
         let image = &self.function.program.image;
         let words = block_words(&image.kernel, image.form);
         let mut bytes = vec![0; 8 * words];
-        memory.read(self.args.first().copied().unwrap_or(0), &mut bytes)?;
+        memory.read(word(&self.args, 0), &mut bytes)?;
         let words = bytes.as_chunks::<8>().0;
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
@@ -210,45 +205,56 @@ impl Launch {
 /// record, whose protocol is safe.
 fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
     let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
-    let word = |at: usize| args.get(at).copied().unwrap_or(0);
     let layout = ArgLayout::new(&kernel.params);
     let alone = |access: &&Access| access.atomic && !access.read && !access.write;
     let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
     let mut ranges: Vec<Range<u64>> = tensors
-        .filter_map(|access| {
-            let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
-            else {
-                return None;
-            };
-            let at = layout.word(access.param);
-            let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
-            let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
-            Some(range(word(at), bytes))
-        })
+        .filter_map(|access| tensor_memory(kernel, &layout, access, args))
+        .map(|(start, bytes)| range(start, bytes))
         .collect();
-    ranges.push(range(word(ERROR_WORD), size_of::<ErrorRecord>() as u64));
+    ranges.push(range(word(args, ERROR_WORD), size_of::<ErrorRecord>() as u64));
     ranges
+}
+
+/// The address and size of the tensor of an access.
+pub(crate) fn tensor_memory(
+    kernel: &Offloaded,
+    layout: &ArgLayout,
+    access: &Access,
+    args: &[u64],
+) -> Option<(u64, u64)> {
+    let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind else {
+        return None;
+    };
+    let at = layout.word(access.param);
+    let extents = (1..=usize::from(rank)).map(|axis| word(args, at + axis));
+    Some((word(args, at), extents.fold(elem.size() as u64, u64::saturating_mul)))
+}
+
+/// A word of an argument block, 0 if the block is too short.
+pub(crate) fn word(args: &[u64], at: usize) -> u64 {
+    args.get(at).copied().unwrap_or(0)
 }
 
 /// The interpreter's view of memory. It keeps the details that the interpreter's error type cannot represent.
 struct View<'a> {
     memory: &'a mut Memory,
-    fault: Option<Fault>,
+    error: Option<AccessError>,
 }
 
 impl interp::Memory for View<'_> {
     #[inline]
     fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
-        self.memory.load(address, bytes).map_err(|fault| {
-            self.fault = Some(fault);
+        self.memory.load(address, bytes).map_err(|error| {
+            self.error = Some(error);
             interp::Fault::Address { address, bytes, write: false }
         })
     }
 
     #[inline]
     fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
-        self.memory.store(address, bytes, bits).map_err(|fault| {
-            self.fault = Some(fault);
+        self.memory.store(address, bytes, bits).map_err(|error| {
+            self.error = Some(error);
             interp::Fault::Address { address, bytes, write: true }
         })
     }
@@ -260,8 +266,8 @@ impl fmt::Debug for Program {
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Access(fault)
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Self {
+        Self::Access(error)
     }
 }

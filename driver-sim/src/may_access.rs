@@ -2,13 +2,14 @@
 //!
 //! It includes more than the operation accesses: a launch counts as accessing all of each tensor that its task names.
 
-use quadrants_ir::{
-    ParamKind,
-    abi::{ArgLayout, FIRST_PARAM_WORD, SCRATCH_WORD, scratch_bytes},
-};
+use quadrants_ir::abi::{ArgLayout, SCRATCH_WORD, scratch_bytes};
 use smallvec::SmallVec;
 
-use crate::{launch::Launch, memory::Memory, op::Work};
+use crate::{
+    launch::{Launch, tensor_memory, word},
+    memory::Memory,
+    op::Work,
+};
 
 /// Memory ranges, each with a flag for writes.
 #[derive(Debug, Default)]
@@ -71,18 +72,12 @@ impl Launch {
             // The argument block is not written yet, so the launch may access anything.
             return ranges.add(0, u64::MAX, true);
         };
-        let word = |at: usize| args.get(at).copied().unwrap_or(0);
-        ranges.add(word(SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
+        ranges.add(word(&args, SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
         let layout = ArgLayout::new(&kernel.params);
         for access in &task.accesses {
-            let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind
-            else {
-                continue;
-            };
-            let at = layout.word(access.param).max(FIRST_PARAM_WORD);
-            let extents = (1..=usize::from(rank)).map(|axis| word(at + axis));
-            let bytes = extents.fold(elem.size() as u64, u64::saturating_mul);
-            ranges.add(word(at), bytes, access.write || access.atomic);
+            if let Some((start, bytes)) = tensor_memory(kernel, &layout, access, &args) {
+                ranges.add(start, bytes, access.write || access.atomic);
+            }
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::{
     op_id::{OpId, Ops},
 };
 
-#[derive(Debug)]
-pub(crate) struct Op {
+#[derive(Debug, Default)]
+struct Op {
     /// `None` while it runs and afterwards.
     work: Option<Work>,
     /// The handle of its stream.
@@ -54,8 +54,7 @@ impl Queue {
             self.ready.push(id);
         }
         let work = Some(work);
-        let dependents = Ops::new();
-        self.ops.push_back(Op { work, stream, turn, after, dependents, blockers, done: false });
+        self.ops.push_back(Op { work, stream, turn, after, blockers, ..Op::default() });
         self.pending += 1;
         id
     }
@@ -66,15 +65,7 @@ impl Queue {
         if self.ops.is_empty() {
             self.base += 1;
         } else {
-            self.ops.push_back(Op {
-                work: None,
-                stream: 0,
-                turn: 0,
-                after: Ops::new(),
-                dependents: Ops::new(),
-                blockers: 0,
-                done: true,
-            });
+            self.ops.push_back(Op { done: true, ..Op::default() });
         }
         id
     }

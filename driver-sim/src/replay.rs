@@ -2,7 +2,12 @@
 
 use std::{env, fmt::Debug, path::Path, thread};
 
-use crate::{schedule::Schedule, timeline::InWords, world::World, worlds::replay_seed};
+use crate::{
+    schedule::Schedule,
+    timeline::{InWords, Timeline},
+    world::World,
+    worlds::replay_seed,
+};
 
 /// The largest number of lines of a failing schedule that are printed, from its end.
 const LINES: usize = 200;
@@ -33,7 +38,7 @@ impl World {
                 state.drain();
                 state.schedule = schedule;
                 state.set_seed(seed);
-                state.timeline.clear();
+                state.timeline = Timeline::default();
             });
             let mut this = Try { world: self, over: false };
             let outcome = body(seed);

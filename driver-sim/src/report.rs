@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    memory::{FaultKind, Origin},
+    memory::{InvalidAccess, Origin},
     op_id::OpId,
 };
 
@@ -12,7 +12,7 @@ use crate::{
 #[non_exhaustive]
 pub enum ReportKind {
     /// An access outside device memory. The context is lost.
-    Access(FaultKind),
+    Access(InvalidAccess),
     /// A read of uninitialized bytes.
     Uninitialized,
     /// A launch ran after its module was unloaded.
@@ -48,10 +48,10 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            ReportKind::Access(FaultKind::Unmapped) => "access to no memory",
-            ReportKind::Access(FaultKind::OutOfBounds) => "access out of bounds",
-            ReportKind::Access(FaultKind::AfterFree) => "use after free",
-            ReportKind::Access(FaultKind::BeforeAlloc) => {
+            ReportKind::Access(InvalidAccess::Unmapped) => "access to no memory",
+            ReportKind::Access(InvalidAccess::OutOfBounds) => "access out of bounds",
+            ReportKind::Access(InvalidAccess::AfterFree) => "use after free",
+            ReportKind::Access(InvalidAccess::BeforeAlloc) => {
                 "use before its stream-ordered allocation"
             }
             ReportKind::Uninitialized => "read of uninitialized memory",

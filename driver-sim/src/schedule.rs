@@ -23,7 +23,7 @@ pub enum Schedule {
 }
 
 /// The state of a seeded generator (splitmix64).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Random {
     state: u64,
 }

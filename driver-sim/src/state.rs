@@ -1,5 +1,7 @@
 //! The state of one world, under its lock: the state of a device and its driver.
 
+use std::mem::take;
+
 use crate::{
     code::{Code, Result},
     counts::{CreatedCounts, LiveCounts},
@@ -8,7 +10,7 @@ use crate::{
     graph::{Exec, Graph, Node},
     handle::{Kind, Slab, encode},
     launch::{Failure, Function, Module},
-    memory::{Memory, Origin},
+    memory::{AccessError, Memory, Origin, Uninitialized},
     op::{OpKind, Work},
     op_id::OpId,
     queue::Queue,
@@ -33,7 +35,7 @@ pub(crate) struct Operation {
     pub(crate) event: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) ordinal: u16,
     pub(crate) seed: u64,
@@ -94,37 +96,13 @@ impl State {
             schedule,
             random: Random::new(seed),
             seeds: 1,
-            turns: 0,
-            queue: Queue::default(),
             memory,
-            contexts: Slab::default(),
-            context: None,
-            context_refs: 0,
-            lost: None,
             legacy: Stream::legacy(),
-            orphans: Vec::new(),
-            streams: Slab::default(),
-            events: Slab::default(),
-            modules: Slab::default(),
-            functions: Slab::default(),
-            graphs: Slab::default(),
-            nodes: Slab::default(),
-            execs: Slab::default(),
-            node_lanes: 0,
             fuel: FUEL,
             pools: true,
-            calls: Vec::new(),
-            call_count: 0,
-            call_log: Vec::new(),
-            creates: CreatedCounts::default(),
-            left: LiveCounts::default(),
             faults: Faults::new(seed),
-            trace: Recorder::default(),
-            reports: Vec::new(),
-            schedule_hash: 0,
-            executed: 0,
-            timeline: Timeline::default(),
             detector: Detector::new(races),
+            ..Self::default()
         }
     }
 
@@ -140,19 +118,19 @@ impl State {
     /// Resets the world: all handles become invalid, all memory is freed, all counts and settings are initial.
     pub(crate) fn reset(&mut self, schedule: Schedule, seed: u64) {
         self.clear_objects();
-        let contexts = &mut self.contexts;
-        contexts.clear();
-        let mut new = Self::new(self.ordinal, schedule, seed);
+        self.contexts.clear();
         // The slabs stay, because they know which handles were used before.
-        std::mem::swap(&mut new.contexts, contexts);
-        std::mem::swap(&mut new.streams, &mut self.streams);
-        std::mem::swap(&mut new.events, &mut self.events);
-        std::mem::swap(&mut new.modules, &mut self.modules);
-        std::mem::swap(&mut new.functions, &mut self.functions);
-        std::mem::swap(&mut new.graphs, &mut self.graphs);
-        std::mem::swap(&mut new.nodes, &mut self.nodes);
-        std::mem::swap(&mut new.execs, &mut self.execs);
-        *self = new;
+        *self = Self {
+            contexts: take(&mut self.contexts),
+            streams: take(&mut self.streams),
+            events: take(&mut self.events),
+            modules: take(&mut self.modules),
+            functions: take(&mut self.functions),
+            graphs: take(&mut self.graphs),
+            nodes: take(&mut self.nodes),
+            execs: take(&mut self.execs),
+            ..Self::new(self.ordinal, schedule, seed)
+        };
     }
 
     /// Frees all objects of the context. Pending work never runs.
@@ -277,42 +255,36 @@ impl State {
         operation: impl Fn() -> String,
         outcome: std::result::Result<(), Failure>,
     ) {
-        if self.detector.is_on() {
+        if self.detector.on {
             self.check_touches(op);
-            if let Err(Failure::Access(fault)) = &outcome {
-                self.check_fault(op, fault);
+            if let Err(Failure::Access(error)) = &outcome {
+                self.check_access_error(op, error);
             }
         }
-        if let Some(read) = self.memory.take_uninitialized() {
-            self.report(Report {
-                kind: ReportKind::Uninitialized,
-                op,
-                operation: operation(),
-                stream,
-                address: read.address,
-                bytes: read.bytes,
-                allocated: Some(read.allocated),
-                freed: None,
-            });
-        }
-        let (kind, code, fault) = match outcome {
-            Ok(()) => return,
-            Err(Failure::Access(fault)) => {
-                (ReportKind::Access(fault.kind), Code::ILLEGAL_ADDRESS, Some(fault))
-            }
-            Err(Failure::Endless) => (ReportKind::Endless, Code::LAUNCH_FAILED, None),
-            Err(Failure::Unloaded) => (ReportKind::Unloaded, Code::LAUNCH_FAILED, None),
+        let report = |kind, address, bytes, allocated, freed| {
+            let operation = operation();
+            Report { kind, op, operation, stream, address, bytes, allocated, freed }
         };
-        self.report(Report {
-            kind,
-            op,
-            operation: operation(),
-            stream,
-            address: fault.map_or(0, |fault| fault.address),
-            bytes: fault.map_or(0, |fault| fault.bytes),
-            allocated: fault.and_then(|fault| fault.allocated),
-            freed: fault.and_then(|fault| fault.freed),
-        });
+        if let Some(Uninitialized { address, bytes, allocated }) = self.memory.take_uninitialized()
+        {
+            self.report(report(ReportKind::Uninitialized, address, bytes, Some(allocated), None));
+        }
+        let (report, code) = match outcome {
+            Ok(()) => return,
+            Err(Failure::Access(AccessError {
+                kind, address, bytes, allocated, freed, ..
+            })) => {
+                let kind = ReportKind::Access(kind);
+                (report(kind, address, bytes, allocated, freed), Code::ILLEGAL_ADDRESS)
+            }
+            Err(Failure::Endless) => {
+                (report(ReportKind::Endless, 0, 0, None, None), Code::LAUNCH_FAILED)
+            }
+            Err(Failure::Unloaded) => {
+                (report(ReportKind::Unloaded, 0, 0, None, None), Code::LAUNCH_FAILED)
+            }
+        };
+        self.report(report);
         self.lose(code);
     }
 

@@ -12,7 +12,7 @@ use crate::{
     state::State,
 };
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// The number in the order of creation; the legacy stream is 0.
     pub(crate) lane: u64,
@@ -43,7 +43,7 @@ const PER_THREAD: usize = 2;
 
 impl Stream {
     pub(crate) fn legacy() -> Self {
-        Self { lane: 0, turn: (0, 0), blocking: true, priority: 0, tail: None, end: 0 }
+        Self { blocking: true, ..Self::default() }
     }
 }
 
@@ -65,14 +65,7 @@ impl State {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
         let lane = self.creates.streams + 1;
-        let key = self.streams.insert(Stream {
-            lane,
-            turn: (0, 0),
-            blocking,
-            priority,
-            tail: None,
-            end: 0,
-        })?;
+        let key = self.streams.insert(Stream { lane, blocking, priority, ..Stream::default() })?;
         self.creates.streams = lane;
         Ok(encode(Kind::Stream, self.ordinal, key))
     }

@@ -37,10 +37,6 @@ impl Timeline {
         }
         self.ran.push_back(Ran { op, during });
     }
-
-    pub(crate) fn clear(&mut self) {
-        self.ran.clear();
-    }
 }
 
 impl fmt::Display for InWords<'_> {

@@ -6,8 +6,6 @@ use std::{
     fmt,
 };
 
-use smallvec::SmallVec;
-
 use crate::{op::OpKind, op_id::OpId};
 
 /// An enqueued operation.
@@ -40,19 +38,8 @@ const CAPACITY: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TraceRecord>,
     last_host_wait: Option<OpId>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    op: OpId,
-    kind: OpKind,
-    stream: u64,
-    event: Option<u64>,
-    after: SmallVec<[OpId; 3]>,
-    call: u64,
-    host: Option<OpId>,
 }
 
 impl Trace {
@@ -150,8 +137,8 @@ impl Recorder {
         if kind == OpKind::HostWait {
             self.last_host_wait = Some(op);
         }
-        let after = SmallVec::from_slice(after);
-        self.entries.push_back(Entry { op, kind, stream, event, after, call, host });
+        let after = after.to_vec();
+        self.entries.push_back(TraceRecord { op, kind, stream, event, after, call, host });
     }
 
     /// The kind, stream and call of an operation.
@@ -162,19 +149,6 @@ impl Recorder {
     }
 
     pub(crate) fn snapshot(&self) -> Trace {
-        let records = self
-            .entries
-            .iter()
-            .map(|entry| TraceRecord {
-                op: entry.op,
-                kind: entry.kind.clone(),
-                stream: entry.stream,
-                event: entry.event,
-                after: entry.after.to_vec(),
-                call: entry.call,
-                host: entry.host,
-            })
-            .collect();
-        Trace { records }
+        Trace { records: self.entries.iter().cloned().collect() }
     }
 }

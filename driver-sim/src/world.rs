@@ -155,7 +155,7 @@ impl World {
     /// The races that were detected so far.
     #[must_use]
     pub fn races(self) -> Vec<Race> {
-        self.with(|state| state.detector.races().to_vec())
+        self.with(|state| state.detector.races.clone())
     }
 
     /// The code that lost the context. `None` if it is not lost.
@@ -188,7 +188,7 @@ impl World {
 
     /// Removes all faults that have not occurred.
     pub fn disarm_faults(self) {
-        self.with(|state| state.faults.disarm());
+        self.with(|state| state.faults.armed.clear());
     }
 
     /// Makes the `nth` call of a function from now on (the first is 1) return success and do nothing.
@@ -199,7 +199,7 @@ impl World {
     /// The number of faults that have not occurred yet.
     #[must_use]
     pub fn armed_faults(self) -> usize {
-        self.with(|state| state.faults.armed())
+        self.with(|state| state.faults.armed.len())
     }
 
     /// The operations in the order in which they ran.

@@ -1,4 +1,4 @@
-//! Reads and writes of simulated operations, in device memory and pinned memory. Any other access is a fault.
+//! Reads and writes of simulated operations, in device and pinned memory. Any other access is an [`AccessError`].
 
 use std::ptr;
 
@@ -6,8 +6,8 @@ use super::{DEVICE_BASE, Hot, Memory, Origin, Phase, Touch};
 
 /// An invalid access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
-    pub(crate) kind: FaultKind,
+pub(crate) struct AccessError {
+    pub(crate) kind: InvalidAccess,
     pub(crate) address: u64,
     pub(crate) bytes: usize,
     pub(crate) touch: Touch,
@@ -18,7 +18,7 @@ pub(crate) struct Fault {
 /// The kind of an invalid access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum FaultKind {
+pub enum InvalidAccess {
     /// There is and was no device memory at the address.
     Unmapped,
     /// The access begins in a block and ends outside it.
@@ -37,7 +37,7 @@ pub(crate) struct Uninitialized {
     pub(crate) allocated: Origin,
 }
 
-type Access<T> = Result<T, Fault>;
+type Access<T> = Result<T, AccessError>;
 
 impl Memory {
     /// Reads up to 8 bytes as a little-endian number.
@@ -64,8 +64,9 @@ impl Memory {
     pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
         if address < DEVICE_BASE || bytes > 8 {
             let word = bits.to_le_bytes();
-            let source =
-                word.get(..bytes).ok_or_else(|| Fault::unmapped(address, bytes, Touch::Write))?;
+            let source = word
+                .get(..bytes)
+                .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Write))?;
             return self.write_pinned(address, source);
         }
         let (at, offset) = self.span(address, bytes, Touch::Write)?;
@@ -206,18 +207,18 @@ impl Memory {
     fn find(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let Some(at) = after.checked_sub(1) else {
-            return Err(Fault::unmapped(address, bytes, touch));
+            return Err(AccessError::unmapped(address, bytes, touch));
         };
         let block = &self.blocks[at];
         let offset = address - block.base;
         let kind = if offset >= block.capacity as u64 {
-            return Err(Fault::unmapped(address, bytes, touch));
+            return Err(AccessError::unmapped(address, bytes, touch));
         } else if block.phase == Phase::Unborn {
-            FaultKind::BeforeAlloc
+            InvalidAccess::BeforeAlloc
         } else if block.phase == Phase::Freed {
-            FaultKind::AfterFree
+            InvalidAccess::AfterFree
         } else if bytes as u64 > (block.bytes as u64).saturating_sub(offset) {
-            FaultKind::OutOfBounds
+            InvalidAccess::OutOfBounds
         } else {
             self.hot[self.hot_next] =
                 Hot { base: block.base, end: block.base + block.bytes as u64, at };
@@ -225,14 +226,15 @@ impl Memory {
             return Ok((at, offset as usize));
         };
         let (allocated, freed) = (Some(block.allocated), block.freed);
-        Err(Fault { kind, address, bytes, touch, allocated, freed })
+        Err(AccessError { kind, address, bytes, touch, allocated, freed })
     }
 
     #[cold]
     fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
         let mut word = [0; 8];
-        let target =
-            word.get_mut(..bytes).ok_or_else(|| Fault::unmapped(address, bytes, Touch::Read))?;
+        let target = word
+            .get_mut(..bytes)
+            .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Read))?;
         self.read_pinned(address, target)?;
         Ok(u64::from_le_bytes(word))
     }
@@ -261,18 +263,18 @@ impl Memory {
             return Ok(host as *mut u8);
         }
         let kind = if self.pinned.contains(host, 1) {
-            FaultKind::OutOfBounds
+            InvalidAccess::OutOfBounds
         } else if self.pinned.freed(host).is_some() {
-            FaultKind::AfterFree
+            InvalidAccess::AfterFree
         } else {
-            FaultKind::Unmapped
+            InvalidAccess::Unmapped
         };
-        Err(Fault { kind, ..Fault::unmapped(address, bytes, touch) })
+        Err(AccessError { kind, ..AccessError::unmapped(address, bytes, touch) })
     }
 }
 
-impl Fault {
+impl AccessError {
     fn unmapped(address: u64, bytes: usize, touch: Touch) -> Self {
-        Self { kind: FaultKind::Unmapped, address, bytes, touch, allocated: None, freed: None }
+        Self { kind: InvalidAccess::Unmapped, address, bytes, touch, allocated: None, freed: None }
     }
 }

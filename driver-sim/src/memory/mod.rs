@@ -1,8 +1,8 @@
 //! A world's memory: device blocks at addresses that are not host addresses, with gaps between them, and pinned host
 //! memory.
 //!
-//! Fresh bytes contain [`POISON`](block::POISON). The address of a freed block is not reused, so that a late access is recognized.
-//! Only the blocks of the pool are reused, as soon as stream order allows.
+//! Fresh bytes contain [`POISON`](block::POISON). The address of a freed block is not reused, so that a late access is
+//! recognized. Only the blocks of the pool are reused, as soon as stream order allows.
 
 mod access;
 mod block;
@@ -17,8 +17,8 @@ use crate::{
     op_id::OpId,
 };
 
-pub use access::FaultKind;
-pub(crate) use access::{Fault, Uninitialized};
+pub use access::InvalidAccess;
+pub(crate) use access::{AccessError, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, End, Phase};
 pub(crate) use pool::Freed;
@@ -36,7 +36,7 @@ const GAP: u64 = 256;
 const TOMBSTONES: usize = 8192;
 
 /// A world's memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Memory {
     next: u64,
     end: u64,
@@ -73,18 +73,8 @@ impl Memory {
         Self {
             next: base + ALIGN,
             end: base + (1 << WORLD_BITS),
-            blocks: Vec::new(),
-            hot: [Hot::default(); 4],
-            hot_next: 0,
-            tombstones: 0,
-            pinned: pinned::PinnedMap::default(),
-            pool: Vec::new(),
             limit: 8 << 30,
-            reserved: 0,
-            live_blocks: 0,
-            live_bytes: 0,
-            uninitialized: None,
-            watch: watch::Watch::default(),
+            ..Self::default()
         }
     }
 

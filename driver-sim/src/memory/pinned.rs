@@ -15,8 +15,8 @@ use crate::{
 /// An allocation. Dropping it frees the memory.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    base: usize,
-    layout: Layout,
+    pub(super) base: usize,
+    pub(super) layout: Layout,
     pub(super) touched: Touched,
     pub(super) shadow: Shadow,
 }
@@ -46,14 +46,6 @@ impl Pinned {
         unsafe { base.write_bytes(POISON, bytes) };
         let (touched, shadow) = (Touched::default(), Shadow::default());
         Ok(Self { base: base as usize, layout, touched, shadow })
-    }
-
-    pub(super) fn base(&self) -> usize {
-        self.base
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.layout.size()
     }
 
     fn holds(&self, address: usize) -> bool {

@@ -1,4 +1,4 @@
-//! The bytes of a block that an operation accesses.
+//! The bytes of an allocation that an operation accesses.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub enum Touch {
     Free,
 }
 
-/// The bytes of one block that the current operation has accessed so far.
+/// The bytes of one allocation that the current operation has accessed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// By kind: read, write, atomic. Empty until the first access.
@@ -30,7 +30,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Records an access; returns whether it was the first. `capacity` is the size of the block.
+    /// Records an access; returns whether it was the first. `capacity` is the size of the allocation.
     pub(crate) fn note(
         &mut self,
         offset: usize,

@@ -65,7 +65,7 @@ impl Memory {
     pub(super) fn touch_pinned(&mut self, address: usize, bytes: usize, touch: Touch) {
         let touch = self.watch.kind(address as u64, touch);
         let Some(pinned) = self.pinned.at(address) else { return };
-        let (base, capacity) = (pinned.base(), pinned.bytes());
+        let (base, capacity) = (pinned.base, pinned.layout.size());
         if pinned.touched.note(address - base, bytes, touch, capacity) {
             self.watch.regions.push(Region::Pinned(base));
         }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Clock, Epoch, Race, Side};
 use crate::{
-    memory::{End, Fault, FaultKind, Region, Touch},
+    memory::{AccessError, End, InvalidAccess, Region, Touch},
     op::OpKind,
     op_id::OpId,
     state::State,
@@ -13,7 +13,7 @@ use crate::{
 /// The state of the detector of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
-    on: bool,
+    pub(crate) on: bool,
     /// Whether races are printed when they are detected.
     print: bool,
     host: Clock,
@@ -24,7 +24,7 @@ pub(crate) struct Detector {
     open: VecDeque<Epoch>,
     /// Further dependencies of the next operation.
     after: Option<Clock>,
-    races: Vec<Race>,
+    pub(crate) races: Vec<Race>,
 }
 
 /// A conflict of the current operation with an earlier one.
@@ -44,14 +44,6 @@ const ROOM: usize = 1024;
 impl Detector {
     pub(crate) fn new(on: bool) -> Self {
         Self { on, print: on, room: ROOM, ..Self::default() }
-    }
-
-    pub(crate) fn is_on(&self) -> bool {
-        self.on
-    }
-
-    pub(crate) fn races(&self) -> &[Race] {
-        &self.races
     }
 
     /// Orders the next operation after an earlier one because the driver knows that it is complete.
@@ -175,23 +167,23 @@ impl State {
         }
     }
 
-    /// A fault is a race if a missing dependency causes it, and not an access that is always invalid.
-    pub(crate) fn check_fault(&mut self, op: OpId, fault: &Fault) {
+    /// An invalid access is a race if a missing dependency causes it, and not if the access is always invalid.
+    pub(crate) fn check_access_error(&mut self, op: OpId, error: &AccessError) {
         let Some((_, clock)) = self.detector.clocks.get(&op) else { return };
-        let Some(end) = self.memory.end_of(fault.address) else { return };
-        let (other, address, bytes) = match (fault.kind, end) {
-            (FaultKind::AfterFree, End::ByHost { last, call }) if op <= last => {
-                (host_free(call), fault.address, fault.bytes)
+        let Some(end) = self.memory.end_of(error.address) else { return };
+        let (other, address, bytes) = match (error.kind, end) {
+            (InvalidAccess::AfterFree, End::ByHost { last, call }) if op <= last => {
+                (host_free(call), error.address, error.bytes)
             }
-            (FaultKind::AfterFree, End::By(free)) if !self.orders(clock, free) => {
-                (self.side(free, Touch::Free), fault.address, fault.bytes)
+            (InvalidAccess::AfterFree, End::By(free)) if !self.orders(clock, free) => {
+                (self.side(free, Touch::Free), error.address, error.bytes)
             }
-            (FaultKind::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
-                (self.side(alloc, Touch::Alloc), fault.address, fault.bytes)
+            (InvalidAccess::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
+                (self.side(alloc, Touch::Alloc), error.address, error.bytes)
             }
             _ => return,
         };
-        let this = self.side(op, fault.touch);
+        let this = self.side(op, error.touch);
         self.add_race(this, other, address, bytes);
     }
 
@@ -222,7 +214,7 @@ impl State {
     fn prune_clocks(&mut self) {
         let tails = self.streams.iter().filter_map(|stream| stream.tail).chain(self.legacy.tail);
         let records = self.events.iter().filter_map(|event| event.recorded());
-        let graphs = self.execs.iter().filter_map(|exec| exec.last());
+        let graphs = self.execs.iter().filter_map(|exec| exec.last);
         let frees = self.memory.pool_frees();
         let orphans = self.orphans.iter().copied();
         let kept: HashSet<OpId> =

@@ -2,7 +2,7 @@
 
 use std::{env, process::Command};
 
-use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
+use quadrants_driver_sim::{InvalidAccess, ReportKind, Schedule};
 
 use super::{kernels::add_args, support::*};
 
@@ -96,7 +96,7 @@ fn memory_is_freed_before_a_reader_that_the_free_does_not_wait_for() {
         ok(cuMemFreeAsync(x, s3));
         assert_eq!(cuStreamSynchronize(s2), if waits { 0 } else { 700 });
         let kinds: Vec<_> = gpu.world.reports().iter().map(|report| report.kind).collect();
-        let late = ReportKind::Access(FaultKind::AfterFree);
+        let late = ReportKind::Access(InvalidAccess::AfterFree);
         assert_eq!(kinds, if waits { vec![] } else { vec![late] });
     }
 }

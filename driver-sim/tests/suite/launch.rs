@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use quadrants_driver_sim::{FaultKind, OpKind, ReportKind, Schedule};
+use quadrants_driver_sim::{InvalidAccess, OpKind, ReportKind, Schedule};
 use quadrants_ir::abi::Passing;
 
 use super::{
@@ -75,7 +75,7 @@ fn a_kernel_that_leaves_its_memory_loses_the_context() {
     ok(launch(add, &add_args(x, x, 3, 5), s));
     assert_eq!(cuStreamSynchronize(s), 700);
     let report = &gpu.world.reports()[0];
-    assert_eq!(report.kind, ReportKind::Access(FaultKind::OutOfBounds));
+    assert_eq!(report.kind, ReportKind::Access(InvalidAccess::OutOfBounds));
     assert_eq!((report.address, report.bytes), (x + 8, 4));
     assert!(report.to_string().contains("launch of add_0"), "{report}");
 }

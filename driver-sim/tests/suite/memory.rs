@@ -1,6 +1,6 @@
 //! Memory: allocation, initialization, frees, and when copies access the host.
 
-use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
+use quadrants_driver_sim::{InvalidAccess, ReportKind, Schedule};
 
 use super::support::*;
 
@@ -41,7 +41,7 @@ fn a_use_after_free_loses_the_context_and_names_allocation_and_free() {
     ok(cuMemFree_v2(x));
     assert_eq!(cuStreamSynchronize(s), 700);
     let report = &gpu.world.reports()[0];
-    assert_eq!(report.kind, ReportKind::Access(FaultKind::AfterFree));
+    assert_eq!(report.kind, ReportKind::Access(InvalidAccess::AfterFree));
     assert_eq!((report.address, report.stream), (x, s as u64));
     let text = report.to_string();
     for part in ["use after free", "fill of 16 bytes", "by cuMemAlloc_v2", "by cuMemFree_v2"] {
@@ -149,7 +149,7 @@ fn pinned_memory_freed_before_a_copy_is_reported() {
     ok(cuMemcpyDtoHAsync_v2(pinned, x, 8, s));
     ok(cuMemFreeHost(pinned));
     assert_eq!(cuStreamSynchronize(s), 700);
-    assert_eq!(gpu.world.reports()[0].kind, ReportKind::Access(FaultKind::AfterFree));
+    assert_eq!(gpu.world.reports()[0].kind, ReportKind::Access(InvalidAccess::AfterFree));
 }
 
 #[test]

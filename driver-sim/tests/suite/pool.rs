@@ -1,6 +1,6 @@
 //! Stream-ordered memory: reused as soon as stream order allows, and not before.
 
-use quadrants_driver_sim::{FaultKind, ReportKind, Schedule};
+use quadrants_driver_sim::{InvalidAccess, ReportKind, Schedule};
 
 use super::{kernels::add_args, support::*};
 
@@ -88,7 +88,7 @@ fn a_use_on_a_stream_that_does_not_wait_for_the_allocation_is_reported() {
     let x = alloc(s);
     fill(x, 7, t);
     assert_eq!(cuStreamSynchronize(t), 700);
-    assert_eq!(gpu.world.reports()[0].kind, ReportKind::Access(FaultKind::BeforeAlloc));
+    assert_eq!(gpu.world.reports()[0].kind, ReportKind::Access(InvalidAccess::BeforeAlloc));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_use_after_a_stream_ordered_free_is_reported() {
     fill(x, 7, s);
     assert_eq!(cuStreamSynchronize(s), 700);
     let reports = gpu.world.reports();
-    assert_eq!(reports[1].kind, ReportKind::Access(FaultKind::AfterFree));
+    assert_eq!(reports[1].kind, ReportKind::Access(InvalidAccess::AfterFree));
     assert_eq!(reports[1].freed.unwrap().stream, Some(s as u64));
 }
 
@@ -121,7 +121,7 @@ fn recently_accessed_memory_is_checked_like_other_memory() {
     ok(launch(add, &args, s));
     assert_eq!(cuStreamSynchronize(s), 700);
     let report = &gpu.world.reports()[0];
-    assert_eq!(report.kind, ReportKind::Access(FaultKind::OutOfBounds));
+    assert_eq!(report.kind, ReportKind::Access(InvalidAccess::OutOfBounds));
     assert_eq!(report.address, x + BYTES as u64 / 2);
 }
 

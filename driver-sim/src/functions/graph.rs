@@ -5,9 +5,10 @@ use std::{
     mem::offset_of,
 };
 
+use super::module::launch_of;
 use crate::{
     code::{Code, Result},
-    entry::{Call, Stop, facade},
+    entry::{Call, Stop, driver_functions},
     graph::NodeWork,
     handle::{Key, Kind},
     launch::{Launch, Shape},
@@ -34,6 +35,18 @@ pub(crate) struct NodeParamsV1 {
     shared_bytes: c_uint,
     parameters: Parameters,
     extra: *mut *mut c_void,
+}
+
+/// `hipKernelNodeParams`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct HipNodeParams {
+    block: [c_uint; 3],
+    extra: *mut *mut c_void,
+    function: usize,
+    grid: [c_uint; 3],
+    parameters: Parameters,
+    shared_bytes: c_uint,
 }
 
 /// `CUDA_MEMCPY3D`.
@@ -65,8 +78,10 @@ struct Side3d {
 
 /// `CU_MEMORYTYPE_DEVICE`.
 const DEVICE: c_uint = 2;
+/// `hipMemcpyDeviceToDevice`.
+const WITHIN_DEVICE: c_uint = 3;
 
-// The layout of the C header.
+// The layouts of the C headers.
 const _: () = {
     assert!(size_of::<Copy3d>() == 200);
     assert!(offset_of!(Copy3d, dst) == 88);
@@ -84,11 +99,18 @@ const _: () = {
     assert!(offset_of!(NodeParamsV1, extra) == 48);
     assert!(offset_of!(NodeParams, kernel) == 56);
     assert!(offset_of!(NodeParams, context) == 64);
+    assert!(size_of::<HipNodeParams>() == 64);
+    assert!(offset_of!(HipNodeParams, block) == 0);
+    assert!(offset_of!(HipNodeParams, extra) == 16);
+    assert!(offset_of!(HipNodeParams, function) == 24);
+    assert!(offset_of!(HipNodeParams, grid) == 32);
+    assert!(offset_of!(HipNodeParams, parameters) == 48);
+    assert!(offset_of!(HipNodeParams, shared_bytes) == 56);
 };
 
-facade! { Cuda;
+driver_functions! {
     /// Creates an empty graph.
-    fn cuGraphCreate(graph: Out<usize>, flags: c_uint) |call| {
+    fn [Cuda cuGraphCreate, Hip hipGraphCreate](graph: Out<usize>, flags: c_uint) |call| {
         let mut state = call.here()?;
         if flags != 0 {
             return Err(Code::INVALID_VALUE.into());
@@ -97,13 +119,13 @@ facade! { Cuda;
     }
 
     /// Destroys a graph with its nodes.
-    fn cuGraphDestroy(graph: usize) |call| {
+    fn [Cuda cuGraphDestroy, Hip hipGraphDestroy](graph: usize) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
         state.destroy_graph(graph)?;
     }
 
     /// Adds a launch to a graph.
-    fn cuGraphAddKernelNode_v2(
+    fn [Cuda cuGraphAddKernelNode_v2](
         node: Out<usize>,
         graph: usize,
         dependencies: Array<usize>,
@@ -114,7 +136,7 @@ facade! { Cuda;
     }
 
     /// Adds a launch to a graph, with the parameters of CUDA 11.
-    fn cuGraphAddKernelNode(
+    fn [Cuda cuGraphAddKernelNode](
         node: Out<usize>,
         graph: usize,
         dependencies: Array<usize>,
@@ -124,8 +146,22 @@ facade! { Cuda;
         add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?)?;
     }
 
+    /// Adds a launch to a graph.
+    fn [Hip hipGraphAddKernelNode](
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        parameters: Array<HipNodeParams>,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let keys = keys(call, &state, dependencies.read(count)?);
+        let launch = launch(call, &state, &parameters.first()?.into())?;
+        node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?;
+    }
+
     /// Adds a copy to a graph: only one row, from device to device.
-    fn cuGraphAddMemcpyNode(
+    fn [Cuda cuGraphAddMemcpyNode](
         node: Out<usize>,
         graph: usize,
         dependencies: Array<usize>,
@@ -148,20 +184,43 @@ facade! { Cuda;
         node.set(state.add_node(graph, &keys, work)?)?;
     }
 
+    /// Adds a contiguous copy to a graph: only from device to device.
+    fn [Hip hipGraphAddMemcpyNode1D](
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        dst: u64,
+        src: u64,
+        bytes: usize,
+        kind: c_uint,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        if kind != WITHIN_DEVICE || bytes == 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        let keys = keys(call, &state, dependencies.read(count)?)?;
+        node.set(state.add_node(graph, &keys, NodeWork::Copy { dst, src, bytes })?)?;
+    }
+
     /// Instantiates a graph.
-    fn cuGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, _flags: u64) |call| {
+    fn [Cuda cuGraphInstantiateWithFlags, Hip hipGraphInstantiateWithFlags](
+        exec: Out<usize>,
+        graph: usize,
+        _flags: u64,
+    ) |call| {
         let (mut state, graph) = call.at(Kind::Graph, graph)?;
         exec.set(state.instantiate(graph)?)?;
     }
 
     /// Destroys an executable.
-    fn cuGraphExecDestroy(exec: usize) |call| {
+    fn [Cuda cuGraphExecDestroy, Hip hipGraphExecDestroy](exec: usize) |call| {
         let (mut state, exec) = call.at(Kind::Exec, exec)?;
         state.destroy_exec(exec)?;
     }
 
     /// Replaces a launch of an executable.
-    fn cuGraphExecKernelNodeSetParams_v2(
+    fn [Cuda cuGraphExecKernelNodeSetParams_v2](
         exec: usize,
         node: usize,
         parameters: Array<NodeParams>,
@@ -170,7 +229,7 @@ facade! { Cuda;
     }
 
     /// Replaces a launch of an executable, with the parameters of CUDA 11.
-    fn cuGraphExecKernelNodeSetParams(
+    fn [Cuda cuGraphExecKernelNodeSetParams](
         exec: usize,
         node: usize,
         parameters: Array<NodeParamsV1>,
@@ -178,8 +237,20 @@ facade! { Cuda;
         set_node(call, exec, node, &parameters.first()?)?;
     }
 
+    /// Replaces a launch of an executable.
+    fn [Hip hipGraphExecKernelNodeSetParams](
+        exec: usize,
+        node: usize,
+        parameters: Array<HipNodeParams>,
+    ) |call| {
+        let (mut state, exec) = call.at(Kind::Exec, exec)?;
+        let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
+        let launch = launch(call, &state, &parameters.first()?.into())?;
+        state.set_node(exec, node, launch)?;
+    }
+
     /// Launches an executable.
-    fn cuGraphLaunch(exec: usize, stream: usize) |call| {
+    fn [Cuda cuGraphLaunch, Hip hipGraphLaunch](exec: usize, stream: usize) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         let exec = call.sibling(&state, Kind::Exec, exec)?;
         state.launch_graph(exec, stream)?;
@@ -222,6 +293,12 @@ fn launch(call: &Call, state: &State, params: &NodeParamsV1) -> Result<Launch> {
         return Err(Code::NOT_SUPPORTED);
     }
     let shape = Shape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
-    let args = params.parameters.words(function.words())?;
-    function.launch(&shape, &args).ok_or(Code::INVALID_VALUE)
+    launch_of(call, function, &shape, params.parameters)
+}
+
+impl From<HipNodeParams> for NodeParamsV1 {
+    fn from(params: HipNodeParams) -> Self {
+        let HipNodeParams { block, extra, function, grid, parameters, shared_bytes } = params;
+        Self { function, grid, block, shared_bytes, parameters, extra }
+    }
 }

@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::{
-    code::Code,
-    entry::facade,
+    code::{Code, Result},
+    entry::{Call, Family, driver_functions},
     handle::Kind,
-    launch::Shape,
+    launch::{Function, Launch, Shape},
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
 
@@ -16,16 +16,16 @@ const ERROR_LOG_BYTES: c_int = 6;
 /// `CU_MODULE_EAGER_LOADING`.
 const EAGER_LOADING: c_uint = 1;
 
-facade! { Cuda;
+driver_functions! {
     /// Loads a module.
-    fn cuModuleLoadData(module: Out<usize>, image: ImageBytes) |call| {
+    fn [Cuda cuModuleLoadData, Hip hipModuleLoadData](module: Out<usize>, image: ImageBytes) |call| {
         let mut state = call.here()?;
         let loaded = state.load_image(&image).map_err(|_message| Code::INVALID_IMAGE)?;
         module.set(loaded)?;
     }
 
     /// Loads a module with options. Only the error log options have an effect.
-    fn cuModuleLoadDataEx(
+    fn [Cuda cuModuleLoadDataEx](
         module: Out<usize>,
         image: ImageBytes,
         count: c_uint,
@@ -51,24 +51,28 @@ facade! { Cuda;
     }
 
     /// Whether the code of functions is loaded at their first use: the simulator loads it with the module.
-    fn cuModuleGetLoadingMode(mode: Out<c_uint>) |_call| {
+    fn [Cuda cuModuleGetLoadingMode](mode: Out<c_uint>) |_call| {
         mode.set(EAGER_LOADING)?;
     }
 
     /// Unloads a module.
-    fn cuModuleUnload(module: usize) |call| {
+    fn [Cuda cuModuleUnload, Hip hipModuleUnload](module: usize) |call| {
         let (mut state, module) = call.at(Kind::Module, module)?;
         state.unload_module(module)?;
     }
 
     /// Looks up a function.
-    fn cuModuleGetFunction(function: Out<usize>, module: usize, name: Text) |call| {
+    fn [Cuda cuModuleGetFunction, Hip hipModuleGetFunction](
+        function: Out<usize>,
+        module: usize,
+        name: Text,
+    ) |call| {
         let (mut state, module) = call.at(Kind::Module, module)?;
         function.set(state.function(module, name.read()?)?)?;
     }
 
     /// Launches a function.
-    fn cuLaunchKernel(
+    fn [Cuda cuLaunchKernel, Hip hipModuleLaunchKernel](
         function: usize,
         grid_x: c_uint,
         grid_y: c_uint,
@@ -87,14 +91,34 @@ facade! { Cuda;
         if !extra.is_null() {
             return Err(Code::NOT_SUPPORTED.into());
         }
-        let function = state.functions.get(key)?;
         let shape = Shape {
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             shared_bytes,
         };
-        let args = parameters.words(function.words())?;
-        let launch = function.launch(&shape, &args).ok_or(Code::INVALID_VALUE)?;
+        let launch = launch_of(call, state.functions.get(key)?, &shape, parameters)?;
         state.launch(launch, stream)?;
     }
+}
+
+/// Whether an axis of a grid has more threads than HIP's runtime can count in 32 bits.
+pub(crate) fn is_too_wide(grid: [u32; 3], block: [u32; 3]) -> bool {
+    let threads = |(blocks, threads): (u32, u32)| u64::from(blocks) * u64::from(threads);
+    grid.into_iter().zip(block).map(threads).any(|threads| threads > u64::from(u32::MAX))
+}
+
+/// Makes a launch if the driver accepts its shape.
+pub(super) fn launch_of(
+    call: &Call,
+    function: &Function,
+    shape: &Shape,
+    parameters: Parameters,
+) -> Result<Launch> {
+    let args = parameters.words(function.words)?;
+    let (accepted, invalid) = match call.family {
+        Family::Cuda => (true, Code::INVALID_VALUE),
+        Family::Hip => (!is_too_wide(shape.grid, shape.block), Code::INVALID_CONFIGURATION),
+    };
+    let launch = accepted.then(|| function.launch(shape, &args)).flatten();
+    launch.ok_or(invalid)
 }

@@ -2,45 +2,55 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::{code::Code, entry::facade, handle::Kind, pointer::Out};
+use crate::{
+    code::{Code, Result},
+    entry::{Family, driver_functions},
+    handle::Kind,
+    pointer::Out,
+};
 
-/// `hipStreamNonBlocking`.
+/// `CU_STREAM_NON_BLOCKING`, `hipStreamNonBlocking`.
 const NON_BLOCKING: c_uint = 1;
-/// `hipEventDisableTiming`.
+/// `CU_EVENT_DISABLE_TIMING`, `hipEventDisableTiming`.
 const NO_TIMING: c_uint = 2;
+/// Blocking, no timing, interprocess.
+const CUDA_EVENT_FLAGS: c_uint = 7;
+/// Those of CUDA and the release scopes.
+const HIP_EVENT_FLAGS: c_uint = 0xe000_0007;
 
-/// Blocking, no timing, interprocess, and the release scopes.
-const KNOWN_EVENT_FLAGS: c_uint = 0xe000_0007;
-
-facade! { Hip;
+driver_functions! {
     /// Creates a stream.
-    fn hipStreamCreateWithFlags(stream: Out<usize>, flags: c_uint) |call| {
+    fn [Cuda cuStreamCreate, Hip hipStreamCreateWithFlags](stream: Out<usize>, flags: c_uint) |call| {
         let mut state = call.here()?;
         check_flags(flags, NON_BLOCKING)?;
         stream.set(state.create_stream(flags & NON_BLOCKING == 0, 0)?)?;
     }
 
     /// Creates a stream with a priority.
-    fn hipStreamCreateWithPriority(stream: Out<usize>, flags: c_uint, priority: c_int) |call| {
+    fn [Cuda cuStreamCreateWithPriority, Hip hipStreamCreateWithPriority](
+        stream: Out<usize>,
+        flags: c_uint,
+        priority: c_int,
+    ) |call| {
         let mut state = call.here()?;
         check_flags(flags, NON_BLOCKING)?;
         stream.set(state.create_stream(flags & NON_BLOCKING == 0, priority)?)?;
     }
 
     /// A stream's priority.
-    fn hipStreamGetPriority(stream: usize, priority: Out<c_int>) |call| {
+    fn [Cuda cuStreamGetPriority, Hip hipStreamGetPriority](stream: usize, priority: Out<c_int>) |call| {
         let (state, stream) = call.at_stream(stream)?;
         priority.set(state.stream(stream)?.priority)?;
     }
 
     /// Destroys a stream; its pending work runs.
-    fn hipStreamDestroy(stream: usize) |call| {
+    fn [Cuda cuStreamDestroy_v2, Hip hipStreamDestroy](stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         state.destroy_stream(stream)?;
     }
 
     /// Whether the work of a stream is complete.
-    fn hipStreamQuery(stream: usize) |call| {
+    fn [Cuda cuStreamQuery, Hip hipStreamQuery](stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         if !state.query_stream(stream)? {
             return Err(Code::NOT_READY.into());
@@ -48,39 +58,42 @@ facade! { Hip;
     }
 
     /// Waits for a stream's work.
-    fn hipStreamSynchronize(stream: usize) |call| {
+    fn [Cuda cuStreamSynchronize, Hip hipStreamSynchronize](stream: usize) |call| {
         let (mut state, stream) = call.at_stream(stream)?;
         state.synchronize_stream(stream)?;
     }
 
     /// Makes a stream's later work wait for an event's latest record.
-    fn hipStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) |call| {
+    fn [Cuda cuStreamWaitEvent, Hip hipStreamWaitEvent](stream: usize, event: usize, _flags: c_uint) |call| {
         let (state, stream) = call.at_stream(stream)?;
         call.wait(state, stream, event)?;
     }
 
     /// Creates an event.
-    fn hipEventCreateWithFlags(event: Out<usize>, flags: c_uint) |call| {
+    fn [Cuda cuEventCreate, Hip hipEventCreateWithFlags](event: Out<usize>, flags: c_uint) |call| {
         let mut state = call.here()?;
-        check_flags(flags, KNOWN_EVENT_FLAGS)?;
+        check_flags(flags, match call.family {
+            Family::Cuda => CUDA_EVENT_FLAGS,
+            Family::Hip => HIP_EVENT_FLAGS,
+        })?;
         event.set(state.create_event(flags & NO_TIMING == 0)?)?;
     }
 
     /// Destroys an event; enqueued waits stay in effect.
-    fn hipEventDestroy(event: usize) |call| {
+    fn [Cuda cuEventDestroy_v2, Hip hipEventDestroy](event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         state.destroy_event(event)?;
     }
 
     /// Records an event.
-    fn hipEventRecord(event: usize, stream: usize) |call| {
+    fn [Cuda cuEventRecord, Hip hipEventRecord](event: usize, stream: usize) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         let event = call.sibling(&state, Kind::Event, event)?;
         state.record(event, stream)?;
     }
 
     /// Whether the latest record of an event is complete.
-    fn hipEventQuery(event: usize) |call| {
+    fn [Cuda cuEventQuery, Hip hipEventQuery](event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         if !state.query_event(event)? {
             return Err(Code::NOT_READY.into());
@@ -88,19 +101,19 @@ facade! { Hip;
     }
 
     /// Waits for an event's latest record.
-    fn hipEventSynchronize(event: usize) |call| {
+    fn [Cuda cuEventSynchronize, Hip hipEventSynchronize](event: usize) |call| {
         let (mut state, event) = call.at(Kind::Event, event)?;
         state.synchronize_event(event)?;
     }
 
     /// Milliseconds between two records in the simulated device's clock.
-    fn hipEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) |call| {
+    fn [Cuda cuEventElapsedTime, Hip hipEventElapsedTime](milliseconds: Out<f32>, start: usize, end: usize) |call| {
         let (state, start) = call.at(Kind::Event, start)?;
         let end = call.sibling(&state, Kind::Event, end)?;
         milliseconds.set(state.elapsed(start, end)?)?;
     }
 }
 
-fn check_flags(flags: c_uint, known: c_uint) -> crate::code::Result<()> {
+fn check_flags(flags: c_uint, known: c_uint) -> Result<()> {
     if flags & !known == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }

@@ -1,0 +1,61 @@
+//! The contexts of CUDA. HIP has none: a device is current per thread.
+
+use std::ffi::c_int;
+
+use super::device::{check_initialized, enter};
+use crate::{code::Code, context, entry::driver_functions, pointer::Out};
+
+driver_functions! {
+    /// Retains the primary context.
+    fn [Cuda cuDevicePrimaryCtxRetain](context: Out<usize>, device: c_int) |call| {
+        context.set(enter(call, device)?.retain_context()?)?;
+    }
+
+    /// Releases the primary context. The last release destroys everything in it.
+    fn [Cuda cuDevicePrimaryCtxRelease_v2](device: c_int) |call| {
+        enter(call, device)?.release_context()?;
+    }
+
+    /// The thread's current context.
+    fn [Cuda cuCtxGetCurrent](context: Out<usize>) |call| {
+        check_initialized(call)?;
+        if let Ok(world) = context::cuda_world() {
+            drop(call.enter_lost(world)?);
+        }
+        context.set(context::current())?;
+    }
+
+    /// Replaces the thread's current context.
+    fn [Cuda cuCtxSetCurrent](context: usize) |call| {
+        check_initialized(call)?;
+        if context != 0 {
+            drop(call.enter_lost(context::world_of(context)?)?);
+        }
+        context::replace(context)?;
+    }
+
+    /// Makes a context current and keeps the previous one on the stack.
+    fn [Cuda cuCtxPushCurrent_v2](context: usize) |call| {
+        check_initialized(call)?;
+        drop(call.enter_lost(context::world_of(context)?)?);
+        context::push(context)?;
+    }
+
+    /// Removes the current context. The pointer may be null.
+    fn [Cuda cuCtxPopCurrent_v2](context: Out<usize>) |call| {
+        check_initialized(call)?;
+        if let Ok(world) = context::cuda_world() {
+            drop(call.enter_lost(world)?);
+        }
+        let popped = context::pop().ok_or(Code::INVALID_CONTEXT)?;
+        if !context.is_null() {
+            context.set(popped)?;
+        }
+    }
+
+    /// The device of the current context.
+    fn [Cuda cuCtxGetDevice](device: Out<c_int>) |call| {
+        check_initialized(call)?;
+        device.set(c_int::from(context::cuda_world()?))?;
+    }
+}

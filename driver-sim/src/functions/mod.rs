@@ -1,0 +1,21 @@
+//! The exported functions of libcuda and libamdhip64. Functions that differ in the name alone are defined once.
+
+mod context;
+pub(crate) mod device;
+mod graph;
+mod memory;
+pub(crate) mod module;
+mod stream;
+
+use std::ffi::c_void;
+
+use crate::entry::Family;
+
+/// The functions of a driver by name.
+pub(crate) fn rows(family: Family) -> impl Iterator<Item = (&'static str, *const c_void)> {
+    [device::ROWS, context::ROWS, memory::ROWS, stream::ROWS, module::ROWS, graph::ROWS]
+        .into_iter()
+        .flatten()
+        .filter(move |(of, ..)| *of == family)
+        .map(|(_, name, address)| (*name, *address))
+}
