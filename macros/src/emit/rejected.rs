@@ -51,7 +51,7 @@ fn func(Paths { body: support, .. }: &Paths, item: &ItemFn) -> TokenStream {
             pub const fn __callee_of<#declared __F>(
                 _: &#support::Probe<__F>,
             ) -> (fn() -> #support::Callee, &'static #support::Identity) #bounds {
-                (|| #unreachable, 0)
+                (|| #unreachable, #support::Identity::STATED)
             }
         }
     }
