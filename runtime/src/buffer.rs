@@ -247,7 +247,7 @@ impl Buffer {
         let _current = unsafe { self.context.make_current()? };
         let users = users(self);
         let mut stream = self.context.lease_stream()?;
-        // An unjoined stream does not return to the pool: it does only after the wait in `copy`.
+        // The stream must not return to the pool before `copy` has waited.
         stream.set_unjoined(true);
         // SAFETY: the stream is leased.
         let completed = unsafe { self.context.order_after(stream.handle(), users)? };
