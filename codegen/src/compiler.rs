@@ -19,7 +19,6 @@ use crate::Result;
 /// cache](Self::disk_cache_name) and for those of [compatible architectures](Self::compatible_archs).
 ///
 /// The trait is therefore unsafe to implement:
-/// So no safe code implements it:
 /// ```compile_fail,E0200
 /// use quadrants_codegen::{CompileRequest, Compiled, Compiler, Result};
 /// #[derive(Debug)]

@@ -135,14 +135,9 @@ impl ArgLayout {
 
     /// The length of the block in words, up to its last parameter. Interiors are not included.
     #[must_use]
+    #[allow(clippy::len_without_is_empty)] // it is never empty
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether the block is empty. It never is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 

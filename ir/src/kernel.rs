@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Const, Param, ScalarType,
     arena::{Arena, Id, Tag},
+    named::named_enum,
 };
 
 /// A kernel before offloading, with all types resolved.
@@ -482,27 +483,30 @@ pub enum UnaryOp {
     TrailingZeros,
 }
 
-/// Operations on two values. Comparisons yield bool. `Div` and `Rem` are for floats only; integers use
-/// [`ExprKind::DivRem`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)] // each is the operator of its name
-pub enum BinaryOp {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
+named_enum! {
+    /// Operations on two values. Comparisons yield bool. `Div` and `Rem` are for floats only; integers use
+    /// [`ExprKind::DivRem`].
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    enum BinaryOp
+    /// The operator in Rust syntax.
+    fn symbol {
+        Add = "+",
+        Sub = "-",
+        Mul = "*",
+        Div = "/",
+        Rem = "%",
+        And = "&",
+        Or = "|",
+        Xor = "^",
+        Shl = "<<",
+        Shr = ">>",
+        Eq = "==",
+        Ne = "!=",
+        Lt = "<",
+        Le = "<=",
+        Gt = ">",
+        Ge = ">=",
+    }
 }
 
 impl BinaryOp {
@@ -533,43 +537,46 @@ pub enum AtomicOp {
     Max,
 }
 
-/// Mathematical functions with the semantics of Rust's methods of the same names.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)] // each is std's method of its name
-pub enum MathFn {
-    Sqrt,
-    Sin,
-    Cos,
-    Tan,
-    Exp,
-    Ln,
-    Powf,
-    /// The second argument is an `i32`.
-    Powi,
-    /// Also for signed integers, wrapping.
-    Abs,
-    /// Also for integers. For floats, a number is preferred to NaN.
-    Min,
-    /// Also for integers. For floats, a number is preferred to NaN.
-    Max,
-    Floor,
-    Ceil,
-    /// Rounds half away from zero.
-    Round,
-    MulAdd,
-    Atan2,
-    Tanh,
-    Trunc,
-    Exp2,
-    Log2,
-    Log10,
-    Cbrt,
-    Asin,
-    Acos,
-    Atan,
-    Sinh,
-    Cosh,
-    Hypot,
+named_enum! {
+    /// Mathematical functions with the semantics of Rust's methods of the same names.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    enum MathFn
+    /// The name of the method in Rust.
+    fn name {
+        Sqrt = "sqrt",
+        Sin = "sin",
+        Cos = "cos",
+        Tan = "tan",
+        Exp = "exp",
+        Ln = "ln",
+        Powf = "powf",
+        /// The second argument is an `i32`.
+        Powi = "powi",
+        /// Also for signed integers, wrapping.
+        Abs = "abs",
+        /// Also for integers. For floats, a number is preferred to NaN.
+        Min = "min",
+        /// Also for integers. For floats, a number is preferred to NaN.
+        Max = "max",
+        Floor = "floor",
+        Ceil = "ceil",
+        /// Rounds half away from zero.
+        Round = "round",
+        MulAdd = "mul_add",
+        Atan2 = "atan2",
+        Tanh = "tanh",
+        Trunc = "trunc",
+        Exp2 = "exp2",
+        Log2 = "log2",
+        Log10 = "log10",
+        Cbrt = "cbrt",
+        Asin = "asin",
+        Acos = "acos",
+        Atan = "atan",
+        Sinh = "sinh",
+        Cosh = "cosh",
+        Hypot = "hypot",
+    }
 }
 
 impl MathFn {
@@ -583,51 +590,10 @@ impl MathFn {
         }
     }
 
-    /// The name of the method in Rust.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sqrt => "sqrt",
-            Self::Sin => "sin",
-            Self::Cos => "cos",
-            Self::Tan => "tan",
-            Self::Exp => "exp",
-            Self::Ln => "ln",
-            Self::Powf => "powf",
-            Self::Powi => "powi",
-            Self::Abs => "abs",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Floor => "floor",
-            Self::Ceil => "ceil",
-            Self::Round => "round",
-            Self::MulAdd => "mul_add",
-            Self::Atan2 => "atan2",
-            Self::Tanh => "tanh",
-            Self::Trunc => "trunc",
-            Self::Exp2 => "exp2",
-            Self::Log2 => "log2",
-            Self::Log10 => "log10",
-            Self::Cbrt => "cbrt",
-            Self::Asin => "asin",
-            Self::Acos => "acos",
-            Self::Atan => "atan",
-            Self::Sinh => "sinh",
-            Self::Cosh => "cosh",
-            Self::Hypot => "hypot",
-        }
-    }
-
     /// The function with this method name in Rust.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        use MathFn::*;
-        [
-            Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round, MulAdd,
-            Atan2, Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh, Hypot,
-        ]
-        .into_iter()
-        .find(|f| f.name() == name)
+        Self::ALL.into_iter().find(|function| function.name() == name)
     }
 }
 

@@ -16,6 +16,7 @@ mod image;
 pub mod interp;
 mod kernel;
 pub mod launch_analysis;
+mod named;
 mod offload;
 mod param;
 mod print;

@@ -97,13 +97,11 @@ impl<'k> Offloader<'k> {
                 TopStmt::Serial(block) => self.collect_serial(*block, group),
                 TopStmt::ParallelFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    let kind = ItemKind::Loop(each, bounds_site);
-                    self.items.push(Item { group, kind, reach, defines: Vec::new() });
+                    self.push(group, ItemKind::Loop(each, bounds_site), reach);
                 }
                 TopStmt::BlockFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    let kind = ItemKind::Blocks(each, bounds_site);
-                    self.items.push(Item { group, kind, reach, defines: Vec::new() });
+                    self.push(group, ItemKind::Blocks(each, bounds_site), reach);
                 }
                 TopStmt::Group { group, body } => self.collect(body, *group),
                 TopStmt::Return(value) => self.collect_return(*value),
@@ -172,8 +170,11 @@ impl<'k> Offloader<'k> {
         let mut reach = Reach::new(self.nodes);
         self.nodes.reach_stmt(&set, &mut reach);
         let block = self.out.blocks.push(Block::default());
-        let kind = ItemKind::Serial { block, stmts: vec![set] };
-        self.items.push(Item { group: GroupId::NONE, kind, reach, defines: Vec::new() });
+        self.push(GroupId::NONE, ItemKind::Serial { block, stmts: vec![set] }, reach);
+    }
+
+    fn push(&mut self, group: GroupId, kind: ItemKind<'k>, reach: Reach) {
+        self.items.push(Item { group, kind, reach, defines: Vec::new() });
     }
 
     fn is_host_value(&self, value: ExprId) -> bool {

@@ -1,10 +1,10 @@
 //! The IR as readable text: one statement per line and minimal parentheses. Locals are printed as `%number.name`,
 //! because names are not unique.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Access, AtomicOp, BinaryOp, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, LocalId,
+    Access, AtomicOp, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, Local, LocalId,
     LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task,
     TaskKind, TopStmt, UnaryOp, visit::Nodes,
 };
@@ -37,31 +37,6 @@ impl Display for Offloaded {
         }
         printer.close();
         f.write_str(&printer.out)
-    }
-}
-
-impl BinaryOp {
-    /// The operator in Rust syntax.
-    #[must_use]
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Sub => "-",
-            Self::Mul => "*",
-            Self::Div => "/",
-            Self::Rem => "%",
-            Self::And => "&",
-            Self::Or => "|",
-            Self::Xor => "^",
-            Self::Shl => "<<",
-            Self::Shr => ">>",
-            Self::Eq => "==",
-            Self::Ne => "!=",
-            Self::Lt => "<",
-            Self::Le => "<=",
-            Self::Gt => ">",
-            Self::Ge => ">=",
-        }
     }
 }
 
@@ -157,18 +132,11 @@ impl Printer<'_> {
     }
 
     fn dims(&self, dims: &[LoopDim]) -> String {
-        let dims: Vec<String> = dims
-            .iter()
-            .map(|dim| {
-                format!(
-                    "{} in {}..{}",
-                    self.local(dim.var),
-                    self.operand(dim.begin),
-                    self.operand(dim.end)
-                )
-            })
-            .collect();
-        dims.join(", ")
+        let text = |dim: &LoopDim| {
+            let (begin, end) = (self.operand(dim.begin), self.operand(dim.end));
+            format!("{} in {begin}..{end}", self.local(dim.var))
+        };
+        dims.iter().map(text).collect::<Vec<_>>().join(", ")
     }
 
     fn nested(&mut self, text: &str, block: BlockId) {
@@ -182,14 +150,10 @@ impl Printer<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Let { local, value } => {
-                let definition = &self.nodes.locals[*local];
-                let word = if definition.mutable { "let mut" } else { "let" };
-                self.line(&format!(
-                    "{word} {}: {} = {}",
-                    self.local(*local),
-                    definition.ty,
-                    self.expr(*value)
-                ));
+                let Local { ty, mutable, .. } = self.nodes.locals[*local];
+                let word = if mutable { "let mut" } else { "let" };
+                let (local, value) = (self.local(*local), self.expr(*value));
+                self.line(&format!("{word} {local}: {ty} = {value}"));
             }
             Stmt::Assign { local, value } => {
                 self.line(&format!("{} = {}", self.local(*local), self.expr(*value)));
@@ -228,11 +192,9 @@ impl Printer<'_> {
                 });
                 self.nested(&format!("{result}phase {}", self.local(*var)), *body);
             }
-            Stmt::CollectiveInput { value, from: None } => {
-                self.line(&format!("input {}", self.expr(*value)))
-            }
-            Stmt::CollectiveInput { value, from: Some(from) } => {
-                self.line(&format!("input {} from {}", self.expr(*value), self.expr(*from)));
+            Stmt::CollectiveInput { value, from } => {
+                let from = from.map_or_else(String::new, |at| format!(" from {}", self.expr(at)));
+                self.line(&format!("input {}{from}", self.expr(*value)));
             }
             Stmt::SharedStore { array, index, value, .. } => {
                 let (array, index) = (self.local(*array), self.list(index));
@@ -329,9 +291,7 @@ impl Printer<'_> {
     }
 
     fn local(&self, local: LocalId) -> String {
-        let mut text = format!("{local:?}.");
-        let _ = text.write_str(&self.nodes.locals[local].name);
-        text
+        format!("{local:?}.{}", self.nodes.locals[local].name)
     }
 
     fn param(&self, param: ParamId) -> String {
@@ -340,14 +300,13 @@ impl Printer<'_> {
 }
 
 fn param(param: &Param) -> String {
+    let sign = if param.kind.is_writable() { "&mut " } else { "&" };
     match param.kind {
         ParamKind::Scalar(ty) => format!("{}: {ty}", param.name),
-        ParamKind::Tensor { elem, rank, writable } => {
-            let sign = if writable { "&mut " } else { "&" };
+        ParamKind::Tensor { elem, rank, .. } => {
             format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
         }
-        ParamKind::Component { elem, rank, writable, scalars } => {
-            let sign = if writable { "&mut " } else { "&" };
+        ParamKind::Component { elem, rank, scalars, .. } => {
             format!("{}: {sign}Component<{elem}, {rank}, {scalars}>", param.name)
         }
     }

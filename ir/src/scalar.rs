@@ -5,55 +5,36 @@ use std::fmt;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
-/// A scalar type. Rust's `usize` is `U64` on every device.
-///
-/// Types of 8 and 16 bits, including `f16`, are [narrow](Self::is_narrow): they can be loaded, stored, selected and
-/// kept in locals. Arithmetic uses their [wide](Self::wide) type, so that no backend needs narrow arithmetic.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ScalarType {
-    /// `bool`; one byte in memory, 0 or 1.
-    Bool,
-    /// `i8`
-    I8,
-    /// `i16`
-    I16,
-    /// `u8`
-    U8,
-    /// `u16`
-    U16,
-    /// `i32`
-    I32,
-    /// `i64`
-    I64,
-    /// `u32`
-    U32,
-    /// `u64` and `usize`
-    U64,
-    /// `f32`
-    F32,
-    /// `f64`
-    F64,
-    /// `f16`: IEEE's binary16
-    F16,
+use crate::named::named_enum;
+
+named_enum! {
+    /// A scalar type. Rust's `usize` is `U64` on every device.
+    ///
+    /// Types of 8 and 16 bits, including `f16`, are [narrow](Self::is_narrow): they can be loaded, stored, selected and
+    /// kept in locals. Arithmetic uses their [wide](Self::wide) type, so that no backend needs narrow arithmetic.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+    enum ScalarType
+    /// The name of the type in Rust (`u64` also for `usize`).
+    fn name {
+        /// in memory: one byte, 0 or 1
+        Bool = "bool",
+        I8 = "i8",
+        I16 = "i16",
+        U8 = "u8",
+        U16 = "u16",
+        I32 = "i32",
+        I64 = "i64",
+        U32 = "u32",
+        /// and `usize`
+        U64 = "u64",
+        F32 = "f32",
+        F64 = "f64",
+        /// is IEEE's binary16
+        F16 = "f16",
+    }
 }
 
 impl ScalarType {
-    /// All types.
-    pub const ALL: [Self; 12] = [
-        Self::Bool,
-        Self::I8,
-        Self::I16,
-        Self::U8,
-        Self::U16,
-        Self::I32,
-        Self::I64,
-        Self::U32,
-        Self::U64,
-        Self::F32,
-        Self::F64,
-        Self::F16,
-    ];
-
     /// The size of an element in memory, in bytes.
     #[must_use]
     pub const fn size(self) -> usize {
@@ -113,25 +94,6 @@ impl ScalarType {
             Self::U32 => Some((0, u32::MAX as i128)),
             Self::U64 => Some((0, u64::MAX as i128)),
             _ => None,
-        }
-    }
-
-    /// The name of the type in Rust (`u64` also for `usize`).
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::I8 => "i8",
-            Self::I16 => "i16",
-            Self::U8 => "u8",
-            Self::U16 => "u16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::F16 => "f16",
         }
     }
 }

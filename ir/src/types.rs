@@ -186,23 +186,17 @@ impl Type {
             Self::Matrix(_, rows, columns) => rows == 0 || columns == 0,
             Self::Tuple(parts) => {
                 let mut at = 0;
-                while at < parts.len() {
-                    if !parts[at].is_empty() {
-                        return false;
-                    }
+                while at < parts.len() && parts[at].is_empty() {
                     at += 1;
                 }
-                true
+                at == parts.len()
             }
             Self::Struct(of) => {
                 let mut at = 0;
-                while at < of.fields.len() {
-                    if !of.fields[at].ty.is_empty() {
-                        return false;
-                    }
+                while at < of.fields.len() && of.fields[at].ty.is_empty() {
                     at += 1;
                 }
-                true
+                at == of.fields.len()
             }
         }
     }

@@ -48,10 +48,10 @@ impl ExprKind {
             Self::Select { cond, then, otherwise } => {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
-            Self::Load { index, .. } => (index, [None; 3]),
-            Self::SharedLoad { index, .. } => (index, [None; 3]),
-            Self::SharedAtomic { index, value, .. } => (index, [Some(*value), None, None]),
-            Self::Atomic { index, value, .. } => (index, [Some(*value), None, None]),
+            Self::Load { index, .. } | Self::SharedLoad { index, .. } => (index, [None; 3]),
+            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
+                (index, [Some(*value), None, None])
+            }
         };
         list.iter().copied().chain(rest.into_iter().flatten())
     }
@@ -93,29 +93,18 @@ impl Stmt {
     }
 }
 
-impl<'a> From<&'a Kernel> for Nodes<'a> {
-    fn from(k: &'a Kernel) -> Self {
-        Self {
-            params: &k.params,
-            locals: &k.locals,
-            exprs: &k.exprs,
-            blocks: &k.blocks,
-            sites: &k.sites,
+macro_rules! nodes_from {
+    ($($kernel:ident),*) => {$(
+        impl<'a> From<&'a $kernel> for Nodes<'a> {
+            fn from(kernel: &'a $kernel) -> Self {
+                let $kernel { params, locals, exprs, blocks, sites, .. } = kernel;
+                Self { params, locals, exprs, blocks, sites }
+            }
         }
-    }
+    )*};
 }
 
-impl<'a> From<&'a Offloaded> for Nodes<'a> {
-    fn from(k: &'a Offloaded) -> Self {
-        Self {
-            params: &k.params,
-            locals: &k.locals,
-            exprs: &k.exprs,
-            blocks: &k.blocks,
-            sites: &k.sites,
-        }
-    }
-}
+nodes_from!(Kernel, Offloaded);
 
 impl Reach {
     /// Whether no mutable local is read.

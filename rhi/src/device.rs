@@ -130,8 +130,8 @@ impl Drop for Current<'_> {
 /// Therefore the trait is unsafe to implement:
 /// ```compile_fail,E0200
 /// #[derive(Debug)]
-/// struct Liar;
-/// impl quadrants_rhi::Device for Liar {}
+/// struct NotADevice;
+/// impl quadrants_rhi::Device for NotADevice {}
 /// ```
 pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// The properties of the device.

@@ -105,7 +105,7 @@ impl AccessHistory {
             *only = new;
             return;
         }
-        uses.retain(|old| !(complete(old.stamp) || new.bytes.cover(&old.bytes) && replaces(old)));
+        uses.retain(|old| !(complete(old.stamp) || (new.bytes.cover(&old.bytes) && replaces(old))));
         uses.push(new);
     }
 }

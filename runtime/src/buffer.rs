@@ -8,7 +8,7 @@ use std::sync::{
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
-    AccessHistory, Completed, Context, Error, Result, Stamp, StreamLease,
+    AccessHistory, Completed, Context, Error, Result, Stamp,
     staging::{Pinned, STAGING_CHUNK},
     stamps::Stamps,
 };
@@ -95,16 +95,13 @@ impl Buffer {
         if bytes == 0 {
             return Ok(buffer);
         }
-        let stream = context.allocate_on();
+        let stream = context.allocate_on;
         // SAFETY: the internal stream lives as long as the context. After a failure, a pending fill is on that stream,
         // before the free.
         unsafe {
             let memory = context.allocate(bytes, stream)?;
             if let Err(error) = fill(memory, stream) {
-                let freed = context.observe(context.device().free_async(memory, stream));
-                if let Err(error) = freed {
-                    context.defer(error);
-                }
+                context.destroyed(context.device().free_async(memory, stream));
                 return Err(error);
             }
             buffer.memory = memory;
@@ -205,20 +202,10 @@ impl Buffer {
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn read_completing(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
-        self.check_range(offset, out.len())?;
-        if out.is_empty() {
-            return Ok(Completed::new());
-        }
-        self.context.check()?;
-        // SAFETY: until the guard is dropped, this thread only calls this device.
-        let _current = unsafe { self.context.make_current()? };
-        let (mut stream, completed) = self.transfer(self.writers.all())?;
-        let source = self.memory.offset(offset);
-        // SAFETY: the range is inside the buffer, and the stream is leased.
-        unsafe { download(&self.context, source, out, stream.handle())? };
-        stream.set_unjoined(false);
-        self.context.registry.complete(completed.iter().copied());
-        Ok(completed)
+        self.transfer(offset, out.len(), Self::writers, |source, stream| {
+            // SAFETY: the range is inside the buffer, and the stream is leased.
+            unsafe { download(&self.context, source, out, stream) }
+        })
     }
 
     /// Overwrites the bytes at `offset` after all work that uses the buffer. Waits for the copy.
@@ -234,36 +221,40 @@ impl Buffer {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
-        self.check_range(offset, contents.len())?;
-        if contents.is_empty() {
+        self.transfer(offset, contents.len(), Self::users, |destination, stream| {
+            // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
+            unsafe { upload(&self.context, destination, contents, stream) }
+        })
+    }
+
+    /// Calls `copy` with the address at `offset` and a leased stream whose work waits for `users`. `copy` waits for the
+    /// copy. Returns the work that it waited for; empty if `len` is 0.
+    fn transfer<Users: IntoIterator<Item = Stamp>>(
+        &self,
+        offset: usize,
+        len: usize,
+        users: impl FnOnce(&Self) -> Users,
+        copy: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+    ) -> Result<Completed> {
+        if offset.checked_add(len).is_none_or(|end| end > self.bytes) {
+            return Err(Error::OutOfBuffer { offset, len, bytes: self.bytes });
+        }
+        if len == 0 {
             return Ok(Completed::new());
         }
         self.context.check()?;
         // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { self.context.make_current()? };
-        let (mut stream, completed) = self.transfer(self.users())?;
-        // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
-        unsafe { upload(&self.context, self.memory.offset(offset), contents, stream.handle())? };
+        let users = users(self);
+        let mut stream = self.context.lease_stream()?;
+        // The stream must not return to the pool before `copy` has waited.
+        stream.set_unjoined(true);
+        // SAFETY: the stream is leased.
+        let completed = unsafe { self.context.order_after(stream.handle(), users)? };
+        copy(self.memory.offset(offset), stream.handle())?;
         stream.set_unjoined(false);
         self.context.registry.complete(completed.iter().copied());
         Ok(completed)
-    }
-
-    /// Leases a stream whose work waits for `users`. It is marked as unjoined, so that it returns to the pool only if
-    /// the caller has waited for the transfer.
-    fn transfer(&self, users: impl IntoIterator<Item = Stamp>) -> Result<(StreamLease, Completed)> {
-        let mut stream = self.context.lease_stream()?;
-        stream.set_unjoined(true);
-        // SAFETY: the stream is leased.
-        let before = unsafe { self.context.order_after(stream.handle(), users)? };
-        Ok((stream, before))
-    }
-
-    fn check_range(&self, offset: usize, len: usize) -> Result<()> {
-        match offset.checked_add(len) {
-            Some(end) if end <= self.bytes => Ok(()),
-            _ => Err(Error::OutOfBuffer { offset, len, bytes: self.bytes }),
-        }
     }
 }
 
@@ -273,7 +264,7 @@ impl Drop for Buffer {
             return;
         }
         let context = &self.context;
-        let stream = context.free_on();
+        let stream = context.free_on;
         let users = self.users();
         // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
         // all uses are stamped. While the context is current, this thread only calls this device.
@@ -326,7 +317,7 @@ impl Context {
                     break;
                 }
                 self.observe(match whole_device {
-                    false => device.stream_synchronize(self.free_on()),
+                    false => device.stream_synchronize(self.free_on),
                     true => device.synchronize(),
                 })?;
                 allocated = device.alloc_async(bytes, stream);

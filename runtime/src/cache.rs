@@ -1,4 +1,4 @@
-//! The kernel cache: compiled images on disk.
+//! The image cache: compiled images on disk, with eviction.
 //!
 //! One file per image, named by its key. A file is written under a temporary name and then renamed, so processes can
 //! share a folder, and a crash leaves no incomplete file. A file that cannot be read, is damaged, or has another key is

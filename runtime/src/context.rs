@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result, Stamp,
     handle_pool::HandlePool,
+    pool::{MAX_IDLE_EVENTS, MAX_IDLE_STREAMS},
     staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
 };
@@ -27,8 +28,10 @@ pub struct Context {
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
     pub(crate) registry: StreamRegistry,
-    allocate_on: StreamHandle,
-    free_on: StreamHandle,
+    /// The internal stream of allocations and first fills. It never waits for the user's work.
+    pub(crate) allocate_on: StreamHandle,
+    /// The internal stream of frees. It waits for the user's streams, so that a drop delays none of them.
+    pub(crate) free_on: StreamHandle,
 }
 
 impl std::fmt::Debug for Context {
@@ -61,8 +64,8 @@ impl Context {
             device,
             lost: OnceLock::new(),
             deferred: Mutex::new(Vec::new()),
-            events: HandlePool::of_events(),
-            streams: HandlePool::of_streams(),
+            events: HandlePool::new(MAX_IDLE_EVENTS),
+            streams: HandlePool::new(MAX_IDLE_STREAMS),
             staging: StagingPool::default(),
             registry: StreamRegistry::default(),
             allocate_on,
@@ -160,16 +163,6 @@ impl Context {
         std::mem::take(&mut *self.deferred.lock())
     }
 
-    /// The internal stream of allocations and first fills. It never waits for the user's work.
-    pub(crate) fn allocate_on(&self) -> StreamHandle {
-        self.allocate_on
-    }
-
-    /// The internal stream of frees. It waits for the user's streams, so that a drop delays none of them.
-    pub(crate) fn free_on(&self) -> StreamHandle {
-        self.free_on
-    }
-
     /// Makes the next work of `waiter` wait for the work of `stamps`. The host does not wait.
     ///
     /// Returns what the next work of `waiter` is ordered after: for each stream all work that was enqueued before this
@@ -201,15 +194,15 @@ impl Context {
                     continue;
                 }
             };
-            before.push(stream.newest());
-            if !asynchronous || stream.handle() == waiter {
+            before.push(stream.newest);
+            if !asynchronous || stream.handle == waiter {
                 continue;
             }
             let event = self.lease_event()?;
             // SAFETY: the event and the stream are leased, and the caller guarantees that the waiter is live. The wait
             // keeps the record, so the event may be reused.
             unsafe {
-                self.observe(self.device.event_record(event.handle(), stream.handle()))?;
+                self.observe(self.device.event_record(event.handle(), stream.handle))?;
                 self.observe(self.device.stream_wait_event(waiter, event.handle()))?;
             }
         }

@@ -101,9 +101,6 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: nothing uses the handle afterwards; enqueued waits keep their record.
-        let result = unsafe { self.context.device().destroy_event(self.handle) };
-        if let Err(error) = self.context.observe(result) {
-            self.context.defer(error);
-        }
+        self.context.destroyed(unsafe { self.context.device().destroy_event(self.handle) });
     }
 }

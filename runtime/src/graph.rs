@@ -217,14 +217,11 @@ impl Drop for Graph {
             self.context.defer(error);
         }
         // SAFETY: `self` owns them, and nothing uses them: all stamped work is complete, and launches are stamped.
-        let results = unsafe {
-            [
-                self.exec.map_or(Ok(()), |exec| device.destroy_graph_exec(exec)),
-                device.destroy_graph(self.graph),
-            ]
-        };
-        for error in results.into_iter().filter_map(|r| self.context.observe(r).err()) {
-            self.context.defer(error);
+        unsafe {
+            if let Some(exec) = self.exec {
+                self.context.destroyed(device.destroy_graph_exec(exec));
+            }
+            self.context.destroyed(device.destroy_graph(self.graph));
         }
     }
 }

@@ -285,11 +285,11 @@ impl BundleWriter {
     /// # Errors
     /// [`BundleError::Io`].
     pub fn write(&self, path: &Path) -> Result<u64, BundleError> {
+        let failed = |source| BundleError::Io { path: path.to_owned(), source };
         for (entry, image) in self.entries.values() {
             if cache::entry_bytes(&entry.made_by, image) > cache::ENTRY_LIMIT {
                 let what = format!("the image of `{}` is too large", entry.name);
-                let source = io::Error::new(io::ErrorKind::FileTooLarge, what);
-                return Err(BundleError::Io { path: path.to_owned(), source });
+                return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, what)));
             }
         }
         let bytes = self.to_bytes();
@@ -300,7 +300,7 @@ impl BundleWriter {
             make_readable(file.as_file())?;
             file.persist(path).map_err(|failed| failed.error)
         };
-        write().map_err(|source| BundleError::Io { path: path.to_owned(), source })?;
+        write().map_err(failed)?;
         Ok(bytes.len() as u64)
     }
 }

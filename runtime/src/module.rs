@@ -43,9 +43,6 @@ impl Drop for Module {
             self.context.defer(error);
         }
         // SAFETY: all stamped work is complete, and all launches of the module are stamped.
-        let unloaded = unsafe { self.context.device().unload_module(self.handle) };
-        if let Err(error) = self.context.observe(unloaded) {
-            self.context.defer(error);
-        }
+        self.context.destroyed(unsafe { self.context.device().unload_module(self.handle) });
     }
 }

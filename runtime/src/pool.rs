@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use quadrants_rhi::{self as rhi, EventHandle, StreamHandle, StreamOptions};
 
-use crate::{Context, Result, context::destroy_stream, handle_pool::HandlePool};
+use crate::{Context, Result, context::destroy_stream};
 
 /// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
 /// Further handles are destroyed when they are returned.
-const MAX_IDLE_STREAMS: usize = 64;
-const MAX_IDLE_EVENTS: usize = 1024;
+pub(crate) const MAX_IDLE_STREAMS: usize = 64;
+pub(crate) const MAX_IDLE_EVENTS: usize = 1024;
 
 /// Counters of the pools of a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,18 +37,6 @@ pub struct PoolStatistics {
     pub staging_bytes_idle: usize,
     /// The largest number of bytes of pinned staging memory at once.
     pub staging_bytes_peak: usize,
-}
-
-impl HandlePool<StreamHandle> {
-    pub(crate) fn of_streams() -> Self {
-        Self::new(MAX_IDLE_STREAMS)
-    }
-}
-
-impl HandlePool<EventHandle> {
-    pub(crate) fn of_events() -> Self {
-        Self::new(MAX_IDLE_EVENTS)
-    }
 }
 
 /// A lease of a pooled event. Dropping it returns the event; waits that were enqueued on it stay in effect.

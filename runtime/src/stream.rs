@@ -179,9 +179,7 @@ impl Stream {
         self.position.complete(upto);
         Ok(())
     }
-}
 
-impl Stream {
     /// Creates an event and records all enqueued work. The caller owns it.
     fn record_event(&self) -> Result<EventHandle> {
         let event = self.context.new_event()?;
@@ -221,10 +219,7 @@ impl Drop for Stream {
         }
         if self.origin == StreamOrigin::Owned {
             // SAFETY: this crate created it, and it is not registered any more, so nothing uses it afterwards.
-            let destroyed = unsafe { destroy_stream(&**device, self.handle) };
-            if let Err(error) = self.context.observe(destroyed) {
-                self.context.defer(error);
-            }
+            self.context.destroyed(unsafe { destroy_stream(&**device, self.handle) });
         }
     }
 }

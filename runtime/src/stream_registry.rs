@@ -62,8 +62,9 @@ pub(crate) enum PendingWork<'a> {
 /// A lease of a registered stream: the stream is not destroyed before the lease is dropped.
 pub(crate) struct RegistryLease<'a> {
     registry: &'a StreamRegistry,
-    newest: Stamp,
-    handle: StreamHandle,
+    /// The stamp of the newest work when the lease began.
+    pub(crate) newest: Stamp,
+    pub(crate) handle: StreamHandle,
 }
 
 impl Position {
@@ -233,17 +234,6 @@ impl StreamRegistry {
         while matches!(state.entries.get(&id), Some(Entry::Live { leases: 1.., .. })) {
             self.released.wait(state);
         }
-    }
-}
-
-impl RegistryLease<'_> {
-    pub(crate) fn handle(&self) -> StreamHandle {
-        self.handle
-    }
-
-    /// The stamp of the newest work when the lease began.
-    pub(crate) fn newest(&self) -> Stamp {
-        self.newest
     }
 }
 

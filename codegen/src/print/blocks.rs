@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{AtomicOp, BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
+use quadrants_ir::{BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
 
 use super::{consts, stmt::ElementAccess, task::TaskPrinter, types};
 
@@ -67,12 +67,6 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// Prints a phase without a collective.
-    pub(super) fn each(&mut self, var: LocalId, body: BlockId) {
-        self.phase(var, body);
-        self.line("__syncthreads();");
-    }
-
     /// Prints the body of a phase. All threads reach its end, even if they leave the body early.
     pub(super) fn phase(&mut self, var: LocalId, body: BlockId) {
         self.blocks.phase += 1;
@@ -117,21 +111,6 @@ impl TaskPrinter<'_> {
             index.iter().zip(&dims).map(|(at, len)| format!("{at} < {len}")).collect();
         let report = self.report(site, &[index, dims].concat());
         ElementAccess { element, in_range: Some(inside.join(" && ")), report }
-    }
-
-    pub(super) fn shared_atomic(
-        &mut self,
-        op: AtomicOp,
-        array: LocalId,
-        index: &[ExprId],
-        value: ExprId,
-        site: SiteId,
-    ) -> (ElementAccess, String) {
-        let ty = self.kernel.exprs[value].ty;
-        let access = self.shared_element(array, index, site);
-        let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
-        (access, update)
     }
 
     pub(super) fn extents(&self, array: LocalId) -> Vec<u32> {

@@ -186,20 +186,13 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let outer = self.locals.clone();
         let wide = kernel.locals[var].ty == ScalarType::U64;
-        let first = self.fresh(&kernel.locals[var].name);
         let mut each = Vec::new();
         for copy in 0..factor {
             self.locals = outer.clone();
-            let name = match copy {
-                0 => first.clone(),
-                _ => self.fresh(&kernel.locals[var].name),
-            };
-            let value = bounds.value(&at(copy));
-            let ty = types::name(kernel.locals[var].ty);
-            self.line(&format!("const {ty} {name} = {value};"));
-            self.locals.insert(var, name);
+            self.define_loop_var(var, bounds, &at(copy));
             each.push(std::mem::take(&mut self.locals));
         }
+        let first = each[0][&var].clone();
         // In one dimension the iterations have no constant distance.
         let adjacent =
             wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);

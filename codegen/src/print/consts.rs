@@ -66,10 +66,8 @@ pub(super) fn float(ty: ScalarType, value: f64) -> String {
     if value.abs() < 1e6 && (value * 16.0).fract() == 0.0 {
         return format!("{value:?}{suffix}");
     }
-    let decimal = match ty {
-        ScalarType::F32 => format!("{:?}", value as f32),
-        _ => format!("{value:?}"),
-    };
+    let is_f32 = ty == ScalarType::F32;
+    let decimal = if is_f32 { format!("{:?}", value as f32) } else { format!("{value:?}") };
     format!("{}{suffix} /* {decimal} */", hexadecimal(value))
 }
 

@@ -1,7 +1,7 @@
 //! Finds common subexpressions. As printed trees, shared expressions could be exponentially larger than in the arena,
 //! so large ones are stored in a variable once per statement.
 
-use quadrants_ir::{ExprId, ExprKind, Offloaded};
+use quadrants_ir::{ExprId, Offloaded};
 
 /// The minimum number of nodes of an expression that is stored in a variable.
 const MIN_NODES: u32 = 12;
@@ -13,7 +13,7 @@ pub(super) fn find_shared(kernel: &Offloaded) -> Vec<bool> {
     let mut is_effect = vec![false; kernel.exprs.len()];
     for (id, expr) in kernel.exprs.iter() {
         is_effect[id.index()] = expr.kind.is_effect();
-        for operand in operands(&expr.kind) {
+        for operand in expr.kind.operands() {
             uses[operand.index()] += 1;
             // Operands precede their users, so their size is known.
             sizes[id.index()] = sizes[id.index()].saturating_add(sizes[operand.index()]);
@@ -26,27 +26,5 @@ pub(super) fn find_shared(kernel: &Offloaded) -> Vec<bool> {
 /// Whether printing `id` needs a variable for a common subexpression.
 pub(super) fn contains_shared(shared: &[bool], kernel: &Offloaded, id: ExprId) -> bool {
     shared[id.index()]
-        || operands(&kernel.exprs[id].kind)
-            .iter()
-            .any(|&operand| contains_shared(shared, kernel, operand))
-}
-
-fn operands(kind: &ExprKind) -> Vec<ExprId> {
-    match kind {
-        ExprKind::Const(_)
-        | ExprKind::Local(_)
-        | ExprKind::Param(_)
-        | ExprKind::Dim { .. }
-        | ExprKind::Temp(_) => Vec::new(),
-        ExprKind::Unary { value, .. } | ExprKind::Cast { value } | ExprKind::Bits { value } => {
-            vec![*value]
-        }
-        ExprKind::Binary { lhs, rhs, .. } | ExprKind::DivRem { lhs, rhs, .. } => vec![*lhs, *rhs],
-        ExprKind::Math { args, .. } => args.clone(),
-        ExprKind::Select { cond, then, otherwise } => vec![*cond, *then, *otherwise],
-        ExprKind::Load { index, .. } | ExprKind::SharedLoad { index, .. } => index.clone(),
-        ExprKind::Atomic { index, value, .. } | ExprKind::SharedAtomic { index, value, .. } => {
-            index.iter().copied().chain([*value]).collect()
-        }
-    }
+        || kernel.exprs[id].kind.operands().any(|at| contains_shared(shared, kernel, at))
 }

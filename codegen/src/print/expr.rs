@@ -129,10 +129,8 @@ impl TaskPrinter<'_> {
             return self.modular(
                 |this| {
                     let value = this.unsigned(id).at(Level::Multiplicative);
-                    Text::new(
-                        Level::Additive,
-                        format!("{} - {value}", consts::zero(types::unsigned(ty))),
-                    )
+                    let zero = consts::zero(types::unsigned(ty));
+                    Text::new(Level::Additive, format!("{zero} - {value}"))
                 },
                 ty,
             );
@@ -170,17 +168,12 @@ impl TaskPrinter<'_> {
             Rem => self.call(&library("fmod", ty), &[lhs, rhs]),
             And if of_bools => self.logical(Level::LogicalAnd, lhs, "&&", rhs),
             Or if of_bools => self.logical(Level::LogicalOr, lhs, "||", rhs),
-            And => self.loose(Level::Bits, lhs, "&", rhs),
-            Or => self.loose(Level::Bits, lhs, "|", rhs),
-            Xor if of_bools => self.loose(Level::Comparison, lhs, "!=", rhs),
-            Xor => self.loose(Level::Bits, lhs, "^", rhs),
+            Xor if of_bools => self.loose(Level::Unary, Level::Comparison, lhs, "!=", rhs),
+            And | Or | Xor => self.loose(Level::Unary, Level::Bits, lhs, op.symbol(), rhs),
             Shl | Shr => self.shift(op, lhs, rhs, ty),
-            Eq => self.compare(lhs, "==", rhs),
-            Ne => self.compare(lhs, "!=", rhs),
-            Lt => self.compare(lhs, "<", rhs),
-            Le => self.compare(lhs, "<=", rhs),
-            Gt => self.compare(lhs, ">", rhs),
-            Ge => self.compare(lhs, ">=", rhs),
+            Eq | Ne | Lt | Le | Gt | Ge => {
+                self.loose(Level::Additive, Level::Comparison, lhs, op.symbol(), rhs)
+            }
         }
     }
 
@@ -235,18 +228,15 @@ impl TaskPrinter<'_> {
             (_, ScalarType::F64) if from.is_int() => "__longlong_as_double",
             _ => return self.value(id).cast(to),
         };
-        let value = self.value(id);
-        match (from, to) {
-            (ScalarType::F32, ScalarType::U32) | (ScalarType::F64, ScalarType::I64) => {
-                Text::primary(format!("{function}({})", value.text))
-            }
-            (ScalarType::F32 | ScalarType::F64, _) => {
-                Text::primary(format!("{function}({})", value.text)).cast(to)
-            }
-            (_, ScalarType::F32) => {
-                Text::primary(format!("{function}({})", value.cast(ScalarType::U32).text))
-            }
-            _ => Text::primary(format!("{function}({})", value.cast(ScalarType::I64).text)),
+        let value = match to {
+            ScalarType::F32 => self.value(id).cast(ScalarType::U32),
+            ScalarType::F64 => self.value(id).cast(ScalarType::I64),
+            _ => self.value(id),
+        };
+        let bits = Text::primary(format!("{function}({})", value.text));
+        match to {
+            ScalarType::I32 | ScalarType::U64 => bits.cast(to),
+            _ => bits,
         }
     }
 
@@ -312,10 +302,6 @@ impl TaskPrinter<'_> {
         }
     }
 
-    fn compare(&mut self, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
-        self.loose_above(Level::Additive, Level::Comparison, lhs, sign, rhs)
-    }
-
     /// Whether a float is not NaN, as an operation that the compiler cannot fold: NVRTC 13.0.88 folds `x == x` to true
     /// for constants like 0.0 / 0.0.
     fn is_number(&mut self, id: ExprId) -> Text {
@@ -328,11 +314,7 @@ impl TaskPrinter<'_> {
         Text::new(Level::Comparison, format!("{magnitude} <= {}", consts::constant(infinity)))
     }
 
-    fn loose(&mut self, level: Level, lhs: ExprId, sign: &str, rhs: ExprId) -> Text {
-        self.loose_above(Level::Unary, level, lhs, sign, rhs)
-    }
-
-    fn loose_above(
+    fn loose(
         &mut self,
         operands: Level,
         level: Level,
@@ -361,12 +343,8 @@ fn infix(level: Level, lhs: Text, sign: &str, rhs: Text) -> Text {
 }
 
 fn arithmetic(op: BinaryOp) -> (Level, &'static str) {
-    match op {
-        BinaryOp::Sub => (Level::Additive, "-"),
-        BinaryOp::Mul => (Level::Multiplicative, "*"),
-        BinaryOp::Div => (Level::Multiplicative, "/"),
-        _ => (Level::Additive, "+"),
-    }
+    let multiplies = matches!(op, BinaryOp::Mul | BinaryOp::Div);
+    (if multiplies { Level::Multiplicative } else { Level::Additive }, op.symbol())
 }
 
 fn library(name: &str, ty: ScalarType) -> String {
@@ -376,32 +354,12 @@ fn library(name: &str, ty: ScalarType) -> String {
 
 fn library_name(function: MathFn) -> &'static str {
     match function {
-        MathFn::Sqrt => "sqrt",
-        MathFn::Sin => "sin",
-        MathFn::Cos => "cos",
-        MathFn::Tan => "tan",
-        MathFn::Exp => "exp",
         MathFn::Ln => "log",
         MathFn::Powf | MathFn::Powi => "pow",
         MathFn::Abs => "fabs",
         MathFn::Min => "fmin",
         MathFn::Max => "fmax",
-        MathFn::Floor => "floor",
-        MathFn::Ceil => "ceil",
-        MathFn::Round => "round",
         MathFn::MulAdd => "fma",
-        MathFn::Atan2 => "atan2",
-        MathFn::Tanh => "tanh",
-        MathFn::Trunc => "trunc",
-        MathFn::Exp2 => "exp2",
-        MathFn::Log2 => "log2",
-        MathFn::Log10 => "log10",
-        MathFn::Cbrt => "cbrt",
-        MathFn::Asin => "asin",
-        MathFn::Acos => "acos",
-        MathFn::Atan => "atan",
-        MathFn::Sinh => "sinh",
-        MathFn::Cosh => "cosh",
-        MathFn::Hypot => "hypot",
+        same => same.name(),
     }
 }

@@ -34,13 +34,13 @@ impl TaskPrinter<'_> {
     /// Prints both versions of the body.
     pub(super) fn versioned_body(&mut self, inside: &str, body: BlockId) {
         self.ending(|this| {
-            this.line(&format!("if ({inside}) {{"));
+            this.open(&format!("if ({inside}) {{"));
             this.cx.form = Form::Proven;
-            this.indented(|this| this.block(body));
+            this.block(body);
             this.cx.form = Form::Checked;
-            this.line("} else {");
-            this.indented(|this| this.block(body));
-            this.line("}");
+            this.otherwise();
+            this.block(body);
+            this.close();
         });
     }
 

@@ -10,7 +10,7 @@ use super::{consts, task::TaskPrinter, types};
 
 /// The number of elements of all private copies of a block.
 const ELEMENTS: u32 = 2048;
-/// The maximum number of copies. More copies than warps in a block are useless.
+/// The maximum number of copies: the warps of a block of the default size, 256 threads.
 const COPIES: u32 = 8;
 
 /// A privatized tensor.
@@ -44,29 +44,29 @@ impl TaskPrinter<'_> {
         let own = self.fresh(&named("own"));
         let copies = self.fresh(&named("copies"));
         let first = self.fresh(&named("first"));
-        let thread = [self.fresh("thread"), self.fresh("threads")];
-        let [at, all] = &thread;
+        let names = [self.fresh("thread"), self.fresh("threads")];
+        let [thread, threads] = &names;
         let dim = self.dim(tensor, 0);
-        let none = consts::identity(op, ty);
+        let identity_value = consts::identity(op, ty);
         let declaration = format!("    __shared__ {ty} {own}[{ELEMENTS}];\n");
         self.blocks.declarations.push_str(&declaration);
         self.line(&format!(
-            "const u32 {at} = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);"
+            "const u32 {thread} = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);"
         ));
-        self.line(&format!("const u32 {all} = blockDim.x * blockDim.y * blockDim.z;"));
+        self.line(&format!("const u32 {threads} = blockDim.x * blockDim.y * blockDim.z;"));
         self.line(&format!(
             "u32 {copies} = {dim} > 0ull && {dim} <= {ELEMENTS}ull ? {ELEMENTS}u / (u32){dim} : 0u;"
         ));
         self.line(&format!("{copies} = {copies} < {COPIES}u ? {copies} : {COPIES}u;"));
         self.line(&format!(
-            "const u32 {first} = {copies} > 0u ? {at} / 32u % {copies} * (u32){dim} : 0u;"
+            "const u32 {first} = {copies} > 0u ? {thread} / 32u % {copies} * (u32){dim} : 0u;"
         ));
         let k = self.fresh("k");
         self.line(&format!(
-            "for (u32 {k} = {at}; {k} < {copies} * (u32){dim}; {k} += {all}) {own}[{k}] = {none};"
+            "for (u32 {k} = {thread}; {k} < {copies} * (u32){dim}; {k} += {threads}) {own}[{k}] = {identity_value};"
         ));
         self.line("__syncthreads();");
-        self.privatized.push(Privatized { tensor, op, ty, own, copies, first, thread });
+        self.privatized.push(Privatized { tensor, op, ty, own, copies, first, thread: names });
     }
 
     /// Prints an atomic on the private copy, or on the tensor. Returns false if the tensor is not privatized.
@@ -122,13 +122,14 @@ impl TaskPrinter<'_> {
     /// Combines the copies of each element, and the result into the tensor.
     pub(super) fn end_privatized(&mut self) {
         for tensor_copies in std::mem::take(&mut self.privatized) {
-            let Privatized { tensor, op, ty, own, copies, thread: [at, all], .. } = tensor_copies;
+            let Privatized { tensor, op, ty, own, copies, thread: [thread, threads], .. } =
+                tensor_copies;
             let dim = self.dim(tensor, 0);
             let name = self.param(tensor);
             let [total, k, copy] = ["total", "k", "copy"].map(|name| self.fresh(name));
             self.line("__syncthreads();");
             self.open(&format!("if ({copies} > 0u) {{"));
-            self.open(&format!("for (u32 {k} = {at}; {k} < (u32){dim}; {k} += {all}) {{"));
+            self.open(&format!("for (u32 {k} = {thread}; {k} < (u32){dim}; {k} += {threads}) {{"));
             self.line(&format!("{} {total} = {};", types::name(ty), consts::identity(op, ty)));
             let other = format!("{own}[{k} + {copy} * (u32){dim}]");
             let combined = self.combined_values(op, ty, &total, &other);
@@ -136,11 +137,11 @@ impl TaskPrinter<'_> {
                 "for (u32 {copy} = 0u; {copy} < {copies}; {copy}++) {total} = {combined};"
             ));
             let update = self.cx.dialect.atomic(op, ty, &format!("&{name}[{k}]"), &total);
-            let none = match op {
+            let identity_value = match op {
                 AtomicOp::Add => consts::zero(ty),
                 _ => consts::identity(op, ty),
             };
-            self.line(&format!("if ({total} != {none}) {update};"));
+            self.line(&format!("if ({total} != {identity_value}) {update};"));
             self.close();
             self.close();
         }

@@ -70,8 +70,8 @@ impl TaskPrinter<'_> {
             return false;
         };
         let value = self.expr(value);
-        let name = &reduction.name;
-        let combined = self.combined(&reduction, name, &value);
+        let Reduction { op, ty, name, .. } = &reduction;
+        let combined = self.combined_values(*op, *ty, name, &value);
         self.line(&format!("{name} = {combined};"));
         true
     }
@@ -96,32 +96,26 @@ impl TaskPrinter<'_> {
             arrays.push(array);
         }
         self.line("__syncthreads();");
-        self.line(&format!(
+        self.open(&format!(
             "for (u32 {width} = blockDim.x * blockDim.y * blockDim.z; {width} > 1u;) {{"
         ));
-        self.indented(|this| {
-            this.line(&format!("const u32 {half} = ({width} + 1u) / 2u;"));
-            this.line(&format!("if ({thread} + {half} < {width}) {{"));
-            this.indented(|this| {
-                for (reduction, array) in reductions.iter().zip(&arrays) {
-                    let own = format!("{array}[{thread}]");
-                    let other = format!("{array}[{thread} + {half}]");
-                    let combined = this.combined(reduction, &own, &other);
-                    this.line(&format!("{own} = {combined};"));
-                }
-            });
-            this.line("}");
-            this.line("__syncthreads();");
-            this.line(&format!("{width} = {half};"));
-        });
-        self.line("}");
-        self.line(&format!("if ({thread} == 0u) {{"));
-        self.indented(|this| {
-            for (reduction, array) in reductions.iter().zip(&arrays) {
-                this.combine_into_element(reduction, array);
-            }
-        });
-        self.line("}");
+        self.line(&format!("const u32 {half} = ({width} + 1u) / 2u;"));
+        self.open(&format!("if ({thread} + {half} < {width}) {{"));
+        for (Reduction { op, ty, .. }, array) in reductions.iter().zip(&arrays) {
+            let own = format!("{array}[{thread}]");
+            let other = format!("{array}[{thread} + {half}]");
+            let combined = self.combined_values(*op, *ty, &own, &other);
+            self.line(&format!("{own} = {combined};"));
+        }
+        self.close();
+        self.line("__syncthreads();");
+        self.line(&format!("{width} = {half};"));
+        self.close();
+        self.open(&format!("if ({thread} == 0u) {{"));
+        for (reduction, array) in reductions.iter().zip(&arrays) {
+            self.combine_into_element(reduction, array);
+        }
+        self.close();
     }
 
     /// The element may be out of range if no iteration was executed, so this is checked.
@@ -152,10 +146,6 @@ impl TaskPrinter<'_> {
             none if none.is_empty() => self.line(&format!("{update};")),
             inside => self.line(&format!("if ({inside}) {update};")),
         }
-    }
-
-    fn combined(&mut self, reduction: &Reduction, a: &str, b: &str) -> String {
-        self.combined_values(reduction.op, reduction.ty, a, b)
     }
 
     /// An expression that combines two values.

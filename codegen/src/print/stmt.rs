@@ -1,8 +1,8 @@
 //! Prints statements and their root expressions.
 
 use quadrants_ir::{
-    AtomicOp, Block, BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId,
-    Stmt, TaskKind,
+    AtomicOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt,
+    TaskKind,
     abi::{Form, result_word, temp_word},
 };
 
@@ -51,13 +51,16 @@ impl TaskPrinter<'_> {
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.expr(*cond);
                 self.line(&format!("if ({cond}) {{"));
-                self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
+                self.branches(*then, *otherwise);
             }
             Stmt::For { var, begin, end, body, unroll, down } => {
                 self.serial_for(*var, [*begin, *end], *body, (*unroll, *down));
             }
             Stmt::Shared { array, dims } => self.shared_array(*array, dims),
-            Stmt::Phase { var, body, collective: None } => self.each(*var, *body),
+            Stmt::Phase { var, body, collective: None } => {
+                self.phase(*var, *body);
+                self.line("__syncthreads();");
+            }
             Stmt::Phase { var, body, collective: Some(collective) } => {
                 self.collective_phase(*var, *body, *collective);
             }
@@ -75,14 +78,12 @@ impl TaskPrinter<'_> {
             Stmt::Continue if self.loops > 0 => self.line("continue;"),
             Stmt::Continue => self.end_iteration(),
             Stmt::Assert { cond, site } => {
-                let failed = self.negation(*cond);
-                self.line(&format!("if ({failed}) {{"));
-                self.indented(|this| {
-                    let report = this.report(*site, &[]);
-                    this.line(&report);
-                    this.end_iteration();
-                });
-                self.line("}");
+                let failed = format!("!{}", self.value(*cond).at(Level::Primary));
+                self.open(&format!("if ({failed}) {{"));
+                let report = self.report(*site, &[]);
+                self.line(&report);
+                self.end_iteration();
+                self.close();
             }
             Stmt::SetTemp { temp, value } => self.set_scratch(temp_word(*temp), *value),
             Stmt::SetResult { value } => self.set_scratch(result_word(kernel), *value),
@@ -91,17 +92,17 @@ impl TaskPrinter<'_> {
 
     /// Prints the branches after `if (…) {`. An `else` branch that is only another `if` becomes `else if`, unless its
     /// condition needs a statement of its own.
-    fn branches(&mut self, otherwise_block: &Block, then: BlockId, otherwise: BlockId) {
+    fn branches(&mut self, then: BlockId, otherwise: BlockId) {
         let kernel = self.kernel;
         self.indented(|this| this.block(then));
-        match otherwise_block.stmts.as_slice() {
+        match kernel.blocks[otherwise].stmts.as_slice() {
             [] => self.line("}"),
             [Stmt::If { cond, then, otherwise }]
                 if !cse::contains_shared(self.cx.shared, kernel, *cond) =>
             {
                 let cond = self.expr(*cond);
                 self.line(&format!("}} else if ({cond}) {{"));
-                self.branches(&kernel.blocks[*otherwise], *then, *otherwise);
+                self.branches(*then, *otherwise);
             }
             _ => {
                 self.line("} else {");
@@ -137,9 +138,7 @@ impl TaskPrinter<'_> {
         match unroll {
             Some(0) => self.line("#pragma unroll"),
             Some(times) => self.line(&format!("#pragma unroll {times}")),
-            None if self.is_short(body) && !counted => {
-                self.line("#pragma unroll 8");
-            }
+            None if self.is_short(body) && !counted => self.line("#pragma unroll 8"),
             None => {}
         }
         if !down && let Some(bounds) = self.narrow_bounds(var, begin_id, end_id) {
@@ -210,13 +209,10 @@ impl TaskPrinter<'_> {
 
     fn define(&mut self, local: LocalId, value: ExprId) {
         let kernel = self.kernel;
-        let ty = kernel.locals[local].ty;
-        let constant = if kernel.locals[local].mutable { "" } else { "const " };
         match &kernel.exprs[value].kind {
             ExprKind::Load { .. } if self.preloaded.contains_key(&value) => {
                 let read = self.preloaded[&value].clone();
-                let name = self.local(local);
-                self.line(&format!("{constant}{ty} {name} = {read};"));
+                self.define_as(local, &read);
             }
             ExprKind::Load { tensor, index, site } => {
                 let access = self.element(*tensor, index, *site);
@@ -224,11 +220,13 @@ impl TaskPrinter<'_> {
                     true => self.cx.dialect.read_only(&access.element),
                     false => access.element.clone(),
                 };
-                let read = if ty == ScalarType::Bool { format!("{element} != 0") } else { element };
+                let is_bool = kernel.locals[local].ty == ScalarType::Bool;
+                let read = if is_bool { format!("{element} != 0") } else { element };
                 self.define_checked(local, &access, &read);
             }
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                let access = self.element(*tensor, index, *site);
+                let update = self.update(*op, &access, *value);
                 self.define_checked(local, &access, &update);
             }
             ExprKind::SharedLoad { array, index, site } => {
@@ -237,34 +235,38 @@ impl TaskPrinter<'_> {
                 self.define_checked(local, &access, &read);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                let access = self.shared_element(*array, index, *site);
+                let update = self.update(*op, &access, *value);
                 self.define_checked(local, &access, &update);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (value, zero) = self.div_rem(*op, *lhs, *rhs);
-                let name = self.local(local);
-                self.line(&format!("{constant}{ty} {name} = {value};"));
+                self.define_as(local, &value);
                 self.report_zero(zero, *site);
             }
             _ => {
                 let value = self.expr(value);
-                let name = self.local(local);
-                self.line(&format!("{constant}{ty} {name} = {value};"));
+                self.define_as(local, &value);
             }
         }
     }
 
+    fn define_as(&mut self, local: LocalId, value: &str) {
+        let ty = self.kernel.locals[local].ty;
+        let constant = if self.kernel.locals[local].mutable { "" } else { "const " };
+        let name = self.local(local);
+        self.line(&format!("{constant}{ty} {name} = {value};"));
+    }
+
     /// Defines a local as `value`, which is evaluated only if the access is in range.
     fn define_checked(&mut self, local: LocalId, access: &ElementAccess, value: &str) {
+        if access.in_range.is_none() {
+            return self.define_as(local, value);
+        }
         let ty = self.kernel.locals[local].ty;
         let name = self.local(local);
-        if access.in_range.is_none() {
-            let constant = if self.kernel.locals[local].mutable { "" } else { "const " };
-            self.line(&format!("{constant}{ty} {name} = {value};"));
-        } else {
-            self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
-            self.guarded(access, &format!("{name} = {value};"));
-        }
+        self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
+        self.guarded(access, &format!("{name} = {value};"));
     }
 
     /// Prints a side effect whose value is not used.
@@ -280,14 +282,16 @@ impl TaskPrinter<'_> {
                 self.check_only(&access);
             }
             ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let (access, update) = self.shared_atomic(*op, *array, index, *value, *site);
+                let access = self.shared_element(*array, index, *site);
+                let update = self.update(*op, &access, *value);
                 self.guarded(&access, &format!("{update};"));
             }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
             ExprKind::Atomic { tensor, index, value, site, .. }
                 if self.privatized_atomic(*tensor, index, *value, *site) => {}
             ExprKind::Atomic { op, tensor, index, value, site } => {
-                let (access, update) = self.atomic(*op, *tensor, index, *value, *site);
+                let access = self.element(*tensor, index, *site);
+                let update = self.update(*op, &access, *value);
                 self.guarded(&access, &format!("{update};"));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
@@ -308,27 +312,17 @@ impl TaskPrinter<'_> {
     fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId, site: SiteId) {
         let access = self.element(tensor, index, site);
         let value = match self.kernel.exprs[value].ty {
-            ScalarType::Bool => {
-                format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
-            }
+            ScalarType::Bool => format!("{} ? 1 : 0", self.value(value).at(Level::Comparison)),
             _ => self.expr(value),
         };
         self.guarded(&access, &format!("{} = {value};", access.element));
     }
 
-    fn atomic(
-        &mut self,
-        op: AtomicOp,
-        tensor: ParamId,
-        index: &[ExprId],
-        value: ExprId,
-        site: SiteId,
-    ) -> (ElementAccess, String) {
+    /// The atomic update of an element.
+    fn update(&mut self, op: AtomicOp, access: &ElementAccess, value: ExprId) -> String {
         let ty = self.kernel.exprs[value].ty;
-        let access = self.element(tensor, index, site);
         let value = self.expr(value);
-        let update = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
-        (access, update)
+        self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value)
     }
 
     /// The quotient or remainder, and the condition that the divisor is zero.
@@ -367,8 +361,7 @@ impl TaskPrinter<'_> {
     /// Prints a statement that runs if the access is in range, and else the report.
     pub(super) fn guarded(&mut self, access: &ElementAccess, statement: &str) {
         let Some(in_range) = &access.in_range else {
-            self.line(statement);
-            return;
+            return self.line(statement);
         };
         self.line(&format!("if ({in_range}) {{"));
         self.indented(|this| this.line(statement));
@@ -481,10 +474,6 @@ impl TaskPrinter<'_> {
             call.push_str(value);
         }
         call + ");"
-    }
-
-    fn negation(&mut self, id: ExprId) -> String {
-        format!("!{}", self.value(id).at(Level::Primary))
     }
 
     fn set_scratch(&mut self, word: usize, value: ExprId) {

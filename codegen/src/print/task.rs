@@ -133,21 +133,16 @@ impl<'a> TaskPrinter<'a> {
                 if coarsening.factor > 1 {
                     let loops = self.loops_of(dims, *bounds_site);
                     self.coarsened_loop(dims, &loops, coarsening, task.body);
-                    self.end_reductions();
-                    return self.function_text();
-                }
-                if dims.len() > 1 && self.cx.form == Form::Proven {
+                } else if dims.len() > 1 && self.cx.form == Form::Proven {
                     self.narrow_or_grid_stride_loops(dims, *bounds_site, task.body);
-                    self.end_reductions();
-                    return self.function_text();
-                }
-                let inside = self.interior(dims);
-                self.parallel(dims, *bounds_site, [Helper::Thread, Helper::Threads], &mut |this| {
-                    match &inside {
+                } else {
+                    let inside = self.interior(dims);
+                    let threads = [Helper::Thread, Helper::Threads];
+                    self.parallel(dims, *bounds_site, threads, &mut |this| match &inside {
                         Some(inside) => this.versioned_body(inside, task.body),
                         None => this.iteration(task.body),
-                    }
-                });
+                    });
+                }
                 self.end_reductions();
             }
             TaskKind::BlockFor { dims, bounds_site, .. } => {
@@ -457,13 +452,11 @@ impl<'a> TaskPrinter<'a> {
             return;
         }
         let some: String = counts.iter().map(|count| format!("{count} > 0ull && ")).collect();
-        self.line(&format!("if ({some}({})) {{", beyond.join(" || ")));
-        self.indented(|this| {
-            let report = this.report(site, &counts);
-            this.line(&report);
-            this.line("return;");
-        });
-        self.line("}");
+        self.open(&format!("if ({some}({})) {{", beyond.join(" || ")));
+        let report = self.report(site, &counts);
+        self.line(&report);
+        self.line("return;");
+        self.close();
     }
 
     /// Prints the body of an iteration or of a phase.

@@ -164,11 +164,7 @@ impl Compiler<'_> {
         let busy = self.busy;
         self.statement += 1;
         match *stmt {
-            Stmt::Let { local, value } => {
-                let to = self.local(local);
-                self.root(value, Some(to));
-            }
-            Stmt::Assign { local, value } => {
+            Stmt::Let { local, value } | Stmt::Assign { local, value } => {
                 let to = self.local(local);
                 self.root(value, Some(to));
             }
@@ -181,17 +177,11 @@ impl Compiler<'_> {
             Stmt::For { var, begin, end, body, down, .. } => {
                 self.for_loop(var, [begin, end], body, down);
             }
-            Stmt::Loop { body } => self.infinite_loop(body),
-            Stmt::Break => {
+            Stmt::Loop { body } => self.loop_body(body, Op::Back(self.here())),
+            Stmt::Break | Stmt::Continue => {
                 let at = self.jump();
-                if let Some(jumps) = self.loops.last_mut() {
-                    jumps.breaks.push(at);
-                }
-            }
-            Stmt::Continue => {
-                let at = self.jump();
-                if let Some(jumps) = self.loops.last_mut() {
-                    jumps.continues.push(at);
+                if let Some(Jumps { breaks, continues }) = self.loops.last_mut() {
+                    if matches!(stmt, Stmt::Break) { breaks } else { continues }.push(at);
                 }
             }
             Stmt::Shared { array, ref dims } => {
@@ -223,18 +213,15 @@ impl Compiler<'_> {
                     self.loops[phase].continues.push(failed);
                 }
             }
-            Stmt::SetTemp { temp, value } => {
-                let value = self.value(value);
-                let word = abi::temp_word(temp) as u32;
-                self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word));
-            }
-            Stmt::SetResult { value } => {
-                let value = self.value(value);
-                let word = abi::result_word(self.kernel) as u32;
-                self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word));
-            }
+            Stmt::SetTemp { temp, value } => self.store_word(abi::temp_word(temp), value),
+            Stmt::SetResult { value } => self.store_word(abi::result_word(self.kernel), value),
         }
         self.busy = busy;
+    }
+
+    fn store_word(&mut self, word: usize, value: ExprId) {
+        let value = self.value(value);
+        self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word as u32));
     }
 
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
@@ -279,12 +266,7 @@ impl Compiler<'_> {
         if down {
             self.code.push(select::binary(BinaryOp::Sub, ty)(value, sum, var));
         }
-        self.loops.push(Jumps::default());
-        self.block(body);
-        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
-        self.patch_jumps(&continues);
-        self.code.push(select::next(ty)(var, end, start));
-        self.patch_jumps(&breaks);
+        self.loop_body(body, select::next(ty)(var, end, start));
         self.patch_jumps(&[over]);
     }
 
@@ -300,17 +282,12 @@ impl Compiler<'_> {
         self.code.push(Op::Move(var, zero));
         let start = self.here();
         self.phase = Some(self.loops.len());
-        self.loops.push(Jumps::default());
         for (local, first) in self.per_thread.clone() {
             let to = self.local(local);
             self.code.push(Op::SharedLoad(to, first, self.threads, var));
         }
-        self.block(body);
+        self.loop_body(body, select::next(ScalarType::U64)(var, end, start));
         self.phase = None;
-        let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
-        self.patch_jumps(&continues);
-        self.code.push(select::next(ScalarType::U64)(var, end, start));
-        self.patch_jumps(&breaks);
         let Some(Collective { op, local }) = collective else { return };
         let ([first, from], len, to) = (self.inputs, self.threads, self.local(local));
         let ty = self.nodes.locals[local].ty;
@@ -369,13 +346,13 @@ impl Compiler<'_> {
         (first, len, at)
     }
 
-    fn infinite_loop(&mut self, body: BlockId) {
-        let start = self.here();
+    /// Compiles the body of a loop, and `repeat`, which jumps back to its start.
+    fn loop_body(&mut self, body: BlockId, repeat: Op) {
         self.loops.push(Jumps::default());
         self.block(body);
         let Jumps { breaks, continues } = self.loops.pop().unwrap_or_default();
         self.patch_jumps(&continues);
-        self.code.push(Op::Back(start));
+        self.code.push(repeat);
         self.patch_jumps(&breaks);
     }
 
@@ -464,13 +441,16 @@ impl Compiler<'_> {
     /// Computes the root expression of a statement, which may have a side effect.
     fn root(&mut self, value: ExprId, to: Option<Reg>) {
         let expr = &self.nodes.exprs[value];
-        match expr.kind {
-            ExprKind::Load { tensor, ref index, site } => {
-                let to = to.unwrap_or_else(|| self.temporary());
-                self.load(tensor, index, to, site);
+        if !expr.kind.is_effect() {
+            if let Some(to) = to {
+                self.compute_into(value, to);
             }
+            return;
+        }
+        let to = to.unwrap_or_else(|| self.temporary());
+        match expr.kind {
+            ExprKind::Load { tensor, ref index, site } => self.load(tensor, index, to, site),
             ExprKind::Atomic { op, tensor, ref index, value, site } => {
-                let to = to.unwrap_or_else(|| self.temporary());
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
                 let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
@@ -480,27 +460,20 @@ impl Compiler<'_> {
                 self.code.push(Op::Atomic(to, tensor, at, value, combine));
             }
             ExprKind::SharedLoad { array, ref index, site } => {
-                let to = to.unwrap_or_else(|| self.temporary());
                 let (first, len, at) = self.shared(array, index, to, site);
                 self.code.push(Op::SharedLoad(to, first, len, at));
             }
             ExprKind::SharedAtomic { op, array, ref index, value, site } => {
-                let to = to.unwrap_or_else(|| self.temporary());
                 let value = self.value(value);
                 let (first, len, at) = self.shared(array, index, to, site);
                 let combine = select::combine(op, expr.ty);
                 self.code.push(Op::SharedAtomic(to, first, len, at, value, combine));
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
-                let to = to.unwrap_or_else(|| self.temporary());
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
                 self.code.push(select::divide(op, expr.ty)(to, lhs, rhs, site.raw()));
             }
-            _ => {
-                if let Some(to) = to {
-                    self.compute_into(value, to);
-                }
-            }
+            _ => {}
         }
     }
 
@@ -567,29 +540,24 @@ impl Compiler<'_> {
 
     /// The register with the linear index of an element.
     fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
-        match *index {
-            [i, j] => {
-                let at = self.temporary();
-                self.code.push(Op::Index2(at, tensor, i, j));
-                at
-            }
-            [i, j, k] => {
-                let at = self.temporary();
-                self.code.push(Op::Index3(at, tensor, i, j, k));
-                at
-            }
-            [i] => i,
-            [] => self.constant(0),
-            [i, ref inner @ ..] => {
-                let at = self.temporary();
-                self.code.push(Op::Move(at, i));
+        let (first, inner) = match *index {
+            [] => return self.constant(0),
+            [i] => return i,
+            [first, ref inner @ ..] => (first, inner),
+        };
+        let at = self.temporary();
+        match *inner {
+            [j] => self.code.push(Op::Index2(at, tensor, first, j)),
+            [j, k] => self.code.push(Op::Index3(at, tensor, first, j, k)),
+            _ => {
+                self.code.push(Op::Move(at, first));
                 for (axis, &k) in (1..).zip(inner) {
                     self.code.push(Op::Mul64(at, at, tensor + 1 + axis));
                     self.code.push(Op::Add64(at, at, k));
                 }
-                at
             }
         }
+        at
     }
 
     /// In the checked form: skips the next operation if an index is out of range.
@@ -664,7 +632,7 @@ impl Compiler<'_> {
                     select::fused(ty)(to, self.value(a), self.value(b), self.value(c))
                 }
                 (_, &[a, b]) => select::math2(function, ty)(to, self.value(a), self.value(b)),
-                _ => select::math1(function, ty)(to, self.value(args[0])),
+                _ => select::math1(function, ty).unwrap_or(Op::Move)(to, self.value(args[0])),
             },
             ExprKind::Cast { value } => {
                 let make = select::cast(self.nodes.exprs[value].ty, ty).unwrap_or(Op::Move);

@@ -17,10 +17,7 @@ pub(crate) fn fold(
     kind: &ExprKind,
     value: impl Fn(ExprId) -> Option<Const>,
 ) -> Option<Const> {
-    let mut operands = Vec::new();
-    for id in kind.operands() {
-        operands.push(value(id)?);
-    }
+    let operands = kind.operands().map(value).collect::<Option<Vec<_>>>()?;
     let op = operation(ty, kind, &operands)?;
     let mut regs = [0; RESULT as usize + 1];
     for (reg, operand) in regs.iter_mut().zip(&operands) {
@@ -66,7 +63,7 @@ fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> 
             | MathFn::Ceil
             | MathFn::Round
             | MathFn::Trunc
-            | MathFn::Abs => select::math1(function, ty)(RESULT, 0),
+            | MathFn::Abs => select::math1(function, ty)?(RESULT, 0),
             // Not for floats: of two zeros either may be the smaller.
             MathFn::Min | MathFn::Max if ty.is_int() => select::math2(function, ty)(RESULT, 0, 1),
             MathFn::MulAdd => select::fused(ty)(RESULT, 0, 1, 2),

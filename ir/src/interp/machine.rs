@@ -7,7 +7,7 @@ use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
-use crate::collective;
+use crate::{MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -85,6 +85,7 @@ fn put(value: impl Word) -> u64 {
 /// Generates the operations and the loop that executes them from lists of expressions.
 macro_rules! machine {
     (
+        float_functions { $($f:ident $f32:ident $f64:ident |$fx:ident| $fe:expr;)* }
         unary { $($u:ident($ut:ty) |$ux:ident| $ue:expr;)* }
         binary { $($b:ident($bt:ty) |$bx:ident, $by:ident| $be:expr;)* }
         ternary { $($t:ident($tt:ty) |$tx:ident, $ty:ident, $tz:ident| $te:expr;)* }
@@ -95,6 +96,7 @@ macro_rules! machine {
         /// An operation. The operands are in the order: result register, operand registers.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Op {
+            $($f32(Reg, Reg), $f64(Reg, Reg),)*
             $($u(Reg, Reg),)*
             $($b(Reg, Reg, Reg),)*
             $($t(Reg, Reg, Reg, Reg),)*
@@ -176,6 +178,17 @@ macro_rules! machine {
             }
         }
 
+        /// The operation of a float function with one argument. `None` if the function has more.
+        pub(super) fn float_function(function: MathFn, ty: ScalarType) -> Option<fn(Reg, Reg) -> Op> {
+            match (function, ty) {
+                $(
+                    (MathFn::$f, ScalarType::F32) => Some(Op::$f32),
+                    (MathFn::$f, _) => Some(Op::$f64),
+                )*
+                _ => None,
+            }
+        }
+
         /// Executes `code` to its end, or to a failed assertion.
         #[inline]
         pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
@@ -184,9 +197,27 @@ macro_rules! machine {
             let task = *task;
             let mut pc = 0;
             macro_rules! r { ($reg:expr) => { regs[$reg as usize] }; }
+            macro_rules! out_of_range {
+                ($clear:ident, $site:ident, $values:expr) => {{
+                    let values = $values;
+                    r!($clear) = 0;
+                    pc += 1;
+                    report(regs, *memory, task, $site, &values)?;
+                }};
+            }
             while let Some(&op) = code.get(pc) {
                 pc += 1;
                 match op {
+                    $(
+                        Op::$f32(d, a) => {
+                            let $fx = f32::get(r!(a));
+                            r!(d) = put($fe);
+                        }
+                        Op::$f64(d, a) => {
+                            let $fx = f64::get(r!(a));
+                            r!(d) = put($fe);
+                        }
+                    )*
                     $(Op::$u(d, a) => {
                         let $ux = <$ut>::get(r!(a));
                         r!(d) = put($ue);
@@ -266,26 +297,17 @@ macro_rules! machine {
                     }
                     Op::Check1 { tensor, index: [i], clear, site } => {
                         if r!(i) >= r!(tensor + 1) {
-                            let values = [r!(i), r!(tensor + 1)];
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, [r!(i), r!(tensor + 1)]);
                         }
                     }
                     Op::Check2 { tensor, index: [i, j], clear, site } => {
                         if r!(i) >= r!(tensor + 1) || r!(j) >= r!(tensor + 2) {
-                            let values = [r!(i), r!(j), r!(tensor + 1), r!(tensor + 2)];
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, [r!(i), r!(j), r!(tensor + 1), r!(tensor + 2)]);
                         }
                     }
                     Op::Check3 { tensor: t, index: [i, j, k], clear, site } => {
                         if r!(i) >= r!(t + 1) || r!(j) >= r!(t + 2) || r!(k) >= r!(t + 3) {
-                            let values = [r!(i), r!(j), r!(k), r!(t + 1), r!(t + 2), r!(t + 3)];
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, [r!(i), r!(j), r!(k), r!(t + 1), r!(t + 2), r!(t + 3)]);
                         }
                     }
                     Op::CheckMore { tensor, first, rank, clear, site } => {
@@ -325,18 +347,12 @@ macro_rules! machine {
                     }
                     Op::CheckShared { index, len, clear, site } => {
                         if r!(index) >= u64::from(len) {
-                            let values = [r!(index), u64::from(len)];
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, [r!(index), u64::from(len)]);
                         }
                     }
                     Op::CheckShared2 { index: [i, j], dims: [rows, columns], clear, site } => {
                         if r!(i) >= u64::from(rows) || r!(j) >= u64::from(columns) {
-                            let values = [r!(i), r!(j), u64::from(rows), u64::from(columns)];
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, [r!(i), r!(j), u64::from(rows), u64::from(columns)]);
                         }
                     }
                     Op::SharedLoad(d, first, len, i) => {
@@ -388,6 +404,29 @@ macro_rules! machine {
 }
 
 machine! {
+    float_functions {
+        Sqrt SqrtF32 SqrtF64 |x| x.sqrt();
+        Sin SinF32 SinF64 |x| x.sin();
+        Cos CosF32 CosF64 |x| x.cos();
+        Tan TanF32 TanF64 |x| x.tan();
+        Exp ExpF32 ExpF64 |x| x.exp();
+        Ln LnF32 LnF64 |x| x.ln();
+        Abs AbsF32 AbsF64 |x| x.abs();
+        Floor FloorF32 FloorF64 |x| x.floor();
+        Ceil CeilF32 CeilF64 |x| x.ceil();
+        Round RoundF32 RoundF64 |x| x.round();
+        Tanh TanhF32 TanhF64 |x| x.tanh();
+        Trunc TruncF32 TruncF64 |x| x.trunc();
+        Exp2 Exp2F32 Exp2F64 |x| x.exp2();
+        Log2 Log2F32 Log2F64 |x| x.log2();
+        Log10 Log10F32 Log10F64 |x| x.log10();
+        Cbrt CbrtF32 CbrtF64 |x| x.cbrt();
+        Asin AsinF32 AsinF64 |x| x.asin();
+        Acos AcosF32 AcosF64 |x| x.acos();
+        Atan AtanF32 AtanF64 |x| x.atan();
+        Sinh SinhF32 SinhF64 |x| x.sinh();
+        Cosh CoshF32 CoshF64 |x| x.cosh();
+    }
     unary {
         Move(u64) |x| x;
         Neg32(i32) |x| x.wrapping_neg();
@@ -399,54 +438,12 @@ machine! {
         Not64(u64) |x| !x;
         AbsI32(i32) |x| x.wrapping_abs();
         AbsI64(i64) |x| x.wrapping_abs();
-        SqrtF32(f32) |x| x.sqrt();
-        SqrtF64(f64) |x| x.sqrt();
-        SinF32(f32) |x| x.sin();
-        SinF64(f64) |x| x.sin();
-        CosF32(f32) |x| x.cos();
-        CosF64(f64) |x| x.cos();
-        TanF32(f32) |x| x.tan();
-        TanF64(f64) |x| x.tan();
-        ExpF32(f32) |x| x.exp();
-        ExpF64(f64) |x| x.exp();
-        LnF32(f32) |x| x.ln();
-        LnF64(f64) |x| x.ln();
-        AbsF32(f32) |x| x.abs();
-        AbsF64(f64) |x| x.abs();
-        FloorF32(f32) |x| x.floor();
-        FloorF64(f64) |x| x.floor();
-        CeilF32(f32) |x| x.ceil();
-        CeilF64(f64) |x| x.ceil();
-        RoundF32(f32) |x| x.round();
-        RoundF64(f64) |x| x.round();
-        TanhF32(f32) |x| x.tanh();
-        TanhF64(f64) |x| x.tanh();
         CountOnes32(u32) |x| x.count_ones();
         CountOnes64(u64) |x| x.count_ones();
         LeadingZeros32(u32) |x| x.leading_zeros();
         LeadingZeros64(u64) |x| x.leading_zeros();
         TrailingZeros32(u32) |x| x.trailing_zeros();
         TrailingZeros64(u64) |x| x.trailing_zeros();
-        TruncF32(f32) |x| x.trunc();
-        TruncF64(f64) |x| x.trunc();
-        Exp2F32(f32) |x| x.exp2();
-        Exp2F64(f64) |x| x.exp2();
-        Log2F32(f32) |x| x.log2();
-        Log2F64(f64) |x| x.log2();
-        Log10F32(f32) |x| x.log10();
-        Log10F64(f64) |x| x.log10();
-        CbrtF32(f32) |x| x.cbrt();
-        CbrtF64(f64) |x| x.cbrt();
-        AsinF32(f32) |x| x.asin();
-        AsinF64(f64) |x| x.asin();
-        AcosF32(f32) |x| x.acos();
-        AcosF64(f64) |x| x.acos();
-        AtanF32(f32) |x| x.atan();
-        AtanF64(f64) |x| x.atan();
-        SinhF32(f32) |x| x.sinh();
-        SinhF64(f64) |x| x.sinh();
-        CoshF32(f32) |x| x.cosh();
-        CoshF64(f64) |x| x.cosh();
         Extend8(u32) |x| i32::from(x as u8 as i8);
         Extend16(u32) |x| i32::from(x as u16 as i16);
         Extend32(i32) |x| i64::from(x);

@@ -1,6 +1,6 @@
 //! Instruction selection: the machine operation for an IR operator and type.
 
-use super::machine::{Combine, Op, Reg, Target};
+use super::machine::{self, Combine, Op, Reg, Target};
 use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ReduceOp, ScalarType, UnaryOp};
 
 pub(super) type Unary = fn(Reg, Reg) -> Op;
@@ -151,30 +151,11 @@ pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> Compare {
     }
 }
 
-pub(super) fn math1(function: MathFn, ty: ScalarType) -> Unary {
-    match function {
-        MathFn::Sqrt => by_float!(ty, SqrtF32, SqrtF64),
-        MathFn::Sin => by_float!(ty, SinF32, SinF64),
-        MathFn::Cos => by_float!(ty, CosF32, CosF64),
-        MathFn::Tan => by_float!(ty, TanF32, TanF64),
-        MathFn::Exp => by_float!(ty, ExpF32, ExpF64),
-        MathFn::Ln => by_float!(ty, LnF32, LnF64),
-        MathFn::Floor => by_float!(ty, FloorF32, FloorF64),
-        MathFn::Ceil => by_float!(ty, CeilF32, CeilF64),
-        MathFn::Round => by_float!(ty, RoundF32, RoundF64),
-        MathFn::Tanh => by_float!(ty, TanhF32, TanhF64),
-        MathFn::Trunc => by_float!(ty, TruncF32, TruncF64),
-        MathFn::Exp2 => by_float!(ty, Exp2F32, Exp2F64),
-        MathFn::Log2 => by_float!(ty, Log2F32, Log2F64),
-        MathFn::Log10 => by_float!(ty, Log10F32, Log10F64),
-        MathFn::Cbrt => by_float!(ty, CbrtF32, CbrtF64),
-        MathFn::Asin => by_float!(ty, AsinF32, AsinF64),
-        MathFn::Acos => by_float!(ty, AcosF32, AcosF64),
-        MathFn::Atan => by_float!(ty, AtanF32, AtanF64),
-        MathFn::Sinh => by_float!(ty, SinhF32, SinhF64),
-        MathFn::Cosh => by_float!(ty, CoshF32, CoshF64),
-        // The remaining function with one argument is `Abs`.
-        _ => by_width!(ty, AbsI32, AbsI64, AbsF32, AbsF64),
+pub(super) fn math1(function: MathFn, ty: ScalarType) -> Option<Unary> {
+    match (function, kind(ty)) {
+        (MathFn::Abs, Kind::I32 | Kind::U32) => Some(Op::AbsI32),
+        (MathFn::Abs, Kind::I64 | Kind::U64) => Some(Op::AbsI64),
+        _ => machine::float_function(function, ty),
     }
 }
 

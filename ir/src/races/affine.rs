@@ -154,12 +154,6 @@ impl Space {
         }
     }
 
-    /// Whether the parallel loop has more than one iteration.
-    #[must_use]
-    pub fn has_iterations(&self) -> bool {
-        self.differing() != 0
-    }
-
     /// The smallest and the largest value of a form; none on overflow.
     #[must_use]
     pub fn range(&self, form: &AffineForm) -> Option<(i128, i128)> {

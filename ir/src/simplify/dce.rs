@@ -68,8 +68,10 @@ fn sweep(kernel: &mut Offloaded, block: BlockId, reads: &Reads) -> bool {
 fn invert_branch(kernel: &Offloaded, stmt: &mut Stmt) -> bool {
     let Stmt::If { cond, then, otherwise } = stmt else { return false };
     let empty = |block: BlockId| kernel.blocks[block].stmts.is_empty();
-    match negation(&kernel.exprs[*cond].kind) {
-        Some(opposite) if empty(*then) && !empty(*otherwise) => {
+    match kernel.exprs[*cond].kind {
+        ExprKind::Unary { op: UnaryOp::Not, value: opposite }
+            if empty(*then) && !empty(*otherwise) =>
+        {
             *cond = opposite;
             std::mem::swap(then, otherwise);
             true
@@ -100,14 +102,6 @@ fn is_stable(nodes: Nodes<'_>, value: ExprId) -> bool {
     let mut reach = Reach::new(nodes);
     nodes.reach_expr(value, &mut reach);
     !nodes.exprs[value].kind.is_effect() && !reach.temps && reach.reads_only_immutable(nodes)
-}
-
-/// The operand of a negated condition.
-fn negation(cond: &ExprKind) -> Option<ExprId> {
-    match cond {
-        ExprKind::Unary { op: UnaryOp::Not, value } => Some(*value),
-        _ => None,
-    }
 }
 
 impl Reads {

@@ -21,14 +21,8 @@ pub(super) struct Exprs<'k> {
 
 impl<'k> Exprs<'k> {
     pub(super) fn new(old: &'k Arena<Expr>, locals: usize) -> Self {
-        let rewritten = vec![None; old.len()];
-        Self {
-            old,
-            new: Arena::new(),
-            rewritten,
-            unique_exprs: HashMap::new(),
-            constants: vec![None; locals],
-        }
+        let (rewritten, constants) = (vec![None; old.len()], vec![None; locals]);
+        Self { old, new: Arena::new(), rewritten, unique_exprs: HashMap::new(), constants }
     }
 
     pub(super) fn finish(self) -> Arena<Expr> {

@@ -21,12 +21,8 @@ fn block(kernel: &mut Offloaded, id: BlockId) {
         if let Stmt::For { body, .. } | Stmt::Loop { body } = stmt {
             let mut changed = vec![false; kernel.locals.len()];
             mark_changed(kernel, &stmt, &mut changed);
-            let mut hoister = InvariantHoister {
-                kernel,
-                changed,
-                replacements: HashMap::new(),
-                hoisted: Vec::new(),
-            };
+            let (replacements, hoisted) = (HashMap::new(), Vec::new());
+            let mut hoister = InvariantHoister { kernel, changed, replacements, hoisted };
             hoister.loop_body(body);
             out.append(&mut hoister.hoisted);
         }

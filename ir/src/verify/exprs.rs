@@ -43,7 +43,7 @@ pub(super) fn check_all(
 }
 
 pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(), Rule> {
-    if expected == found { Ok(()) } else { Err(Rule::Type { expected, found }) }
+    require(expected == found, Rule::Type { expected, found })
 }
 
 pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), Rule> {
@@ -66,15 +66,10 @@ pub(super) fn access(
     writes: bool,
 ) -> Result<ScalarType, Rule> {
     let (elem, kind) = tensor_kind(nodes, tensor)?;
-    if index.len() != kind.indices() {
-        return Err(Rule::Rank { expected: kind.indices(), found: index.len() });
-    }
-    for &index in index {
-        expect_type(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
-    }
-    if writes && !kind.is_writable() {
-        return Err(Rule::NotWritable);
-    }
+    let (expected, found) = (kind.indices(), index.len());
+    require(expected == found, Rule::Rank { expected, found })?;
+    check_index(nodes, index)?;
+    require(!writes || kind.is_writable(), Rule::NotWritable)?;
     Ok(elem)
 }
 
@@ -84,10 +79,13 @@ pub(super) fn shared(
     array: LocalId,
     index: &[ExprId],
 ) -> Result<ScalarType, Rule> {
-    for &index in index {
-        expect_type(ScalarType::U64, nodes.exprs.get(index).ok_or(Rule::IdRange)?.ty)?;
-    }
+    check_index(nodes, index)?;
     Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
+}
+
+fn check_index(nodes: Nodes<'_>, index: &[ExprId]) -> Result<(), Rule> {
+    let ty = |index: &ExprId| Ok(nodes.exprs.get(*index).ok_or(Rule::IdRange)?.ty);
+    index.iter().try_for_each(|index| expect_type(ScalarType::U64, ty(index)?))
 }
 
 fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKind), Rule> {
@@ -97,7 +95,12 @@ fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKi
 
 /// `Ok` if the operation exists for the type.
 fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
-    if exists { Ok(()) } else { Err(Rule::Operation { ty }) }
+    require(exists, Rule::Operation { ty })
+}
+
+/// `Ok` if the condition holds, else the violated rule.
+pub(super) fn require(holds: bool, rule: Rule) -> Result<(), Rule> {
+    if holds { Ok(()) } else { Err(rule) }
 }
 
 fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<(), Rule> {
@@ -115,10 +118,9 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             }
         }
         ExprKind::Dim { tensor, axis } => {
-            let rank = usize::from(tensor_kind(nodes, *tensor)?.1.rank());
-            if usize::from(*axis) >= rank {
-                return Err(Rule::Rank { expected: rank, found: usize::from(*axis) + 1 });
-            }
+            let (expected, axis) = (tensor_kind(nodes, *tensor)?.1.rank(), usize::from(*axis));
+            let expected = usize::from(expected);
+            require(axis < expected, Rule::Rank { expected, found: axis + 1 })?;
             expect_type(ScalarType::U64, ty)
         }
         ExprKind::Temp(temp) => expect_type(ty, temp_type(temps, *temp)?),
@@ -134,9 +136,8 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         }
         ExprKind::Binary { op, lhs, rhs } => binary(*op, type_of(*lhs), type_of(*rhs), ty),
         ExprKind::Math { function, args } => {
-            if args.len() != function.arity() {
-                return Err(Rule::Arity { expected: function.arity(), found: args.len() });
-            }
+            let (expected, found) = (function.arity(), args.len());
+            require(expected == found, Rule::Arity { expected, found })?;
             for (at, arg) in args.iter().enumerate() {
                 let power = *function == MathFn::Powi && at == 1;
                 expect_type(if power { ScalarType::I32 } else { ty }, type_of(*arg))?;
@@ -154,20 +155,13 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             // A narrow type converts only from and to its wide type.
             let narrow =
                 from.is_narrow() && ty != from.wide() || ty.is_narrow() && from != ty.wide();
-            if !narrow && (bool_source || numbers) {
-                Ok(())
-            } else {
-                Err(Rule::Cast { from, to: ty })
-            }
+            require(!narrow && (bool_source || numbers), Rule::Cast { from, to: ty })
         }
         ExprKind::Bits { value } => {
             let from = type_of(*value);
             let numbers = |ty: ScalarType| ty != ScalarType::Bool;
-            if numbers(from) && numbers(ty) && from.size() == ty.size() {
-                Ok(())
-            } else {
-                Err(Rule::Cast { from, to: ty })
-            }
+            let same_size = from.size() == ty.size();
+            require(numbers(from) && numbers(ty) && same_size, Rule::Cast { from, to: ty })
         }
         ExprKind::Select { cond, then, otherwise } => {
             expect_type(ScalarType::Bool, type_of(*cond))?;

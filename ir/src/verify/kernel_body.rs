@@ -2,7 +2,7 @@
 
 use super::{
     Location, Rule, VerifyError,
-    exprs::{SiteUse, check_all, expect_type, site},
+    exprs::{SiteUse, check_all, expect_type, require, site},
     stmts::{CodeKind, Context, Scope},
 };
 use crate::{
@@ -80,35 +80,33 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
 }
 
 fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Result<(), Violation> {
-    match stmt {
-        TopStmt::Serial(block) => scope.open_block(*block, SERIAL),
-        TopStmt::ParallelFor(parallel) => {
-            let checkpoint = scope.checkpoint();
-            check_dims(scope, &parallel.dims).map_err(|rule| (location, rule))?;
-            check_block_size(parallel.block_size).map_err(|rule| (location, rule))?;
-            scope.open_block(parallel.body, PARALLEL)?;
-            scope.reset(checkpoint);
-            Ok(())
-        }
-        TopStmt::BlockFor(each) => {
-            let checkpoint = scope.checkpoint();
-            check_dims(scope, &each.dims).map_err(|rule| (location, rule))?;
-            check_block_size(Some(each.threads)).map_err(|rule| (location, rule))?;
-            scope.start_grid();
-            scope.open_block(each.body, BLOCK)?;
-            scope.reset(checkpoint);
-            Ok(())
-        }
-        TopStmt::Group { .. } => Err((location, Rule::GroupNested)),
-        TopStmt::Return(_) => Err((location, Rule::Return)),
+    let (dims, block_size, body, context) = match stmt {
+        TopStmt::Serial(block) => return scope.open_block(*block, SERIAL),
+        TopStmt::ParallelFor(each) => (&each.dims, each.block_size, each.body, PARALLEL),
+        TopStmt::BlockFor(each) => (&each.dims, Some(each.threads), each.body, BLOCK),
+        TopStmt::Group { .. } => return Err((location, Rule::GroupNested)),
+        TopStmt::Return(_) => return Err((location, Rule::Return)),
+    };
+    let checkpoint = scope.checkpoint();
+    check_loop(scope, dims, block_size).map_err(|rule| (location, rule))?;
+    scope.open_block(body, context)?;
+    scope.reset(checkpoint);
+    Ok(())
+}
+
+/// Checks the head of a parallel loop or grid of blocks, and starts its scope.
+fn check_loop(scope: &mut Scope<'_>, dims: &[LoopDim], size: Option<u32>) -> Result<(), Rule> {
+    check_dims(scope, dims)?;
+    if let Some(found) = size {
+        require((1..=MAX_BLOCK_SIZE).contains(&found), Rule::BlockSize { found })?;
     }
+    scope.start_grid();
+    Ok(())
 }
 
 /// Checks the bounds of a parallel loop and defines its variables.
 fn check_dims(scope: &mut Scope<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
-    if !(1..=3).contains(&dims.len()) {
-        return Err(Rule::LoopDims { found: dims.len() });
-    }
+    require((1..=3).contains(&dims.len()), Rule::LoopDims { found: dims.len() })?;
     for dim in dims {
         let ty = scope.nodes.locals.get(dim.var).ok_or(Rule::IdRange)?.ty;
         expect_type(ty, scope.pure(dim.begin)?)?;
@@ -116,13 +114,6 @@ fn check_dims(scope: &mut Scope<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
     }
     scope.enter_parallel();
     dims.iter().try_for_each(|dim| scope.define_loop_var(dim.var))
-}
-
-fn check_block_size(size: Option<u32>) -> Result<(), Rule> {
-    match size {
-        Some(found) if !(1..=MAX_BLOCK_SIZE).contains(&found) => Err(Rule::BlockSize { found }),
-        _ => Ok(()),
-    }
 }
 
 fn is_allowed_next_to_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
@@ -237,8 +228,7 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<
         TaskKind::BlockFor { threads, .. } => (Some(*threads), BLOCK),
     };
     let (dims, bounds_site) = (task.kind.dims().unwrap_or_default(), task.kind.bounds_site());
-    check_dims(scope, dims).map_err(|rule| (location, rule))?;
-    check_block_size(block_size).map_err(|rule| (location, rule))?;
+    check_loop(scope, dims, block_size).map_err(|rule| (location, rule))?;
     if let Some(at) = bounds_site {
         site(nodes, at, SiteUse::Bounds).map_err(|rule| (location, rule))?;
     }
@@ -250,6 +240,5 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<
     if !on_host && bounds_site.is_none() {
         return Err((location, Rule::Bound));
     }
-    scope.start_grid();
     scope.open_block(task.body, context)
 }

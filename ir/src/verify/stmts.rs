@@ -2,11 +2,11 @@
 
 use super::{
     Location, MAX_DEPTH, Rule,
-    exprs::{SiteUse, access, expect_type, shared, site, temp_type},
+    exprs::{SiteUse, access, expect_type, require, shared, site, temp_type},
 };
 use crate::{
-    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, SiteId,
-    Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
+    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
+    abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
 /// The context of a statement.
@@ -146,9 +146,7 @@ impl<'k> Scope<'k> {
     /// Checks a pure value and returns its type.
     pub(super) fn pure(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
         let expr = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?;
-        if expr.kind.is_effect() {
-            return Err(Rule::NestedEffect);
-        }
+        require(!expr.kind.is_effect(), Rule::NestedEffect)?;
         self.any(value)
     }
 
@@ -182,9 +180,8 @@ impl<'k> Scope<'k> {
             return Err(Rule::Undefined { name: self.name(local) });
         }
         let expected = self.shared_ranks[local.index()];
-        if expected > 0 && rank > 0 && expected != rank {
-            return Err(Rule::Rank { expected, found: rank });
-        }
+        let ranks_differ = expected > 0 && rank > 0 && expected != rank;
+        require(!ranks_differ, Rule::Rank { expected, found: rank })?;
         if expected != rank {
             return Err(Rule::SharedUse { name: self.name(local) });
         }
@@ -286,8 +283,7 @@ impl<'k> Scope<'k> {
             Stmt::Eval { value } => {
                 self.any(value)?;
                 self.effect(value, context.code_kind)?;
-                let effect = self.nodes.exprs[value].kind.is_effect();
-                if effect { Ok(()) } else { Err(Rule::NoEffect) }
+                require(self.nodes.exprs[value].kind.is_effect(), Rule::NoEffect)
             }
             Stmt::Store { .. } | Stmt::Assert { .. } if context.code_kind == CodeKind::Block => {
                 Err(Rule::OutsidePhase)
@@ -310,16 +306,13 @@ impl<'k> Scope<'k> {
             Stmt::Break if context.in_loop => Ok(()),
             Stmt::Continue if context.in_loop || context.code_kind == CodeKind::Iteration => Ok(()),
             // All threads must reach the end of a phase with a collective.
-            Stmt::Continue
-                if context.code_kind == CodeKind::Thread && self.collective.is_none() =>
-            {
-                Ok(())
+            Stmt::Continue if context.code_kind == CodeKind::Thread => {
+                require(self.collective.is_none(), Rule::OutsideLoop)
             }
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
             Stmt::Shared { array, ref dims } => {
-                if context.in_loop || context.code_kind != CodeKind::Block {
-                    return Err(Rule::OutsideBlock);
-                }
+                let block_level = context.code_kind == CodeKind::Block;
+                require(block_level && !context.in_loop, Rule::OutsideBlock)?;
                 self.define_shared(array, dims)
             }
             Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
@@ -347,29 +340,22 @@ impl<'k> Scope<'k> {
                     _ => self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty,
                 };
                 let location = (op == CollectiveOp::Shuffle).then_some(ScalarType::U64);
-                if (ty, from) == (wanted, location) { Ok(()) } else { Err(Rule::CollectiveInput) }
+                require((ty, from) == (wanted, location), Rule::CollectiveInput)
             }
-            Stmt::Assert { cond, site: at } => self.assert(cond, at),
+            Stmt::Assert { cond, site: at } => {
+                expect_type(ScalarType::Bool, self.pure(cond)?)?;
+                site(self.nodes, at, SiteUse::Assert)
+            }
             Stmt::SetTemp { temp, value } => {
                 let ty = self.pure(value)?;
                 expect_type(temp_type(self.temps, temp)?, ty)?;
-                if context.code_kind == CodeKind::Serial {
-                    Ok(())
-                } else {
-                    Err(Rule::SetOutsideSerial)
-                }
+                require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
             }
             Stmt::SetResult { value } => {
                 let ty = self.pure(value)?;
-                if self.temps.is_none() {
-                    return Err(Rule::OffloadOnly);
-                }
+                require(self.temps.is_some(), Rule::OffloadOnly)?;
                 expect_type(self.result.ok_or(Rule::Return)?, ty)?;
-                if context.code_kind == CodeKind::Serial {
-                    Ok(())
-                } else {
-                    Err(Rule::SetOutsideSerial)
-                }
+                require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
             }
         }
     }
@@ -400,11 +386,7 @@ impl<'k> Scope<'k> {
         let stmts = self.nodes.blocks.get(body).map_or(&[][..], |body| &body.stmts);
         let last = usize::from(matches!(stmts.last(), Some(Stmt::CollectiveInput { .. })));
         let wanted = usize::from(collective.is_some());
-        if (last, count(self.nodes, body)) == (wanted, wanted) {
-            Ok(())
-        } else {
-            Err(Rule::CollectiveInput)
-        }
+        require((last, count(self.nodes, body)) == (wanted, wanted), Rule::CollectiveInput)
     }
 
     /// Defines the result of a collective.
@@ -432,15 +414,8 @@ impl<'k> Scope<'k> {
 
     fn add_shared(&mut self, bytes: u64) -> Result<(), Rule> {
         self.shared_bytes += bytes;
-        if self.shared_bytes > MAX_SHARED_BYTES {
-            return Err(Rule::SharedBytes { bytes: self.shared_bytes });
-        }
-        Ok(())
-    }
-
-    fn assert(&mut self, cond: ExprId, at: SiteId) -> Result<(), Rule> {
-        expect_type(ScalarType::Bool, self.pure(cond)?)?;
-        site(self.nodes, at, SiteUse::Assert)
+        let bytes = self.shared_bytes;
+        require(bytes <= MAX_SHARED_BYTES, Rule::SharedBytes { bytes })
     }
 
     fn assign(&mut self, id: LocalId, ty: ScalarType) -> Result<(), Rule> {

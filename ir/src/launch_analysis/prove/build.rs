@@ -402,13 +402,10 @@ impl<'k> Builder<'k> {
                 self.leaf(Leaf::Argument { word, ty })
             }
             ExprKind::Unary { op, value } => match op {
-                UnaryOp::Neg => {
+                UnaryOp::Neg | UnaryOp::Not => {
+                    let node = if op == UnaryOp::Neg { Node::Neg } else { Node::Not };
                     let value = self.value(value);
-                    self.compute(Node::Neg(ty, value))
-                }
-                UnaryOp::Not => {
-                    let value = self.value(value);
-                    self.compute(Node::Not(ty, value))
+                    self.compute(node(ty, value))
                 }
                 UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
                     let most = Interval { lo: 0, hi: 8 * ty.size() as i128 };

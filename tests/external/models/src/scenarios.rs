@@ -98,7 +98,7 @@ pub fn a_stream_is_destroyed_after_its_last_lease() {
         let (theirs, gone) = (registry.clone(), destroyed.clone());
         let user = thread::spawn(move || {
             if let Some(PendingWork::Stream(lease)) = theirs.find(stamp(id, sequence)) {
-                assert_eq!(lease.handle(), StreamHandle(7));
+                assert_eq!(lease.handle, StreamHandle(7));
                 assert!(!gone.load(Relaxed), "used after its destruction");
                 drop(lease);
             }
