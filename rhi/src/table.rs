@@ -213,7 +213,7 @@ fn trace(library: &String, symbol: &'static str, status: Status) {
 /// ```
 ///
 /// A row has a doc line, a Rust name, a C symbol, arguments, and `required` or `optional(version)`. Every C function
-/// returns a [`Status`](crate::table::Status). The expansion is:
+/// returns a [`Status`]. The expansion is:
 /// - the field `functions`, a struct of function pointers; those of optional rows are `Option`s;
 /// - `Table::load(library, resolve)`, which fails with the first required symbol that is missing;
 /// - one unsafe method per row, which calls the function, logs the call, and converts an error status to an error with

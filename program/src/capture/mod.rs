@@ -24,6 +24,8 @@ use active::capturing;
 pub use graph::{Graph, GraphLaunch};
 use record::Capture;
 
+#[cfg(doc)]
+use crate::Error;
 use crate::{Program, Result};
 
 impl Program {
@@ -39,9 +41,9 @@ impl Program {
     /// they are at each launch. On the CPU, its launches exclude other threads that use these tensors.
     ///
     /// # Errors
-    /// The errors of `record`. [`Error::Capture`](crate::Error::Capture) from operations that cannot be captured: waits of the host, reads and
+    /// The errors of `record`. [`Error::Capture`] from operations that cannot be captured: waits of the host, reads and
     /// writes of tensors, kernels that return a value, host arrays, waits for events that were recorded outside, and
-    /// another capture. Such a call has no effect, and the capture can go on. [`Error::Hazard`](crate::Error::Hazard) where two launches
+    /// another capture. Such a call has no effect, and the capture can go on. [`Error::Hazard`] where two launches
     /// without an order conflict, under [`Hazards::Check`](crate::Hazards::Check).
     pub fn capture(&self, record: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let capture = Capture::new(self.inner());

@@ -6,7 +6,8 @@ use quadrants_runtime::{BundleEntry, ImageBundle, ImageKey};
 
 use crate::{Result, variables::KERNELS_VARIABLE};
 
-/// An image bundle that [`Program::export_cache`](crate::Program::export_cache) or [`Export::write`](crate::Export::write) made, opened for use.
+/// An image bundle that [`Program::export_cache`](crate::Program::export_cache) or
+/// [`Export::write`](crate::Export::write) made, opened for use.
 ///
 /// A program looks for images here first, then in the kernel cache on disk, and then compiles. The key of an image
 /// covers what it was made from: the kernel's IR, the blocks of its region, the architecture, and the release of this

@@ -187,7 +187,7 @@ impl CacheEntry<'_> {
         self.slot.validate(self.version)
     }
 
-    /// The whole decision, with the shapes and interiors as [`KernelContext::decide`](super::context::KernelContext::decide) gives them. None where another
+    /// The whole decision, with the shapes and interiors as `KernelContext::decide` gives them. None where another
     /// thread has overwritten the entry; then `words` are unchanged.
     #[inline(always)]
     pub(super) fn read(

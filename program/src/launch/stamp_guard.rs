@@ -13,8 +13,8 @@ use crate::{
 /// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken
 /// after all that the launch enqueued: a wait of another thread in between would take unfinished work for complete.
 ///
-/// `R` also records the launch where hazards are tracked, and is `()` elsewhere. All methods are inlined, so that on the
-/// fast path, which tracks no hazards, the guard stays in registers.
+/// `R` also records the launch where hazards are tracked, and is `()` elsewhere. All methods are inlined, so that on
+/// the fast path, which tracks no hazards, the guard stays in registers.
 pub(super) struct StampGuard<'a, R: RecordUses = ()> {
     params: &'a [TensorParamUse],
     tensors: &'a [TensorArg<'a>],

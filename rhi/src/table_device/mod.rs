@@ -1,8 +1,8 @@
 //! What devices over a driver table share: entering the context, and the operations that are one row of the table.
 //!
 //! A backend implements [`Context`], has a device struct with the fields `context`, `info` and `capabilities`, and
-//! implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes what differs between
-//! drivers: making a context current, loading an image, and graph nodes.
+//! implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes what
+//! differs between drivers: making a context current, loading an image, and graph nodes.
 
 mod driver;
 mod operations;

@@ -96,8 +96,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// The facts after a branch of which one side ends early: there the condition has the value of the other side. Called
-    /// before the statement is processed, because the condition may be a local that the other side assigns.
+    /// The facts after a branch of which one side ends early: there the condition has the value of the other side.
+    /// Called before the statement is processed, because the condition may be a local that the other side assigns.
     fn facts_after_exit(&self, stmt: &Stmt) -> Vec<Fact> {
         let Stmt::If { cond, then, otherwise } = *stmt else { return Vec::new() };
         let (stays, is) = match (self.ends_early(then), self.ends_early(otherwise)) {
