@@ -29,7 +29,7 @@ impl ExportedKernels {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Error::Kernels`] where the file is not an image bundle that this build can use.
+    /// [`Error::Kernels`](crate::Error::Kernels) where the file is not an image bundle that this build can use.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Ok(Self::new(ImageBundle::open(path.as_ref())?))
     }
