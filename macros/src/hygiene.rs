@@ -395,12 +395,14 @@ fn strip_parentheses(expr: &mut syn::Expr) {
     }
 }
 
-/// Writes a name in a pattern as `name @ _`, which binds the name even if a constant has it.
+/// Writes each name in a pattern as `name @ _`, which binds the name even if a constant has it.
 fn make_binding(pattern: &mut Pat) {
     match pattern {
         Pat::Ident(PatIdent { subpat: subpat @ None, ident, .. }) if !is_constant(ident) => {
             *subpat = Some((<syn::Token![@]>::default(), Box::new(syn::parse_quote!(_))));
         }
+        Pat::Ident(PatIdent { subpat: Some((_, inner)), .. }) => make_binding(inner),
+        Pat::Or(or) => or.cases.iter_mut().for_each(make_binding),
         Pat::Paren(paren) => make_binding(&mut paren.pat),
         Pat::Guard(guarded) => make_binding(&mut guarded.pat),
         _ => {}

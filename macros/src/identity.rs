@@ -1,7 +1,7 @@
 //! The identities of types that derives emit.
 
 use std::{
-    env,
+    env, fs,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn of_expansion(
     parts: &[TokenStream],
 ) -> TokenStream {
     let number = Literal::u64_unsuffixed(EXPANSIONS.fetch_add(1, Relaxed));
-    let compilation = metadata(env::args()).unwrap_or_default();
+    let compilation = metadata(env::args());
     quote!(&#support::Identity {
         name: ::core::concat!(
             ::core::module_path!(), "::", #name, " ", ::core::file!(), ":", ::core::line!(), ":", ::core::column!(),
@@ -30,13 +30,25 @@ pub(crate) fn of_expansion(
     })
 }
 
-/// What tells crates of one name apart: the option `-C metadata` of rustc, which Cargo sets for each crate.
-fn metadata(arguments: impl Iterator<Item = String>) -> Option<String> {
-    let option = |argument: String| {
-        let option = argument.strip_prefix("-C").unwrap_or(&argument);
-        option.strip_prefix("metadata=").map(str::to_owned)
-    };
-    arguments.filter_map(option).last()
+/// What tells crates of one name apart: all options `-C metadata` of rustc. Cargo sets one for each crate.
+fn metadata(arguments: impl Iterator<Item = String>) -> String {
+    let mut all = String::new();
+    for argument in arguments {
+        if let Some(file) = argument.strip_prefix('@') {
+            // One argument in each line.
+            match fs::read_to_string(file) {
+                Ok(text) => all += &metadata(text.lines().map(str::to_owned)),
+                Err(_) => all += file,
+            }
+            continue;
+        }
+        let prefixes = ["-C", "--codegen="];
+        let option = prefixes.iter().find_map(|prefix| argument.strip_prefix(prefix));
+        if let Some(value) = option.unwrap_or(&argument).trim_start().strip_prefix("metadata=") {
+            all = all + value + " ";
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -44,10 +56,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_metadata_of_a_crate_is_found_in_both_forms() {
+    fn the_metadata_of_a_crate_is_found_in_all_forms() {
         let found = |arguments: &[&str]| metadata(arguments.iter().map(|&text| text.to_owned()));
-        assert_eq!(found(&["rustc", "-C", "metadata=a1", "lib.rs"]).as_deref(), Some("a1"));
-        assert_eq!(found(&["rustc", "-Cmetadata=b2"]).as_deref(), Some("b2"));
-        assert_eq!(found(&["rustc", "lib.rs"]), None);
+        assert_eq!(found(&["rustc", "-C", "metadata=a1", "lib.rs"]), "a1 ");
+        assert_eq!(found(&["rustc", "-Cmetadata=b2", "-C", "metadata=z"]), "b2 z ");
+        assert_eq!(
+            found(&["rustc", "--codegen=metadata=c3", "--codegen", "metadata=d4"]),
+            "c3 d4 "
+        );
+        assert_eq!(found(&["rustc", "lib.rs"]), "");
+        let folder = env::temp_dir().join(format!("quadrants-arguments-{}", std::process::id()));
+        fs::write(&folder, "-C\nmetadata=e5\n").unwrap();
+        assert_eq!(found(&[&format!("@{}", folder.display())]), "e5 ");
+        fs::remove_file(folder).unwrap();
     }
 }

@@ -72,6 +72,9 @@ impl Tree {
         let tests = patterns.iter().map(|pattern| self.pattern(pattern, matched));
         let tests = tests.collect::<Option<Vec<_>>>()?;
         let binding = tests.first().and_then(|test| test.binding.clone());
+        if tests.iter().any(|test| test.binding != binding) {
+            return None;
+        }
         let (guard, tree) = self.scoped(binding.as_ref(), |this| {
             (guard.map(|guard| this.expr(guard)), this.expr_as_block(&mut arm.body))
         });
@@ -119,11 +122,13 @@ impl Tree {
                 by_ref: None, mutability: None, subpat: None, ident, ..
             }) if is_constant(ident) => self.equal(syn::parse_quote!(#ident), matched),
             Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat, ident, .. }) => {
-                let cond = match subpat {
-                    Some((_, inner)) => self.pattern(inner, matched)?.cond,
-                    None => None,
+                let inner = match subpat {
+                    Some((_, inner)) => self.pattern(inner, matched)?,
+                    None => Test { cond: None, binding: None },
                 };
-                Some(Test { cond, binding: Some(ident.clone()) })
+                // An arm has one name: a second one would be a binding, or a constant, of which the IR knows nothing.
+                let is_only = inner.binding.is_none();
+                is_only.then(|| Test { cond: inner.cond, binding: Some(ident.clone()) })
             }
             Pat::Range(range) => {
                 let from = range.start.as_ref().map(|at| self.expr(&mut at.clone()));
