@@ -83,17 +83,6 @@ impl<C: Context> Drop for InContext<'_, C> {
     }
 }
 
-/// Makes a call with the context current. For the rare case of a fast path in which it is not.
-///
-/// # Errors
-/// The driver's error, or that of the call.
-#[cold]
-#[inline(never)]
-pub fn enter_and<C: Context>(context: &C, call: impl FnOnce() -> Result<()>) -> Result<()> {
-    let _entered = enter(context)?;
-    call()
-}
-
 /// Logs an error that a drop cannot return, unless the driver is shutting down: then nothing is leaked.
 pub fn report_unless_shutting_down(what: &'static str, result: Result<()>) {
     if let Err(error) = result {

@@ -218,11 +218,7 @@ macro_rules! table_operations {
             stream: $crate::StreamHandle,
             event: $crate::EventHandle,
         ) -> $crate::Result<()> {
-            if !$crate::table_device::Context::is_current(&self.context)? {
-                // SAFETY: the caller guarantees the conditions.
-                let again = move || unsafe { self.stream_wait_event(stream, event) };
-                return $crate::table_device::enter_and(&self.context, again);
-            }
+            let _entered = $crate::table_device::enter(&self.context)?;
             let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: a stream and an event of this device, as the caller guarantees; no flags.
             unsafe { table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
@@ -252,11 +248,7 @@ macro_rules! table_operations {
             event: $crate::EventHandle,
             stream: $crate::StreamHandle,
         ) -> $crate::Result<()> {
-            if !$crate::table_device::Context::is_current(&self.context)? {
-                // SAFETY: the caller guarantees the conditions.
-                let again = move || unsafe { self.event_record(event, stream) };
-                return $crate::table_device::enter_and(&self.context, again);
-            }
+            let _entered = $crate::table_device::enter(&self.context)?;
             let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: an event and a stream of this device, as the caller guarantees.
             unsafe { table.event_record(event.as_ptr(), stream.as_ptr()) }
@@ -315,11 +307,7 @@ macro_rules! table_operations {
         ) -> $crate::Result<()> {
             let limit = self.capabilities.max_argument_bytes;
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
-            if !$crate::table_device::Context::is_current(&self.context)? {
-                // SAFETY: the caller guarantees the conditions.
-                let again = move || unsafe { self.launch(function, config, args, stream) };
-                return $crate::table_device::enter_and(&self.context, again);
-            }
+            let _entered = $crate::table_device::enter(&self.context)?;
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
                 (config.grid_dim, config.block_dim);
             // SAFETY: function and stream are of this device, and the block is the one that the function was compiled
@@ -418,12 +406,7 @@ macro_rules! table_operations {
             let limit = self.capabilities.max_argument_bytes;
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
             let parameters = graph::node_parameters(function, config, parameters.as_mut_ptr());
-            if !$crate::table_device::Context::is_current(&self.context)? {
-                // SAFETY: the caller guarantees the conditions.
-                let again =
-                    move || unsafe { self.update_kernel_node(exec, node, function, config, args) };
-                return $crate::table_device::enter_and(&self.context, again);
-            }
+            let _entered = $crate::table_device::enter(&self.context)?;
             let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, as
             // the caller guarantees. The driver copies shape and block before the call returns.
@@ -466,11 +449,7 @@ macro_rules! table_operations {
             exec: $crate::GraphExecHandle,
             stream: $crate::StreamHandle,
         ) -> $crate::Result<()> {
-            if !$crate::table_device::Context::is_current(&self.context)? {
-                // SAFETY: the caller guarantees the conditions.
-                let again = move || unsafe { self.launch_graph(exec, stream) };
-                return $crate::table_device::enter_and(&self.context, again);
-            }
+            let _entered = $crate::table_device::enter(&self.context)?;
             let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: an executable and a stream of this device, as the caller guarantees.
             unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
