@@ -197,6 +197,9 @@ impl Lowerer {
             }
             ExprKind::Index { base, index } => {
                 let (array, elem) = self.array(base, index.len(), target.span)?;
+                if op.is_some() {
+                    self.check_order(Type::Scalar(elem), target, value, span)?;
+                }
                 // Rust evaluates the right operand first, then the index.
                 let mut list = vec![(value, self.rhs_ty(op, value, elem))];
                 list.extend(index.iter().map(|e| (e, ScalarType::U64)));
@@ -237,13 +240,7 @@ impl Lowerer {
                 place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
             return self.write_target(&place, &value, span);
         };
-        if ty.scalar().is_none() && order_matters(target, value) {
-            // For aggregates, Rust evaluates the index first; for numbers, the right operand. The CPU body does not
-            // know the types.
-            let what = "the evaluation order of its index and its right operand depends on the type; \
-                        bind one of them with `let` first";
-            return Err(self.type_error(span, what));
-        }
+        self.check_order(ty, target, value, span)?;
         let rhs = match ty {
             Type::Scalar(ty) => {
                 let ty = self.rhs_ty(Some(op), value, ty);
@@ -271,6 +268,19 @@ impl Lowerer {
             _ => self.binary_values(op, old, rhs, span)?,
         };
         self.write_target(&place, &new, span)
+    }
+
+    /// Rejects a compound assignment to a place of type `ty` whose result depends on the evaluation order of its value
+    /// and its indices, unless the order is that of Rust's numbers: the value first. For other types, whose operators
+    /// are traits, Rust evaluates the indices first; the CPU body does not know the types.
+    fn check_order(&self, ty: Type, target: &Expr, value: &Expr, span: Span) -> Result<()> {
+        let native = ty.scalar().is_some_and(|ty| ty != ScalarType::F16);
+        if native || !self.order_matters(target, value) {
+            return Ok(());
+        }
+        let what = "the evaluation order of its index and its right operand depends on the type; \
+                    bind one of them with `let` first";
+        Err(self.type_error(span, what))
     }
 
     /// The assignment target that `expr` denotes, if it is one.
@@ -324,65 +334,81 @@ impl Lowerer {
         let function = self.frame.unit.function.name.clone();
         Err(Error::TypeMismatch { function, name: name.to_owned(), rustc, found: ty, span })
     }
-}
 
-/// Whether the result of a compound assignment depends on the evaluation order of its value and the indices of its
-/// target.
-fn order_matters(target: &Expr, value: &Expr) -> bool {
-    let mut indices = Vec::new();
-    let mut place = target;
-    loop {
-        match &place.kind {
-            ExprKind::Field { value, .. } => place = value,
-            ExprKind::Element { value, index } => {
-                indices.extend(index);
-                place = value;
+    /// Whether the result of a compound assignment depends on the evaluation order of its value and the indices of its
+    /// target.
+    fn order_matters(&self, target: &Expr, value: &Expr) -> bool {
+        let mut indices = Vec::new();
+        let mut place = target;
+        loop {
+            match &place.kind {
+                ExprKind::Field { value, .. } => place = value,
+                ExprKind::Element { value, index } => {
+                    indices.extend(index);
+                    place = value;
+                }
+                ExprKind::Index { index, .. } => {
+                    indices.extend(index);
+                    break;
+                }
+                _ => break,
             }
-            ExprKind::Index { index, .. } => {
-                indices.extend(index);
-                break;
-            }
-            _ => break,
         }
-    }
-    let reads = |expr: &Expr| {
-        any_in_expr(expr, &mut |node| match node {
-            Node::Expr(expr) => {
-                matches!(
+        let writes_tensor = |expr: &Expr| match &expr.kind {
+            ExprKind::Atomic { .. } => true,
+            ExprKind::Call { args, shared, .. } => args.iter().enumerate().any(|(at, arg)| {
+                let shared = at < 64 && shared >> at & 1 != 0;
+                let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
+                !shared && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
+            }),
+            _ => false,
+        };
+        let writes = |expr: &Expr| {
+            assigns(expr)
+                || any_in_expr(expr, &mut |node| matches!(node, Node::Expr(e) if writes_tensor(e)))
+        };
+        let reads = |expr: &Expr| {
+            any_in_expr(expr, &mut |node| match node {
+                Node::Expr(expr) => {
+                    matches!(
+                        expr.kind,
+                        ExprKind::Name(_)
+                            | ExprKind::Index { .. }
+                            | ExprKind::Call { .. }
+                            | ExprKind::Atomic { .. }
+                    )
+                }
+                Node::Stmt(_) => false,
+            })
+        };
+        let jumps = |expr: &Expr| {
+            any_in_expr(expr, &mut |node| match node {
+                Node::Stmt(Stmt { kind, .. }) => {
+                    use StmtKind::{Break, Continue, Return};
+                    matches!(kind, Break { .. } | Continue { .. } | Return { .. })
+                }
+                Node::Expr(_) => false,
+            })
+        };
+        // Whether evaluating an expression may have an effect, raise a device error or jump.
+        let has_effects = |expr: &Expr| {
+            any_in_expr(expr, &mut |node| match node {
+                Node::Stmt(_) => true,
+                Node::Expr(expr) => matches!(
                     expr.kind,
-                    ExprKind::Name(_) | ExprKind::Index { .. } | ExprKind::Call { .. }
-                )
-            }
-            Node::Stmt(_) => false,
+                    ExprKind::Index { .. }
+                        | ExprKind::Element { .. }
+                        | ExprKind::Call { .. }
+                        | ExprKind::Atomic { .. }
+                        | ExprKind::Binary { op: BinaryOp::Div | BinaryOp::Rem, .. }
+                ),
+            })
+        };
+        indices.into_iter().any(|index| {
+            writes(value) && reads(index)
+                || writes(index) && reads(value)
+                || jumps(value) && has_effects(index)
+                || jumps(index) && has_effects(value)
         })
-    };
-    let jumps = |expr: &Expr| {
-        any_in_expr(expr, &mut |node| match node {
-            Node::Stmt(Stmt { kind, .. }) => {
-                use StmtKind::{Break, Continue, Return};
-                matches!(kind, Break { .. } | Continue { .. } | Return { .. })
-            }
-            Node::Expr(_) => false,
-        })
-    };
-    // Whether evaluating an expression may have an effect, raise a device error or jump.
-    let has_effects = |expr: &Expr| {
-        any_in_expr(expr, &mut |node| match node {
-            Node::Stmt(_) => true,
-            Node::Expr(expr) => matches!(
-                expr.kind,
-                ExprKind::Index { .. }
-                    | ExprKind::Element { .. }
-                    | ExprKind::Call { .. }
-                    | ExprKind::Atomic { .. }
-                    | ExprKind::Binary { op: BinaryOp::Div | BinaryOp::Rem, .. }
-            ),
-        })
-    };
-    indices.into_iter().any(|index| {
-        assigns(value) && reads(index)
-            || assigns(index) && reads(value)
-            || jumps(value) && has_effects(index)
-            || jumps(index) && has_effects(value)
-    })
+    }
 }
