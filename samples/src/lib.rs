@@ -19,3 +19,9 @@ pub mod units;
 pub use builder::Builder;
 pub use kernels::{all, saxpy, sharing, stencil};
 pub use quadrants_ir::ScalarType::{Bool, F32, F64, I32, I64, U32, U64};
+
+/// Whether long tests run at full size: `QUADRANTS_TEST_FULL=1`, as in CI.
+#[must_use]
+pub fn full_size() -> bool {
+    std::env::var_os("QUADRANTS_TEST_FULL").is_some_and(|value| value == "1")
+}

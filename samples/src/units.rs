@@ -9,14 +9,15 @@ use quadrants_ir::{
 };
 
 /// The number of texts in one translation unit.
-const BATCH: usize = 48;
+const BATCH: usize = 36;
 
 /// Source texts in a few translation units.
 pub struct Units {
     pub units: Vec<String>,
     /// The number of texts.
     pub count: usize,
-    /// Whether other tests wrote the texts. There are many of them, so each unit is compiled for one architecture.
+    /// Whether each unit is compiled for one architecture, not for all of them: other tests wrote the texts, of which
+    /// there are many, or tests do not run at full size.
     pub in_turn: bool,
 }
 
@@ -25,7 +26,7 @@ impl Units {
     /// forms.
     pub fn new(extension: &str, text: impl Fn(&Offloaded, Form, Passing) -> String) -> Self {
         let dumped = dumped_sources(extension).expect("the folder is readable");
-        let in_turn = dumped.is_some();
+        let in_turn = dumped.is_some() || !crate::full_size();
         let texts = dumped.unwrap_or_else(|| {
             let mut texts = Vec::new();
             for (i, kernel) in crate::all().iter().enumerate() {

@@ -57,12 +57,6 @@ impl On {
     }
 }
 
-/// Whether long tests run at full size: `QUADRANTS_TEST_FULL=1`, as in CI.
-#[must_use]
-pub fn is_full_size() -> bool {
-    std::env::var_os("QUADRANTS_TEST_FULL").is_some_and(|value| value == "1")
-}
-
 impl DevicePolicy {
     /// The policy in `QUADRANTS_TEST_DEVICE`.
     #[must_use]

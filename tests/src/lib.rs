@@ -11,4 +11,5 @@ mod hidden_types;
 
 pub use quadrants_test_macros::{on_all_backends, on_gpu_backends};
 
-pub use harness::{DevicePolicy, On, Release, TestBackend, is_full_size};
+pub use harness::{DevicePolicy, On, Release, TestBackend};
+pub use quadrants_samples::full_size;

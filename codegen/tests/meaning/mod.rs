@@ -1,6 +1,8 @@
 //! Compares printed text with the reference interpreter: the host's C++ compiler compiles the samples, with an
 //! undefined behaviour sanitizer if available, and both run on the same memory.
 
+use std::thread;
+
 use quadrants_codegen::print_kernel;
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
@@ -34,11 +36,20 @@ fn printed_text_agrees_with_the_interpreter() {
         .collect();
     let mut compared = 0;
     let mut clean = vec![true; cases.len()];
-    for (form, passing) in [(Form::Checked, Passing::Buffer), (Form::Proven, Passing::Value)] {
+    let variants = [(Form::Checked, Passing::Buffer), (Form::Proven, Passing::Value)];
+    let build = &|(form, passing)| {
         let text = |kernel| print_kernel(kernel, &Plain, form, passing);
         let texts: Vec<_> =
             kernels.iter().map(|kernel| HostText { kernel, text: text(kernel), passing }).collect();
-        let Some(program) = HostProgram::build(&texts, Checks::Undefined).unwrap() else {
+        HostProgram::build(&texts, Checks::Undefined).unwrap()
+    };
+    let programs = thread::scope(|scope| {
+        let builds = variants.map(|variant| scope.spawn(move || build(variant)));
+        builds.map(|build| build.join().unwrap())
+    });
+    for ((form, passing), program) in variants.into_iter().zip(programs) {
+        let text = |kernel| print_kernel(kernel, &Plain, form, passing);
+        let Some(program) = program else {
             println!("skipped: no C++ compiler (tried $CXX, c++, g++, clang++)");
             return;
         };

@@ -48,7 +48,8 @@ fn every_sample_compiles_to_a_code_object_with_all_its_functions() {
     }
     let start = Instant::now();
     let mut compiled = 0;
-    for (i, kernel) in samples::all().iter().enumerate() {
+    let step = if quadrants_samples::full_size() { 1 } else { 5 };
+    for (i, kernel) in samples::all().iter().enumerate().step_by(step) {
         // One of the four combinations per sample, because a compilation takes most of a second.
         let form = if i % 2 == 0 { Form::Proven } else { Form::Checked };
         let passing = if i / 2 % 2 == 0 { Passing::Value } else { Passing::Buffer };

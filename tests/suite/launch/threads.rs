@@ -10,7 +10,7 @@ use quadrants::{
 use quadrants_driver_sim::Schedule;
 use quadrants_tests::{
     TestBackend::{self, Cpu},
-    is_full_size, on_all_backends,
+    full_size, on_all_backends,
 };
 
 use crate::common::{copy, set, three_blocks};
@@ -104,7 +104,7 @@ fn kernels_register_from_many_threads_during_launches(backend: TestBackend) -> R
     let program = &on.program;
     // Real compilers need a tenth of a second per kernel.
     let each = if backend == Cpu || on.world.is_some() {
-        KERNELS[usize::from(!is_full_size())] / THREADS
+        KERNELS[usize::from(!full_size())] / THREADS
     } else {
         4
     };

@@ -9,7 +9,7 @@ use quadrants::{PoolStatistics, Program, Result, host};
 use quadrants_driver_sim::{LiveCounts, Schedule};
 use quadrants_tests::{
     TestBackend::{self, Cuda},
-    is_full_size, on_all_backends,
+    full_size, on_all_backends,
 };
 
 use crate::{
@@ -26,7 +26,7 @@ const ROUND: usize = 10;
 const SLACK: usize = 24 << 20;
 
 fn launches(backend: TestBackend) -> usize {
-    let default = match (backend, is_full_size()) {
+    let default = match (backend, full_size()) {
         (Cuda, true) => 200_000,
         (_, true) => 50_000,
         (_, false) => 20_000,

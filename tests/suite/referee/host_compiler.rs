@@ -6,7 +6,7 @@ use quadrants::codegen::{CompileRequest, Compiler};
 use quadrants_samples::host_program::{Checks, HostProgram, HostText};
 use quadrants_tests::{
     TestBackend::{self, AmdGpu, Cuda},
-    is_full_size,
+    full_size,
 };
 use rstest::rstest;
 
@@ -36,7 +36,7 @@ fn random_kernels_through_the_host_compiler_match_the_interpreter(
     }
     let (_world, opened) = backend.simulated_device();
     let host = Host { compiler: opened.compiler.expect("text is compiled") };
-    let kernels = if is_full_size() { kernels } else { kernels / QUICK_SHARE };
+    let kernels = if full_size() { kernels } else { kernels / QUICK_SHARE };
     let [checked, proven] = all(&host, seeds(kernels), false, "referee::host");
     println!("{checked} kernels checked, {proven} of them also proven");
     // The generator reaches both forms.
