@@ -73,6 +73,25 @@ pub fn make_current<C: Context>(context: &C) -> Result<Option<u64>> {
     if context.is_current()? { Ok(None) } else { context.make_current().map(Some) }
 }
 
+/// Makes a call with the context current, for frequent calls: if the context is current already, nothing is to be
+/// restored.
+///
+/// # Errors
+/// The driver's error.
+#[inline(always)]
+pub fn in_context<C: Context>(
+    context: &C,
+    call: impl FnOnce(&C::Table) -> Result<()>,
+) -> Result<()> {
+    if context.is_current()? { call(context.table()) } else { enter_and(context, call) }
+}
+
+#[cold]
+#[inline(never)]
+fn enter_and<C: Context>(context: &C, call: impl FnOnce(&C::Table) -> Result<()>) -> Result<()> {
+    call(enter(context)?.table)
+}
+
 impl<C: Context> Drop for InContext<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {

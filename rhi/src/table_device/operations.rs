@@ -218,10 +218,10 @@ macro_rules! table_operations {
             stream: $crate::StreamHandle,
             event: $crate::EventHandle,
         ) -> $crate::Result<()> {
-            let _entered = $crate::table_device::enter(&self.context)?;
-            let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: a stream and an event of this device, as the caller guarantees; no flags.
-            unsafe { table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0) }
+            $crate::table_device::in_context(&self.context, |table| unsafe {
+                table.stream_wait_event(stream.as_ptr(), event.as_ptr(), 0)
+            })
         }
 
         fn create_event(
@@ -248,10 +248,10 @@ macro_rules! table_operations {
             event: $crate::EventHandle,
             stream: $crate::StreamHandle,
         ) -> $crate::Result<()> {
-            let _entered = $crate::table_device::enter(&self.context)?;
-            let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: an event and a stream of this device, as the caller guarantees.
-            unsafe { table.event_record(event.as_ptr(), stream.as_ptr()) }
+            $crate::table_device::in_context(&self.context, |table| unsafe {
+                table.event_record(event.as_ptr(), stream.as_ptr())
+            })
         }
 
         unsafe fn event_query(&self, event: $crate::EventHandle) -> $crate::Result<bool> {
@@ -307,13 +307,13 @@ macro_rules! table_operations {
         ) -> $crate::Result<()> {
             let limit = self.capabilities.max_argument_bytes;
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
-            let _entered = $crate::table_device::enter(&self.context)?;
+            let context = $crate::table_device::enter(&self.context)?;
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
                 (config.grid_dim, config.block_dim);
             // SAFETY: function and stream are of this device, and the block is the one that the function was compiled
             // for, as the caller guarantees. The driver has read it when the call returns.
             unsafe {
-                $crate::table_device::Context::table(&self.context).launch(
+                context.table.launch(
                     function.as_ptr(),
                     grid_x,
                     grid_y,
@@ -406,14 +406,11 @@ macro_rules! table_operations {
             let limit = self.capabilities.max_argument_bytes;
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
             let parameters = graph::node_parameters(function, config, parameters.as_mut_ptr());
-            let _entered = $crate::table_device::enter(&self.context)?;
-            let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: the node is of the graph that the executable was made of, and the block is the function's, as
             // the caller guarantees. The driver copies shape and block before the call returns.
-            unsafe {
-                let (exec, node) = (exec.as_ptr(), node.as_ptr());
-                graph::update_kernel_node(table, exec, node, &parameters)
-            }
+            $crate::table_device::in_context(&self.context, |table| unsafe {
+                graph::update_kernel_node(table, exec.as_ptr(), node.as_ptr(), &parameters)
+            })
         }
 
         fn load_module(&self, image: &$crate::Image<'_>) -> $crate::Result<$crate::ModuleHandle> {
@@ -449,10 +446,10 @@ macro_rules! table_operations {
             exec: $crate::GraphExecHandle,
             stream: $crate::StreamHandle,
         ) -> $crate::Result<()> {
-            let _entered = $crate::table_device::enter(&self.context)?;
-            let table = $crate::table_device::Context::table(&self.context);
             // SAFETY: an executable and a stream of this device, as the caller guarantees.
-            unsafe { table.launch_graph(exec.as_ptr(), stream.as_ptr()) }
+            $crate::table_device::in_context(&self.context, |table| unsafe {
+                table.launch_graph(exec.as_ptr(), stream.as_ptr())
+            })
         }
     };
 }
