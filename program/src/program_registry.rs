@@ -3,18 +3,12 @@
 //! The registry keeps no program alive. A program that is being called through the registry is leased; its drop waits
 //! for the end of the lease.
 
-use std::ptr;
+use std::sync::LazyLock;
 
-use parking_lot::{Condvar, Mutex};
+use quadrants_runtime::LeaseMap;
 
-static PROGRAMS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
-/// Notified when a lease ends.
-static LEASE_ENDED: Condvar = Condvar::new();
-
-struct Entry {
-    program: ProgramPtr,
-    leases: usize,
-}
+/// The programs, by address.
+static PROGRAMS: LazyLock<LeaseMap<usize, ProgramPtr>> = LazyLock::new(LeaseMap::default);
 
 /// A registered program.
 #[derive(Clone, Copy)]
@@ -22,12 +16,6 @@ struct ProgramPtr(*const dyn UnloadKernel);
 
 // SAFETY: programs are shared between threads.
 unsafe impl Send for ProgramPtr {}
-
-impl PartialEq for ProgramPtr {
-    fn eq(&self, other: &Self) -> bool {
-        ptr::addr_eq(self.0, other.0)
-    }
-}
 
 /// What the registry knows of a program.
 pub(crate) trait UnloadKernel: Sync {
@@ -44,20 +32,13 @@ pub(crate) trait UnloadKernel: Sync {
 
 /// Registers a program.
 pub(crate) fn register(program: &(dyn UnloadKernel + 'static)) {
-    PROGRAMS.lock().push(Entry { program: ProgramPtr(program), leases: 0 });
+    let program = ProgramPtr(program);
+    PROGRAMS.insert(program.0.addr(), program);
 }
 
 /// Removes the program at this address, which is being dropped.
 pub(crate) fn unregister<P>(program: *const P) {
-    let mut programs = PROGRAMS.lock();
-    let is_program = |entry: &Entry| ptr::addr_eq(entry.program.0, program);
-    while let Some(at) = programs.iter().position(is_program) {
-        if programs[at].leases == 0 {
-            programs.swap_remove(at);
-        } else {
-            LEASE_ENDED.wait(&mut programs);
-        }
-    }
+    PROGRAMS.replace(program.addr(), None);
 }
 
 /// Unloads a kernel in all programs. Returns whether all could.
@@ -65,25 +46,19 @@ pub(crate) fn unregister<P>(program: *const P) {
 /// # Safety
 /// The kernel is not launched any more.
 pub(crate) unsafe fn unload_kernel(id: u32) -> bool {
-    let with_kernel: Vec<ProgramPtr> = PROGRAMS
+    let with_kernel: Vec<_> = PROGRAMS
         .lock()
         .iter_mut()
         // SAFETY: registered programs are alive.
-        .filter(|entry| unsafe { (*entry.program.0).has_kernel(id) })
-        .map(|entry| {
-            entry.leases += 1;
-            entry.program
-        })
+        .filter(|(_, entry)| unsafe { (*entry.value.0).has_kernel(id) })
+        .map(|(address, entry)| (entry.value, PROGRAMS.lease(*address, entry)))
         .collect();
     let mut all = true;
-    for program in with_kernel {
+    for (program, lease) in with_kernel {
         // Without the lock: this waits for the device.
         // SAFETY: the program stays registered until the lease ends; the rest is by the caller.
         all &= unsafe { (*program.0).unload_kernel(id) };
-        for entry in PROGRAMS.lock().iter_mut().filter(|entry| entry.program == program) {
-            entry.leases -= 1;
-        }
-        LEASE_ENDED.notify_all();
+        drop(lease);
     }
     all
 }

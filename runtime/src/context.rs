@@ -224,7 +224,7 @@ impl Drop for Context {
                 tracing::warn!(%error, "an object of a closed context could not be destroyed");
             }
         };
-        let (streams, events) = self.registry.drain();
+        let (streams, events) = self.registry.remaining();
         let ours = self.streams.drain().into_iter().chain([self.allocate_on]);
         let ours: Vec<_> = ours.chain(streams).chain([self.free_on]).collect();
         // HIP does not document what happens to the pending work of a destroyed stream.

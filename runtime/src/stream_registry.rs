@@ -3,20 +3,18 @@
 //! The id of a destroyed stream is reused. The new stream continues with the positions of the old one, so stamps of the
 //! old stream are complete from the start.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::Ordering::{Acquire, Relaxed, Release},
-    },
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
 use quadrants_rhi::{EventHandle, StreamHandle};
 
 use crate::{
     Error, Result, Stamp,
+    lease_map::{Lease, LeaseMap},
     stamps::{MAX_SEQUENCE, MAX_STREAMS},
-    sync::{AtomicU64, Condvar, Mutex, MutexGuard},
+    sync::{AtomicU64, Mutex},
 };
 
 /// The progress of a stream: the positions of its enqueued and completed work.
@@ -30,14 +28,12 @@ pub(crate) struct Position {
 /// The streams of a context that may have pending work, by id.
 #[derive(Debug)]
 pub(crate) struct StreamRegistry {
-    state: Mutex<State>,
-    /// Signalled when a lease ends.
-    released: Condvar,
+    entries: LeaseMap<u32, Entry>,
+    ids: Mutex<Ids>,
 }
 
 #[derive(Debug)]
-struct State {
-    entries: HashMap<u32, Entry>,
+struct Ids {
     /// Ids of destroyed streams, with the position to continue from.
     free: Vec<(u32, u64)>,
     /// The smallest id that was never used.
@@ -48,7 +44,7 @@ struct State {
 #[derive(Debug)]
 enum Entry {
     /// Through the stream, which exists while it is registered.
-    Live { handle: StreamHandle, position: Arc<Position>, leases: usize },
+    Live { handle: StreamHandle, position: Arc<Position> },
     /// Through an event: the stream was destroyed before its work was complete, and the event was recorded after it.
     Retired { event: EventHandle, complete: bool },
 }
@@ -59,12 +55,12 @@ pub(crate) enum PendingWork<'a> {
     Event(EventHandle),
 }
 
-/// A lease of a registered stream: the stream is not destroyed before the lease is dropped.
+/// A leased stream: it is not destroyed before this is dropped.
 pub(crate) struct RegistryLease<'a> {
-    registry: &'a StreamRegistry,
     /// The stamp of the newest work when the lease began.
     pub(crate) newest: Stamp,
     pub(crate) handle: StreamHandle,
+    _lease: Lease<'a, u32, Entry>,
 }
 
 impl Position {
@@ -110,8 +106,8 @@ impl Position {
 
 impl Default for StreamRegistry {
     fn default() -> Self {
-        let state = State { entries: HashMap::new(), free: Vec::new(), next: 1 };
-        Self { state: Mutex::new(state), released: Condvar::new() }
+        let ids = Ids { free: Vec::new(), next: 1 };
+        Self { entries: LeaseMap::default(), ids: Mutex::new(ids) }
     }
 }
 
@@ -121,12 +117,12 @@ impl StreamRegistry {
     /// # Errors
     /// [`Error::TooManyStreams`]
     pub(crate) fn allocate_id(&self) -> Result<(u32, Arc<Position>)> {
-        let mut state = self.state.lock();
-        let (id, first) = match state.free.pop() {
+        let mut ids = self.ids.lock();
+        let (id, first) = match ids.free.pop() {
             Some(free) => free,
-            None if state.next < MAX_STREAMS => {
-                state.next += 1;
-                (state.next - 1, 0)
+            None if ids.next < MAX_STREAMS => {
+                ids.next += 1;
+                (ids.next - 1, 0)
             }
             None => return Err(Error::TooManyStreams { limit: MAX_STREAMS - 1 }),
         };
@@ -135,51 +131,50 @@ impl StreamRegistry {
 
     /// Registers a stream.
     pub(crate) fn register(&self, id: u32, handle: StreamHandle, position: &Arc<Position>) {
-        let entry = Entry::Live { handle, position: position.clone(), leases: 0 };
-        self.state.lock().entries.insert(id, entry);
+        self.entries.insert(id, Entry::Live { handle, position: position.clone() });
     }
 
     /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered
     /// stream is just freed.
     pub(crate) fn retire(&self, id: u32, position: &Position) {
-        let mut state = self.state.lock();
-        self.wait_for_leases(&mut state, id);
-        state.entries.remove(&id);
+        self.entries.replace(id, None);
         let last = position.enqueued.load(Relaxed);
         if last < MAX_SEQUENCE {
-            state.free.push((id, last));
+            self.ids.lock().free.push((id, last));
         }
     }
 
     /// Replaces a stream that may have pending work by an event that was recorded after the work. Waits for its leases.
     /// The registry owns the event. The id is not reused.
     pub(crate) fn retire_unfinished(&self, id: u32, event: EventHandle) {
-        let mut state = self.state.lock();
-        self.wait_for_leases(&mut state, id);
-        state.entries.insert(id, Entry::Retired { event, complete: false });
+        self.entries.replace(id, Some(Entry::Retired { event, complete: false }));
     }
 
     /// How to wait for the work of a stamp. `None` if it is known to be complete.
     pub(crate) fn find(&self, stamp: Stamp) -> Option<PendingWork<'_>> {
-        match self.state.lock().entries.get_mut(&stamp.stream)? {
+        let mut entries = self.entries.lock();
+        let entry = entries.get_mut(&stamp.stream)?;
+        match &entry.value {
             Entry::Retired { complete: true, .. } => None,
             Entry::Retired { event, .. } => Some(PendingWork::Event(*event)),
             Entry::Live { position, .. } if position.is_complete(stamp.sequence) => None,
-            Entry::Live { handle, leases, position } => {
-                *leases += 1;
+            Entry::Live { handle, position } => {
                 let sequence = position.enqueued().min(MAX_SEQUENCE);
                 let newest = Stamp { stream: stamp.stream, sequence };
-                Some(PendingWork::Stream(RegistryLease { registry: self, newest, handle: *handle }))
+                let handle = *handle;
+                let _lease = self.entries.lease(stamp.stream, entry);
+                Some(PendingWork::Stream(RegistryLease { newest, handle, _lease }))
             }
         }
     }
 
     /// Records that the work of these stamps is complete.
     pub(crate) fn complete(&self, stamps: impl IntoIterator<Item = Stamp>) {
-        let state = self.state.lock();
+        let entries = self.entries.lock();
         for stamp in stamps {
             // Stamps of an earlier stream with this id are below all positions of this one, so they change nothing.
-            if let Some(Entry::Live { position, .. }) = state.entries.get(&stamp.stream) {
+            let entry = entries.get(&stamp.stream).map(|entry| &entry.value);
+            if let Some(Entry::Live { position, .. }) = entry {
                 position.complete(stamp.sequence);
             }
         }
@@ -187,7 +182,7 @@ impl StreamRegistry {
 
     /// Whether all work of all streams is known to be complete.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state.lock().entries.values().all(|entry| match entry {
+        self.entries.lock().values().all(|entry| match &entry.value {
             Entry::Live { position, .. } => position.is_idle(),
             Entry::Retired { complete, .. } => *complete,
         })
@@ -197,8 +192,8 @@ impl StreamRegistry {
     pub(crate) fn synchronize_with(&self, wait: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut retired = Vec::new();
         let mut positions = Vec::new();
-        for (id, entry) in &self.state.lock().entries {
-            match entry {
+        for (id, entry) in &*self.entries.lock() {
+            match &entry.value {
                 Entry::Live { position, .. } => {
                     positions.push((position.clone(), position.enqueued()));
                 }
@@ -207,44 +202,28 @@ impl StreamRegistry {
         }
         wait()?;
         positions.iter().for_each(|(position, enqueued)| position.complete(*enqueued));
-        let mut state = self.state.lock();
+        let mut entries = self.entries.lock();
         for id in retired {
             // Ids of retired streams are not reused, so this is the same entry.
-            if let Some(Entry::Retired { complete, .. }) = state.entries.get_mut(&id) {
+            let entry = entries.get_mut(&id).map(|entry| &mut entry.value);
+            if let Some(Entry::Retired { complete, .. }) = entry {
                 *complete = true;
             }
         }
         Ok(())
     }
 
-    /// Removes all remaining handles when the context is dropped: streams that could not be waited for, and events of
+    /// The remaining handles, when the context is dropped: streams that could not be waited for, and events of
     /// retired streams.
-    pub(crate) fn drain(&mut self) -> (Vec<StreamHandle>, Vec<EventHandle>) {
+    pub(crate) fn remaining(&mut self) -> (Vec<StreamHandle>, Vec<EventHandle>) {
         let (mut streams, mut events) = (Vec::new(), Vec::new());
-        for (_, entry) in self.state.get_mut().entries.drain() {
+        for entry in self.entries.values_mut() {
             match entry {
-                Entry::Live { handle, .. } => streams.push(handle),
-                Entry::Retired { event, .. } => events.push(event),
+                Entry::Live { handle, .. } => streams.push(*handle),
+                Entry::Retired { event, .. } => events.push(*event),
             }
         }
         (streams, events)
-    }
-
-    fn wait_for_leases(&self, state: &mut MutexGuard<'_, State>, id: u32) {
-        while matches!(state.entries.get(&id), Some(Entry::Live { leases: 1.., .. })) {
-            self.released.wait(state);
-        }
-    }
-}
-
-impl Drop for RegistryLease<'_> {
-    fn drop(&mut self) {
-        if let Some(Entry::Live { leases, .. }) =
-            self.registry.state.lock().entries.get_mut(&self.newest.stream)
-        {
-            *leases -= 1;
-        }
-        self.registry.released.notify_all();
     }
 }
 
@@ -259,7 +238,7 @@ mod tests {
     #[test]
     fn the_last_stream_id_is_used_and_the_next_is_an_error() {
         let registry = StreamRegistry::default();
-        registry.state.lock().next = MAX_STREAMS - 1;
+        registry.ids.lock().next = MAX_STREAMS - 1;
         let (id, position) = registry.allocate_id().unwrap();
         assert_eq!(id, MAX_STREAMS - 1);
         assert_eq!(stamp(id, MAX_SEQUENCE).pack() >> 63, 1, "all 24 bits are used");

@@ -10,6 +10,8 @@
 mod report_slot;
 #[path = "../../../../runtime/src/handle_pool.rs"]
 mod handle_pool;
+#[path = "../../../../runtime/src/lease_map.rs"]
+mod lease_map;
 #[path = "../../../../runtime/src/stream_registry.rs"]
 mod stream_registry;
 #[path = "../../../../program/src/launch/seqlock.rs"]
