@@ -35,7 +35,7 @@ pub fn stencil(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
 }
 
 /// What this process is asked to do as a child: its work, and the folder for it.
-pub fn asked() -> Option<(String, PathBuf)> {
+pub fn requested_work() -> Option<(String, PathBuf)> {
     let mut args = std::env::args().skip_while(|arg| arg != CHILD).skip(1);
     Some((args.next()?, args.next()?.into()))
 }

@@ -13,5 +13,5 @@ mod measure;
 pub mod nvrtc;
 mod table;
 
-pub use line::{Asked, Line, Rate, Side};
+pub use line::{Line, Rate, Side, Target};
 pub use measure::{Case, Options, Rival, enqueue, seconds, until_done};

@@ -18,7 +18,7 @@ pub struct Line {
     /// Our time divided by the best rival's: below 1 is faster.
     pub ratio: Option<f64>,
     /// The target of the case.
-    pub asked: Option<Asked>,
+    pub target: Option<Target>,
     /// Our rate, where the case has one.
     pub rate: Option<Rate>,
 }
@@ -37,7 +37,7 @@ pub struct Side {
 /// The target of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum Target {
     /// At most this many times the rival's time.
     Ratio(f64),
     /// At most the rival's time and this much more.
@@ -59,10 +59,10 @@ impl Line {
     /// Whether the target is reached; `None` without a target.
     pub fn reached(&self) -> Option<bool> {
         let rival = self.rivals.first().map(|side| side.median);
-        Some(match self.asked? {
-            Asked::Ratio(most) => self.ratio? <= most,
-            Asked::Above(most) => self.ours.median <= rival? + most,
-            Asked::Most(most) => self.ours.median <= most,
+        Some(match self.target? {
+            Target::Ratio(most) => self.ratio? <= most,
+            Target::Above(most) => self.ours.median <= rival? + most,
+            Target::Most(most) => self.ours.median <= most,
         })
     }
 }

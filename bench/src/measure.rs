@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::line::{Asked, Line, Rate, Side};
+use crate::line::{Line, Rate, Side, Target};
 
 /// Warm-up rounds, for caches, clocks and lazy initialization.
 const WARM_UP: usize = 3;
@@ -19,7 +19,7 @@ pub struct Case {
     bench: &'static str,
     name: String,
     unit: &'static str,
-    asked: Option<Asked>,
+    target: Option<Target>,
     rate: Option<(f64, &'static str)>,
 }
 
@@ -98,12 +98,12 @@ impl Options {
 impl Case {
     /// A case whose times are in `unit`: `"ns"`, `"us"` or `"ms"`; or one that is counted in another unit.
     pub fn new(bench: &'static str, name: impl Into<String>, unit: &'static str) -> Self {
-        Self { bench, name: name.into(), unit, asked: None, rate: None }
+        Self { bench, name: name.into(), unit, target: None, rate: None }
     }
 
     /// The target of the case.
-    pub fn asked(mut self, asked: Asked) -> Self {
-        self.asked = Some(asked);
+    pub fn target(mut self, target: Target) -> Self {
+        self.target = Some(target);
         self
     }
 
@@ -129,7 +129,7 @@ impl Case {
             unit: self.unit.to_owned(),
             ratio: rivals.first().map(|rival| ours.median / rival.median),
             rate: self.rate.map(rate),
-            asked: self.asked,
+            target: self.target,
             rivals,
             ours,
         }

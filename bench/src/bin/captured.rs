@@ -6,7 +6,7 @@
 
 use quadrants::{Arch, Kernel, Program, Result};
 use quadrants_bench::{
-    Asked, Case, Options,
+    Case, Options, Target,
     driver::{ByHand, Raw},
     enqueue,
     kernels::saxpy_at_run_time,
@@ -49,13 +49,13 @@ fn main() -> Result<()> {
     let args = [2.0, 3.0].map(|a| by_hand.args(&[(memory[0], N), (memory[1], N)], Some(a)));
     let chain = raw.chain(&by_hand, &args[0], LAUNCHES);
 
-    for (changes, name, asked) in [
+    for (changes, name, target) in [
         (Changes::Nothing, "as captured", 1.05),
         (Changes::OneLaunch, "another argument of one launch each time", 1.1),
         (Changes::AllLaunches, "another argument of all launches each time", 1.1),
     ] {
         let case = Case::new("captured", format!("chain of {LAUNCHES} launches, {name}"), "us")
-            .asked(Asked::Ratio(asked));
+            .target(Target::Ratio(target));
         let (mut ours, mut rival) = (0, 0);
         let launch = || {
             ours += 1;

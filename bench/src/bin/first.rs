@@ -6,7 +6,7 @@ use std::path::Path;
 
 use quadrants::{self as qd, Arch, ExportedKernels, Program, ProgramBuilder};
 use quadrants_bench::{
-    Asked, Case, Options,
+    Case, Options, Target,
     child::{self, ByHand, stencil, tensors},
     seconds,
 };
@@ -17,12 +17,12 @@ const KEPT: &str = "kept";
 const FILE: &str = "kernels.qdk";
 
 fn main() -> qd::Result<()> {
-    if let Some((work, folder)) = child::asked() {
+    if let Some((work, folder)) = child::requested_work() {
         println!("{}", run(&work, &folder)?);
         return Ok(());
     }
     let options = Options::from_args();
-    let case = |name, more| Case::new("first", name, "ms").asked(Asked::Above(more));
+    let case = |name, more| Case::new("first", name, "ms").target(Target::Above(more));
     let empty = case("first launch, nothing kept", 3.0);
     let kept = case("first launch, kernel on disk", 0.5);
     let exported = case("first launch, exported kernel", 0.5);

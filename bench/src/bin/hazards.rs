@@ -6,13 +6,13 @@
 use std::time::Instant;
 
 use quadrants::{self as qd, Event, Hazards, Program, Result, Stream, Tensor};
-use quadrants_bench::{Asked, Case, Options, idle};
+use quadrants_bench::{Case, Options, Target, idle};
 
 const N: usize = 256;
 const LAUNCHES: usize = 1000;
 
 /// Above `Explicit`, with four tensors.
-const ASKED_NS: f64 = 200.0;
+const TARGET_NS: f64 = 200.0;
 
 const POLICIES: [Hazards; 3] = [Hazards::Report, Hazards::Check, Hazards::Auto];
 
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     for (name, taking_turns) in [("one stream", false), ("two streams, ordered by events", true)] {
         for policy in POLICIES {
             let case = Case::new("hazards", format!("{policy:?}, {name}"), "ns")
-                .asked(Asked::Above(ASKED_NS));
+                .target(Target::Above(TARGET_NS));
             let mut ours = Side::new(policy)?;
             let mut rival = Side::new(Hazards::Explicit)?;
             options.run(

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use quadrants::{Arch, Program, Result, Tensor};
 use quadrants_bench::{
-    Asked, Case, Options, Rival,
+    Case, Options, Rival, Target,
     driver::Raw,
     kernels,
     nvrtc::{ByText, Function},
@@ -14,7 +14,7 @@ use quadrants_bench::{
 
 const SAMPLES: usize = 15;
 /// At least 0.97 of the best by hand.
-const ASKED: Asked = Asked::Ratio(1.0 / 0.97);
+const TARGET: Target = Target::Ratio(1.0 / 0.97);
 
 /// What every case uses.
 struct Bench<'a> {
@@ -80,7 +80,7 @@ fn wave(n: usize) -> Vec<f32> {
 
 impl<'a> Bench<'a> {
     fn case(&self, name: &str, giga: f64, unit: &'static str) -> Option<Case> {
-        let case = Case::new("kernels", name, "ms").asked(ASKED).work(giga, unit);
+        let case = Case::new("kernels", name, "ms").target(TARGET).work(giga, unit);
         self.options.selects(&case).then_some(case)
     }
 

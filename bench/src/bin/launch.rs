@@ -11,7 +11,7 @@ use quadrants::{
     ir::{self, ScalarType},
 };
 use quadrants_bench::{
-    Asked, Case, Options,
+    Case, Options, Target,
     driver::{ByHand, Raw},
     enqueue,
     kernels::{saxpy, saxpy_at_run_time},
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
 
     let launch = |name, on_default: bool, ours: &mut dyn FnMut() -> Result<()>| {
         options.run(
-            &Case::new("launch", name, "us").asked(Asked::Ratio(1.05)),
+            &Case::new("launch", name, "us").target(Target::Ratio(1.05)),
             SAMPLES,
             &mut enqueue(
                 IN_FLIGHT,
@@ -87,13 +87,13 @@ enum How {
 }
 
 fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: How) -> Result<()> {
-    let (name, asked) = match how {
+    let (name, target) = match how {
         How::Events => ("events", 1.02),
         How::ChangingGraph => ("graph, other arguments each time", 1.1),
         How::Graph => ("graph, the same arguments", 1.1),
     };
     let case = Case::new("launch", format!("region of {blocks} blocks, {name}"), "us")
-        .asked(Asked::Ratio(asked));
+        .target(Target::Ratio(target));
     if !options.selects(&case) {
         return Ok(());
     }

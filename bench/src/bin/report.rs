@@ -6,7 +6,7 @@
 use std::{error::Error, fs, io, path::Path};
 
 use plotters::prelude::*;
-use quadrants_bench::{Asked, Line};
+use quadrants_bench::{Line, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("report FOLDER")?;
@@ -48,10 +48,10 @@ fn row(line: &Line) -> String {
         format!("{}–{}", number(line.ours.quartiles[0]), number(line.ours.quartiles[1])),
         or_empty(rival.map(|r| format!("{} {}, {}", number(r.median), line.unit, r.name))),
         or_empty(line.ratio.map(|ratio| format!("{ratio:.3}"))),
-        or_empty(line.asked.map(|asked| match asked {
-            Asked::Ratio(most) => format!("≤ {most:.3} ×"),
-            Asked::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
-            Asked::Most(most) => format!("≤ {} {}", number(most), line.unit),
+        or_empty(line.target.map(|target| match target {
+            Target::Ratio(most) => format!("≤ {most:.3} ×"),
+            Target::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
+            Target::Most(most) => format!("≤ {} {}", number(most), line.unit),
         })),
         or_empty(line.reached().map(|reached| if reached { "yes" } else { "**no**" }.to_owned())),
         or_empty(line.rate.as_ref().map(|rate| format!("{} {}", number(rate.value), rate.unit))),
@@ -65,7 +65,7 @@ fn number(value: f64) -> String {
     format!("{value:.*}", digits.clamp(0, 6) as usize)
 }
 
-/// One bar per case: our time over the rival's, the even line at 1, and a mark at what was asked.
+/// One bar per case: our time over the rival's, the even line at 1, and a mark at the target.
 fn plot(lines: &[Line], path: &Path) -> Result<(), Box<dyn Error>> {
     let bars: Vec<_> =
         lines.iter().filter_map(|line| line.ratio.map(|ratio| (line, ratio))).collect();
@@ -91,9 +91,9 @@ fn plot(lines: &[Line], path: &Path) -> Result<(), Box<dyn Error>> {
         let name = format!("{}: {} ({ratio:.2})", line.bench, line.case);
         let at = (-1.6 * most / 2.0, y - 0.3);
         chart.draw_series([Text::new(name, at, ("sans-serif", 12))])?;
-        if let Some(Asked::Ratio(asked)) = line.asked {
+        if let Some(Target::Ratio(target)) = line.target {
             let mark =
-                PathElement::new([(asked, y - 0.9), (asked, y - 0.1)], BLACK.stroke_width(2));
+                PathElement::new([(target, y - 0.9), (target, y - 0.1)], BLACK.stroke_width(2));
             chart.draw_series([mark])?;
         }
     }

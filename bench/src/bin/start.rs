@@ -6,18 +6,18 @@ use std::path::Path;
 
 use quadrants::{self as qd, Arch, Program};
 use quadrants_bench::{
-    Asked, Case, Options,
+    Case, Options, Target,
     child::{self, ByHand, N, stencil, tensors},
 };
 
 const SAMPLES: usize = 21;
 
 fn main() -> qd::Result<()> {
-    if let Some((work, folder)) = child::asked() {
+    if let Some((work, folder)) = child::requested_work() {
         return run(&work, &folder);
     }
     let options = Options::from_args();
-    let case = Case::new("start", "process to first result", "ms").asked(Asked::Ratio(1.05));
+    let case = Case::new("start", "process to first result", "ms").target(Target::Ratio(1.05));
     if !options.wants("cuda") || !options.selects(&case) {
         return Ok(());
     }
