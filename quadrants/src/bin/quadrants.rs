@@ -39,32 +39,48 @@ fn info(arch: Arch) {
         Ok(0) => println!("{arch}: driver {}, no device", driver.version()),
         Ok(count) => {
             println!("{arch}: driver {}", driver.version());
-            (0..count).for_each(|ordinal| device(arch, &*driver, ordinal));
+            devices(arch, &*driver, count);
         }
         Err(error) => println!("{arch}: driver {}: {error}", driver.version()),
     }
 }
 
-fn device(arch: Arch, driver: &dyn Driver, ordinal: usize) {
+/// Prints the devices, each run of equal ones once.
+fn devices(arch: Arch, driver: &dyn Driver, count: usize) {
+    let texts: Vec<String> = (0..count).map(|ordinal| device(arch, driver, ordinal)).collect();
+    let mut first = 0;
+    for run in texts.chunk_by(PartialEq::eq) {
+        let last = first + run.len() - 1;
+        let ordinals = if first == last { first.to_string() } else { format!("{first} to {last}") };
+        print!("  {ordinals}: {}", run[0]);
+        first = last + 1;
+    }
+}
+
+/// The description of a device, without its ordinal.
+fn device(arch: Arch, driver: &dyn Driver, ordinal: usize) -> String {
     let opened = match arch.open_with(driver, ordinal) {
         Ok(opened) => opened,
-        Err(error) => return println!("  {ordinal}: {error}"),
+        Err(error) => return format!("{error}\n"),
     };
     let (info, can) = (opened.device.info(), opened.device.capabilities());
     let kind = if info.simulated { ", simulated" } else { "" };
-    println!("  {ordinal}: {} ({}{kind})", info.name, info.arch);
-    println!("     memory: {} MiB", info.total_memory >> 20);
-    match &can.stream_ordered_memory_reason {
-        None => println!("     stream-ordered memory: yes"),
-        Some(reason) => println!("     stream-ordered memory: no, {reason}"),
-    }
-    println!("     graphs: {}", if can.graphs { "yes" } else { "no" });
-    for (name, value) in arch.details(&*opened.device) {
-        println!("     {name}: {value}");
-    }
-    match opened.compiler.map(|compiler| compiler.identity()) {
-        None => println!("     compiler: not needed"),
-        Some(Ok(identity)) => println!("     compiler: {identity}"),
-        Some(Err(error)) => println!("     compiler: {error}"),
-    }
+    let mut lines = vec![
+        format!("{} ({}{kind})", info.name, info.arch),
+        format!("memory: {} MiB", info.total_memory >> 20),
+        match &can.stream_ordered_memory_reason {
+            None => "stream-ordered memory: yes".to_owned(),
+            Some(reason) => format!("stream-ordered memory: no, {reason}"),
+        },
+        format!("graphs: {}", if can.graphs { "yes" } else { "no" }),
+    ];
+    lines.extend(
+        arch.details(&*opened.device).iter().map(|(name, value)| format!("{name}: {value}")),
+    );
+    lines.push(match opened.compiler.map(|compiler| compiler.identity()) {
+        None => "compiler: not needed".to_owned(),
+        Some(Ok(identity)) => format!("compiler: {identity}"),
+        Some(Err(error)) => format!("compiler: {error}"),
+    });
+    lines.join("\n     ") + "\n"
 }
