@@ -17,16 +17,6 @@ const MAX_COLUMNS: usize = 120;
 /// Folders without source of ours, with code that is wrong on purpose, or with code that a macro emits.
 const LEFT_OUT: [&str; 5] = [".git", "target", "generated", "ui", "snapshots"];
 
-/// Files whose prose is still too wide; the width of their lines is not checked. Remove a file once it is fixed.
-const WIDE_FILES: &[&str] = &[
-    "macros/src/body/cost.rs",
-    "macros/src/emit.rs",
-    "macros/src/reduce.rs",
-    "macros/src/tree/expr.rs",
-    "source-fuzz/README.md",
-    "source-fuzz/src/driver/compile.rs",
-];
-
 /// Checks the text rules, the format and clippy; all of them, also after one has failed.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets", "--quiet"]);
@@ -47,9 +37,7 @@ fn rules(root: &Path) -> Result<(), Failure> {
         let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
         let is_markdown = name.ends_with(".md");
         let mut findings = if is_markdown { Vec::new() } else { check(&text) };
-        if !WIDE_FILES.contains(&&*name) {
-            findings.extend(if is_markdown { wide_markdown(&text) } else { wide_comments(&text) });
-        }
+        findings.extend(if is_markdown { wide_markdown(&text) } else { wide_comments(&text) });
         for finding in findings {
             println!("{name}:{finding}");
             count += 1;

@@ -424,8 +424,8 @@ fn is_half_conversion(name: &str) -> bool {
     matches!(name, "from" | "from_f32" | "from_f64" | "to_f32" | "to_f64")
 }
 
-/// The position of a path in a table, to which it is added if it is new. Paths of one text are one only if they begin in
-/// the author's scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
+/// The position of a path in a table, to which it is added if it is new. Equal texts are one path only in the author's
+/// scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
 fn position_of(table: &mut Vec<syn::ExprPath>, path: &syn::ExprPath) -> u32 {
     let text = path.to_token_stream().to_string();
     let known = (!depends_on_macro(&text))
