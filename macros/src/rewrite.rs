@@ -328,8 +328,8 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let site = match expr {
-            // The type at the site is that of the receiver, or of the matched value.
-            Expr::MethodCall(_) | Expr::Match(_) => None,
+            // The type at the site is that of the receiver, of the matched value, or of the operand.
+            Expr::MethodCall(_) | Expr::Match(_) | Expr::Cast(_) => None,
             _ => sites::attributes(expr).and_then(|attributes| sites::number_of(attributes)),
         };
         self.rewrite(expr);
@@ -339,6 +339,12 @@ impl VisitMut for Rewrite<'_> {
             self.gate(expr);
             self.check(site, expr);
         }
+    }
+
+    fn visit_expr_cast_mut(&mut self, cast: &mut syn::ExprCast) {
+        let site = sites::take(&mut cast.attrs);
+        visit_mut::visit_expr_cast_mut(self, cast);
+        self.check(site, &mut cast.expr);
     }
 
     fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {

@@ -12,7 +12,7 @@ use syn::{
 };
 
 use crate::{
-    ast::Assert,
+    ast::{Assert, ends_in_branch},
     spans,
     tokens::{is_punct, with_stream},
 };
@@ -78,6 +78,7 @@ pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
         | Expr::Call(syn::ExprCall { attrs, .. })
         | Expr::MethodCall(syn::ExprMethodCall { attrs, .. })
         | Expr::Match(syn::ExprMatch { attrs, .. }) => Some(attrs),
+        Expr::Cast(cast) if ends_in_branch(&cast.expr) => Some(&mut cast.attrs),
         _ => None,
     }
 }

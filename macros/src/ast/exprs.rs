@@ -17,6 +17,21 @@ pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
     }
 }
 
+/// Whether the value of an expression is that of a `match`, `if` or `loop`, possibly inside blocks, parentheses and
+/// signs. rustc does not infer the type of a literal in there from a cast of the expression.
+pub(crate) fn ends_in_branch(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(paren) => ends_in_branch(&paren.expr),
+        Expr::Group(group) => ends_in_branch(&group.expr),
+        Expr::Unary(unary) => ends_in_branch(&unary.expr),
+        Expr::Block(syn::ExprBlock { block, .. }) | Expr::Unsafe(syn::ExprUnsafe { block, .. }) => {
+            matches!(block.stmts.last(), Some(syn::Stmt::Expr(value, None)) if ends_in_branch(value))
+        }
+        Expr::Match(_) | Expr::If(_) | Expr::Loop(_) => true,
+        _ => false,
+    }
+}
+
 /// The name of a path that is one identifier.
 pub(crate) fn name_of(path: &ExprPath) -> Option<&Ident> {
     if path.qself.is_none() { path.path.get_ident() } else { None }

@@ -11,9 +11,10 @@ use syn::{BinOp, Lit, UnOp};
 use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
-        Conversion, atomic_op, binary_op, borrowed_element, conversion, exchange_of, gives_value,
-        is_assignment, is_block_for, is_ndrange, is_of_type, is_scalar_method, is_shared_array,
-        is_stream_parallel, name_of, place_root, split_function, unparenthesized,
+        Conversion, atomic_op, binary_op, borrowed_element, conversion, ends_in_branch,
+        exchange_of, gives_value, is_assignment, is_block_for, is_ndrange, is_of_type,
+        is_scalar_method, is_shared_array, is_stream_parallel, name_of, place_root, split_function,
+        unparenthesized,
     },
     sites::{self, Site},
     spans,
@@ -50,7 +51,17 @@ impl Tree {
                 syn::Type::Infer(_) => Construct::InferredCast,
                 ty => {
                     let ty = self.written_type(ty);
-                    return ExprKind::Cast { value: self.boxed(&mut cast.expr), ty };
+                    let site = sites::take(&mut cast.attrs);
+                    let is_branch = ends_in_branch(&cast.expr);
+                    let mut value = self.expr(&mut cast.expr);
+                    if is_branch {
+                        // Parentheses of an argument raise a lint.
+                        *cast.expr = unparenthesized(&cast.expr).clone();
+                        let from = self.pass(&mut cast.expr);
+                        self.put_site(site, from);
+                        value = self.typed(value, from);
+                    }
+                    return ExprKind::Cast { value: Box::new(value), ty };
                 }
             },
             E::If(branch) => return self.branch(branch),

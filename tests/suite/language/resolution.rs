@@ -431,3 +431,73 @@ fn operands_are_read_in_order_on_all_backends(on: TestBackend) {
     assert_eq!(t.to_vec().unwrap(), expected);
     assert_eq!(x.to_vec().unwrap(), [6.5, 4.0, -40.0]);
 }
+
+/// Defines a func, a kernel and a plain function with the same values.
+macro_rules! casts_of_literals {
+    (|$n:ident, $b:ident| $values:expr) => {
+        #[qd::func]
+        fn cast_literals(n: u32, b: bool) -> [u64; 13] {
+            let ($n, $b) = (n, b);
+            $values
+        }
+
+        #[qd::kernel]
+        fn cast_literals_in_loop(n: u32, b: bool, x: &mut Tensor<u64, 1>, y: &mut Tensor<u64, 1>) {
+            for i in 0..1_usize {
+                let ($n, $b) = (n, b);
+                let all = $values;
+                let of_func = cast_literals(n, b);
+                for k in 0..13_usize {
+                    x[i + k] = all[k];
+                    y[i + k] = of_func[k];
+                }
+            }
+        }
+
+        fn plain_cast_literals($n: u32, $b: bool) -> [u64; 13] {
+            $values
+        }
+    };
+}
+
+// rustc infers literals from a cast through blocks and signs, and not through branches.
+casts_of_literals!(|n, b| [
+    (match n { _ => 3_000_000_000 }) as u64,
+    (match n { _m => !3_000_000_000 }) as u64,
+    !(match n { _ => { let _one = 1; -1 } }) as u64,
+    (match b { true | false => 200 + 100 }) as u8 as u64,
+    { 3_000_000_000 } as u64,
+    (if b { 3_000_000_000 } else { 1 }) as u64,
+    -(if b { 3_000_000_000 } else { 1 }) as u64,
+    { match n { 7 => 1, _ => 3_000_000_000 } } as u64,
+    (loop { break 3_000_000_000 }) as u64,
+    (match n { _ => 1.000000059604644775390626 }) as f32 as u64,
+    ((match n { _ => 1.000000059604644775390626 }) as f32).to_bits() as u64,
+    ((if b { 1.000000059604644775390626 } else { 0.0 }) as f32).to_bits() as u64,
+    ({ 1.000000059604644775390626 } as f32).to_bits() as u64
+]);
+
+/// The access is in bounds by the literal that rustc wraps.
+#[qd::kernel]
+fn literal_as_index(n: u32, x: &mut Tensor<u64, 1>) {
+    for i in 0..1_usize {
+        x[i + ((match n { _ => 3_000_000_000 }) as u64 >> 40) as usize] = 1;
+    }
+}
+
+#[on_all_backends]
+fn literals_under_casts_have_the_types_of_rustc(on: TestBackend) {
+    let Some(on) = on.open() else { return };
+    for (n, b) in [(1, true), (7, false)] {
+        let mut x = on.program.zeros::<u64, 1>([13]).unwrap();
+        let mut y = on.program.zeros::<u64, 1>([13]).unwrap();
+        cast_literals_in_loop(n, b, &mut x, &mut y).launch().unwrap();
+        let expected = plain_cast_literals(n, b);
+        assert_eq!(y.to_vec().unwrap(), expected);
+        assert_eq!(x.to_vec().unwrap(), expected);
+    }
+    let mut x = on.program.zeros::<u64, 1>([8]).unwrap();
+    let launched = literal_as_index(1, &mut x).launch().and_then(|_| on.program.sync());
+    let error = launched.unwrap_err().to_string();
+    assert_eq!(error.contains("16777215").then_some(()), Some(()), "{error}");
+}
