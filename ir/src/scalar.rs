@@ -201,3 +201,35 @@ impl fmt::Debug for Const {
         }
     }
 }
+
+/// The minimum and the maximum of floats: of a number and a NaN the number, and −0 is less than +0 (`minimumNumber` and
+/// `maximumNumber` of IEEE 754-2019, as GPUs compute them). The standard library leaves the order of zeros open, so that
+/// it depends on the optimization.
+pub trait FloatExtrema: Sized {
+    /// The smaller one.
+    #[must_use]
+    fn minimum_number(self, other: Self) -> Self;
+
+    /// The larger one.
+    #[must_use]
+    fn maximum_number(self, other: Self) -> Self;
+}
+
+macro_rules! float_extrema {
+    ($($float:ident)*) => {$(
+        impl FloatExtrema for $float {
+            #[inline(always)]
+            fn minimum_number(self, other: Self) -> Self {
+                // Equal numbers differ in the sign of zero at most.
+                if self == other { Self::from_bits(self.to_bits() | other.to_bits()) } else { self.min(other) }
+            }
+
+            #[inline(always)]
+            fn maximum_number(self, other: Self) -> Self {
+                if self == other { Self::from_bits(self.to_bits() & other.to_bits()) } else { self.max(other) }
+            }
+        }
+    )*};
+}
+
+float_extrema! { f32 f64 }

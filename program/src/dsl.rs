@@ -12,6 +12,8 @@ use std::{
 
 pub use blocks::{Block, PerThread, SharedArray, block_for};
 
+use quadrants_ir::FloatExtrema;
+
 use crate::Element;
 
 /// A block of a kernel that runs concurrently with the other `stream_parallel` blocks of the kernel.
@@ -341,31 +343,31 @@ floats! {
 }
 
 macro_rules! combine {
-    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr;)*) => {$(
+    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr, $min:path, $max:path;)*) => {$(
         impl Combine for $ty {
             const ZERO: Self = $zero;
             const SMALLEST: Self = $smallest;
             const LARGEST: Self = $largest;
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
-                self.min(other)
+                $min(self, other)
             }
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
-                self.max(other)
+                $max(self, other)
             }
         }
     )*};
 }
 
 combine! {
-    i32, 0, Self::MIN, Self::MAX;
-    i64, 0, Self::MIN, Self::MAX;
-    u32, 0, Self::MIN, Self::MAX;
-    u64, 0, Self::MIN, Self::MAX;
-    usize, 0, Self::MIN, Self::MAX;
-    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY;
-    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY;
+    i32, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
+    i64, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
+    u32, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
+    u64, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
+    usize, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, FloatExtrema::minimum_number, FloatExtrema::maximum_number;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, FloatExtrema::minimum_number, FloatExtrema::maximum_number;
 }
 
 #[cfg(test)]

@@ -21,6 +21,16 @@
 #define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 
+// Of two zeros, the negative one is the smaller, as on devices; the library leaves that open.
+static inline float least(float a, float b) { return a == b ? (std::signbit(a) ? a : b) : fminf(a, b); }
+static inline double least(double a, double b) { return a == b ? (std::signbit(a) ? a : b) : fmin(a, b); }
+static inline float largest(float a, float b) { return a == b ? (std::signbit(a) ? b : a) : fmaxf(a, b); }
+static inline double largest(double a, double b) { return a == b ? (std::signbit(a) ? b : a) : fmax(a, b); }
+#define fminf least
+#define fmin least
+#define fmaxf largest
+#define fmax largest
+
 struct Place {
     unsigned x, y, z;
 };

@@ -64,7 +64,7 @@ fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> 
             | MathFn::Round
             | MathFn::Trunc
             | MathFn::Abs => select::math1(function, ty)?(RESULT, 0),
-            // Not for floats: of two zeros either may be the smaller.
+            // Not for floats: which NaN is returned is up to the device.
             MathFn::Min | MathFn::Max if ty.is_int() => select::math2(function, ty)(RESULT, 0, 1),
             MathFn::MulAdd => select::fused(ty)(RESULT, 0, 1, 2),
             _ => return None,

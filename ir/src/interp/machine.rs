@@ -7,7 +7,7 @@ use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
-use crate::{MathFn, ScalarType, collective};
+use crate::{FloatExtrema, MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -498,13 +498,13 @@ machine! {
         MinI32(i32) |x, y| x.min(y);
         MinI64(i64) |x, y| x.min(y);
         MinU(u64) |x, y| x.min(y);
-        MinF32(f32) |x, y| x.min(y);
-        MinF64(f64) |x, y| x.min(y);
+        MinF32(f32) |x, y| x.minimum_number(y);
+        MinF64(f64) |x, y| x.minimum_number(y);
         MaxI32(i32) |x, y| x.max(y);
         MaxI64(i64) |x, y| x.max(y);
         MaxU(u64) |x, y| x.max(y);
-        MaxF32(f32) |x, y| x.max(y);
-        MaxF64(f64) |x, y| x.max(y);
+        MaxF32(f32) |x, y| x.maximum_number(y);
+        MaxF64(f64) |x, y| x.maximum_number(y);
         PowfF32(f32) |x, y| x.powf(y);
         PowfF64(f64) |x, y| x.powf(y);
         PowiF32(u64) |x, y| f32::get(x).powi(i32::get(y));
@@ -594,10 +594,10 @@ impl Combine {
             Self::MinI64 => put(i64::get(old).min(i64::get(new))),
             Self::MaxI32 => put(i32::get(old).max(i32::get(new))),
             Self::MaxI64 => put(i64::get(old).max(i64::get(new))),
-            Self::MinF32 => put(f32::get(old).min(f32::get(new))),
-            Self::MinF64 => put(f64::get(old).min(f64::get(new))),
-            Self::MaxF32 => put(f32::get(old).max(f32::get(new))),
-            Self::MaxF64 => put(f64::get(old).max(f64::get(new))),
+            Self::MinF32 => put(f32::get(old).minimum_number(f32::get(new))),
+            Self::MinF64 => put(f64::get(old).minimum_number(f64::get(new))),
+            Self::MaxF32 => put(f32::get(old).maximum_number(f32::get(new))),
+            Self::MaxF64 => put(f64::get(old).maximum_number(f64::get(new))),
             Self::And => old & new,
             Self::Or => old | new,
             Self::MinU32 | Self::MinU64 => old.min(new),

@@ -193,3 +193,56 @@ fn float_literals_take_the_expected_type(backend: TestBackend) -> quadrants::Res
     referee!(&on.program, literals [] [x] [out]);
     Ok(())
 }
+
+/// Minima and maxima of zeros with signs, of operands that are known when the kernel is compiled and of others.
+#[qd::kernel(strict)]
+fn extrema_of_zeros(
+    x: &Tensor<f32, 1>,
+    y: &Tensor<f64, 1>,
+    a: &mut Tensor<u32, 2>,
+    b: &mut Tensor<u64, 2>,
+) {
+    for i in 0..x.len() {
+        let (v, w) = (x[i], y[i]);
+        a[[i, 0]] = v.max(0.0).to_bits();
+        a[[i, 1]] = v.min(0.0).to_bits();
+        a[[i, 2]] = (-v).max(v).to_bits();
+        a[[i, 3]] = v.min(-0.0).to_bits();
+        a[[i, 4]] = (1.0 / (-v).min(v)).to_bits();
+        a[[i, 5]] = v.clamp(-0.0, 0.0).to_bits();
+        b[[i, 0]] = w.max(0.0).to_bits();
+        b[[i, 1]] = w.min(0.0).to_bits();
+        b[[i, 2]] = (-w).max(w).to_bits();
+        b[[i, 3]] = w.min(-0.0).to_bits();
+    }
+    qd::block_for(1, 32, |block| {
+        let least = block.reduce_min(|t| if t % 2 == 0 { 0.0_f32 } else { -0.0 });
+        let greatest = block.reduce_max(|t| if t % 2 == 0 { -0.0_f32 } else { 0.0 });
+        block.each(|t| {
+            if t == 0 {
+                a[[0, 6]] = least.to_bits();
+                a[[0, 7]] = greatest.to_bits();
+            }
+        });
+    });
+}
+
+#[on_all_backends]
+fn the_negative_zero_is_the_smaller_one(on: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[0.0_f32, -0.0], [2])?;
+    let y = on.program.tensor_from(&[0.0_f64, -0.0], [2])?;
+    let mut a = on.program.zeros::<u32, 2>([2, 8])?;
+    let mut b = on.program.zeros::<u64, 2>([2, 4])?;
+    extrema_of_zeros(&x, &y, &mut a, &mut b).launch()?;
+    let minus = (-0.0_f32).to_bits();
+    let infinity = f32::NEG_INFINITY.to_bits();
+    let row = |input: f32| [0, input.to_bits(), 0, minus, infinity, input.to_bits()];
+    let (a, b) = (a.to_vec()?, b.to_vec()?);
+    assert_eq!(a[..6], row(0.0));
+    assert_eq!(a[8..14], row(-0.0));
+    assert_eq!(a[6..8], [minus, 0], "of a block");
+    let minus = (-0.0_f64).to_bits();
+    assert_eq!(b, [0, 0, 0, minus, 0, minus, 0, minus]);
+    Ok(())
+}

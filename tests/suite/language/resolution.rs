@@ -462,17 +462,40 @@ macro_rules! casts_of_literals {
 
 // rustc infers literals from a cast through blocks and signs, and not through branches.
 casts_of_literals!(|n, b| [
-    (match n { _ => 3_000_000_000 }) as u64,
-    (match n { _m => !3_000_000_000 }) as u64,
-    !(match n { _ => { let _one = 1; -1 } }) as u64,
-    (match b { true | false => 200 + 100 }) as u8 as u64,
+    (match n {
+        _ => 3_000_000_000,
+    }) as u64,
+    (match n {
+        _m => !3_000_000_000,
+    }) as u64,
+    !(match n {
+        _ => {
+            let _one = 1;
+            -1
+        }
+    }) as u64,
+    (match b {
+        true | false => 200 + 100,
+    }) as u8 as u64,
     { 3_000_000_000 } as u64,
     (if b { 3_000_000_000 } else { 1 }) as u64,
     -(if b { 3_000_000_000 } else { 1 }) as u64,
-    { match n { 7 => 1, _ => 3_000_000_000 } } as u64,
-    (loop { break 3_000_000_000 }) as u64,
-    (match n { _ => 1.000000059604644775390626 }) as f32 as u64,
-    ((match n { _ => 1.000000059604644775390626 }) as f32).to_bits() as u64,
+    {
+        match n {
+            7 => 1,
+            _ => 3_000_000_000,
+        }
+    } as u64,
+    (loop {
+        break 3_000_000_000;
+    }) as u64,
+    (match n {
+        _ => 1.000000059604644775390626,
+    }) as f32 as u64,
+    ((match n {
+        _ => 1.000000059604644775390626,
+    }) as f32)
+        .to_bits() as u64,
     ((if b { 1.000000059604644775390626 } else { 0.0 }) as f32).to_bits() as u64,
     ({ 1.000000059604644775390626 } as f32).to_bits() as u64
 ]);
@@ -481,7 +504,10 @@ casts_of_literals!(|n, b| [
 #[qd::kernel]
 fn literal_as_index(n: u32, x: &mut Tensor<u64, 1>) {
     for i in 0..1_usize {
-        x[i + ((match n { _ => 3_000_000_000 }) as u64 >> 40) as usize] = 1;
+        x[i + ((match n {
+            _ => 3_000_000_000,
+        }) as u64
+            >> 40) as usize] = 1;
     }
 }
 
