@@ -480,10 +480,44 @@ impl Generator {
                 return atom(format!("{}::from({of})", to.name()));
             }
         }
+        if self.rng.percent(12) {
+            self.hit("expr.cast.literal");
+            let of = self.untyped_literal(depth);
+            return fragment(CAST, format!("{of} as {}", to.name()));
+        }
         self.hit("expr.cast");
         let from = self.some_num();
         let of = self.operand(&Ty::Num(from), depth, CAST);
         fragment(CAST, format!("{of} as {}", to.name()))
+    }
+
+    /// A literal without a type, in what rustc infers through (blocks, signs) and in what it does not (branches).
+    fn untyped_literal(&mut self, depth: usize) -> String {
+        let literal = match self.rng.below(4) {
+            0 => "1.000000059604644775390626".to_owned(),
+            1 => (self.rng.below(1 << 20) << self.rng.below(14)).to_string(),
+            _ => self.rng.below(200).to_string(),
+        };
+        if depth == 0 {
+            return literal;
+        }
+        let inner = self.untyped_literal(depth - 1);
+        match self.rng.below(8) {
+            0 => format!("{{ {inner} }}"),
+            1 => format!("(-{inner})"),
+            2 => format!("(!{inner})"),
+            3 => {
+                let cond = self.cond(1);
+                format!("(if {cond} {{ {inner} }} else {{ {literal} }})")
+            }
+            4 => {
+                let cond = self.cond(1);
+                format!("(match {cond} {{ true | false => {inner} }})")
+            }
+            5 => format!("(match 3_u32 {{ _ => {{ {inner} }} }})"),
+            6 => format!("(match 3_u32 {{ _any => {inner}, }})"),
+            _ => format!("(loop {{ break {inner}; }})"),
+        }
     }
 
     /// `u32::max(a, b)`
@@ -696,7 +730,7 @@ impl Generator {
         let on = self.any(&Ty::Num(num), depth);
         let on = if on.text.contains('{') { format!("({})", on.text) } else { on.text };
         let mut arms = Vec::new();
-        for _ in 0..self.rng.within(1, 3) {
+        for _ in 0..self.rng.within(0, 3) {
             self.hit("expr.match.arm");
             let pattern = self.pattern(num);
             let guard = if self.rng.percent(25) {

@@ -20,6 +20,7 @@ pub const PRODUCTIONS: &[&str] = &[
     "expr.call.tensor",
     "expr.cast",
     "expr.cast.bool",
+    "expr.cast.literal",
     "expr.collision",
     "expr.compare",
     "expr.const.bits",

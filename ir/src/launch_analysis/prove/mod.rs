@@ -70,11 +70,12 @@ impl ConservativeBounds {
     /// nothing runs beyond [`MAX_BOUND`].
     pub(super) fn extents(&self, args: &[u64]) -> Extents {
         let mut extents = Extents::default();
-        let Some(slots) = self.values.run(args, &extents) else { return extents };
+        let slots = self.values.run(args, &extents);
         for &(begin, end, ty) in &self.dims {
-            let of = |slot: Slot| match slots[slot as usize] {
-                value if value.is_wrapped() => Interval::of(ty),
-                value => value,
+            // Without values, because an index in the prelude may be out of range, every bound is possible.
+            let of = |slot: Slot| match slots.as_ref().map(|slots| slots[slot as usize]) {
+                Some(value) if !value.is_wrapped() => value,
+                _ => Interval::of(ty),
             };
             extents.push(of(begin).lo.max(-MAX_BOUND), of(end).hi.min(MAX_BOUND));
         }
