@@ -203,8 +203,8 @@ impl fmt::Debug for Const {
 }
 
 /// The minimum and the maximum of floats: of a number and a NaN the number, and −0 is less than +0 (`minimumNumber` and
-/// `maximumNumber` of IEEE 754-2019, as GPUs compute them). The standard library leaves the order of zeros open, so that
-/// it depends on the optimization.
+/// `maximumNumber` of IEEE 754-2019, as GPUs compute them). The standard library leaves the order of zeros open: it
+/// depends on the optimization.
 pub trait FloatExtrema: Sized {
     /// The smaller one.
     #[must_use]

@@ -20,6 +20,10 @@ pub struct PriorityRange {
     pub greatest: i32,
 }
 
+/// Argument blocks of 4 KiB are passed by value on every device: the limit of CUDA before 12.1; later drivers
+/// allow 32 764 bytes on newer GPUs.
+const DEFAULT_MAX_ARGUMENT_BYTES: usize = 4096;
+
 /// The capabilities of a device.
 ///
 /// A missing capability never causes a panic: the operation returns [`Error::Unsupported`](crate::Error::Unsupported).
@@ -57,7 +61,7 @@ impl Capabilities {
             graphs: false,
             asynchronous: true,
             priorities: PriorityRange::default(),
-            max_argument_bytes: 4096,
+            max_argument_bytes: DEFAULT_MAX_ARGUMENT_BYTES,
         }
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result, Stamp,
     handle_pool::HandlePool,
-    pool::{MAX_IDLE_EVENTS, MAX_IDLE_STREAMS},
+    leases::{MAX_IDLE_EVENTS, MAX_IDLE_STREAMS},
     staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
 };

@@ -7,10 +7,14 @@ use quadrants_ir::{
     launch_analysis::LaunchAnalysis,
 };
 
-/// The addresses of the error record, the scratch memory and the tensors.
+/// The address of the error record.
 pub const RECORD: u64 = 0x100;
+/// The address of the scratch memory.
 pub const SCRATCH: u64 = 0x1000;
+/// The distance between the addresses of tensors.
 const TENSORS: u64 = 0x10_0000;
+/// The number of the launch in the argument block.
+const LAUNCH_NUMBER: u64 = 42;
 
 /// An argument of a kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,7 +46,7 @@ pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
 pub fn argument_block(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
-    let mut words = vec![RECORD, SCRATCH, 42];
+    let mut words = vec![RECORD, SCRATCH, LAUNCH_NUMBER];
     for (i, arg) in args.iter().enumerate() {
         match arg {
             Arg::Scalar(value) => words.push(value.bits()),

@@ -68,7 +68,8 @@ impl<T> Contributions<T> {
         self.shuffled(|lane| (lane ^ mask) as u64)
     }
 
-    /// For each thread, the value of the lane `by` lower.
+    /// For each thread, the value of the lane `by` lower, as CUDA's `__shfl_up_sync`. A lane without one keeps its
+    /// value.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_up(self, by: usize) -> PerThread<T>
@@ -78,7 +79,8 @@ impl<T> Contributions<T> {
         self.shuffled(|lane| lane.checked_sub(by).unwrap_or(lane) as u64)
     }
 
-    /// For each thread, the value of the lane `by` higher.
+    /// For each thread, the value of the lane `by` higher, as CUDA's `__shfl_down_sync`. A lane without one keeps its
+    /// value.
     #[inline(always)]
     #[must_use]
     pub fn shuffle_down(self, by: usize) -> PerThread<T>
@@ -129,13 +131,13 @@ impl Contributions<bool> {
 }
 
 macro_rules! combinations {
-    ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $none:ident, $what:literal;)*) => {
+    ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $identity:ident, $what:literal;)*) => {
         impl<T: Combine> Contributions<T> {$(
             #[doc = concat!("The ", $what, " of all values.")]
             #[inline(always)]
             #[must_use]
             pub fn $reduce(mut self) -> T {
-                collective::reduce(&mut self.values, T::$none, T::$combine)
+                collective::reduce(&mut self.values, T::$identity, T::$combine)
             }
 
             #[doc = concat!("The ", $what, " of the values up to each thread's.")]
@@ -150,7 +152,7 @@ macro_rules! combinations {
             #[inline(always)]
             #[must_use]
             pub fn $exclusive(mut self) -> PerThread<T> {
-                collective::scan(&mut self.values, Some(T::$none), T::$combine);
+                collective::scan(&mut self.values, Some(T::$identity), T::$combine);
                 PerThread { values: self.values }
             }
         )*}

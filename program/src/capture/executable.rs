@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    launch::{block_head::write_head, prepared::PreparedLaunch},
+    launch::{argument_head::write_head, prepared::PreparedLaunch},
     state::ProgramShared,
     stream::state::StreamState,
 };

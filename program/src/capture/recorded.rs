@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result,
     launch::{
+        argument_head::COPY_KERNEL_ID,
         arguments::{ArgKind, TensorArg, TensorMemory},
-        block_head::COPY_KERNEL_ID,
         context::{KernelContext, TensorParamUse},
         launch_cache::Checks,
         param_code::ParamCode,

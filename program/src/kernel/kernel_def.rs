@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
-const KERNELS: u32 = (1 << 24) - 1;
+const MAX_KERNELS: u32 = (1 << 24) - 1;
 
 /// The kernel numbers of this process.
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
@@ -29,7 +29,7 @@ impl Numbers {
     fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             let number = self.next;
-            (number < KERNELS).then(|| {
+            (number < MAX_KERNELS).then(|| {
                 self.next += 1;
                 number
             })
@@ -99,12 +99,12 @@ impl KernelDef {
     pub(crate) fn id(&self) -> Result<u32> {
         match self.id.get() {
             Some(id) => Ok(*id),
-            None => self.number(),
+            None => self.assign_id(),
         }
     }
 
     #[cold]
-    fn number(&self) -> Result<u32> {
+    fn assign_id(&self) -> Result<u32> {
         // Checked again under the lock: another thread may have taken a number meanwhile.
         let mut numbers = NUMBERS.lock();
         if let Some(id) = self.id.get() {
@@ -112,7 +112,7 @@ impl KernelDef {
         }
         let id = numbers.take().ok_or_else(|| Error::TooManyKernels {
             kernel: self.name().to_owned(),
-            limit: KERNELS,
+            limit: MAX_KERNELS,
         })?;
         Ok(*self.id.get_or_init(|| id))
     }
@@ -122,8 +122,8 @@ impl Drop for KernelDef {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         // SAFETY: launches borrow the kernel, so there are none.
-        let forgotten = unsafe { program_registry::unload_kernel(id) };
-        if forgotten {
+        let unloaded_everywhere = unsafe { program_registry::unload_kernel(id) };
+        if unloaded_everywhere {
             NUMBERS.lock().free.push(id);
         }
     }
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn numbers_run_out_at_the_limit_and_are_reused_after_a_drop() {
-        let mut numbers = Numbers { free: Vec::new(), next: KERNELS - 1 };
-        assert_eq!(numbers.take(), Some(KERNELS - 1));
+        let mut numbers = Numbers { free: Vec::new(), next: MAX_KERNELS - 1 };
+        assert_eq!(numbers.take(), Some(MAX_KERNELS - 1));
         assert_eq!(numbers.take(), None);
         numbers.free.push(5);
         assert_eq!((numbers.take(), numbers.take()), (Some(5), None));

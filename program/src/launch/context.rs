@@ -11,7 +11,7 @@ use quadrants_ir::{
 use quadrants_rhi::{FunctionHandle, ImageKind};
 
 use super::{
-    block_head::{launch_word, number_of},
+    argument_head::{launch_word, number_of},
     errors::race_error,
     grid::LaunchShapes,
     inline_list::Words,

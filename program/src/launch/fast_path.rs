@@ -11,8 +11,8 @@ use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
 use super::{
+    argument_head::write_head,
     arguments::{ArgList, Args, TensorArg, any_shared},
-    block_head::write_head,
     context::{FastPathKind, KernelContext},
     launch_cache::{Checks, LaunchDecision},
     plan::LaunchFailure,

@@ -7,15 +7,17 @@ use smallvec::SmallVec;
 /// The launch shape of each task; none where the task has no iteration.
 pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
 
+/// The largest grid along y and z.
+const LIMIT_YZ: u64 = 65_535;
+
 /// The launch shape of a range loop over these extents, in blocks of the given size. The last dimension is along x.
 pub(super) fn launch_config(
     extents: &[u64],
     block_size: Option<u32>,
     square: bool,
 ) -> LaunchConfig {
-    const LIMIT_YZ: u64 = 65_535;
-    const THREADS: u32 = 256;
-    let size = block_size.unwrap_or(THREADS);
+    const DEFAULT_BLOCK_SIZE: u32 = 256;
+    let size = block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
     // No wider than the extent, so that short rows leave no thread idle.
@@ -54,7 +56,7 @@ pub(super) fn launch_config(
 /// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block
 /// runs several iterations.
 pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
-    const LIMITS: [u64; 3] = [i32::MAX as u64, 65_535, 65_535];
+    const LIMITS: [u64; 3] = [i32::MAX as u64, LIMIT_YZ, LIMIT_YZ];
     let mut grid_dim = [1; 3];
     for ((size, &extent), limit) in grid_dim.iter_mut().zip(extents.iter().rev()).zip(LIMITS) {
         *size = extent.clamp(1, limit) as u32;
@@ -78,12 +80,12 @@ pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
     }
 }
 
-/// Limits a grid to what fills the device: for bounds that the host does not know, and for loops whose blocks combine
-/// results at their end. Most further threads would have no
-/// iteration, and the threads of the smaller grid stride over all of them.
+/// Limits a grid to what fills the device: for bounds that the host does not know, and for reductions and privatized
+/// tensors, whose blocks combine results at their end. Most further threads would have no iteration, and the threads of
+/// the smaller grid stride over all of them.
 pub(super) fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
-    const BLOCKS_EACH: u64 = 8;
-    let most = BLOCKS_EACH * u64::from(multiprocessors.max(1));
+    const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+    let most = BLOCKS_PER_MULTIPROCESSOR * u64::from(multiprocessors.max(1));
     let grid = &mut config.grid_dim;
     while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {
         if let Some(largest) = grid.iter_mut().max() {

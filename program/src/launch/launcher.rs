@@ -10,7 +10,7 @@ use quadrants_ir::{
 use quadrants_rhi::ImageKind;
 
 use super::{
-    block_head::{COPY_KERNEL_ID, kernel_of, number_of},
+    argument_head::{COPY_KERNEL_ID, kernel_of, number_of},
     context::KernelContext,
     decode::decode_cause,
 };

@@ -3,8 +3,8 @@
 //! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a
 //! cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
 
+pub(crate) mod argument_head;
 pub(crate) mod arguments;
-pub(crate) mod block_head;
 pub(crate) mod context;
 mod decode;
 pub(crate) mod error_record;

@@ -9,8 +9,8 @@ use quadrants_ir::{
 use quadrants_rhi::FunctionHandle;
 
 use super::{
+    argument_head::{number_of, write_head},
     arguments::{ArgKind, ArgList},
-    block_head::{number_of, write_head},
     context::{KernelContext, TensorParamUse},
     errors::{argument_error, launch_error},
     grid::LaunchShapes,

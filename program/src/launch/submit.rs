@@ -7,8 +7,8 @@ use quadrants_ir::abi::{self, Passing};
 use quadrants_rhi::{DevicePtr, LaunchConfig};
 
 use super::{
+    argument_head::write_head,
     arguments::{ArgList, any_shared},
-    block_head::write_head,
     context::KernelContext,
     errors::launch_error,
     launch_cache::LaunchDecision,

@@ -3,7 +3,7 @@
 use quadrants_ir::abi::ErrorRecord;
 use quadrants_rhi::Severity;
 
-use super::{block_head::kernel_of, context::KernelContext, errors::result_error};
+use super::{argument_head::kernel_of, context::KernelContext, errors::result_error};
 use crate::{
     Result, kernel::kernel_def::KernelDef, program_registry::UnloadKernel, state::ProgramShared,
 };

@@ -112,6 +112,7 @@ impl<T: Element + Mul<Output = T> + Sub<Output = T>> Vector<T, 3> {
 impl<I, T, const N: usize> Bounded<I> for Vector<T, N> {
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
+        // `Index` checks it.
         index
     }
 }

@@ -50,8 +50,8 @@ macro_rules! table_properties {
             Ok(info)
         }
 
-        /// Reads the capabilities of a device whose context is current, and logs that it is opened. `pools` is false
-        /// with a reason if its memory pools must not be used.
+        /// Reads the capabilities of a device whose context is current, and logs that it is opened. `pools` is
+        /// `Err(reason)` if its memory pools must not be used.
         fn read_capabilities(
             table: &$table,
             device: ::std::ffi::c_int,
