@@ -97,7 +97,7 @@ impl<'a> Case<'a> {
         words[LAUNCH_WORD] = launch;
         let record = vec![0; size_of::<ErrorRecord>()];
         let mut buffers = vec![Buffer::new(ERROR_WORD, ScalarType::U32, record)];
-        if kernel.needs_scratch() {
+        if !kernel.temps.is_empty() || kernel.result.is_some() {
             let types = kernel.temps.iter().copied().chain(kernel.result).collect();
             let bytes = vec![0; scratch_bytes(kernel)];
             buffers.push(Buffer { word: SCRATCH_WORD, bytes, elems: Elems::Words(types) });
