@@ -679,7 +679,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a loop body with its label in scope.
     fn in_loop(&mut self, scope: Scope, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
         let outer = self.labels.len();
         self.labels.extend(label.map(|label| (label, scope)));

@@ -24,7 +24,7 @@ impl Lowerer {
         let ends = self.scalars(&counts)?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
         self.flush(top);
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
         let dims: Vec<_> = ends
             .into_iter()
@@ -38,19 +38,19 @@ impl Lowerer {
         self.frame.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body)?;
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));
         Ok(())
     }
 
     pub(super) fn phase(&mut self, each: &Each) -> Result<()> {
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
         let var = self.emit.local(&each.name, ScalarType::U64, false);
         self.frame.bind(&each.name, Binding::Local(var));
         self.block(&each.body)?;
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         self.emit.stmt(IrStmt::Phase { var, body, collective: None });
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Lowerer {
             }
             None => None,
         };
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
         let var = self.emit.local(&exchange.thread, ScalarType::U64, false);
         self.frame.bind(&exchange.thread, Binding::Local(var));
@@ -96,7 +96,7 @@ impl Lowerer {
         };
         self.emit.stmt(IrStmt::CollectiveInput { value, from });
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         let local = self.emit.local(&exchange.name, ty, false);
         let collective = Some(Collective { op: exchange.op, local });
         self.emit.stmt(IrStmt::Phase { var, body, collective });

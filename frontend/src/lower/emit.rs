@@ -183,10 +183,11 @@ impl Emitter {
         self.expr(ty, kind)
     }
 
-    /// Two expressions of one value, which is computed once.
-    pub(super) fn two_copies(&mut self, value: ExprId) -> [ExprId; 2] {
-        let value = self.reuse(value);
-        [value, self.copy(value)]
+    /// Expressions of one value, which is computed once.
+    pub(super) fn copies<const N: usize>(&mut self, value: ExprId) -> [ExprId; N] {
+        let mut copies = [self.reuse(value); N];
+        copies.iter_mut().skip(1).for_each(|copy| *copy = self.copy(*copy));
+        copies
     }
 
     pub(super) fn assign(&mut self, local: LocalId, value: ExprId) {

@@ -1,6 +1,6 @@
 //! Lowering of statements.
 
-use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, types::Type};
+use quadrants_ir::{BinaryOp, BlockId, ScalarType, SiteKind, Stmt as Ir, types::Type};
 
 use super::{
     Lowerer, Result,
@@ -120,13 +120,20 @@ impl Lowerer {
 
     /// Lowers a block for its effects into the current IR block, in a new scope.
     pub(super) fn block(&mut self, block: &Block) -> Result<()> {
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.stmts(&block.stmts, &mut |this| match &block.value {
             Some(value) => this.discard(value),
             None => Ok(()),
         })?;
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         Ok(())
+    }
+
+    /// Lowers code into an IR block of its own.
+    pub(super) fn nested(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<BlockId> {
+        self.emit.open();
+        code(self)?;
+        Ok(self.emit.close_block())
     }
 
     pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
@@ -136,14 +143,9 @@ impl Lowerer {
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
                 let cond = self.scalar_as(cond, ScalarType::Bool)?;
-                self.emit.open();
-                self.block(then)?;
-                let then = self.emit.close_block();
-                self.emit.open();
-                if let Some(block) = otherwise {
-                    self.block(block)?;
-                }
-                let otherwise = self.emit.close_block();
+                let then = self.nested(|this| this.block(then))?;
+                let otherwise =
+                    self.nested(|this| otherwise.iter().try_for_each(|block| this.block(block)))?;
                 self.emit.stmt(Ir::If { cond, then, otherwise });
                 Ok(())
             }
@@ -368,26 +370,17 @@ impl Lowerer {
                 || any_in_expr(expr, &mut |node| matches!(node, Node::Expr(e) if writes_tensor(e)))
         };
         let reads = |expr: &Expr| {
-            any_in_expr(expr, &mut |node| match node {
-                Node::Expr(expr) => {
-                    matches!(
-                        expr.kind,
-                        ExprKind::Name(_)
-                            | ExprKind::Index { .. }
-                            | ExprKind::Call { .. }
-                            | ExprKind::Atomic { .. }
-                    )
-                }
-                Node::Stmt(_) => false,
+            use ExprKind::{Atomic, Call, Index, Name};
+            any_in_expr(expr, &mut |node| {
+                let Node::Expr(Expr { kind, .. }) = node else { return false };
+                matches!(kind, Name(_) | Index { .. } | Call { .. } | Atomic { .. })
             })
         };
         let jumps = |expr: &Expr| {
-            any_in_expr(expr, &mut |node| match node {
-                Node::Stmt(Stmt { kind, .. }) => {
-                    use StmtKind::{Break, Continue, Return};
-                    matches!(kind, Break { .. } | Continue { .. } | Return { .. })
-                }
-                Node::Expr(_) => false,
+            use StmtKind::{Break, Continue, Return};
+            any_in_expr(expr, &mut |node| {
+                let Node::Stmt(Stmt { kind, .. }) = node else { return false };
+                matches!(kind, Break { .. } | Continue { .. } | Return { .. })
             })
         };
         // Whether evaluating an expression may have an effect, raise a device error or jump.
