@@ -43,7 +43,6 @@ pub(super) struct DimRegs {
     pub(super) end: Reg,
 }
 
-/// The part of a task to compile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     /// The whole task.
@@ -92,7 +91,6 @@ struct Jumps {
 /// The jump target that ends the code.
 const END: Target = Target::MAX;
 
-/// Compiles a part of a task.
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
     let form = match part {
         Part::Whole(form) => form,
