@@ -35,7 +35,6 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) reductions: &'a [Reduction],
     /// The names of tensors and shared arrays, whose indexing the support code checks.
     pub(crate) tensors: Vec<Ident>,
-    /// The names of values in scope.
     pub(crate) locals: Vec<Ident>,
     /// The names of thread blocks in scope.
     pub(crate) blocks: Vec<Ident>,

@@ -188,7 +188,6 @@ impl Rewrite<'_> {
     }
 }
 
-/// The function for a conversion of a number.
 fn conversion_function(support: &TokenStream, name: &Ident) -> TokenStream {
     let of = if name == "to_f32" || name == "to_f64" { quote!(ToFloat) } else { quote!(Number) };
     quote_spanned!(name.span()=> #support::#of::#name)
