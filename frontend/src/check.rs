@@ -285,7 +285,7 @@ impl<'a> Checker<'a> {
                 }
                 self.names.bind(name, Binding::Shared);
             }
-            StmtKind::LetExchange(call) => {
+            StmtKind::LetCollective(call) => {
                 if let Some((_, by)) = &call.by {
                     self.expr(by);
                 }

@@ -258,7 +258,7 @@ fn advice(construct: &Construct) -> String {
         Construct::Shared => {
             ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")
         }
-        Construct::Exchange(name) => {
+        Construct::Collective(name) => {
             let value = if name == "shuffle" { "(value, from)" } else { "value" };
             let by = if name.starts_with("shuffle_") { ", by" } else { "" };
             return format!(

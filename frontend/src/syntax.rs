@@ -144,7 +144,7 @@ pub enum StmtKind {
         dims: Vec<Expr>,
     },
     /// `let name = b.reduce_add(|t| value);` and other collectives.
-    LetExchange(Box<LetExchange>),
+    LetCollective(Box<LetCollective>),
     /// `target = value`, `target op= value`
     Assign {
         /// The place: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or [`ExprKind::Field`]
@@ -491,7 +491,7 @@ pub struct Each {
 
 /// A collective: `let name = block.reduce_add(|thread| value);`, `let name = block.shuffle_up(|thread| value, by);`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LetExchange {
+pub struct LetCollective {
     /// The name.
     pub name: String,
     /// The type of the result, or of each thread's result.
@@ -522,7 +522,7 @@ pub enum Shuffle {
 
 /// The collective with this method name, and for a shuffle by a distance or mask its kind.
 #[must_use]
-pub fn exchange_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
+pub fn collective_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
     let by = match method {
         "shuffle_xor" => Shuffle::Xor,
         "shuffle_up" => Shuffle::Up,
@@ -585,7 +585,7 @@ pub enum Construct {
     /// `b.shared` other than in `let name = b.shared::<T>(n);`
     Shared,
     /// A collective other than in `let name = b.reduce_add(|t| value);`; its name.
-    Exchange(String),
+    Collective(String),
     /// A text, byte or char literal.
     Text,
     /// `&x` or `*x` other than a tensor argument.

@@ -104,12 +104,12 @@ macro_rules! walk {
                 StmtKind::LetShared { dims, .. } => {
                     dims.into_iter().for_each(|len| visit($Node::Expr(len)));
                 }
-                StmtKind::LetExchange(exchange) => {
-                    let exchange = & $($mut)? **exchange;
-                    if let Some((_, by)) = & $($mut)? exchange.by {
+                StmtKind::LetCollective(call) => {
+                    let call = & $($mut)? **call;
+                    if let Some((_, by)) = & $($mut)? call.by {
                         visit($Node::Expr(by));
                     }
-                    visit($Node::Expr(& $($mut)? exchange.value));
+                    visit($Node::Expr(& $($mut)? call.value));
                 }
                 StmtKind::Assign { target, value, .. } => {
                     visit($Node::Expr(target));

@@ -320,10 +320,10 @@ impl Tree {
                     return shared;
                 }
                 if mutability.is_none()
-                    && let Some(exchange) = self.exchange(ident, init, probes)
+                    && let Some(collective) = self.collective(ident, init, probes)
                 {
                     self.bind(ident);
-                    return exchange;
+                    return collective;
                 }
                 let value = self.expr(init);
                 let ty = self.bind_probed(ident, probes);

@@ -8,7 +8,7 @@ use super::{
     tensor::{Indices, TensorParam},
     value::Operand,
 };
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, StmtKind};
+use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetCollective, Shuffle, StmtKind};
 
 /// A block of threads in [`KernelBuilder::block_for`].
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +188,7 @@ impl<'b> Threads<'b> {
             builder.misuse(Misuse::Undefined { operation: op.name(), ty: input.ty() });
         }
         let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { input.ty() };
-        builder.stmt(StmtKind::LetExchange(Box::new(LetExchange {
+        builder.stmt(StmtKind::LetCollective(Box::new(LetCollective {
             name: builder.name_of(number),
             ty: type_ix(ty),
             block: self.name(),

@@ -126,13 +126,13 @@ impl Emitter {
     /// Defines a local with `value`. Renames the local of the last effect instead if `value` is that local.
     pub(super) fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
         let last_effect = self.last_effect.take();
-        if let ExprKind::Local(exchange) = self.exprs[value].kind
-            && last_effect == Some(exchange)
-            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == exchange)
+        if let ExprKind::Local(effect) = self.exprs[value].kind
+            && last_effect == Some(effect)
+            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == effect)
         {
-            self.locals[exchange].name = identifier(name);
-            self.locals[exchange].mutable = mutable;
-            return exchange;
+            self.locals[effect].name = identifier(name);
+            self.locals[effect].mutable = mutable;
+            return effect;
         }
         let local = self.local(name, self.ty(value), mutable);
         self.stmt(Stmt::Let { local, value });

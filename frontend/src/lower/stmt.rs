@@ -67,7 +67,7 @@ impl Lowerer {
             StmtKind::LetShared { name, ty, dims, .. } => {
                 self.bind_shared(name, *ty, dims, span)?;
             }
-            StmtKind::LetExchange(exchange) => self.collective(exchange, span)?,
+            StmtKind::LetCollective(call) => self.collective(call, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.serial_loop(each, span)?,

@@ -321,14 +321,14 @@ impl Walk<'_> {
                 });
                 self.bind(name, Binding::Shared { array, len });
             }
-            StmtKind::LetExchange(exchange) => {
-                if let Some((_, by)) = &exchange.by {
+            StmtKind::LetCollective(call) => {
+                if let Some((_, by)) = &call.by {
                     self.eval(by);
                 }
-                self.phase(&exchange.thread, |this| {
-                    this.eval(&exchange.value);
+                self.phase(&call.thread, |this| {
+                    this.eval(&call.value);
                 });
-                self.bind(&exchange.name, Binding::Value(Value::Data));
+                self.bind(&call.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);

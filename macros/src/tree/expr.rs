@@ -11,7 +11,7 @@ use syn::{BinOp, Lit, UnOp};
 use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
-        Conversion, atomic_op, binary_op, borrowed_element, conversion, exchange_of, gives_value,
+        Conversion, atomic_op, binary_op, borrowed_element, collective_of, conversion, gives_value,
         is_assignment, is_block_for, is_ndrange, is_of_type, is_scalar_method, is_shared_array,
         is_stream_parallel, name_of, place_root, split_function, unparenthesized,
     },
@@ -153,8 +153,8 @@ impl Tree {
         if let Some(phase) = self.phase(call) {
             return phase;
         }
-        if exchange_of(call).is_some() {
-            return ExprKind::Unsupported(Construct::Exchange(name));
+        if collective_of(call).is_some() {
+            return ExprKind::Unsupported(Construct::Collective(name));
         }
         if is_shared_array(&call.method) {
             return ExprKind::Unsupported(Construct::Shared);
