@@ -21,7 +21,7 @@ use crate::{
     rule::{Rejection, Rule},
     syntax::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
-        ParamPassing, RegionArgument, Span, Stmt, StmtKind,
+        ParamPassing, Span, Stmt, StmtKind, StreamParallelArgument,
     },
     visit::{Node, any_in_expr, any_in_stmt, base_name, each_binding, walk_expr},
 };
@@ -237,10 +237,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn stream_parallel(&mut self, argument: &'a RegionArgument, span: Span) {
+    fn stream_parallel(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         match argument {
-            RegionArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
-            RegionArgument::Closure { params, body } => {
+            StreamParallelArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
+            StreamParallelArgument::Closure { params, body } => {
                 if *params > 0 {
                     self.reject(span, Rule::StreamParallelParameters);
                 }
@@ -613,7 +613,7 @@ impl<'a> Checker<'a> {
         exprs.iter().for_each(|expr| self.expr(expr));
     }
 
-    fn misplaced_call(&mut self, argument: &'a RegionArgument, span: Span) {
+    fn misplaced_call(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
             Rule::StreamParallelInFunc

@@ -456,7 +456,7 @@ pub enum ExprKind {
         value: Box<Expr>,
     },
     /// A call of `stream_parallel`, at any position.
-    StreamParallel(RegionArgument),
+    StreamParallel(StreamParallelArgument),
     /// A call of `block_for`, at any position.
     BlockFor(Box<BlockFor>),
     /// `b.each(|t| …)`, at any position.
@@ -554,7 +554,7 @@ pub enum LogicOp {
 
 /// The argument of `stream_parallel`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum RegionArgument {
+pub enum StreamParallelArgument {
     /// A closure literal.
     Closure {
         /// The number of its parameters.

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::syntax::{Block, Dim, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind, TypeIx};
+use crate::syntax::{
+    Block, Dim, Expr, ExprKind, Pattern, Stmt, StmtKind, StreamParallelArgument, TypeIx,
+};
 
 /// Defines a node type and functions that visit the direct children of an expression, block or statement, in source
 /// order. One definition serves shared and mutable references.
@@ -25,7 +27,7 @@ macro_rules! walk {
                 | ExprKind::Const(_)
                 | ExprKind::Len { .. }
                 | ExprKind::Unsupported(_)
-                | ExprKind::StreamParallel(RegionArgument::Other) => {}
+                | ExprKind::StreamParallel(StreamParallelArgument::Other) => {}
                 ExprKind::Unary { value, .. }
                 | ExprKind::Cast { value, .. }
                 | ExprKind::Repeat { value, .. }
@@ -54,7 +56,7 @@ macro_rules! walk {
                 ExprKind::Block(body)
                 | ExprKind::Unsafe(body)
                 | ExprKind::Loop { body, .. }
-                | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
+                | ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => {
                     $walk_block(body, visit);
                 }
                 ExprKind::Index { index: list, .. }

@@ -6,7 +6,7 @@ use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
 use super::{Lowerer, Result, scope::Loop};
 use crate::{
-    syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
+    syntax::{Block, Expr, ExprKind, For, Function, Span, Stmt, StmtKind, StreamParallelArgument},
     unit::Unit,
     visit::{any_in_block, any_in_stmt, collect_name, each_binding},
 };
@@ -134,7 +134,7 @@ pub(super) fn has_blocks(function: &Function) -> bool {
 /// The closure's body if `expr` is a `stream_parallel` call. The rules allow only a closure.
 fn as_stream_parallel(expr: &Expr) -> Option<&Block> {
     match &expr.kind {
-        ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => Some(body),
+        ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => Some(body),
         _ => None,
     }
 }

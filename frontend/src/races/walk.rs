@@ -14,7 +14,7 @@ use crate::{
     names::Names,
     syntax::{
         BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing,
-        Pattern, RegionArgument, Span, Stmt, StmtKind,
+        Pattern, Span, Stmt, StmtKind, StreamParallelArgument,
     },
 };
 
@@ -122,7 +122,7 @@ impl Walk<'_> {
 
     fn top_expr(&mut self, expr: &Expr) {
         let body = match &expr.kind {
-            ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => body,
+            ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => body,
             ExprKind::BlockFor(each) => return self.block_for(each),
             _ => {
                 self.eval(expr);

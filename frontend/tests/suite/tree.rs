@@ -144,7 +144,7 @@ pub(crate) fn add_to(base: &str, at: Vec<Expr>, value: Expr) -> Expr {
 }
 
 pub(crate) fn parallel(body: Block) -> Expr {
-    expr(ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body }))
+    expr(ExprKind::StreamParallel(StreamParallelArgument::Closure { params: 0, body }))
 }
 
 pub(crate) fn if_(cond: Expr, then: Vec<Stmt>) -> Expr {

@@ -2,8 +2,8 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span};
 use quadrants_frontend::syntax::{
-    AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument, TypeIx,
-    UnaryOp,
+    AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, StreamParallelArgument,
+    TypeIx, UnaryOp,
 };
 use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
@@ -321,14 +321,14 @@ impl Tree {
         }
     }
 
-    fn region(&mut self, call: &mut syn::ExprCall) -> RegionArgument {
+    fn region(&mut self, call: &mut syn::ExprCall) -> StreamParallelArgument {
         let count = call.args.len();
         match call.args.first_mut() {
             Some(syn::Expr::Closure(closure)) if count == 1 => {
                 let params = closure.inputs.len() as u32;
-                RegionArgument::Closure { params, body: self.closure_body(closure) }
+                StreamParallelArgument::Closure { params, body: self.closure_body(closure) }
             }
-            _ => RegionArgument::Other,
+            _ => StreamParallelArgument::Other,
         }
     }
 
