@@ -455,7 +455,7 @@ impl<'a> Checker<'a> {
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
             Some(Binding::PerThread) => self.reject(span, Rule::PerThread(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
-                self.unsupported(span, &Construct::AtomicPlace);
+                self.unsupported(span, &Construct::AtomicTarget);
             }
             Some(Binding::Tensor { writable: true } | Binding::Shared) | None => {}
         }

@@ -309,7 +309,7 @@ fn advice(construct: &Construct) -> String {
             ("an assignment to this is", "assign a `let mut` or an element of a tensor")
         }
         Construct::InferredCast => ("`as _` is", "write the type"),
-        Construct::AtomicPlace => {
+        Construct::AtomicTarget => {
             ("an atomic on this is", "give it an element of a tensor: `&mut t[i]`")
         }
         Construct::Ndrange => {

@@ -619,7 +619,7 @@ pub enum Construct {
     /// `as _`
     InferredCast,
     /// An atomic whose first argument is not `&mut t[i]`.
-    AtomicPlace,
+    AtomicTarget,
     /// An `ndrange` outside a `for`, or of more than three dimensions.
     Ndrange,
     /// Any other syntax; its text, shortened.

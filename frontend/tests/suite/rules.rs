@@ -259,7 +259,7 @@ fn every_unsupported_construct_has_a_message() {
         Construct::Shape,
         Construct::Place,
         Construct::InferredCast,
-        Construct::AtomicPlace,
+        Construct::AtomicTarget,
         Construct::Ndrange,
         Construct::Other(named("x.await")),
     ];

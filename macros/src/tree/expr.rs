@@ -349,7 +349,7 @@ impl Tree {
                 return ExprKind::Atomic { op, place, value: self.boxed(value) };
             }
         }
-        ExprKind::Unsupported(Construct::AtomicPlace)
+        ExprKind::Unsupported(Construct::AtomicTarget)
     }
 
     /// The name of the tensor that an expression is, in any `&`, `&mut`, `*` and parentheses. A field of a struct of
