@@ -564,9 +564,9 @@ impl<'a> Checker<'a> {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
-            ExprKind::Call { args, on_value, .. } => {
+            ExprKind::Call { args, has_receiver, .. } => {
                 // The method may take `&mut self`; only rustc knows.
-                if let Some(receiver) = args.first().filter(|_| *on_value)
+                if let Some(receiver) = args.first().filter(|_| *has_receiver)
                     && let Some(name) = base_name(receiver)
                     && let Some(Binding::Local { depth, mutable: true }) = self.lookup(name)
                 {

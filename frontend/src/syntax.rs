@@ -441,9 +441,9 @@ pub enum ExprKind {
         /// The arguments.
         args: Vec<Expr>,
         /// Whether the first argument is the receiver of a method, which may change it.
-        on_value: bool,
+        has_receiver: bool,
         /// A bit per argument, the lowest for the first: set for `&name`, a tensor that is only read.
-        shared: u64,
+        read_only_args: u64,
     },
     /// An atomic such as `qd::atomic_add(&mut t[i], v)`.
     Atomic {

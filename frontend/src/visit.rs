@@ -194,7 +194,7 @@ pub(crate) fn each_binding<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a st
 pub(crate) fn assigns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut |node| match node {
         Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. }),
-        Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { on_value: true, .. }),
+        Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { has_receiver: true, .. }),
     })
 }
 

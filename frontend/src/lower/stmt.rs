@@ -358,11 +358,13 @@ impl Lowerer {
         }
         let writes_tensor = |expr: &Expr| match &expr.kind {
             ExprKind::Atomic { .. } => true,
-            ExprKind::Call { args, shared, .. } => args.iter().enumerate().any(|(at, arg)| {
-                let shared = at < 64 && shared >> at & 1 != 0;
-                let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
-                !shared && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
-            }),
+            ExprKind::Call { args, read_only_args, .. } => {
+                args.iter().enumerate().any(|(at, arg)| {
+                    let read_only = at < 64 && read_only_args >> at & 1 != 0;
+                    let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
+                    !read_only && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
+                })
+            }
             _ => false,
         };
         let writes = |expr: &Expr| {

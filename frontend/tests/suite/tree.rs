@@ -125,7 +125,7 @@ pub(crate) fn index(base: &str, index: Vec<Expr>) -> Expr {
 }
 
 pub(crate) fn call(func: u32, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Call { func, args, on_value: false, shared: 0 })
+    expr(ExprKind::Call { func, args, has_receiver: false, read_only_args: 0 })
 }
 
 pub(crate) fn len(base: &str) -> Expr {

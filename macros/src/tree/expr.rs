@@ -220,13 +220,14 @@ impl Tree {
         let site = sites::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
-        let is_shared = |arg: &syn::Expr| {
+        let is_read_only = |arg: &syn::Expr| {
             matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
         };
-        let shared = call.args.iter().take(64).enumerate();
-        let shared = shared.fold(0, |bits, (at, arg)| bits | u64::from(is_shared(arg)) << at);
+        let references = call.args.iter().take(64).enumerate();
+        let read_only_args =
+            references.fold(0, |bits, (at, arg)| bits | u64::from(is_read_only(arg)) << at);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
-        ExprKind::Call { func, args, on_value: false, shared }
+        ExprKind::Call { func, args, has_receiver: false, read_only_args }
     }
 
     /// An associated function of a scalar type: `f32::max(a, b)`, `u64::from(a)`. `None` if it has no arguments.
