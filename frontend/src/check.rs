@@ -593,8 +593,8 @@ impl<'a> Checker<'a> {
                 self.reject(expr.span, Rule::BlockForPlace);
                 self.block_for(each, expr.span);
             }
-            ExprKind::Each(each) => {
-                self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));
+            ExprKind::Phase(phase) => {
+                self.phase((&phase.block, &phase.name), expr.span, |this| this.block(&phase.body));
             }
             ExprKind::StreamParallel(argument) => self.misplaced_call(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),

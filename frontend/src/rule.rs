@@ -254,7 +254,7 @@ fn advice(construct: &Construct) -> String {
             "`block_for` of this is",
             "write `block_for(blocks, threads, |b| { … })`; of a grid, `[rows, columns]`",
         ),
-        Construct::Each => ("`each` of this is", "write `b.each(|t| { … })`"),
+        Construct::Phase => ("`each` of this is", "write `b.each(|t| { … })`"),
         Construct::Shared => {
             ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")
         }

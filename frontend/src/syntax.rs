@@ -460,7 +460,7 @@ pub enum ExprKind {
     /// A call of `block_for`, at any position.
     BlockFor(Box<BlockFor>),
     /// `b.each(|t| …)`, at any position.
-    Each(Box<Each>),
+    Phase(Box<Phase>),
     /// An unsupported expression.
     Unsupported(Construct),
 }
@@ -480,7 +480,7 @@ pub struct BlockFor {
 
 /// A phase of a block, `block.each(|name| { … })`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Each {
+pub struct Phase {
     /// The block.
     pub block: String,
     /// The name of the thread number, or `_`.
@@ -581,7 +581,7 @@ pub enum Construct {
     /// `block_for` with arguments other than two numbers and a closure with one parameter.
     BlockFor,
     /// `b.each` with an argument other than a closure with one parameter.
-    Each,
+    Phase,
     /// `b.shared` other than in `let name = b.shared::<T>(n);`
     Shared,
     /// A collective other than in `let name = b.reduce_add(|t| value);`; its name.

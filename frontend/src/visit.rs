@@ -52,7 +52,7 @@ macro_rules! walk {
                     visit($Node::Expr(& $($mut)? each.threads));
                     $walk_block(& $($mut)? each.body, visit);
                 }
-                ExprKind::Each(each) => $walk_block(& $($mut)? each.body, visit),
+                ExprKind::Phase(phase) => $walk_block(& $($mut)? phase.body, visit),
                 ExprKind::Block(body)
                 | ExprKind::Unsafe(body)
                 | ExprKind::Loop { body, .. }

@@ -237,7 +237,7 @@ impl Tree {
                         // The author may leave out the semicolon; the probed copy needs it for its type.
                         *semi = Some(<syn::Token![;]>::default());
                     }
-                    if grid || matches!(tree.kind, ExprKind::Each(_)) {
+                    if grid || matches!(tree.kind, ExprKind::Phase(_)) {
                         let span = tree.span;
                         out.stmts.push(Stmt { kind: StmtKind::Expr(tree), span });
                     } else {

@@ -10,7 +10,7 @@ use quadrants_ir::{
 use super::{Lowerer, Result, scope::Binding};
 use crate::{
     literal,
-    syntax::{BlockFor, Each, Expr, ExprKind, LetCollective, Shuffle, Span, TypeIx},
+    syntax::{BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, TypeIx},
 };
 
 impl Lowerer {
@@ -43,12 +43,12 @@ impl Lowerer {
         Ok(())
     }
 
-    pub(super) fn phase(&mut self, each: &Each) -> Result<()> {
+    pub(super) fn phase(&mut self, phase: &Phase) -> Result<()> {
         let scope = self.frame.names.mark();
         self.emit.open();
-        let var = self.emit.local(&each.name, ScalarType::U64, false);
-        self.frame.bind(&each.name, Binding::Local(var));
-        self.block(&each.body)?;
+        let var = self.emit.local(&phase.name, ScalarType::U64, false);
+        self.frame.bind(&phase.name, Binding::Local(var));
+        self.block(&phase.body)?;
         let body = self.emit.close_block();
         self.frame.names.leave(scope);
         self.emit.stmt(IrStmt::Phase { var, body, collective: None });

@@ -93,7 +93,7 @@ impl Lowerer {
             }
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
-            | ExprKind::Each(_)
+            | ExprKind::Phase(_)
             | ExprKind::Unsupported(_) => {
                 Err(self.type_error(span, "this expression has no value in a kernel"))
             }

@@ -151,7 +151,7 @@ impl Lowerer {
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Unsafe(block) => self.in_unsafe(|this| this.block(block)),
-            ExprKind::Each(each) => self.phase(each),
+            ExprKind::Phase(phase) => self.phase(phase),
             ExprKind::Call { func, args, .. } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
                 let (ty, kind) = self.atomic(expr)?;

@@ -184,9 +184,9 @@ impl Walk<'_> {
                     Value::Data
                 }
             }
-            ExprKind::Each(each) => {
-                self.phase(&each.name, |this| {
-                    this.block(&each.body);
+            ExprKind::Phase(phase) => {
+                self.phase(&phase.name, |this| {
+                    this.block(&phase.body);
                 });
                 Value::Data
             }

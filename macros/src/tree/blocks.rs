@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
-    self, BlockFor, Construct, Each, ExprKind, LetCollective, LiteralKind, StmtKind,
+    self, BlockFor, Construct, ExprKind, LetCollective, LiteralKind, Phase, StmtKind,
     collective_named,
 };
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall};
@@ -73,8 +73,8 @@ impl Tree {
         let block = self.tensor(&call.receiver)?;
         let Some(Expr::Closure(closure)) = call.args.first_mut() else { return None };
         Some(match self.named_closure(closure) {
-            Some((name, body)) => ExprKind::Each(Box::new(Each { block, name, body })),
-            None => ExprKind::Unsupported(Construct::Each),
+            Some((name, body)) => ExprKind::Phase(Box::new(Phase { block, name, body })),
+            None => ExprKind::Unsupported(Construct::Phase),
         })
     }
 
