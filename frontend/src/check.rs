@@ -663,11 +663,11 @@ impl<'a> Checker<'a> {
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
-        self.names.lookup(group_name(name)).copied()
+        self.names.lookup(struct_name(name)).copied()
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        self.names.position(group_name(name))
+        self.names.position(struct_name(name))
     }
 
     fn tensor_name(&self, expr: &Expr) -> Option<Binding> {
@@ -738,8 +738,8 @@ impl<'a> Checker<'a> {
 }
 
 /// The struct's name for a tensor of a struct of tensors: `p` for `p.x`. Both have the same binding.
-fn group_name(name: &str) -> &str {
-    name.split_once('.').map_or(name, |(group, _)| group)
+fn struct_name(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(of, _)| of)
 }
 
 fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {
