@@ -99,7 +99,7 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// A value as the bits of a scratch word.
+    /// A value as the bits of a temporary.
     pub(super) fn word_of(&mut self, id: ExprId) -> String {
         let ty = self.kernel.exprs[id].ty;
         let value = self.value(id);
@@ -114,7 +114,7 @@ impl TaskPrinter<'_> {
     }
 
     fn temp(&mut self, temp: TempId, ty: ScalarType) -> Text {
-        let word = Text::primary(self.scratch(quadrants_ir::abi::temp_word(temp)));
+        let word = Text::primary(self.temporary(quadrants_ir::abi::temp_word(temp)));
         match ty {
             ScalarType::Bool => Text::new(Level::Comparison, format!("{} != 0ull", word.text)),
             ScalarType::F32 => Text::primary(format!("__uint_as_float((u32){})", word.text)),

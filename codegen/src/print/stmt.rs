@@ -80,8 +80,8 @@ impl TaskPrinter<'_> {
                 self.end_iteration();
                 self.close();
             }
-            Stmt::SetTemp { temp, value } => self.set_scratch(temp_word(*temp), *value),
-            Stmt::SetResult { value } => self.set_scratch(result_word(kernel), *value),
+            Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
+            Stmt::SetResult { value } => self.set_temporary(result_word(kernel), *value),
         }
     }
 
@@ -457,9 +457,9 @@ impl TaskPrinter<'_> {
         call + ");"
     }
 
-    fn set_scratch(&mut self, word: usize, value: ExprId) {
+    fn set_temporary(&mut self, word: usize, value: ExprId) {
         let value = self.word_of(value);
-        let word = self.scratch(word);
+        let word = self.temporary(word);
         self.line(&format!("{word} = {value};"));
     }
 }

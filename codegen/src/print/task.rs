@@ -279,8 +279,8 @@ impl<'a> TaskPrinter<'a> {
         Some(if second { plane } else { step })
     }
 
-    /// A word of the launch's scratch memory.
-    pub(super) fn scratch(&self, word: usize) -> String {
+    /// A word of the launch's temporaries; the last is the result.
+    pub(super) fn temporary(&self, word: usize) -> String {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     BinaryOp, BlockId, Collective, CollectiveOp, Const, ExprId, ExprKind, Local, LocalId, LoopDim,
     MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
-    abi::{self, ArgLayout, Form, SCRATCH_WORD},
+    abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     visit::Nodes,
 };
 
@@ -219,7 +219,7 @@ impl Compiler<'_> {
 
     fn store_word(&mut self, word: usize, value: ExprId) {
         let value = self.value(value);
-        self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word as u32));
+        self.code.push(Op::StoreWord(value, TEMPORARIES_WORD as Reg, word as u32));
     }
 
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
@@ -612,7 +612,7 @@ impl Compiler<'_> {
         let op = match expr.kind {
             ExprKind::Temp(temp) => {
                 let word = abi::temp_word(temp) as u32;
-                Op::LoadWord(to, SCRATCH_WORD as Reg, word, Size::of(ty))
+                Op::LoadWord(to, TEMPORARIES_WORD as Reg, word, Size::of(ty))
             }
             ExprKind::Unary { op, value } => select::unary(op, ty)(to, self.value(value)),
             ExprKind::Binary { op, lhs, rhs } if op.is_comparison() => {
