@@ -225,17 +225,10 @@ impl Compiler<'_> {
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
         let empty = |block| self.nodes.blocks[block].stmts.is_empty();
         let (no_then, no_otherwise) = (empty(then), empty(otherwise));
-        if no_then {
-            let over = self.jump_when(cond, true);
-            self.block(otherwise);
-            self.patch_jumps(&[over]);
-            return;
-        }
-        let over = self.jump_when(cond, false);
-        self.block(then);
-        if no_otherwise {
-            self.patch_jumps(&[over]);
-            return;
+        let over = self.jump_when(cond, no_then);
+        self.block(if no_then { otherwise } else { then });
+        if no_then || no_otherwise {
+            return self.patch_jumps(&[over]);
         }
         let out = self.jump();
         self.patch_jumps(&[over]);

@@ -73,12 +73,7 @@ fn closure_of(call: &ExprMethodCall, count: usize) -> Option<&ExprClosure> {
 
 /// The operation of an atomic function.
 pub(crate) fn atomic_op(name: &str) -> Option<AtomicOp> {
-    match name {
-        "atomic_add" => Some(AtomicOp::Add),
-        "atomic_min" => Some(AtomicOp::Min),
-        "atomic_max" => Some(AtomicOp::Max),
-        _ => None,
-    }
+    AtomicOp::ALL.into_iter().find(|op| op.name() == name)
 }
 
 /// The element, or the part of one, in `&mut t[i]`.
