@@ -10,7 +10,7 @@ pub struct Code(pub i32);
 pub(crate) type Result<T> = std::result::Result<T, Code>;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $cuda:literal, $hip:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $cuda:literal;)*) => {
         impl Code {
             $($(#[$doc])* pub const $name: Self = Self($number);)*
 
@@ -23,55 +23,45 @@ macro_rules! codes {
                     _ => None,
                 }
             }
-
-            /// libamdhip64's name for the code.
-            #[must_use]
-            pub fn hip_name(self) -> Option<&'static CStr> {
-                match self.0 {
-                    0 => Some(c"hipSuccess"),
-                    $($number => Some($hip),)*
-                    _ => None,
-                }
-            }
         }
     };
 }
 
 codes! {
     /// An argument is outside its range.
-    INVALID_VALUE = 1, c"CUDA_ERROR_INVALID_VALUE", c"hipErrorInvalidValue";
+    INVALID_VALUE = 1, c"CUDA_ERROR_INVALID_VALUE";
     /// The device is out of memory.
-    OUT_OF_MEMORY = 2, c"CUDA_ERROR_OUT_OF_MEMORY", c"hipErrorOutOfMemory";
+    OUT_OF_MEMORY = 2, c"CUDA_ERROR_OUT_OF_MEMORY";
     /// The driver was not initialized.
-    NOT_INITIALIZED = 3, c"CUDA_ERROR_NOT_INITIALIZED", c"hipErrorNotInitialized";
+    NOT_INITIALIZED = 3, c"CUDA_ERROR_NOT_INITIALIZED";
     /// The driver is shutting down.
-    DEINITIALIZED = 4, c"CUDA_ERROR_DEINITIALIZED", c"hipErrorDeinitialized";
+    DEINITIALIZED = 4, c"CUDA_ERROR_DEINITIALIZED";
     /// The shape of a launch is invalid (only HIP; CUDA returns [`INVALID_VALUE`](Self::INVALID_VALUE)).
-    INVALID_CONFIGURATION = 9, c"CUDA_ERROR_UNKNOWN", c"hipErrorInvalidConfiguration";
+    INVALID_CONFIGURATION = 9, c"CUDA_ERROR_UNKNOWN";
     /// There is no device.
-    NO_DEVICE = 100, c"CUDA_ERROR_NO_DEVICE", c"hipErrorNoDevice";
+    NO_DEVICE = 100, c"CUDA_ERROR_NO_DEVICE";
     /// No device has this ordinal.
-    INVALID_DEVICE = 101, c"CUDA_ERROR_INVALID_DEVICE", c"hipErrorInvalidDevice";
+    INVALID_DEVICE = 101, c"CUDA_ERROR_INVALID_DEVICE";
     /// The device cannot load the image.
-    INVALID_IMAGE = 200, c"CUDA_ERROR_INVALID_IMAGE", c"hipErrorInvalidImage";
+    INVALID_IMAGE = 200, c"CUDA_ERROR_INVALID_IMAGE";
     /// No context is current.
-    INVALID_CONTEXT = 201, c"CUDA_ERROR_INVALID_CONTEXT", c"hipErrorInvalidContext";
+    INVALID_CONTEXT = 201, c"CUDA_ERROR_INVALID_CONTEXT";
     /// The image has no code for this device.
-    NO_BINARY_FOR_GPU = 209, c"CUDA_ERROR_NO_BINARY_FOR_GPU", c"hipErrorNoBinaryForGpu";
+    NO_BINARY_FOR_GPU = 209, c"CUDA_ERROR_NO_BINARY_FOR_GPU";
     /// A handle is invalid.
-    INVALID_HANDLE = 400, c"CUDA_ERROR_INVALID_HANDLE", c"hipErrorInvalidHandle";
+    INVALID_HANDLE = 400, c"CUDA_ERROR_INVALID_HANDLE";
     /// No object has this name.
-    NOT_FOUND = 500, c"CUDA_ERROR_NOT_FOUND", c"hipErrorNotFound";
+    NOT_FOUND = 500, c"CUDA_ERROR_NOT_FOUND";
     /// The work is not complete.
-    NOT_READY = 600, c"CUDA_ERROR_NOT_READY", c"hipErrorNotReady";
+    NOT_READY = 600, c"CUDA_ERROR_NOT_READY";
     /// Device code or a copy accessed invalid memory. The context is lost.
-    ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"hipErrorIllegalAddress";
+    ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS";
     /// The current context was destroyed.
-    CONTEXT_IS_DESTROYED = 709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED", c"hipErrorContextIsDestroyed";
+    CONTEXT_IS_DESTROYED = 709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED";
     /// A launch failed. The context is lost.
-    LAUNCH_FAILED = 719, c"CUDA_ERROR_LAUNCH_FAILED", c"hipErrorLaunchFailure";
+    LAUNCH_FAILED = 719, c"CUDA_ERROR_LAUNCH_FAILED";
     /// The operation is not supported.
-    NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED", c"hipErrorNotSupported";
+    NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED";
     /// The simulator itself failed.
-    UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN", c"hipErrorUnknown";
+    UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN";
 }

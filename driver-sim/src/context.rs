@@ -44,7 +44,6 @@ pub(crate) fn replace(context: usize) -> Result<()> {
     if context == 0 { Ok(()) } else { push(context) }
 }
 
-/// The world of the current context.
 pub(crate) fn cuda_world() -> Result<u16> {
     match current() {
         0 => Err(Code::INVALID_CONTEXT),

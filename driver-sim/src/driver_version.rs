@@ -64,26 +64,25 @@ impl CudaVersion {
     /// Major and minor version.
     #[must_use]
     pub fn number(self) -> (u32, u32) {
-        match self {
-            Self::V11_0 => (11, 0),
-            Self::V11_8 => (11, 8),
-            Self::V12_0 => (12, 0),
-            Self::V13_0 => (13, 0),
-        }
+        self.row().0
     }
 
     /// The address of a function of libcuda that behaves as in this version.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
-        let get_version: GetVersion = match self {
-            Self::V11_0 => version::<11_000>,
-            Self::V11_8 => version::<11_080>,
-            Self::V12_0 => version::<12_000>,
-            Self::V13_0 => version::<13_000>,
-        };
         match name {
-            "cuDriverGetVersion" => Some(get_version as *const c_void),
+            "cuDriverGetVersion" => Some(self.row().1 as *const c_void),
             _ => cuda_symbol(name),
+        }
+    }
+
+    /// Major and minor version, and the function that returns them.
+    fn row(self) -> ((u32, u32), GetVersion) {
+        match self {
+            Self::V11_0 => ((11, 0), version::<11_000>),
+            Self::V11_8 => ((11, 8), version::<11_080>),
+            Self::V12_0 => ((12, 0), version::<12_000>),
+            Self::V13_0 => ((13, 0), version::<13_000>),
         }
     }
 }
@@ -95,29 +94,28 @@ impl RocmVersion {
     /// Major and minor version.
     #[must_use]
     pub fn number(self) -> (u32, u32) {
-        match self {
-            Self::V5_1 => (5, 1),
-            Self::V5_7 => (5, 7),
-            Self::V6_4 => (6, 4),
-            Self::V7_0 => (7, 0),
-        }
+        self.row().0
     }
 
     /// The address of a function of libamdhip64 that behaves as in this version.
     #[must_use]
     pub fn symbol(self, name: &str) -> Option<*const c_void> {
-        let get_version: GetVersion = match self {
-            Self::V5_1 => version::<50_100_000>,
-            Self::V5_7 => version::<50_700_000>,
-            Self::V6_4 => version::<60_400_000>,
-            Self::V7_0 => version::<70_000_000>,
-        };
         match name {
-            "hipRuntimeGetVersion" | "hipDriverGetVersion" => Some(get_version as *const c_void),
+            "hipRuntimeGetVersion" | "hipDriverGetVersion" => Some(self.row().1 as *const c_void),
             "hipInit" if self < Self::V6_4 => Some(init_of_5 as *const c_void),
             "hipModuleLaunchKernel" if self < Self::V7_0 => Some(launch::<false> as *const c_void),
             "hipModuleLaunchKernel" => Some(launch::<true> as *const c_void),
             _ => hip_symbol(name),
+        }
+    }
+
+    /// Major and minor version, and the function that returns them.
+    fn row(self) -> ((u32, u32), GetVersion) {
+        match self {
+            Self::V5_1 => ((5, 1), version::<50_100_000>),
+            Self::V5_7 => ((5, 7), version::<50_700_000>),
+            Self::V6_4 => ((6, 4), version::<60_400_000>),
+            Self::V7_0 => ((7, 0), version::<70_000_000>),
         }
     }
 }

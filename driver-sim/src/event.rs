@@ -56,13 +56,8 @@ impl State {
         self.stream(stream)?;
         let Some(record) = record else { return Ok(()) };
         let handle = encode(Kind::Event, self.ordinal, event) as u64;
-        match stream {
-            StreamRef::Legacy => self.legacy.end = self.legacy.end.max(record.at),
-            StreamRef::Created(key) => {
-                let stream = self.streams.get_mut(key)?;
-                stream.end = stream.end.max(record.at);
-            }
-        }
+        let target = self.stream_mut(stream)?;
+        target.end = target.end.max(record.at);
         self.enqueue(stream, Work::Marker, OpKind::Wait, &[record.op], Some(handle)).map(drop)
     }
 

@@ -99,44 +99,36 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn get(&self, key: Key) -> Result<&T> {
-        match self.slots.get(key.index as usize) {
-            Some(slot) if slot.generation == key.generation => slot.value.as_ref(),
-            _ => None,
-        }
-        .ok_or(Code::INVALID_HANDLE)
+        let slot = self.slots.get(key.index as usize);
+        let slot = slot.filter(|slot| slot.generation == key.generation);
+        slot.and_then(|slot| slot.value.as_ref()).ok_or(Code::INVALID_HANDLE)
     }
 
     pub(crate) fn get_mut(&mut self, key: Key) -> Result<&mut T> {
-        match self.slots.get_mut(key.index as usize) {
-            Some(slot) if slot.generation == key.generation => slot.value.as_mut(),
-            _ => None,
-        }
-        .ok_or(Code::INVALID_HANDLE)
+        self.slot_mut(key)?.value.as_mut().ok_or(Code::INVALID_HANDLE)
+    }
+
+    fn slot_mut(&mut self, key: Key) -> Result<&mut Slot<T>> {
+        let slot = self.slots.get_mut(key.index as usize);
+        slot.filter(|slot| slot.generation == key.generation).ok_or(Code::INVALID_HANDLE)
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Result<T> {
-        let slot = match self.slots.get_mut(key.index as usize) {
-            Some(slot) if slot.generation == key.generation => slot,
-            _ => return Err(Code::INVALID_HANDLE),
-        };
+        let slot = self.slot_mut(key)?;
         let value = slot.value.take().ok_or(Code::INVALID_HANDLE)?;
-        self.live -= 1;
         // A slot without unused generations is never reused.
         if slot.generation < u16::MAX {
             slot.generation += 1;
             self.free.push(key.index);
         }
+        self.live -= 1;
         Ok(value)
     }
 
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        for index in 0..self.slots.len() {
-            let slot = &self.slots[index];
-            if slot.value.as_ref().is_some_and(|value| !keep(value)) {
-                let key = Key { index: index as u32, generation: slot.generation };
-                drop(self.remove(key));
-            }
-        }
+        let removed = self.iter_keys().filter(|(_, value)| !keep(value));
+        let removed: Vec<Key> = removed.map(|(key, _)| key).collect();
+        removed.into_iter().for_each(|key| drop(self.remove(key)));
     }
 
     pub(crate) fn clear(&mut self) {
@@ -155,7 +147,7 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|slot| slot.value.as_ref())
+        self.iter_keys().map(|(_, value)| value)
     }
 }
 

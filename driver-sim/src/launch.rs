@@ -44,7 +44,6 @@ pub(crate) struct Function {
     pub(crate) words: usize,
 }
 
-/// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
@@ -103,7 +102,6 @@ impl Module {
 }
 
 impl Function {
-    /// Makes a launch of the function if its shape is valid.
     pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
         let Shape { grid, block, shared_bytes } = shape;
         let within = |sizes: &[u32; 3], most: &[u32; 3]| {
@@ -163,7 +161,6 @@ impl Launch {
         Ok(())
     }
 
-    /// The kernel and the task.
     pub(crate) fn task(&self) -> (&Offloaded, &Task) {
         let kernel = &self.function.program.image.kernel;
         (kernel, &kernel.tasks[self.function.task.index()])

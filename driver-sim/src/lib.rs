@@ -41,7 +41,7 @@ pub use exports::{cuda_symbol, cuda_symbols, hip_symbol, hip_symbols};
 pub use memory::{InvalidAccess, Origin, Touch};
 pub use op::OpKind;
 pub use op_id::OpId;
-pub use race::{MissingEdge, Race, Side};
+pub use race::{Race, Side};
 pub use report::{Report, ReportKind};
 pub use schedule::Schedule;
 pub use timeline::{Ran, Timeline};

@@ -2,7 +2,7 @@
 //!
 //! It includes more than the operation accesses: a launch counts as accessing all of each tensor that its task names.
 
-use quadrants_ir::abi::{ArgLayout, SCRATCH_WORD, scratch_bytes};
+use quadrants_ir::abi::{ArgLayout, TEMPORARIES_WORD, temporary_bytes};
 use smallvec::SmallVec;
 
 use crate::{
@@ -72,7 +72,7 @@ impl Launch {
             // The argument block is not written yet, so the launch may access anything.
             return ranges.add(0, u64::MAX, true);
         };
-        ranges.add(word(&args, SCRATCH_WORD), scratch_bytes(kernel) as u64, true);
+        ranges.add(word(&args, TEMPORARIES_WORD), temporary_bytes(kernel) as u64, true);
         let layout = ArgLayout::new(&kernel.params);
         for access in &task.accesses {
             if let Some((start, bytes)) = tensor_memory(kernel, &layout, access, &args) {

@@ -73,7 +73,6 @@ pub enum OpKind {
 }
 
 impl State {
-    /// Runs the work of an operation.
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
         let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
         let random = shuffled.then_some(&mut self.random);

@@ -79,7 +79,6 @@ impl Queue {
         op.work.take().map(|work| (work, stream))
     }
 
-    /// Records that an operation has run.
     pub(crate) fn finish(&mut self, id: OpId) {
         let Some(op) = self.get_mut(id) else { return };
         op.done = true;
@@ -111,7 +110,6 @@ impl Queue {
         self.get(id).is_none_or(|op| op.done)
     }
 
-    /// The operations that are ready.
     pub(crate) fn ready(&self) -> &[OpId] {
         &self.ready
     }
@@ -120,7 +118,6 @@ impl Queue {
         self.pending
     }
 
-    /// The oldest operation that is not complete.
     pub(crate) fn oldest(&self) -> Option<OpId> {
         self.ops.front().map(|_| self.base)
     }
@@ -131,7 +128,6 @@ impl Queue {
         Some(self.base + at as u64)
     }
 
-    /// The number of the next operation.
     pub(crate) fn next(&self) -> OpId {
         self.base + self.ops.len() as u64
     }
@@ -146,7 +142,6 @@ impl Queue {
         self.get(id).map_or(0, |op| op.turn)
     }
 
-    /// Whether a pending operation waits for this one.
     pub(crate) fn is_waited_for(&self, id: OpId) -> bool {
         self.get(id).is_some_and(|op| !op.dependents.is_empty())
     }

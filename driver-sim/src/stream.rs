@@ -27,7 +27,6 @@ pub(crate) struct Stream {
     pub(crate) end: u64,
 }
 
-/// A stream of a world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StreamRef {
     Legacy,
@@ -90,17 +89,21 @@ impl State {
     /// The position of the stream among those that received work since the seed was set. It is not counted from
     /// creation, so that a seed has the same effect for programs that did other things before.
     pub(crate) fn turn(&mut self, stream: StreamRef) -> Result<u64> {
-        let seeds = self.seeds;
-        let next = self.turns;
-        let stream = match stream {
-            StreamRef::Legacy => &mut self.legacy,
-            StreamRef::Created(key) => self.streams.get_mut(key)?,
-        };
-        if stream.turn.0 != seeds {
-            stream.turn = (seeds, next);
+        let new = (self.seeds, self.turns);
+        let stream = self.stream_mut(stream)?;
+        if stream.turn.0 != new.0 {
+            stream.turn = new;
             self.turns += 1;
+            return Ok(new.1);
         }
         Ok(stream.turn.1)
+    }
+
+    pub(crate) fn stream_mut(&mut self, stream: StreamRef) -> Result<&mut Stream> {
+        match stream {
+            StreamRef::Legacy => Ok(&mut self.legacy),
+            StreamRef::Created(key) => self.streams.get_mut(key),
+        }
     }
 
     pub(crate) fn stream_handle(&self, stream: StreamRef) -> u64 {
@@ -128,21 +131,17 @@ impl State {
 
     /// Makes `id` the last operation of the stream; its duration is `cost` nanoseconds.
     pub(crate) fn advance(&mut self, stream: StreamRef, id: OpId, cost: u64) -> Result<()> {
-        let legacy_end = self.legacy.end;
-        match stream {
+        let others = match stream {
             StreamRef::Legacy => {
                 let blocking = self.streams.iter().filter(|stream| stream.blocking);
-                let latest = blocking.map(|stream| stream.end).max().unwrap_or(0);
-                self.legacy.end = self.legacy.end.max(latest) + cost;
-                self.legacy.tail = Some(id);
+                blocking.map(|stream| stream.end).max().unwrap_or(0)
             }
-            StreamRef::Created(key) => {
-                let stream = self.streams.get_mut(key)?;
-                let start = if stream.blocking { stream.end.max(legacy_end) } else { stream.end };
-                stream.end = start + cost;
-                stream.tail = Some(id);
-            }
-        }
+            StreamRef::Created(key) if self.streams.get(key)?.blocking => self.legacy.end,
+            StreamRef::Created(_) => 0,
+        };
+        let stream = self.stream_mut(stream)?;
+        stream.end = stream.end.max(others) + cost;
+        stream.tail = Some(id);
         Ok(())
     }
 
@@ -156,9 +155,7 @@ impl State {
                 Ok(false)
             }
             None => {
-                for target in targets {
-                    self.note_host_wait(Some(target));
-                }
+                targets.into_iter().for_each(|target| self.note_host_wait(Some(target)));
                 Ok(true)
             }
         }
@@ -167,9 +164,7 @@ impl State {
     pub(crate) fn synchronize_stream(&mut self, stream: StreamRef) -> Result<()> {
         let targets = self.whole(stream)?;
         self.wait_for(&targets)?;
-        for target in targets {
-            self.note_host_wait(Some(target));
-        }
+        targets.into_iter().for_each(|target| self.note_host_wait(Some(target)));
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use crate::{
     rule::{Rejection, Rule},
     syntax::{
         BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
-        ParamPassing, RegionArgument, Span, Stmt, StmtKind,
+        ParamPassing, Span, Stmt, StmtKind, StreamParallelArgument,
     },
     visit::{Node, any_in_expr, any_in_stmt, base_name, each_binding, walk_expr},
 };
@@ -237,10 +237,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn stream_parallel(&mut self, argument: &'a RegionArgument, span: Span) {
+    fn stream_parallel(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         match argument {
-            RegionArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
-            RegionArgument::Closure { params, body } => {
+            StreamParallelArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
+            StreamParallelArgument::Closure { params, body } => {
                 if *params > 0 {
                     self.reject(span, Rule::StreamParallelParameters);
                 }
@@ -285,7 +285,7 @@ impl<'a> Checker<'a> {
                 }
                 self.names.bind(name, Binding::Shared);
             }
-            StmtKind::LetExchange(call) => {
+            StmtKind::LetCollective(call) => {
                 if let Some((_, by)) = &call.by {
                     self.expr(by);
                 }
@@ -455,7 +455,7 @@ impl<'a> Checker<'a> {
             Some(Binding::Shape) => self.reject(span, Rule::AssignToShape(name)),
             Some(Binding::PerThread) => self.reject(span, Rule::PerThread(name)),
             Some(Binding::Local { .. } | Binding::Block) => {
-                self.unsupported(span, &Construct::AtomicPlace);
+                self.unsupported(span, &Construct::AtomicTarget);
             }
             Some(Binding::Tensor { writable: true } | Binding::Shared) | None => {}
         }
@@ -564,9 +564,9 @@ impl<'a> Checker<'a> {
                     self.unsupported(expr.span, &Construct::Method(name.clone()));
                 }
             }
-            ExprKind::Call { args, on_value, .. } => {
+            ExprKind::Call { args, has_receiver, .. } => {
                 // The method may take `&mut self`; only rustc knows.
-                if let Some(receiver) = args.first().filter(|_| *on_value)
+                if let Some(receiver) = args.first().filter(|_| *has_receiver)
                     && let Some(name) = base_name(receiver)
                     && let Some(Binding::Local { depth, mutable: true }) = self.lookup(name)
                 {
@@ -593,8 +593,8 @@ impl<'a> Checker<'a> {
                 self.reject(expr.span, Rule::BlockForPlace);
                 self.block_for(each, expr.span);
             }
-            ExprKind::Each(each) => {
-                self.phase((&each.block, &each.name), expr.span, |this| this.block(&each.body));
+            ExprKind::Phase(phase) => {
+                self.phase((&phase.block, &phase.name), expr.span, |this| this.block(&phase.body));
             }
             ExprKind::StreamParallel(argument) => self.misplaced_call(argument, expr.span),
             ExprKind::Unsupported(construct) => self.unsupported(expr.span, construct),
@@ -613,7 +613,7 @@ impl<'a> Checker<'a> {
         exprs.iter().for_each(|expr| self.expr(expr));
     }
 
-    fn misplaced_call(&mut self, argument: &'a RegionArgument, span: Span) {
+    fn misplaced_call(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
             Rule::StreamParallelInFunc
@@ -663,11 +663,11 @@ impl<'a> Checker<'a> {
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
-        self.names.lookup(group_name(name)).copied()
+        self.names.lookup(struct_name(name)).copied()
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        self.names.position(group_name(name))
+        self.names.position(struct_name(name))
     }
 
     fn tensor_name(&self, expr: &Expr) -> Option<Binding> {
@@ -679,7 +679,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a loop body with its label in scope.
     fn in_loop(&mut self, scope: Scope, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
         let outer = self.labels.len();
         self.labels.extend(label.map(|label| (label, scope)));
@@ -739,8 +738,8 @@ impl<'a> Checker<'a> {
 }
 
 /// The struct's name for a tensor of a struct of tensors: `p` for `p.x`. Both have the same binding.
-fn group_name(name: &str) -> &str {
-    name.split_once('.').map_or(name, |(group, _)| group)
+fn struct_name(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(of, _)| of)
 }
 
 fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {

@@ -42,7 +42,6 @@ pub(crate) fn integer(text: &str) -> Option<u128> {
     u128::from_str_radix(digits, radix).ok()
 }
 
-/// The default type of a literal.
 pub(crate) fn default_type(kind: LiteralKind) -> ScalarType {
     match kind {
         LiteralKind::Bool => ScalarType::Bool,

@@ -26,6 +26,7 @@ fn resolve(node: NodeMut<'_>, callees: &[Callee]) {
         let placeholder = Expr { kind: ExprKind::Name(String::new()), span: receiver.span };
         let mut list = vec![std::mem::replace(&mut **receiver, placeholder)];
         list.append(args);
-        expr.kind = ExprKind::Call { func: *func, args: list, on_value: true, shared: 0 };
+        expr.kind =
+            ExprKind::Call { func: *func, args: list, has_receiver: true, read_only_args: 0 };
     }
 }

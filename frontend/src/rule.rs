@@ -254,11 +254,11 @@ fn advice(construct: &Construct) -> String {
             "`block_for` of this is",
             "write `block_for(blocks, threads, |b| { … })`; of a grid, `[rows, columns]`",
         ),
-        Construct::Each => ("`each` of this is", "write `b.each(|t| { … })`"),
+        Construct::Phase => ("`each` of this is", "write `b.each(|t| { … })`"),
         Construct::Shared => {
             ("`shared` here is", "bind it to a name: `let mut tile = b.shared::<f32>(256);`")
         }
-        Construct::Exchange(name) => {
+        Construct::Collective(name) => {
             let value = if name == "shuffle" { "(value, from)" } else { "value" };
             let by = if name.starts_with("shuffle_") { ", by" } else { "" };
             return format!(
@@ -309,7 +309,7 @@ fn advice(construct: &Construct) -> String {
             ("an assignment to this is", "assign a `let mut` or an element of a tensor")
         }
         Construct::InferredCast => ("`as _` is", "write the type"),
-        Construct::AtomicPlace => {
+        Construct::AtomicTarget => {
             ("an atomic on this is", "give it an element of a tensor: `&mut t[i]`")
         }
         Construct::Ndrange => {

@@ -144,7 +144,7 @@ pub enum StmtKind {
         dims: Vec<Expr>,
     },
     /// `let name = b.reduce_add(|t| value);` and other collectives.
-    LetExchange(Box<LetExchange>),
+    LetCollective(Box<LetCollective>),
     /// `target = value`, `target op= value`
     Assign {
         /// The place: [`ExprKind::Name`] or [`ExprKind::Index`], or an [`ExprKind::Element`] or [`ExprKind::Field`]
@@ -441,9 +441,9 @@ pub enum ExprKind {
         /// The arguments.
         args: Vec<Expr>,
         /// Whether the first argument is the receiver of a method, which may change it.
-        on_value: bool,
+        has_receiver: bool,
         /// A bit per argument, the lowest for the first: set for `&name`, a tensor that is only read.
-        shared: u64,
+        read_only_args: u64,
     },
     /// An atomic such as `qd::atomic_add(&mut t[i], v)`.
     Atomic {
@@ -456,11 +456,11 @@ pub enum ExprKind {
         value: Box<Expr>,
     },
     /// A call of `stream_parallel`, at any position.
-    StreamParallel(RegionArgument),
+    StreamParallel(StreamParallelArgument),
     /// A call of `block_for`, at any position.
     BlockFor(Box<BlockFor>),
     /// `b.each(|t| …)`, at any position.
-    Each(Box<Each>),
+    Phase(Box<Phase>),
     /// An unsupported expression.
     Unsupported(Construct),
 }
@@ -480,7 +480,7 @@ pub struct BlockFor {
 
 /// A phase of a block, `block.each(|name| { … })`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Each {
+pub struct Phase {
     /// The block.
     pub block: String,
     /// The name of the thread number, or `_`.
@@ -491,7 +491,7 @@ pub struct Each {
 
 /// A collective: `let name = block.reduce_add(|thread| value);`, `let name = block.shuffle_up(|thread| value, by);`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LetExchange {
+pub struct LetCollective {
     /// The name.
     pub name: String,
     /// The type of the result, or of each thread's result.
@@ -522,7 +522,7 @@ pub enum Shuffle {
 
 /// The collective with this method name, and for a shuffle by a distance or mask its kind.
 #[must_use]
-pub fn exchange_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
+pub fn collective_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
     let by = match method {
         "shuffle_xor" => Shuffle::Xor,
         "shuffle_up" => Shuffle::Up,
@@ -554,7 +554,7 @@ pub enum LogicOp {
 
 /// The argument of `stream_parallel`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum RegionArgument {
+pub enum StreamParallelArgument {
     /// A closure literal.
     Closure {
         /// The number of its parameters.
@@ -581,11 +581,11 @@ pub enum Construct {
     /// `block_for` with arguments other than two numbers and a closure with one parameter.
     BlockFor,
     /// `b.each` with an argument other than a closure with one parameter.
-    Each,
+    Phase,
     /// `b.shared` other than in `let name = b.shared::<T>(n);`
     Shared,
     /// A collective other than in `let name = b.reduce_add(|t| value);`; its name.
-    Exchange(String),
+    Collective(String),
     /// A text, byte or char literal.
     Text,
     /// `&x` or `*x` other than a tensor argument.
@@ -619,7 +619,7 @@ pub enum Construct {
     /// `as _`
     InferredCast,
     /// An atomic whose first argument is not `&mut t[i]`.
-    AtomicPlace,
+    AtomicTarget,
     /// An `ndrange` outside a `for`, or of more than three dimensions.
     Ndrange,
     /// Any other syntax; its text, shortened.

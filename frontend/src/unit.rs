@@ -56,7 +56,7 @@ impl Unit {
         let params = self.function.params.iter().map(|param| writable(param.passing));
         let fits = params.eq(self.params.iter().map(|ty| match *ty {
             ParamType::Value(_) => None,
-            ParamType::Tensor { writable, .. } | ParamType::Group { writable, .. } => {
+            ParamType::Tensor { writable, .. } | ParamType::Struct { writable, .. } => {
                 Some(writable)
             }
         }));

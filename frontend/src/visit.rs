@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::syntax::{Block, Dim, Expr, ExprKind, Pattern, RegionArgument, Stmt, StmtKind, TypeIx};
+use crate::syntax::{
+    Block, Dim, Expr, ExprKind, Pattern, Stmt, StmtKind, StreamParallelArgument, TypeIx,
+};
 
 /// Defines a node type and functions that visit the direct children of an expression, block or statement, in source
 /// order. One definition serves shared and mutable references.
@@ -25,7 +27,7 @@ macro_rules! walk {
                 | ExprKind::Const(_)
                 | ExprKind::Len { .. }
                 | ExprKind::Unsupported(_)
-                | ExprKind::StreamParallel(RegionArgument::Other) => {}
+                | ExprKind::StreamParallel(StreamParallelArgument::Other) => {}
                 ExprKind::Unary { value, .. }
                 | ExprKind::Cast { value, .. }
                 | ExprKind::Repeat { value, .. }
@@ -50,11 +52,11 @@ macro_rules! walk {
                     visit($Node::Expr(& $($mut)? each.threads));
                     $walk_block(& $($mut)? each.body, visit);
                 }
-                ExprKind::Each(each) => $walk_block(& $($mut)? each.body, visit),
+                ExprKind::Phase(phase) => $walk_block(& $($mut)? phase.body, visit),
                 ExprKind::Block(body)
                 | ExprKind::Unsafe(body)
                 | ExprKind::Loop { body, .. }
-                | ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => {
+                | ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => {
                     $walk_block(body, visit);
                 }
                 ExprKind::Index { index: list, .. }
@@ -104,12 +106,12 @@ macro_rules! walk {
                 StmtKind::LetShared { dims, .. } => {
                     dims.into_iter().for_each(|len| visit($Node::Expr(len)));
                 }
-                StmtKind::LetExchange(exchange) => {
-                    let exchange = & $($mut)? **exchange;
-                    if let Some((_, by)) = & $($mut)? exchange.by {
+                StmtKind::LetCollective(call) => {
+                    let call = & $($mut)? **call;
+                    if let Some((_, by)) = & $($mut)? call.by {
                         visit($Node::Expr(by));
                     }
-                    visit($Node::Expr(& $($mut)? exchange.value));
+                    visit($Node::Expr(& $($mut)? call.value));
                 }
                 StmtKind::Assign { target, value, .. } => {
                     visit($Node::Expr(target));
@@ -192,7 +194,7 @@ pub(crate) fn each_binding<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a st
 pub(crate) fn assigns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut |node| match node {
         Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. }),
-        Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { on_value: true, .. }),
+        Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { has_receiver: true, .. }),
     })
 }
 

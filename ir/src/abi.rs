@@ -6,7 +6,7 @@
 //! | word | content |
 //! |---|---|
 //! | 0 | address of the launch's [error record](ErrorRecord) |
-//! | 1 | address of the scratch memory, or 0. Its word `i` is temporary `i`; the word after the last temporary is the
+//! | 1 | address of the temporaries, or 0. Its word `i` is temporary `i`; the word after the last temporary is the
 //! result |
 //! | 2 | the number of the launch, for the error record |
 //! | 3 … | the parameters in order. A tensor: its address, then its extents. A scalar: its value in the low bytes of
@@ -26,8 +26,8 @@ use crate::{Offloaded, Param, ParamId, ParamKind, TaskId, TaskKind, TempId};
 
 /// The word with the address of the error record.
 pub const ERROR_WORD: usize = 0;
-/// The word with the address of the scratch memory.
-pub const SCRATCH_WORD: usize = 1;
+/// The word with the address of the temporaries.
+pub const TEMPORARIES_WORD: usize = 1;
 /// The word with the number of the launch.
 pub const LAUNCH_WORD: usize = 2;
 /// The first word of the first parameter.
@@ -141,21 +141,21 @@ impl ArgLayout {
     }
 }
 
-/// The word of a temporary in scratch memory.
+/// The word of a temporary.
 #[must_use]
 pub fn temp_word(temp: TempId) -> usize {
     temp.index()
 }
 
-/// The word of the result in scratch memory.
+/// The word of the result, after the temporaries.
 #[must_use]
 pub fn result_word(kernel: &Offloaded) -> usize {
     kernel.temps.len()
 }
 
-/// The size of a launch's scratch memory, in bytes.
+/// The size of the temporaries of a launch with its result, in bytes.
 #[must_use]
-pub fn scratch_bytes(kernel: &Offloaded) -> usize {
+pub fn temporary_bytes(kernel: &Offloaded) -> usize {
     8 * (kernel.temps.len() + usize::from(kernel.result.is_some()))
 }
 

@@ -526,15 +526,17 @@ pub enum DivRemOp {
     Rem,
 }
 
-/// The combining operation of an atomic. `Min` and `Max` are for integers only.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum AtomicOp {
-    /// Addition; wrapping for integers.
-    Add,
-    /// Minimum.
-    Min,
-    /// Maximum.
-    Max,
+named_enum! {
+    /// The combining operation of an atomic. `Min` and `Max` are for integers only.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    enum AtomicOp
+    /// The name of the function in kernels.
+    fn name {
+        /// Wraps for integers.
+        Add = "atomic_add",
+        Min = "atomic_min",
+        Max = "atomic_max",
+    }
 }
 
 named_enum! {

@@ -4,9 +4,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Access, AtomicOp, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, Local, LocalId,
-    LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task,
-    TaskKind, TopStmt, UnaryOp, visit::Nodes,
+    Access, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, Local, LocalId, LoopDim,
+    Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task, TaskKind,
+    TopStmt, UnaryOp, visit::Nodes,
 };
 
 struct Printer<'k> {
@@ -99,9 +99,7 @@ impl Printer<'_> {
             list => format!(" [{list}]"),
         };
         self.open(&format!("task {at}{group}{accesses}"));
-        for stmt in &self.nodes.blocks[task.prelude].stmts {
-            self.stmt(stmt);
-        }
+        self.block(task.prelude);
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),
             TaskKind::RangeFor { dims, bounds_site, block_size } => {
@@ -141,10 +139,12 @@ impl Printer<'_> {
 
     fn nested(&mut self, text: &str, block: BlockId) {
         self.open(text);
-        for stmt in &self.nodes.blocks[block].stmts {
-            self.stmt(stmt);
-        }
+        self.block(block);
         self.close();
+    }
+
+    fn block(&mut self, block: BlockId) {
+        self.nodes.blocks[block].stmts.iter().for_each(|stmt| self.stmt(stmt));
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -251,14 +251,14 @@ impl Printer<'_> {
             ExprKind::Load { tensor, index, .. } => self.element(*tensor, index),
             ExprKind::Atomic { op, tensor, index, value, .. } => {
                 let element = self.element(*tensor, index);
-                format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
+                format!("{}({element}, {})", op.name(), self.expr(*value))
             }
             ExprKind::SharedLoad { array, index, .. } => {
                 format!("{}[{}]", self.local(*array), self.list(index))
             }
             ExprKind::SharedAtomic { op, array, index, value, .. } => {
                 let element = format!("{}[{}]", self.local(*array), self.list(index));
-                format!("atomic_{}({element}, {})", atomic_name(*op), self.expr(*value))
+                format!("{}({element}, {})", op.name(), self.expr(*value))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let sign = match op {
@@ -309,14 +309,6 @@ fn param(param: &Param) -> String {
         ParamKind::Component { elem, rank, scalars, .. } => {
             format!("{}: {sign}Component<{elem}, {rank}, {scalars}>", param.name)
         }
-    }
-}
-
-const fn atomic_name(op: AtomicOp) -> &'static str {
-    match op {
-        AtomicOp::Add => "add",
-        AtomicOp::Min => "min",
-        AtomicOp::Max => "max",
     }
 }
 

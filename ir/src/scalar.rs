@@ -81,6 +81,18 @@ impl ScalarType {
         }
     }
 
+    /// The unsigned type of the same width of a signed integer type, else the type itself.
+    #[must_use]
+    pub const fn unsigned(self) -> Self {
+        match self {
+            Self::I8 => Self::U8,
+            Self::I16 => Self::U16,
+            Self::I32 => Self::U32,
+            Self::I64 => Self::U64,
+            _ => self,
+        }
+    }
+
     /// The smallest and the largest value of an integer type.
     #[must_use]
     pub const fn int_range(self) -> Option<(i128, i128)> {

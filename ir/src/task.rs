@@ -150,10 +150,4 @@ impl Offloaded {
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &Task)> {
         self.tasks.iter().enumerate().map(|(i, task)| (TaskId::new(i as u32), task))
     }
-
-    /// Whether a launch needs scratch memory, for temporaries or a result.
-    #[must_use]
-    pub fn needs_scratch(&self) -> bool {
-        !self.temps.is_empty() || self.result.is_some()
-    }
 }

@@ -77,9 +77,9 @@ pub enum ParamType {
         writable: bool,
     },
     /// A struct of tensors.
-    Group {
+    Struct {
         /// The fields.
-        fields: &'static [GroupField],
+        fields: &'static [TensorField],
         /// Whether it is passed by `&mut`.
         writable: bool,
     },
@@ -87,7 +87,7 @@ pub enum ParamType {
 
 /// A tensor in a struct of tensors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GroupField {
+pub struct TensorField {
     /// The field's name.
     pub name: &'static str,
     /// The element type.
@@ -116,7 +116,7 @@ impl ParamType {
         match self {
             Self::Value(_) => self,
             Self::Tensor { elem, rank, .. } => Self::Tensor { elem, rank, writable: by_mut },
-            Self::Group { fields, .. } => Self::Group { fields, writable: by_mut },
+            Self::Struct { fields, .. } => Self::Struct { fields, writable: by_mut },
         }
     }
 
@@ -126,9 +126,9 @@ impl ParamType {
         match self {
             Self::Value(_) => Vec::new(),
             Self::Tensor { .. } => vec![(name.to_owned(), self)],
-            Self::Group { fields, writable } => {
-                let tensor = |field: &GroupField| {
-                    let GroupField { elem, rank, .. } = *field;
+            Self::Struct { fields, writable } => {
+                let tensor = |field: &TensorField| {
+                    let TensorField { elem, rank, .. } = *field;
                     let writable = writable && field.writable;
                     (format!("{name}.{}", field.name), Self::Tensor { elem, rank, writable })
                 };

@@ -66,10 +66,11 @@ impl Stmt {
             | Self::Eval { value }
             | Self::SetTemp { value, .. }
             | Self::SetResult { value } => (&[], [Some(*value), None]),
-            Self::Store { index, value, .. } => (index, [Some(*value), None]),
+            Self::Store { index, value, .. } | Self::SharedStore { index, value, .. } => {
+                (index, [Some(*value), None])
+            }
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
-            Self::SharedStore { index, value, .. } => (index, [Some(*value), None]),
             Self::CollectiveInput { value, from } => (&[], [Some(*value), *from]),
             Self::Loop { .. }
             | Self::Break
@@ -208,32 +209,20 @@ impl Nodes<'_> {
             return;
         }
         let kind = &self.exprs[id].kind;
-        let site = match *kind {
-            ExprKind::Local(local) => {
-                reach.locals[local.index()] = true;
-                None
-            }
-            ExprKind::Temp(_) => {
-                reach.temps = true;
-                None
-            }
-            ExprKind::Load { tensor, site, .. } => {
-                reach.access(tensor).read = true;
-                Some(site)
-            }
-            ExprKind::Atomic { tensor, site, .. } => {
-                reach.access(tensor).atomic = true;
-                Some(site)
-            }
-            ExprKind::SharedLoad { array, site, .. }
-            | ExprKind::SharedAtomic { array, site, .. } => {
-                reach.locals[array.index()] = true;
-                Some(site)
-            }
-            ExprKind::DivRem { site, .. } => Some(site),
-            _ => None,
-        };
-        if let Some(site) = site
+        match *kind {
+            ExprKind::Local(local)
+            | ExprKind::SharedLoad { array: local, .. }
+            | ExprKind::SharedAtomic { array: local, .. } => reach.locals[local.index()] = true,
+            ExprKind::Temp(_) => reach.temps = true,
+            ExprKind::Load { tensor, .. } => reach.access(tensor).read = true,
+            ExprKind::Atomic { tensor, .. } => reach.access(tensor).atomic = true,
+            _ => {}
+        }
+        if let ExprKind::Load { site, .. }
+        | ExprKind::Atomic { site, .. }
+        | ExprKind::SharedLoad { site, .. }
+        | ExprKind::SharedAtomic { site, .. }
+        | ExprKind::DivRem { site, .. } = *kind
             && reach.line == 0
         {
             reach.line = self.sites[site.index()].line;

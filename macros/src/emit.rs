@@ -135,22 +135,13 @@ impl Emission<'_> {
         Typing { sites: &self.tree.sites, table, types: self.tree.types.len() }
     }
 
-    /// The source that [`source`](Self::source) defines, as `&'static Source`.
-    pub(crate) fn source_path(&self) -> TokenStream {
+    /// What [`source`](Self::source) defines: the source, as `&'static Source`, and the identities, a slice.
+    pub(crate) fn source_paths(&self) -> (TokenStream, TokenStream) {
         if self.generics.is_empty() {
-            return quote!(&__SOURCE);
+            return (quote!(&__SOURCE), quote!(&__IDENTITIES));
         }
         let of = self.generics.carrier();
-        quote!(#of::__SOURCE)
-    }
-
-    /// The identities that [`source`](Self::source) defines, a slice.
-    pub(crate) fn identities_path(&self) -> TokenStream {
-        if self.generics.is_empty() {
-            return quote!(&__IDENTITIES);
-        }
-        let of = self.generics.carrier();
-        quote!(&#of::__IDENTITIES)
+        (quote!(#of::__SOURCE), quote!(&#of::__IDENTITIES))
     }
 
     /// Whether this is a method that takes `&mut self`.

@@ -187,8 +187,7 @@ fn expand_method(
     let emission = Emission::new(FunctionKind::Func, attribute, &params, &mut item)?;
     let Paths { body: support, frontend, .. } = &attribute.paths;
     let number = method_number(&method.sig.ident);
-    let (source, path) = (emission.source(), emission.source_path());
-    let identities = emission.identities_path();
+    let (source, (path, identities)) = (emission.source(), emission.source_paths());
     let changes = emission.changes_receiver();
     let gate = match generics.params.is_empty() {
         true => {

@@ -101,12 +101,7 @@ impl Reduction {
     }
 
     fn function(&self, what: &str) -> Ident {
-        let op = match self.op {
-            AtomicOp::Add => "add",
-            AtomicOp::Min => "min",
-            AtomicOp::Max => "max",
-        };
-        format_ident!("{what}_{op}")
+        format_ident!("{}", self.op.name().replace("atomic", what))
     }
 }
 

@@ -16,7 +16,7 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, exchange_of, is_assignment, is_constant, is_shared_array, is_simple_place,
+        Assert, collective_of, is_assignment, is_constant, is_shared_array, is_simple_place,
         pattern_names, phase_of, unparenthesized, untyped,
     },
     reduce::Reduction,
@@ -35,7 +35,6 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) reductions: &'a [Reduction],
     /// The names of tensors and shared arrays, whose indexing the support code checks.
     pub(crate) tensors: Vec<Ident>,
-    /// The names of values in scope.
     pub(crate) locals: Vec<Ident>,
     /// The names of thread blocks in scope.
     pub(crate) blocks: Vec<Ident>,
@@ -159,7 +158,7 @@ impl<'a> Rewrite<'a> {
                 }
                 _ => self.bounded_element(index, start),
             },
-            Expr::MethodCall(call) => self.exchange(call).map(Expr::Verbatim),
+            Expr::MethodCall(call) => self.collective(call).map(Expr::Verbatim),
             Expr::ForLoop(each) => {
                 each.attrs.clear();
                 self.gate(&mut each.expr);
@@ -223,9 +222,9 @@ impl<'a> Rewrite<'a> {
         }))
     }
 
-    /// A phase with an exchange, whose parts are rewritten: all threads contribute, then each gets its result.
-    fn exchange(&self, call: &ExprMethodCall) -> Option<TokenStream> {
-        let closure = exchange_of(call)?;
+    /// A phase with a collective, whose parts are rewritten: all threads contribute, then each gets its result.
+    fn collective(&self, call: &ExprMethodCall) -> Option<TokenStream> {
+        let closure = collective_of(call)?;
         let (support, block, method) = (self.support, &call.receiver, &call.method);
         let (pattern, body) = (closure_parameter(closure), &closure.body);
         let given = internal("given");

@@ -47,7 +47,6 @@ impl Sites {
     }
 }
 
-/// Numbers the sites of a body.
 pub(crate) fn number(body: &mut syn::Block) {
     Numbers(0).visit_block_mut(body);
 }
@@ -148,7 +147,6 @@ pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
     }
 }
 
-/// Whether an attribute is the number of a site.
 pub(crate) fn is_number(attribute: &Attribute) -> bool {
     attribute.path().is_ident(NAME)
 }

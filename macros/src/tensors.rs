@@ -83,8 +83,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             unsafe impl #with #support::TensorParam for #of #arguments #bounds {
                 type View<const CHECKED: ::core::primitive::bool> = Views<CHECKED>;
 
-                const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Group {
-                    fields: &[#(#support::group_field::<#tensors>(#texts, #writable)),*],
+                const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Struct {
+                    fields: &[#(#support::tensor_field::<#tensors>(#texts, #writable)),*],
                     writable: true,
                 };
 

@@ -26,7 +26,6 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) spans: Spans,
-    /// The types, by their number in the tree.
     pub(crate) types: Vec<TypeEntry>,
     /// The paths that are neither parameters nor locals, by their number in the tree.
     pub(crate) consts: Vec<syn::ExprPath>,
@@ -43,7 +42,6 @@ pub(crate) struct Tree {
     /// The paths to `f16` in calls of its associated functions.
     pub(crate) halves: Vec<syn::Path>,
     pub(crate) sites: Sites,
-    /// The names in scope.
     scopes: Vec<Vec<String>>,
     /// The names in scope that are shapes and shared arrays, by their position among all names in scope.
     views: Vec<(String, usize)>,
@@ -55,7 +53,6 @@ pub(crate) struct Tree {
     blocks: Vec<(String, Option<usize>)>,
 }
 
-/// A func that is called.
 pub(crate) enum FuncEntry {
     /// By its path. The probe sees the function, with its generic arguments.
     Path { probe: Ident, path: syn::ExprPath },
@@ -81,7 +78,6 @@ pub(crate) enum TypeEntry {
     Number(syn::Path),
 }
 
-/// A block that is a value.
 fn value_block(value: Expr) -> Block {
     Block { stmts: Vec::new(), value: Some(Box::new(value)) }
 }
@@ -221,7 +217,6 @@ impl Tree {
         self.scopes.iter().flatten().any(|bound| name == bound)
     }
 
-    /// A block, in its own scope.
     pub(crate) fn block(&mut self, block: &mut syn::Block) -> Block {
         let out = self.scoped(None, |this| this.block_in_scope(block));
         self.constants.retain(|(_, depth)| *depth <= self.scopes.len());
@@ -242,7 +237,7 @@ impl Tree {
                         // The author may leave out the semicolon; the probed copy needs it for its type.
                         *semi = Some(<syn::Token![;]>::default());
                     }
-                    if grid || matches!(tree.kind, ExprKind::Each(_)) {
+                    if grid || matches!(tree.kind, ExprKind::Phase(_)) {
                         let span = tree.span;
                         out.stmts.push(Stmt { kind: StmtKind::Expr(tree), span });
                     } else {
@@ -325,10 +320,10 @@ impl Tree {
                     return shared;
                 }
                 if mutability.is_none()
-                    && let Some(exchange) = self.exchange(ident, init, probes)
+                    && let Some(collective) = self.collective(ident, init, probes)
                 {
                     self.bind(ident);
-                    return exchange;
+                    return collective;
                 }
                 let value = self.expr(init);
                 let ty = self.bind_probed(ident, probes);

@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use quadrants_ir::{
     Const, Offloaded, ParamId, ScalarType, TaskId, TaskKind,
     abi::{
-        ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, SCRATCH_WORD, block_words,
-        scratch_bytes,
+        ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, TEMPORARIES_WORD, block_words,
+        temporary_bytes,
     },
     interp::{Fault, Interpreter, SliceMemory},
     launch_analysis::LaunchAnalysis,
@@ -97,10 +97,10 @@ impl<'a> Case<'a> {
         words[LAUNCH_WORD] = launch;
         let record = vec![0; size_of::<ErrorRecord>()];
         let mut buffers = vec![Buffer::new(ERROR_WORD, ScalarType::U32, record)];
-        if kernel.needs_scratch() {
+        if !kernel.temps.is_empty() || kernel.result.is_some() {
             let types = kernel.temps.iter().copied().chain(kernel.result).collect();
-            let bytes = vec![0; scratch_bytes(kernel)];
-            buffers.push(Buffer { word: SCRATCH_WORD, bytes, elems: Elems::Words(types) });
+            let bytes = vec![0; temporary_bytes(kernel)];
+            buffers.push(Buffer { word: TEMPORARIES_WORD, bytes, elems: Elems::Words(types) });
         }
         let tasks = kernel.tasks().map(|(task, _)| task).collect();
         Self { kernel, words, buffers, tasks, large: false, any_error: false }

@@ -45,7 +45,7 @@ pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
 /// Places the tensors in memory and returns the argument block, with the interiors of the checked form.
 pub fn argument_block(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
-    memory.insert(SCRATCH, vec![0; abi::scratch_bytes(kernel)]);
+    memory.insert(SCRATCH, vec![0; abi::temporary_bytes(kernel)]);
     let mut words = vec![RECORD, SCRATCH, LAUNCH_NUMBER];
     for (i, arg) in args.iter().enumerate() {
         match arg {

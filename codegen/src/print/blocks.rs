@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use quadrants_ir::{BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
 
-use super::{consts, stmt::ElementAccess, task::TaskPrinter, types};
+use super::{consts, stmt::ElementAccess, task::TaskPrinter};
 
 /// The printer's state for tasks of thread blocks.
 #[derive(Default)]
@@ -46,8 +46,7 @@ impl TaskPrinter<'_> {
             self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
             return;
         }
-        let declaration =
-            format!("    alignas(16) __shared__ {} {name}[{len}];\n", types::name(ty));
+        let declaration = format!("    alignas(16) __shared__ {} {name}[{len}];\n", ty.name());
         self.blocks.declarations.push_str(&declaration);
         if self.is_initialized_before_use(array, dims) {
             return;
@@ -73,12 +72,10 @@ impl TaskPrinter<'_> {
         let loops = std::mem::take(&mut self.loops);
         self.jumps_to_next = false;
         let name = self.local(var);
-        self.line("{");
-        self.indented(|this| {
-            this.line(&format!("const u64 {name} = threadIdx.x;"));
-            this.iteration(body);
-        });
-        self.line("}");
+        self.open("{");
+        self.line(&format!("const u64 {name} = threadIdx.x;"));
+        self.iteration(body);
+        self.close();
         self.loops = loops;
     }
 

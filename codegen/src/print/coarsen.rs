@@ -7,7 +7,6 @@ use quadrants_ir::{BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, Scal
 use super::{
     helpers::Helper,
     task::{AXES, Bounds, TaskPrinter},
-    types,
 };
 
 impl TaskPrinter<'_> {
@@ -106,7 +105,7 @@ impl TaskPrinter<'_> {
                 let part = format!("{elements}.parts[{}] >> {bits}", copy / each);
                 let value = match elem {
                     ScalarType::Bool => format!("({part} & 255u) != 0u"),
-                    _ => format!("({})({part})", types::name(elem)),
+                    _ => format!("({})({part})", elem.name()),
                 };
                 self.preloaded.insert(read, value);
                 self.stmt(stmt);
@@ -213,7 +212,7 @@ impl TaskPrinter<'_> {
     /// Defines the loop variable for the iteration with this counter.
     fn define_loop_var(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
         let name = self.fresh(&self.kernel.locals[var].name);
-        let ty = types::name(self.kernel.locals[var].ty);
+        let ty = self.kernel.locals[var].ty.name();
         let value = bounds.value(counter);
         self.line(&format!("const {ty} {name} = {value};"));
         self.locals.insert(var, name);

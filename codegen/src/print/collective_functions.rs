@@ -5,7 +5,7 @@
 
 use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType, collective::WARP};
 
-use super::{consts, types};
+use super::consts;
 use crate::Dialect;
 
 /// The name of a collective's function.
@@ -128,7 +128,7 @@ fn shuffle(name: &str, ty: ScalarType, dialect: &dyn Dialect) -> String {
 
 /// The type in which values are shuffled.
 fn word(ty: ScalarType) -> &'static str {
-    if ty == ScalarType::Bool { "u32" } else { types::name(ty) }
+    if ty == ScalarType::Bool { "u32" } else { ty.name() }
 }
 
 fn from_value(ty: ScalarType, value: &str) -> String {
@@ -143,7 +143,7 @@ fn combined(op: ReduceOp, ty: ScalarType, a: &str, b: &str) -> String {
     let suffix = if ty == ScalarType::F32 { "f" } else { "" };
     match op {
         ReduceOp::Add if ty.is_signed_int() => {
-            let unsigned = types::unsigned(ty);
+            let unsigned = ty.unsigned();
             format!("({ty})(({unsigned}){a} + ({unsigned}){b})")
         }
         ReduceOp::Add => format!("{a} + {b}"),

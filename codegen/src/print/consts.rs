@@ -38,7 +38,6 @@ pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
     }
 }
 
-/// The zero of a type.
 pub(super) fn zero(ty: ScalarType) -> String {
     constant(Const::from_bits(ty, 0))
 }

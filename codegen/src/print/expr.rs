@@ -2,7 +2,7 @@
 
 use quadrants_ir::{BinaryOp, Const, ExprId, ExprKind, MathFn, ScalarType, TempId, UnaryOp};
 
-use super::{consts, helpers::Helper, task::TaskPrinter, types};
+use super::{consts, helpers::Helper, task::TaskPrinter};
 
 /// A printed expression with its precedence.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Text {
     }
 
     fn cast(self, ty: ScalarType) -> Self {
-        Self::new(Level::Unary, format!("({}){}", types::name(ty), self.at(Level::Unary)))
+        Self::new(Level::Unary, format!("({}){}", ty.name(), self.at(Level::Unary)))
     }
 }
 
@@ -99,7 +99,7 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// A value as the bits of a scratch word.
+    /// A value as the bits of a temporary.
     pub(super) fn word_of(&mut self, id: ExprId) -> String {
         let ty = self.kernel.exprs[id].ty;
         let value = self.value(id);
@@ -107,14 +107,14 @@ impl TaskPrinter<'_> {
             ScalarType::F32 => format!("(u64)__float_as_uint({})", value.text),
             ScalarType::F64 => format!("(u64)__double_as_longlong({})", value.text),
             ScalarType::I8 | ScalarType::I16 | ScalarType::I32 => {
-                value.cast(types::unsigned(ty)).cast(ScalarType::U64).text
+                value.cast(ty.unsigned()).cast(ScalarType::U64).text
             }
             _ => value.cast(ScalarType::U64).text,
         }
     }
 
     fn temp(&mut self, temp: TempId, ty: ScalarType) -> Text {
-        let word = Text::primary(self.scratch(quadrants_ir::abi::temp_word(temp)));
+        let word = Text::primary(self.temporary(quadrants_ir::abi::temp_word(temp)));
         match ty {
             ScalarType::Bool => Text::new(Level::Comparison, format!("{} != 0ull", word.text)),
             ScalarType::F32 => Text::primary(format!("__uint_as_float((u32){})", word.text)),
@@ -129,7 +129,7 @@ impl TaskPrinter<'_> {
             return self.modular(
                 |this| {
                     let value = this.unsigned(id).at(Level::Multiplicative);
-                    let zero = consts::zero(types::unsigned(ty));
+                    let zero = consts::zero(ty.unsigned());
                     Text::new(Level::Additive, format!("{zero} - {value}"))
                 },
                 ty,
@@ -255,7 +255,7 @@ impl TaskPrinter<'_> {
     fn unsigned(&mut self, id: ExprId) -> Text {
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
-        let unsigned = types::unsigned(expr.ty);
+        let unsigned = expr.ty.unsigned();
         match &expr.kind {
             _ if unsigned == expr.ty => self.value(id),
             _ if self.cx.shared[id.index()] => self.value(id).cast(unsigned),

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
-use super::{collective_functions as collective, consts, types};
+use super::{collective_functions as collective, consts};
 use crate::Dialect;
 
 /// A helper function.
@@ -96,14 +96,11 @@ impl Helper {
             }
             Self::Block(a) => inline("u64", &name, "", &format!("return blockIdx.{a};")),
             Self::Blocks(a) => inline("u64", &name, "", &format!("return gridDim.{a};")),
-            Self::Cast { from, to } => inline(
-                types::name(to),
-                &name,
-                &format!("{} x", types::name(from)),
-                &cast_body(from, to),
-            ),
+            Self::Cast { from, to } => {
+                inline(to.name(), &name, &format!("{} x", from.name()), &cast_body(from, to))
+            }
             Self::Abs(ty) => inline(
-                types::name(ty),
+                ty.name(),
                 &name,
                 &format!("{ty} x"),
                 &format!("return x < 0 ? {} : x;", negated(ty, "x")),
@@ -123,12 +120,11 @@ impl Helper {
             Self::Powi(ty) => powi(ty, &name),
             Self::Count { op, ty } => {
                 let (suffix, wide) = if ty.size() == 8 { ("ll", "i64") } else { ("", "i32") };
-                let of = types::name(ty);
+                let of = ty.name();
                 let body = match op {
-                    UnaryOp::CountOnes => format!(
-                        "return ({of})__popc{suffix}(({})x);",
-                        types::name(types::unsigned(ty))
-                    ),
+                    UnaryOp::CountOnes => {
+                        format!("return ({of})__popc{suffix}(({})x);", ty.unsigned().name())
+                    }
                     UnaryOp::LeadingZeros => format!("return ({of})__clz{suffix}(({wide})x);"),
                     _ => format!(
                         "return ({of})(x == 0 ? {} : __ffs{suffix}(({wide})x) - 1);",
@@ -146,13 +142,13 @@ fn inline(result: &str, name: &str, params: &str, body: &str) -> String {
 }
 
 fn pair(ty: ScalarType, name: &str, body: &str) -> String {
-    inline(types::name(ty), name, &format!("{ty} a, {ty} b"), body)
+    inline(ty.name(), name, &format!("{ty} a, {ty} b"), body)
 }
 
 /// The wrapping negation of a signed integer.
 fn negated(ty: ScalarType, value: &str) -> String {
-    let unsigned = types::name(types::unsigned(ty));
-    format!("({})(0 - ({unsigned}){value})", types::name(ty))
+    let unsigned = ty.unsigned().name();
+    format!("({})(0 - ({unsigned}){value})", ty.name())
 }
 
 /// Compilers differ in the name of this type, and no header is included, so `f16` is represented by its bits. Rounds to

@@ -7,7 +7,7 @@ use quadrants_ir::{
     launch_analysis::may_have_interior,
 };
 
-use super::{task::TaskPrinter, types};
+use super::task::TaskPrinter;
 
 impl TaskPrinter<'_> {
     /// The condition that an iteration is in the loop's interior. None if no launch can prove one.
@@ -18,7 +18,7 @@ impl TaskPrinter<'_> {
         let mut word = self.interior_offset();
         let mut conditions = Vec::new();
         for dim in dims {
-            let ty = types::name(self.kernel.locals[dim.var].ty);
+            let ty = self.kernel.locals[dim.var].ty.name();
             let name = self.local(dim.var);
             for (end, relation) in [("from", ">="), ("to", "<")] {
                 let bound = self.fresh(&format!("{name}_{end}"));
@@ -31,7 +31,6 @@ impl TaskPrinter<'_> {
         Some(conditions.join(" && "))
     }
 
-    /// Prints both versions of the body.
     pub(super) fn versioned_body(&mut self, inside: &str, body: BlockId) {
         self.ending(|this| {
             this.open(&format!("if ({inside}) {{"));

@@ -102,7 +102,7 @@ struct qd_args {
     for (param, names) in kernel.params.iter().zip(params) {
         let name = &names.value;
         let _ = match param.kind {
-            ParamKind::Scalar(ty) => writeln!(text, "    alignas(8) {} {name};", types::name(ty)),
+            ParamKind::Scalar(ty) => writeln!(text, "    alignas(8) {} {name};", ty.name()),
             ParamKind::Tensor { elem, writable, .. }
             | ParamKind::Component { elem, writable, .. } => {
                 writeln!(text, "    {} {name};", task::pointer(elem, writable))

@@ -6,14 +6,13 @@
 
 use quadrants_ir::{AtomicOp, ExprId, Offloaded, ParamId, ParamKind, ScalarType, SiteId};
 
-use super::{consts, task::TaskPrinter, types};
+use super::{consts, task::TaskPrinter};
 
 /// The number of elements of all private copies of a block.
 const ELEMENTS: u32 = 2048;
 /// The maximum number of copies: the warps of a block of the default size, 256 threads.
 const COPIES: u32 = 8;
 
-/// A privatized tensor.
 #[derive(Clone)]
 pub(super) struct Privatized {
     tensor: ParamId,
@@ -130,7 +129,7 @@ impl TaskPrinter<'_> {
             self.line("__syncthreads();");
             self.open(&format!("if ({copies} > 0u) {{"));
             self.open(&format!("for (u32 {k} = {thread}; {k} < (u32){dim}; {k} += {threads}) {{"));
-            self.line(&format!("{} {total} = {};", types::name(ty), consts::identity(op, ty)));
+            self.line(&format!("{} {total} = {};", ty.name(), consts::identity(op, ty)));
             let other = format!("{own}[{k} + {copy} * (u32){dim}]");
             let combined = self.combined_values(op, ty, &total, &other);
             self.line(&format!(

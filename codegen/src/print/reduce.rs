@@ -12,7 +12,7 @@ use quadrants_ir::{
     abi::{Form, MAX_BLOCK_SIZE},
 };
 
-use super::{consts, helpers::Helper, privatize, task::TaskPrinter, types};
+use super::{consts, helpers::Helper, privatize, task::TaskPrinter};
 
 /// The maximum number of reductions of a loop; each needs shared memory.
 const MAX_REDUCTIONS: usize = 4;
@@ -158,7 +158,7 @@ impl TaskPrinter<'_> {
     ) -> String {
         match op {
             AtomicOp::Add if ty.is_signed_int() => {
-                let unsigned = types::unsigned(ty);
+                let unsigned = ty.unsigned();
                 format!("({ty})(({unsigned}){a} + ({unsigned})({b}))")
             }
             AtomicOp::Add => format!("{a} + ({b})"),

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::{BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form};
 
-use super::{consts, task::TaskPrinter, types};
+use super::{consts, task::TaskPrinter};
 
 /// The maximum number of statements of a speculated body, which is printed three times.
 const MAX_STATEMENTS: usize = 16;
@@ -44,7 +44,7 @@ impl TaskPrinter<'_> {
         let SerialLoop { var, begin, end, body } = serial_loop;
         let stmts = &kernel.blocks[body].stmts;
         let name = self.local(var);
-        let ty = types::name(kernel.locals[var].ty);
+        let ty = kernel.locals[var].ty.name();
         let begin = self.bound_value(begin, &format!("{name}_begin")).text;
         let end = self.bound_value(end, &format!("{name}_end")).text;
         let beyond = self.fresh("beyond");
@@ -69,7 +69,7 @@ impl TaskPrinter<'_> {
         for local in loop_carried(stmts) {
             let now = self.local(local);
             let saved = self.fresh(&format!("{now}_before"));
-            let of = types::name(kernel.locals[local].ty);
+            let of = kernel.locals[local].ty.name();
             self.line(&format!("const {of} {saved} = {now};"));
             before.push(format!("{now} = {saved};"));
         }
@@ -121,7 +121,7 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let SerialLoop { var, body, .. } = serial_loop;
         let ty = kernel.locals[var].ty;
-        let unsigned = types::unsigned(ty);
+        let unsigned = ty.unsigned();
         let number = |value: u32| consts::int(unsigned, value.into());
         let some = number(INTERLEAVED);
         let left = match unsigned == ty {
@@ -255,7 +255,7 @@ impl TaskPrinter<'_> {
                     _ => format!("(u64){end} <= {limit}"),
                 });
             } else {
-                let unsigned = types::unsigned(ty);
+                let unsigned = ty.unsigned();
                 let one = consts::int(unsigned, 1);
                 let first = self.with_variable(serial_loop.var, begin.to_owned(), at);
                 let last = format!("({ty})(({unsigned}){end} - {one})");
@@ -348,7 +348,6 @@ impl TaskPrinter<'_> {
     }
 }
 
-/// The loop-carried locals.
 fn loop_carried(stmts: &[Stmt]) -> Vec<LocalId> {
     let mut loop_carried = Vec::new();
     for stmt in stmts {

@@ -1,14 +1,11 @@
 //! Prints statements and their root expressions.
 
 use quadrants_ir::{
-    AtomicOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt,
-    TaskKind,
+    BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt, TaskKind,
     abi::{Form, result_word, temp_word},
 };
 
-use super::{
-    consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter, types,
-};
+use super::{consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter};
 
 /// A printed access to an element.
 pub(super) struct ElementAccess {
@@ -21,7 +18,6 @@ pub(super) struct ElementAccess {
 }
 
 impl TaskPrinter<'_> {
-    /// Prints all statements of a block.
     pub(super) fn block(&mut self, id: BlockId) {
         let kernel = self.kernel;
         for stmt in &kernel.blocks[id].stmts {
@@ -33,7 +29,6 @@ impl TaskPrinter<'_> {
         self.end_zeroing();
     }
 
-    /// Prints a statement.
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
         let kernel = self.kernel;
         self.begin_statement();
@@ -50,7 +45,7 @@ impl TaskPrinter<'_> {
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.expr(*cond);
-                self.line(&format!("if ({cond}) {{"));
+                self.open(&format!("if ({cond}) {{"));
                 self.branches(*then, *otherwise);
             }
             Stmt::For { var, begin, end, body, unroll, down } => {
@@ -71,7 +66,7 @@ impl TaskPrinter<'_> {
                 self.guarded(&access, &format!("{} = {value};", access.element));
             }
             Stmt::Loop { body } => {
-                self.line("while (true) {");
+                self.open("while (true) {");
                 self.loop_body(*body);
             }
             Stmt::Break => self.line("break;"),
@@ -85,8 +80,8 @@ impl TaskPrinter<'_> {
                 self.end_iteration();
                 self.close();
             }
-            Stmt::SetTemp { temp, value } => self.set_scratch(temp_word(*temp), *value),
-            Stmt::SetResult { value } => self.set_scratch(result_word(kernel), *value),
+            Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
+            Stmt::SetResult { value } => self.set_temporary(result_word(kernel), *value),
         }
     }
 
@@ -94,20 +89,20 @@ impl TaskPrinter<'_> {
     /// condition needs a statement of its own.
     fn branches(&mut self, then: BlockId, otherwise: BlockId) {
         let kernel = self.kernel;
-        self.indented(|this| this.block(then));
+        self.block(then);
         match kernel.blocks[otherwise].stmts.as_slice() {
-            [] => self.line("}"),
+            [] => self.close(),
             [Stmt::If { cond, then, otherwise }]
                 if !cse::contains_shared(self.cx.shared, kernel, *cond) =>
             {
                 let cond = self.expr(*cond);
-                self.line(&format!("}} else if ({cond}) {{"));
+                self.reopen(&format!("}} else if ({cond}) {{"));
                 self.branches(*then, *otherwise);
             }
             _ => {
-                self.line("} else {");
-                self.indented(|this| this.block(otherwise));
-                self.line("}");
+                self.otherwise();
+                self.block(otherwise);
+                self.close();
             }
         }
     }
@@ -124,7 +119,7 @@ impl TaskPrinter<'_> {
         if unroll.is_none() && !down && !counted && self.speculate(walk) {
             return;
         }
-        let ty = types::name(self.kernel.locals[var].ty);
+        let ty = self.kernel.locals[var].ty.name();
         let name = self.local(var);
         // Printed in evaluation order.
         let begin = match down {
@@ -146,10 +141,10 @@ impl TaskPrinter<'_> {
         }
         // The loop variable is decremented after the comparison with the first value, so that it cannot overflow.
         if down {
-            self.line(&format!("for ({ty} {name} = {end}; {name} > {begin};) {{"));
-            self.indented(|this| this.line(&format!("{name}--;")));
+            self.open(&format!("for ({ty} {name} = {end}; {name} > {begin};) {{"));
+            self.line(&format!("{name}--;"));
         } else {
-            self.line(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
+            self.open(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         }
         self.loop_body(body);
     }
@@ -176,8 +171,8 @@ impl TaskPrinter<'_> {
     /// Prints a loop with a 32-bit counter. GPUs have 32-bit registers, so it is cheaper.
     fn narrow_for(&mut self, name: &str, [begin, end]: [u32; 2], body: BlockId) {
         let counter = self.fresh(&format!("{name}_n"));
-        self.line(&format!("for (u32 {counter} = {begin}u; {counter} < {end}u; {counter}++) {{"));
-        self.indented(|this| this.line(&format!("const u64 {name} = {counter};")));
+        self.open(&format!("for (u32 {counter} = {begin}u; {counter} < {end}u; {counter}++) {{"));
+        self.line(&format!("const u64 {name} = {counter};"));
         self.loop_body(body);
     }
 
@@ -186,11 +181,12 @@ impl TaskPrinter<'_> {
         [begin, end].iter().all(|at| matches!(self.kernel.exprs[*at].kind, ExprKind::Const(_)))
     }
 
+    /// Prints the body of the loop that was opened.
     fn loop_body(&mut self, body: BlockId) {
         self.loops += 1;
-        self.indented(|this| this.block(body));
+        self.block(body);
         self.loops -= 1;
-        self.line("}");
+        self.close();
     }
 
     /// Ends the iteration of the parallel loop, or the serial task, at any nesting depth.
@@ -214,41 +210,49 @@ impl TaskPrinter<'_> {
                 let read = self.preloaded[&value].clone();
                 self.define_as(local, &read);
             }
-            ExprKind::Load { tensor, index, site } => {
-                let access = self.element(*tensor, index, *site);
-                let element = match self.is_read_only(*tensor, *site) {
-                    true => self.cx.dialect.read_only(&access.element),
-                    false => access.element.clone(),
-                };
-                let is_bool = kernel.locals[local].ty == ScalarType::Bool;
-                let read = if is_bool { format!("{element} != 0") } else { element };
-                self.define_checked(local, &access, &read);
-            }
-            ExprKind::Atomic { op, tensor, index, value, site } => {
-                let access = self.element(*tensor, index, *site);
-                let update = self.update(*op, &access, *value);
-                self.define_checked(local, &access, &update);
-            }
-            ExprKind::SharedLoad { array, index, site } => {
-                let access = self.shared_element(*array, index, *site);
-                let read = access.element.clone();
-                self.define_checked(local, &access, &read);
-            }
-            ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let access = self.shared_element(*array, index, *site);
-                let update = self.update(*op, &access, *value);
-                self.define_checked(local, &access, &update);
-            }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (value, zero) = self.div_rem(*op, *lhs, *rhs);
                 self.define_as(local, &value);
                 self.report_zero(zero, *site);
             }
-            _ => {
-                let value = self.expr(value);
-                self.define_as(local, &value);
-            }
+            root => match self.access(root) {
+                Some((access, value)) => self.define_checked(local, &access, &value),
+                None => {
+                    let value = self.expr(value);
+                    self.define_as(local, &value);
+                }
+            },
         }
+    }
+
+    /// The access of a root expression, and the expression that reads or updates the element; none for other roots.
+    fn access(&mut self, root: &ExprKind) -> Option<(ElementAccess, String)> {
+        let access = match root {
+            ExprKind::Load { tensor, index, site }
+            | ExprKind::Atomic { tensor, index, site, .. } => self.element(*tensor, index, *site),
+            ExprKind::SharedLoad { array, index, site }
+            | ExprKind::SharedAtomic { array, index, site, .. } => {
+                self.shared_element(*array, index, *site)
+            }
+            _ => return None,
+        };
+        let value = match root {
+            ExprKind::Load { tensor, site, .. } => {
+                let element = match self.is_read_only(*tensor, *site) {
+                    true => self.cx.dialect.read_only(&access.element),
+                    false => access.element.clone(),
+                };
+                let elem = self.kernel.params[tensor.index()].kind.elem();
+                if elem == Some(ScalarType::Bool) { format!("{element} != 0") } else { element }
+            }
+            ExprKind::Atomic { op, value, .. } | ExprKind::SharedAtomic { op, value, .. } => {
+                let ty = self.kernel.exprs[*value].ty;
+                let value = self.expr(*value);
+                self.cx.dialect.atomic(*op, ty, &format!("&{}", access.element), &value)
+            }
+            _ => access.element.clone(),
+        };
+        Some((access, value))
     }
 
     fn define_as(&mut self, local: LocalId, value: &str) {
@@ -273,39 +277,23 @@ impl TaskPrinter<'_> {
     fn effect(&mut self, id: ExprId) {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
-            ExprKind::Load { tensor, index, site } => {
-                let access = self.element(*tensor, index, *site);
-                self.check_only(&access);
-            }
-            ExprKind::SharedLoad { array, index, site } => {
-                let access = self.shared_element(*array, index, *site);
-                self.check_only(&access);
-            }
-            ExprKind::SharedAtomic { op, array, index, value, site } => {
-                let access = self.shared_element(*array, index, *site);
-                let update = self.update(*op, &access, *value);
-                self.guarded(&access, &format!("{update};"));
-            }
             ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
             ExprKind::Atomic { tensor, index, value, site, .. }
                 if self.privatized_atomic(*tensor, index, *value, *site) => {}
-            ExprKind::Atomic { op, tensor, index, value, site } => {
-                let access = self.element(*tensor, index, *site);
-                let update = self.update(*op, &access, *value);
-                self.guarded(&access, &format!("{update};"));
-            }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (_, zero) = self.div_rem(*op, *lhs, *rhs);
                 self.report_zero(zero, *site);
             }
-            _ => {}
-        }
-    }
-
-    /// Prints only the check of an access whose value is not used.
-    fn check_only(&mut self, access: &ElementAccess) {
-        if let Some(in_range) = &access.in_range {
-            self.line(&format!("if (!({in_range})) {}", access.report));
+            root => {
+                let Some((access, value)) = self.access(root) else { return };
+                match (root, &access.in_range) {
+                    (ExprKind::Load { .. } | ExprKind::SharedLoad { .. }, Some(in_range)) => {
+                        self.line(&format!("if (!({in_range})) {}", access.report));
+                    }
+                    (ExprKind::Load { .. } | ExprKind::SharedLoad { .. }, None) => {}
+                    _ => self.guarded(&access, &format!("{value};")),
+                }
+            }
         }
     }
 
@@ -316,13 +304,6 @@ impl TaskPrinter<'_> {
             _ => self.expr(value),
         };
         self.guarded(&access, &format!("{} = {value};", access.element));
-    }
-
-    /// The atomic update of an element.
-    fn update(&mut self, op: AtomicOp, access: &ElementAccess, value: ExprId) -> String {
-        let ty = self.kernel.exprs[value].ty;
-        let value = self.expr(value);
-        self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value)
     }
 
     /// The quotient or remainder, and the condition that the divisor is zero.
@@ -363,11 +344,11 @@ impl TaskPrinter<'_> {
         let Some(in_range) = &access.in_range else {
             return self.line(statement);
         };
-        self.line(&format!("if ({in_range}) {{"));
-        self.indented(|this| this.line(statement));
-        self.line("} else {");
-        self.indented(|this| this.line(&access.report));
-        self.line("}");
+        self.open(&format!("if ({in_range}) {{"));
+        self.line(statement);
+        self.otherwise();
+        self.line(&access.report);
+        self.close();
     }
 
     /// An access to an element of a tensor.
@@ -476,9 +457,9 @@ impl TaskPrinter<'_> {
         call + ");"
     }
 
-    fn set_scratch(&mut self, word: usize, value: ExprId) {
+    fn set_temporary(&mut self, word: usize, value: ExprId) {
         let value = self.word_of(value);
-        let word = self.scratch(word);
+        let word = self.temporary(word);
         self.line(&format!("{word} = {value};"));
     }
 }

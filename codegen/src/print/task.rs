@@ -37,7 +37,6 @@ pub(super) struct Context<'a> {
     pub(super) shared: &'a [bool],
 }
 
-/// The printer of one task.
 pub(super) struct TaskPrinter<'a> {
     pub(super) kernel: &'a Offloaded,
     pub(super) cx: Context<'a>,
@@ -114,7 +113,6 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// Prints the function.
     pub(super) fn print(mut self) -> String {
         let kernel = self.kernel;
         let task = &kernel.tasks[self.task.index()];
@@ -191,13 +189,6 @@ impl<'a> TaskPrinter<'a> {
         self.body.push('\n');
     }
 
-    /// Prints `inner` with one more level of indentation.
-    pub(super) fn indented(&mut self, inner: impl FnOnce(&mut Self)) {
-        self.indent += 1;
-        inner(self);
-        self.indent -= 1;
-    }
-
     /// Prints the head of a block and indents.
     pub(super) fn open(&mut self, head: &str) {
         self.line(head);
@@ -206,8 +197,13 @@ impl<'a> TaskPrinter<'a> {
 
     /// Prints `} else {` for the innermost open block.
     pub(super) fn otherwise(&mut self) {
+        self.reopen("} else {");
+    }
+
+    /// Closes the innermost open block and opens another on the same line.
+    pub(super) fn reopen(&mut self, head: &str) {
         self.indent -= 1;
-        self.open("} else {");
+        self.open(head);
     }
 
     /// Closes the innermost open block.
@@ -249,7 +245,7 @@ impl<'a> TaskPrinter<'a> {
         }
         let value = self.compute(id).text;
         let name = self.fresh("shared");
-        let ty = types::name(self.kernel.exprs[id].ty);
+        let ty = self.kernel.exprs[id].ty.name();
         self.line(&format!("const {ty} {name} = {value};"));
         self.shared_values.insert(id, name.clone());
         name
@@ -283,8 +279,8 @@ impl<'a> TaskPrinter<'a> {
         Some(if second { plane } else { step })
     }
 
-    /// A word of the launch's scratch memory.
-    pub(super) fn scratch(&self, word: usize) -> String {
+    /// A word of the launch's temporaries; the last is the result.
+    pub(super) fn temporary(&self, word: usize) -> String {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 
@@ -307,7 +303,7 @@ impl<'a> TaskPrinter<'a> {
             }
             Binding::Value(id) => {
                 let ty = match self.kernel.params[id.index()].kind {
-                    ParamKind::Scalar(ty) => format!("const {}", types::name(ty)),
+                    ParamKind::Scalar(ty) => format!("const {}", ty.name()),
                     ParamKind::Tensor { elem, writable, .. }
                     | ParamKind::Component { elem, writable, .. } => {
                         format!("{} const", pointer(elem, writable))
@@ -328,15 +324,21 @@ impl<'a> TaskPrinter<'a> {
         [thread_index, size]: [fn(char) -> Helper; 2],
         body: &mut dyn FnMut(&mut Self),
     ) {
-        let axes = AXES[dims.len().min(3)];
         let loops = self.loops_of(dims, bounds_site);
-        for (bounds, &axis) in loops.iter().zip(axes) {
+        self.grid_stride_loops(&loops, [thread_index, size], body);
+    }
+
+    fn grid_stride_loops(
+        &mut self,
+        loops: &[Bounds],
+        [thread_index, size]: [fn(char) -> Helper; 2],
+        body: &mut dyn FnMut(&mut Self),
+    ) {
+        for (bounds, &axis) in loops.iter().zip(AXES[loops.len().min(3)]) {
             self.open_loop(bounds, [thread_index(axis), size(axis)]);
         }
         body(self);
-        for _ in dims {
-            self.close();
-        }
+        loops.iter().for_each(|_| self.close());
     }
 
     /// Prints two versions of a loop of several dimensions. If the grid covers all iterations and all counts fit into
@@ -392,17 +394,11 @@ impl<'a> TaskPrinter<'a> {
         self.indent -= 1;
         self.line("} while (false);");
         self.otherwise();
-        for (bounds, &axis) in loops.iter().zip(axes) {
-            self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);
-        }
-        self.iteration(body);
-        for _ in dims {
-            self.close();
-        }
+        let threads = [Helper::Thread, Helper::Threads];
+        self.grid_stride_loops(&loops, threads, &mut |this| this.iteration(body));
         self.close();
     }
 
-    /// Prints the bounds of all dimensions.
     fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<Bounds> {
         let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
         if let Some(site) = bounds_site {
@@ -411,7 +407,6 @@ impl<'a> TaskPrinter<'a> {
         loops
     }
 
-    /// Opens the loop of a dimension.
     pub(super) fn open_loop(&mut self, bounds: &Bounds, [thread_index, size]: [Helper; 2]) {
         let (counter, count) = (&bounds.counter, &bounds.count);
         let (thread_index, size) = (self.helper(thread_index), self.helper(size));
@@ -517,7 +512,7 @@ impl<'a> TaskPrinter<'a> {
             }
         };
         let counter = self.fresh(&format!("{name}_n"));
-        let variable = Some((types::name(ty), name));
+        let variable = Some((ty.name(), name));
         Bounds { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
     }
 
@@ -550,7 +545,7 @@ impl<'a> TaskPrinter<'a> {
     fn store_in_variable(&mut self, id: ExprId, wanted: &str) -> String {
         let value = self.expr(id);
         let name = self.fresh(wanted);
-        let ty = types::name(self.kernel.exprs[id].ty);
+        let ty = self.kernel.exprs[id].ty.name();
         self.line(&format!("const {ty} {name} = {value};"));
         name
     }
@@ -571,7 +566,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// The value of the loop variable for this counter.
     pub(super) fn value(&self, counter: &str) -> String {
-        let (ty, low) = (types::name(self.ty), &self.begin);
+        let (ty, low) = (self.ty.name(), &self.begin);
         match (self.ty, self.from_zero) {
             (ScalarType::U64, true) => counter.to_owned(),
             (ScalarType::U64, false) => format!("{low} + {counter}"),

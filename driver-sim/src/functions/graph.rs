@@ -154,10 +154,7 @@ driver_functions! {
         count: usize,
         parameters: Array<HipNodeParams>,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
-        let keys = keys(call, &state, dependencies.read(count)?);
-        let launch = launch(call, &state, &parameters.first()?.into())?;
-        node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?;
+        add_node(call, node, graph, dependencies.read(count)?, &parameters.first()?.into())?;
     }
 
     /// Adds a copy to a graph: only one row, from device to device.
@@ -243,10 +240,7 @@ driver_functions! {
         node: usize,
         parameters: Array<HipNodeParams>,
     ) |call| {
-        let (mut state, exec) = call.at(Kind::Exec, exec)?;
-        let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
-        let launch = launch(call, &state, &parameters.first()?.into())?;
-        state.set_node(exec, node, launch)?;
+        set_node(call, exec, node, &parameters.first()?.into())?;
     }
 
     /// Launches an executable.

@@ -4,7 +4,6 @@ use std::ptr;
 
 use super::{DEVICE_BASE, Hot, Memory, Origin, Phase, Touch};
 
-/// An invalid access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AccessError {
     pub(crate) kind: InvalidAccess,
@@ -98,7 +97,6 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes bytes.
     pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Access<()> {
         if source.is_empty() {
             return Ok(());

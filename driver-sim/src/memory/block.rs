@@ -34,7 +34,6 @@ pub struct Origin {
     pub stream: Option<u64>,
 }
 
-/// The phase of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// Allocated in stream order by an operation that has not run yet.

@@ -39,16 +39,14 @@ impl Defined {
         if self.missing == 0 || bytes == 0 {
             return;
         }
-        if let Some((word, mask)) = within_word(start, bytes) {
-            let new = mask & !self.bits[word];
+        let mut set = |(word, mask): (usize, u64)| {
+            let new: u64 = mask & !self.bits[word];
             self.bits[word] |= new;
             self.missing -= new.count_ones() as usize;
-            return;
-        }
-        for (word, mask) in masks(start, bytes) {
-            let new = mask & !self.bits[word];
-            self.bits[word] |= new;
-            self.missing -= new.count_ones() as usize;
+        };
+        match within_word(start, bytes) {
+            Some(one) => set(one),
+            None => masks(start, bytes).for_each(set),
         }
     }
 
@@ -64,7 +62,6 @@ impl Defined {
         }
     }
 
-    /// Whether there are no bytes.
     pub(crate) fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
@@ -93,7 +90,6 @@ impl Defined {
         }
     }
 
-    /// Whether one byte is initialized.
     pub(crate) fn get(&self, at: usize) -> bool {
         self.missing == 0 || self.bits[at / 64] >> (at % 64) & 1 == 1
     }

@@ -84,7 +84,6 @@ impl PinnedMap {
 }
 
 impl Memory {
-    /// Allocates pinned memory.
     pub(crate) fn alloc_pinned(&mut self, bytes: usize) -> Result<usize> {
         let pinned = Pinned::new(bytes)?;
         let base = pinned.base;
@@ -115,7 +114,6 @@ impl Memory {
         (live.len(), live.values().map(|pinned| pinned.layout.size()).sum())
     }
 
-    /// Whether a host address is in pinned memory.
     pub(crate) fn touches_pinned(&self, address: usize) -> bool {
         self.pinned.contains(address, 1)
     }

@@ -27,12 +27,10 @@ impl Clock {
         at.map_or(0, |at| self.latest[at].1).max(self.floor)
     }
 
-    /// Whether an operation is complete.
     pub(crate) fn knows(&self, epoch: Epoch) -> bool {
         epoch.op <= self.floor || self.latest(epoch.lane) >= epoch.op
     }
 
-    /// Marks an operation as complete.
     pub(crate) fn advance(&mut self, Epoch { lane, op }: Epoch) {
         if op <= self.floor {
             return;

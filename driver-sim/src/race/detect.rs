@@ -72,7 +72,6 @@ impl State {
         self.memory.watch(on);
     }
 
-    /// Computes the clock of an operation.
     pub(crate) fn clock_operation(&mut self, op: OpId, lane: u64, after: &[OpId]) {
         if !self.detector.on {
             return;

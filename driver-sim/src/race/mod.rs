@@ -52,39 +52,10 @@ pub struct Side {
     pub call: u64,
 }
 
-/// The dependency that would order the two operations: `waiter` waits for the work of `stream` up to `after`, before
-/// `before` is enqueued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct MissingEdge {
-    /// The stream to record an event on.
-    pub stream: Option<u64>,
-    /// The operation after which to record it.
-    pub after: OpId,
-    /// The stream that must wait for it; `None` for the host.
-    pub waiter: Option<u64>,
-    /// The operation before which to wait; 0 for an access of the host.
-    pub before: OpId,
-}
-
 /// Whether races are detected and printed from the start: `QUADRANTS_SIM_RACES`.
 pub(crate) fn from_env() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| env::var_os("QUADRANTS_SIM_RACES").is_some_and(|value| value == "1"))
-}
-
-impl Race {
-    /// The missing dependency.
-    #[must_use]
-    pub fn missing_edge(&self) -> MissingEdge {
-        let Self { first, second, .. } = self;
-        MissingEdge {
-            stream: first.stream,
-            after: first.op,
-            waiter: second.stream,
-            before: second.op,
-        }
-    }
 }
 
 impl fmt::Display for Race {

@@ -8,7 +8,7 @@ use super::{
     tensor::{Indices, TensorParam},
     value::Operand,
 };
-use crate::syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, StmtKind};
+use crate::syntax::{BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, StmtKind};
 
 /// A block of threads in [`KernelBuilder::block_for`].
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +90,9 @@ impl<'b> Threads<'b> {
         let number = builder.state.borrow_mut().generated_name("t");
         let (body, result) =
             builder.block(|| body(builder.handle(Atom::Name(number), ScalarType::U64)));
-        let each = Each { block: self.name(), name: builder.name_of(number), body };
-        builder.stmt(StmtKind::Expr(Expr { kind: ExprKind::Each(Box::new(each)), span: caller() }));
+        let phase = Phase { block: self.name(), name: builder.name_of(number), body };
+        builder
+            .stmt(StmtKind::Expr(Expr { kind: ExprKind::Phase(Box::new(phase)), span: caller() }));
         result
     }
 
@@ -188,7 +189,7 @@ impl<'b> Threads<'b> {
             builder.misuse(Misuse::Undefined { operation: op.name(), ty: input.ty() });
         }
         let ty = if op == CollectiveOp::Ballot { ScalarType::U32 } else { input.ty() };
-        builder.stmt(StmtKind::LetExchange(Box::new(LetExchange {
+        builder.stmt(StmtKind::LetCollective(Box::new(LetCollective {
             name: builder.name_of(number),
             ty: type_ix(ty),
             block: self.name(),

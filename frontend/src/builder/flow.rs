@@ -8,7 +8,7 @@ use super::{
     value::Operand,
 };
 use crate::syntax::{
-    Block, Dim, Expr, ExprKind, For, LoopOptions, Order, RegionArgument, StmtKind,
+    Block, Dim, Expr, ExprKind, For, LoopOptions, Order, StmtKind, StreamParallelArgument,
 };
 
 impl KernelBuilder {
@@ -43,7 +43,7 @@ impl KernelBuilder {
     #[track_caller]
     pub fn stream_parallel<R>(&self, body: impl FnOnce() -> R) -> R {
         let (body, result) = self.block(body);
-        let kind = ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body });
+        let kind = ExprKind::StreamParallel(StreamParallelArgument::Closure { params: 0, body });
         self.stmt(StmtKind::Expr(Expr { kind, span: caller() }));
         result
     }

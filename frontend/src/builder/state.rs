@@ -197,7 +197,6 @@ impl KernelBuilder {
     }
 }
 
-/// The location of the call of the builder.
 #[track_caller]
 pub(super) fn caller() -> Span {
     let at = Location::caller();

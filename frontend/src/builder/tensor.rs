@@ -141,16 +141,12 @@ impl KernelBuilder {
     /// Reports an error if an atomic is not defined for a type.
     #[track_caller]
     pub(super) fn check_atomic(&self, op: AtomicOp, ty: ScalarType) {
-        let (operation, defined) = match op {
-            AtomicOp::Add => {
-                let none = matches!(ty, ScalarType::Bool | ScalarType::I64 | ScalarType::F64);
-                ("atomic_add", !none)
-            }
-            AtomicOp::Min => ("atomic_min", ty.is_int()),
-            AtomicOp::Max => ("atomic_max", ty.is_int()),
+        let defined = match op {
+            AtomicOp::Add => !matches!(ty, ScalarType::Bool | ScalarType::I64 | ScalarType::F64),
+            AtomicOp::Min | AtomicOp::Max => ty.is_int(),
         };
         if !defined {
-            self.misuse(Misuse::Undefined { operation, ty });
+            self.misuse(Misuse::Undefined { operation: op.name(), ty });
         }
     }
 }

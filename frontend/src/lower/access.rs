@@ -8,7 +8,6 @@ use quadrants_ir::{
 use super::{Lowerer, Result, scope::Binding};
 use crate::syntax::{Expr, ExprKind, Span};
 
-/// A tensor, or a shared array.
 #[derive(Clone, Copy)]
 pub(super) enum Array {
     Tensor(ParamId),

@@ -171,7 +171,6 @@ impl Lowerer {
         self.bind_named(NamedValue { ty: value.ty, leaves })
     }
 
-    /// The binding of a named value.
     pub(super) fn bind_named(&mut self, named: NamedValue) -> Binding {
         if let (Type::Scalar(_), [leaf]) = (named.ty, &named.leaves[..]) {
             return (*leaf).into();
@@ -364,23 +363,23 @@ impl Lowerer {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Name(name) => Ok(self.named_value(name)),
-            ExprKind::Index { base, index } => match self.named_value(base) {
-                Some(place) => self.place_element(place, index, span).map(Some),
-                None => Ok(None),
-            },
-            ExprKind::Element { value, index } => match self.local_place(value)? {
-                Some(place) => self.place_element(place, index, span).map(Some),
-                None => Ok(None),
-            },
-            ExprKind::Field { value, name } => match self.local_place(value)? {
-                Some(place) => match place.ty.field(name) {
+            ExprKind::Index { base, index } => {
+                let place = self.named_value(base);
+                place.map(|place| self.place_element(place, index, span)).transpose()
+            }
+            ExprKind::Element { value, index } => {
+                let place = self.local_place(value)?;
+                place.map(|place| self.place_element(place, index, span)).transpose()
+            }
+            ExprKind::Field { value, name } => {
+                let Some(place) = self.local_place(value)? else { return Ok(None) };
+                match place.ty.field(name) {
                     Some((ty, first)) => {
                         Ok(Some(Place { ty, first: place.first + first, ..place }))
                     }
                     None => Err(self.type_error(span, format!("{} has no `{name}`", place.ty))),
-                },
-                None => Ok(None),
-            },
+                }
+            }
             _ => Ok(None),
         }
     }
@@ -420,20 +419,12 @@ impl Lowerer {
         Ok(place)
     }
 
-    /// An index checked against an extent: `Ok` with a constant, `Err` with a reusable value.
-    pub(super) fn index_below(
-        &mut self,
-        index: ExprId,
-        extent: usize,
-        span: Span,
-    ) -> std::result::Result<usize, ExprId> {
-        match self.constant_index(index, extent) {
-            Some(index) => Ok(index),
-            None => Err(self.checked_index(index, extent, span)),
-        }
+    pub(super) fn zeros(&mut self, ty: Type) -> Value {
+        let zero = |ty| self.emit.constant(Const::from_bits(ty, 0));
+        Value { ty, leaves: ty.leaf_types().into_iter().map(zero).collect() }
     }
 
-    fn checked_index(&mut self, index: ExprId, extent: usize, span: Span) -> ExprId {
+    pub(super) fn checked_index(&mut self, index: ExprId, extent: usize, span: Span) -> ExprId {
         let index = self.emit.reuse(index);
         if !self.is_below(index, extent) {
             self.assert_below(index, extent, span);
@@ -449,7 +440,7 @@ impl Lowerer {
         }
     }
 
-    fn constant_index(&self, index: ExprId, extent: usize) -> Option<usize> {
+    pub(super) fn constant_index(&self, index: ExprId, extent: usize) -> Option<usize> {
         self.constant(index).map(|index| index as usize).filter(|index| *index < extent)
     }
 
@@ -478,7 +469,6 @@ impl Lowerer {
         self.emit.stmt(Stmt::Assert { cond, site });
     }
 
-    /// The named value if the place is all of it.
     pub(super) fn whole_value(&self, place: &Place) -> Option<ValueId> {
         let all = place.indices.is_empty() && self.named_values[place.value].ty == place.ty;
         all.then_some(place.value)
@@ -488,8 +478,7 @@ impl Lowerer {
         let ty = place.ty;
         if place.indices.iter().any(|index| index.extent == 0) {
             // Every index of an empty array is out of range; the bounds check has reported it.
-            let zero = |ty| self.emit.constant(Const::from_bits(ty, 0));
-            return Value { ty, leaves: ty.leaf_types().into_iter().map(zero).collect() };
+            return self.zeros(ty);
         }
         let leaves =
             (0..ty.leaves()).map(|leaf| self.select_scalar(place, place.first + leaf, 0)).collect();

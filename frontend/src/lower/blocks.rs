@@ -10,7 +10,7 @@ use quadrants_ir::{
 use super::{Lowerer, Result, scope::Binding};
 use crate::{
     literal,
-    syntax::{BlockFor, Each, Expr, ExprKind, LetExchange, Shuffle, Span, TypeIx},
+    syntax::{BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, TypeIx},
 };
 
 impl Lowerer {
@@ -24,7 +24,7 @@ impl Lowerer {
         let ends = self.scalars(&counts)?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
         self.flush(top);
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
         let dims: Vec<_> = ends
             .into_iter()
@@ -38,50 +38,50 @@ impl Lowerer {
         self.frame.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body)?;
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));
         Ok(())
     }
 
-    pub(super) fn phase(&mut self, each: &Each) -> Result<()> {
-        let scope = self.frame.enter();
+    pub(super) fn phase(&mut self, phase: &Phase) -> Result<()> {
+        let scope = self.frame.names.mark();
         self.emit.open();
-        let var = self.emit.local(&each.name, ScalarType::U64, false);
-        self.frame.bind(&each.name, Binding::Local(var));
-        self.block(&each.body)?;
+        let var = self.emit.local(&phase.name, ScalarType::U64, false);
+        self.frame.bind(&phase.name, Binding::Local(var));
+        self.block(&phase.body)?;
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         self.emit.stmt(IrStmt::Phase { var, body, collective: None });
         Ok(())
     }
 
-    pub(super) fn collective(&mut self, exchange: &LetExchange, span: Span) -> Result<()> {
-        let ty = match self.type_at(exchange.ty, span)? {
+    pub(super) fn collective(&mut self, call: &LetCollective, span: Span) -> Result<()> {
+        let ty = match self.type_at(call.ty, span)? {
             Type::Scalar(ty) if !ty.is_narrow() => ty,
             ty => {
                 let what = format!("a collective needs numbers or bools, found {ty}");
                 return Err(self.type_error(span, what));
             }
         };
-        let by = match &exchange.by {
+        let by = match &call.by {
             Some((shuffle, by)) => {
                 let by = self.scalar_as(by, ScalarType::U64)?;
                 Some((*shuffle, self.emit.reuse(by)))
             }
             None => None,
         };
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
-        let var = self.emit.local(&exchange.thread, ScalarType::U64, false);
-        self.frame.bind(&exchange.thread, Binding::Local(var));
-        let input = if exchange.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
+        let var = self.emit.local(&call.thread, ScalarType::U64, false);
+        self.frame.bind(&call.thread, Binding::Local(var));
+        let input = if call.op == CollectiveOp::Ballot { ScalarType::Bool } else { ty };
         let (value, from) = match by {
             Some((shuffle, by)) => {
-                let value = self.scalar_as(&exchange.value, input)?;
+                let value = self.scalar_as(&call.value, input)?;
                 (value, Some(self.source_lane(shuffle, var, by)))
             }
-            None if exchange.op == CollectiveOp::Shuffle => {
-                let pair = self.value(&exchange.value, None)?;
+            None if call.op == CollectiveOp::Shuffle => {
+                let pair = self.value(&call.value, None)?;
                 match pair.leaves[..] {
                     [value, from] => (value, Some(from)),
                     _ => {
@@ -92,17 +92,17 @@ impl Lowerer {
                     }
                 }
             }
-            None => (self.scalar_as(&exchange.value, input)?, None),
+            None => (self.scalar_as(&call.value, input)?, None),
         };
         self.emit.stmt(IrStmt::CollectiveInput { value, from });
         let body = self.emit.close_block();
-        self.frame.leave(scope);
-        let local = self.emit.local(&exchange.name, ty, false);
-        let collective = Some(Collective { op: exchange.op, local });
+        self.frame.names.leave(scope);
+        let local = self.emit.local(&call.name, ty, false);
+        let collective = Some(Collective { op: call.op, local });
         self.emit.stmt(IrStmt::Phase { var, body, collective });
-        let uniform = exchange.op.is_uniform();
+        let uniform = call.op.is_uniform();
         let binding = if uniform { Binding::Local(local) } else { Binding::PerThread(local) };
-        self.frame.bind(&exchange.name, binding);
+        self.frame.bind(&call.name, binding);
         Ok(())
     }
 

@@ -73,7 +73,7 @@ impl Lowerer {
         for (at, arg) in args.iter().enumerate() {
             let param = &unit.function.params[at];
             let ty = unit.params[at];
-            if let (ParamType::Group { .. }, ExprKind::Name(arg_name)) = (ty, &arg.kind) {
+            if let (ParamType::Struct { .. }, ExprKind::Name(arg_name)) = (ty, &arg.kind) {
                 let tensors = ty.tensors(arg_name).into_iter();
                 for ((tensor_name, tensor), (name, _)) in tensors.zip(ty.tensors(&param.name)) {
                     let tensor_arg = Expr { kind: ExprKind::Name(tensor_name), span: arg.span };
@@ -83,7 +83,7 @@ impl Lowerer {
                 continue;
             }
             let binding = match ty {
-                ParamType::Group { .. } => {
+                ParamType::Struct { .. } => {
                     return Err(self.type_error(arg.span, "expected a struct of tensors"));
                 }
                 ParamType::Value(Type::Scalar(ty)) => {

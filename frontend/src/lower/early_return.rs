@@ -54,12 +54,8 @@ impl Lowerer {
                         return self.one_pass(|this| this.stmts(&stmts[at..], last));
                     };
                     let cond = self.scalar_as(cond, ScalarType::Bool)?;
-                    self.emit.open();
-                    self.block(then)?;
-                    let then = self.emit.close_block();
-                    self.emit.open();
-                    self.stmts(&stmts[at + 1..], last)?;
-                    let otherwise = self.emit.close_block();
+                    let then = self.nested(|this| this.block(then))?;
+                    let otherwise = self.nested(|this| this.stmts(&stmts[at + 1..], last))?;
                     self.emit.stmt(Ir::If { cond, then, otherwise });
                     return Ok(());
                 }

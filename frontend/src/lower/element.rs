@@ -83,9 +83,9 @@ impl Lowerer {
                 };
                 for (at, extent) in self.index(index)?.into_iter().zip(extents) {
                     let mut offset = element.offset.scaled_by(extent);
-                    match self.index_below(at, extent, span) {
-                        Ok(number) => offset.constant += number as u64,
-                        Err(index) => offset.terms.push((index, 1)),
+                    match self.constant_index(at, extent) {
+                        Some(index) => offset.constant += index as u64,
+                        None => offset.terms.push((self.checked_index(at, extent, span), 1)),
                     }
                     element.offset = offset;
                 }

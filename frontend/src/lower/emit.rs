@@ -126,13 +126,13 @@ impl Emitter {
     /// Defines a local with `value`. Renames the local of the last effect instead if `value` is that local.
     pub(super) fn define(&mut self, name: &str, value: ExprId, mutable: bool) -> LocalId {
         let last_effect = self.last_effect.take();
-        if let ExprKind::Local(exchange) = self.exprs[value].kind
-            && last_effect == Some(exchange)
-            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == exchange)
+        if let ExprKind::Local(effect) = self.exprs[value].kind
+            && last_effect == Some(effect)
+            && matches!(self.current.last(), Some(Stmt::Let { local, .. }) if *local == effect)
         {
-            self.locals[exchange].name = identifier(name);
-            self.locals[exchange].mutable = mutable;
-            return exchange;
+            self.locals[effect].name = identifier(name);
+            self.locals[effect].mutable = mutable;
+            return effect;
         }
         let local = self.local(name, self.ty(value), mutable);
         self.stmt(Stmt::Let { local, value });
@@ -183,10 +183,11 @@ impl Emitter {
         self.expr(ty, kind)
     }
 
-    /// Two expressions of one value, which is computed once.
-    pub(super) fn two_copies(&mut self, value: ExprId) -> [ExprId; 2] {
-        let value = self.reuse(value);
-        [value, self.copy(value)]
+    /// Expressions of one value, which is computed once.
+    pub(super) fn copies<const N: usize>(&mut self, value: ExprId) -> [ExprId; N] {
+        let mut copies = [self.reuse(value); N];
+        copies.iter_mut().skip(1).for_each(|copy| *copy = self.copy(*copy));
+        copies
     }
 
     pub(super) fn assign(&mut self, local: LocalId, value: ExprId) {

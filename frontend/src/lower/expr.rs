@@ -93,7 +93,7 @@ impl Lowerer {
             }
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
-            | ExprKind::Each(_)
+            | ExprKind::Phase(_)
             | ExprKind::Unsupported(_) => {
                 Err(self.type_error(span, "this expression has no value in a kernel"))
             }
@@ -113,13 +113,13 @@ impl Lowerer {
         expected: Option<Type>,
         span: Span,
     ) -> Result<Value> {
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))?;
         let value = match &block.value {
             Some(value) => self.value(value, expected),
             None => self.diverging_value(block, expected, span),
         };
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         value
     }
 

@@ -116,7 +116,7 @@ impl Lowerer {
             ExprKind::Atomic { place, .. } => self.infer_with(place, locals),
             ExprKind::StreamParallel(_)
             | ExprKind::BlockFor(_)
-            | ExprKind::Each(_)
+            | ExprKind::Phase(_)
             | ExprKind::Unsupported(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{Const, LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type};
+use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type};
 
 use super::{
     Lowerer, Result,
@@ -145,10 +145,7 @@ impl Lowerer {
         let Some(ty) = expected.filter(|_| jumps) else {
             return Err(self.type_error(span, "this block has no value"));
         };
-        let mut leaves = Vec::new();
-        ty.each_leaf("none", &mut |_, ty| leaves.push(ty));
-        let zero = |ty| self.emit.constant(Const::from_bits(ty, 0));
-        Ok(Value { ty, leaves: leaves.into_iter().map(zero).collect() })
+        Ok(self.zeros(ty))
     }
 
     fn find_loop(&self, label: Option<&str>, span: Span) -> Result<usize> {

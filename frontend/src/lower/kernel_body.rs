@@ -6,7 +6,7 @@ use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
 
 use super::{Lowerer, Result, scope::Loop};
 use crate::{
-    syntax::{Block, Expr, ExprKind, For, Function, RegionArgument, Span, Stmt, StmtKind},
+    syntax::{Block, Expr, ExprKind, For, Function, Span, Stmt, StmtKind, StreamParallelArgument},
     unit::Unit,
     visit::{any_in_block, any_in_stmt, collect_name, each_binding},
 };
@@ -59,7 +59,7 @@ impl Lowerer {
     }
 
     fn group(&mut self, lets: &[&Stmt], block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         let mut body = Vec::new();
         for stmt in used_lets(lets, block) {
             match &stmt.kind {
@@ -77,7 +77,7 @@ impl Lowerer {
             self.discard(value)?;
         }
         self.flush(&mut body);
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         let group = GroupId::new(top.len() as u32 + 1);
         top.push(TopStmt::Group { group, body });
         Ok(())
@@ -96,7 +96,7 @@ impl Lowerer {
     fn parallel(&mut self, each: &For, span: Span, top: &mut Vec<TopStmt>) -> Result<()> {
         let bounds = self.bounds(&each.dims, span, true)?;
         self.flush(top);
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.emit.open();
         let mut dims = Vec::with_capacity(each.dims.len());
         for (dim, bounds) in each.dims.iter().zip(&bounds) {
@@ -105,7 +105,7 @@ impl Lowerer {
         }
         self.loop_body(Loop::new(each.label.as_deref()), None, &each.body)?;
         let body = self.emit.close_block();
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {
             dims,
             body,
@@ -134,7 +134,7 @@ pub(super) fn has_blocks(function: &Function) -> bool {
 /// The closure's body if `expr` is a `stream_parallel` call. The rules allow only a closure.
 fn as_stream_parallel(expr: &Expr) -> Option<&Block> {
     match &expr.kind {
-        ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => Some(body),
+        ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => Some(body),
         _ => None,
     }
 }

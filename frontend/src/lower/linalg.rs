@@ -168,16 +168,12 @@ impl Lowerer {
     }
 
     fn dot(&mut self, lhs: &[ExprId], rhs: &[ExprId], span: Span) -> Result<ExprId> {
-        let mut sum = None;
-        for (a, b) in lhs.iter().zip(rhs) {
+        let products = lhs.iter().zip(rhs).map(|(a, b)| {
             let (a, b) = (self.emit.copy(*a), self.emit.copy(*b));
-            let product = self.binary(BinaryOp::Mul, a, b, span)?;
-            sum = Some(match sum {
-                Some(sum) => self.binary(BinaryOp::Add, sum, product, span)?,
-                None => product,
-            });
-        }
-        sum.ok_or_else(|| self.type_error(span, "a vector without components"))
+            self.binary(BinaryOp::Mul, a, b, span)
+        });
+        let products: Vec<_> = products.collect::<Result<_>>()?;
+        self.sum(&products, span)
     }
 
     pub(super) fn aggregate_method(

@@ -21,7 +21,6 @@ pub(super) struct Bounds {
     pub(super) end: ExprId,
     /// How the variable depends on the counter, if they differ.
     strided: Option<Strided>,
-    /// Whether the loop counts down.
     down: bool,
 }
 
@@ -257,7 +256,7 @@ impl Lowerer {
     pub(super) fn serial_loop(&mut self, each: &For, span: Span) -> Result<()> {
         let For { dims, body, options, .. } = each;
         let mut bounds = self.bounds(dims, span, false)?;
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         if dims.len() > 1 {
             // The bounds of inner loops are evaluated once, before the outer loop starts.
             for bounds in &mut bounds {
@@ -281,7 +280,7 @@ impl Lowerer {
                 outer_jumps.iter().for_each(|jump| self.forward_jump(jump, true));
             }
         }
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         outer_jumps.iter().for_each(|jump| self.forward_jump(jump, false));
         Ok(())
     }

@@ -23,7 +23,6 @@ pub(super) struct Lowerer {
     pub(super) units: Vec<(&'static Source, Rc<Unit>)>,
     /// Whether the macro has checked the language rules.
     pub(super) is_checked: bool,
-    /// The kernel's file.
     pub(super) file: String,
     /// The kernel's parameters.
     pub(super) params: Vec<ParamKind>,

@@ -2,16 +2,13 @@
 
 use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind};
 
-use super::{
-    Lowerer, Result,
-    number::{bits_of, unsigned},
-};
+use super::{Lowerer, Result, number::bits_of};
 use crate::syntax::{Expr, Span};
 
 pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
         "count_ones" | "leading_zeros" | "trailing_zeros" => ScalarType::U32,
-        "abs_diff" | "unsigned_abs" => unsigned(ty),
+        "abs_diff" | "unsigned_abs" => ty.unsigned(),
         "to_bits" => bits_of(ty),
         "from_bits" if ty.size() == 2 => ScalarType::F16,
         "from_bits" if ty.size() == 8 => ScalarType::F64,

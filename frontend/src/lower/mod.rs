@@ -91,7 +91,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
             lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });
         }
         let binding = match *ty {
-            ParamType::Tensor { .. } | ParamType::Group { .. } => continue,
+            ParamType::Tensor { .. } | ParamType::Struct { .. } => continue,
             ParamType::Value(ty) => {
                 let leaves = ty.leaf_types().into_iter().map(|ty| {
                     next += 1;

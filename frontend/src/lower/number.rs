@@ -43,58 +43,46 @@ impl Emitter {
                 self.binary(Div, one, x)
             }
             ("fract", &[x]) => {
-                let [x, copy] = self.two_copies(x);
+                let [x, copy] = self.copies(x);
                 let whole = self.math(MathFn::Trunc, &[copy]);
                 self.binary(Sub, x, whole)
             }
-            ("to_radians", &[x]) => {
-                let factor = match ty {
-                    ScalarType::F32 => self.constant(std::f32::consts::PI / 180.0),
-                    _ => self.constant(std::f64::consts::PI / 180.0),
-                };
-                self.binary(Mul, x, factor)
-            }
-            ("to_degrees", &[x]) => {
+            ("to_radians" | "to_degrees", &[x]) => {
                 // The constants of std, each rounded once.
-                let factor = match ty {
-                    ScalarType::F32 => self.constant(1f32.to_degrees()),
+                let factor = match (name, ty) {
+                    ("to_radians", ScalarType::F32) => self.constant(1f32.to_radians()),
+                    ("to_radians", _) => self.constant(1f64.to_radians()),
+                    (_, ScalarType::F32) => self.constant(1f32.to_degrees()),
                     _ => self.constant(1f64.to_degrees()),
                 };
                 self.binary(Mul, x, factor)
             }
             ("clamp", &[x, low, high]) => {
-                let [x, x1] = self.two_copies(x);
-                let [low, low1] = self.two_copies(low);
-                let [high, high1] = self.two_copies(high);
+                let [x, x1] = self.copies(x);
+                let [low, low1] = self.copies(low);
+                let [high, high1] = self.copies(high);
                 let below = self.binary(Lt, x, low);
                 let raised = self.select(below, low1, x1);
-                let [raised, raised1] = self.two_copies(raised);
+                let [raised, raised1] = self.copies(raised);
                 let above = self.binary(Gt, raised, high);
                 self.select(above, high1, raised1)
             }
             ("signum", &[x]) => {
-                let [x, x1] = self.two_copies(x);
-                let [x2, x3] = self.two_copies(x1);
+                let [x, x2, x3] = self.copies(x);
                 let one = float(self, 1.0);
                 let sign = self.copysign(ty, one, x);
-                let [x2, copy] = self.two_copies(x2);
+                let [x2, copy] = self.copies(x2);
                 let nan = self.binary(Ne, x2, copy);
                 self.select(nan, x3, sign)
             }
             ("copysign", &[x, sign]) => self.copysign(ty, x, sign),
             ("rem_euclid", &[x, by]) => {
-                let [by, by1] = self.two_copies(by);
+                let [by, by1] = self.copies(by);
                 let remainder = self.binary(Rem, x, by);
-                let [remainder, remainder1] = self.two_copies(remainder);
-                let [remainder1, remainder2] = self.two_copies(remainder1);
-                let by = self.math(MathFn::Abs, &[by1]);
-                let zero = float(self, 0.0);
-                let below = self.binary(Lt, remainder, zero);
-                let raised = self.binary(BinaryOp::Add, remainder1, by);
-                self.select(below, raised, remainder2)
+                self.not_negative(remainder, by1)
             }
             ("is_nan", &[x]) => {
-                let [x, copy] = self.two_copies(x);
+                let [x, copy] = self.copies(x);
                 self.binary(Ne, x, copy)
             }
             ("is_finite" | "is_infinite", &[x]) => {
@@ -136,26 +124,24 @@ impl Emitter {
             ("wrapping_shl", &[a, n]) => self.binary(Shl, a, n),
             ("wrapping_shr", &[a, n]) => self.binary(Shr, a, n),
             ("saturating_sub", &[a, b]) if !signed => {
-                let [b, copy] = self.two_copies(b);
+                let [b, copy] = self.copies(b);
                 let most = self.math(MathFn::Max, &[a, b]);
                 self.binary(Sub, most, copy)
             }
             ("saturating_add", &[a, b]) if !signed => {
-                let [a, a1] = self.two_copies(a);
+                let [a, a1] = self.copies(a);
                 let sum = self.binary(Add, a, b);
-                let [sum, sum1] = self.two_copies(sum);
+                let [sum, sum1] = self.copies(sum);
                 let wraps = self.binary(Lt, sum, a1);
                 let most = int(self, -1);
                 self.select(wraps, most, sum1)
             }
             ("saturating_add" | "saturating_sub", &[a, b]) => {
                 let adds = name == "saturating_add";
-                let [a, a1] = self.two_copies(a);
-                let [a1, a2] = self.two_copies(a1);
-                let [b, b1] = self.two_copies(b);
+                let [a, a1, a2] = self.copies(a);
+                let [b, b1] = self.copies(b);
                 let wrapped = self.binary(if adds { Add } else { Sub }, a, b);
-                let [wrapped, wrapped1] = self.two_copies(wrapped);
-                let [wrapped1, wrapped2] = self.two_copies(wrapped1);
+                let [wrapped, wrapped1, wrapped2] = self.copies(wrapped);
                 // The sign bit of `overflow` is set if the operation overflowed.
                 let own = self.binary(Xor, a1, wrapped);
                 let with = if adds { wrapped1 } else { self.copy(a2) };
@@ -164,10 +150,10 @@ impl Emitter {
                 self.saturate(ty, [overflow, a2, wrapped2])
             }
             ("rotate_left" | "rotate_right", &[a, n]) => {
-                let wide = unsigned(ty);
+                let wide = ty.unsigned();
                 let a = self.as_type(a, wide);
-                let [a, a1] = self.two_copies(a);
-                let [n, n1] = self.two_copies(n);
+                let [a, a1] = self.copies(a);
+                let [n, n1] = self.copies(n);
                 let width = self.constant(8 * ty.size() as u32);
                 let remainder = self.binary(Sub, width, n1);
                 let (there, back) = if name == "rotate_left" { (Shl, Shr) } else { (Shr, Shl) };
@@ -185,24 +171,18 @@ impl Emitter {
                 self.binary(Eq, count, one)
             }
             ("rem_euclid", &[a, b]) => {
-                let [b, b1] = self.two_copies(b);
+                let [b, b1] = self.copies(b);
                 let site = self.add_site(site.clone());
                 let kind = Ir::DivRem { op: DivRemOp::Rem, lhs: a, rhs: b, site };
                 let remainder = self.effect("remainder", ty, kind);
                 if !signed {
                     return Some(remainder);
                 }
-                let [remainder, remainder1] = self.two_copies(remainder);
-                let [remainder1, remainder2] = self.two_copies(remainder1);
-                let by = self.math(MathFn::Abs, &[b1]);
-                let zero = int(self, 0);
-                let below = self.binary(Lt, remainder, zero);
-                let raised = self.binary(Add, remainder1, by);
-                self.select(below, raised, remainder2)
+                self.not_negative(remainder, b1)
             }
             ("div_ceil", &[a, b]) if !signed => {
-                let [a, a1] = self.two_copies(a);
-                let [b, b1] = self.two_copies(b);
+                let [a, a1] = self.copies(a);
+                let [b, b1] = self.copies(b);
                 let first = self.add_site(site.clone());
                 let kind = Ir::DivRem { op: DivRemOp::Div, lhs: a, rhs: b, site: first };
                 let quotient = self.effect("quotient", ty, kind);
@@ -220,7 +200,7 @@ impl Emitter {
                 self.math(MathFn::Min, &[raised, high])
             }
             ("signum", &[x]) if signed => {
-                let [x, x1] = self.two_copies(x);
+                let [x, x1] = self.copies(x);
                 let [zero, zero1, nothing] = [0, 0, 0].map(|v| int(self, v));
                 let [one, minus] = [1, -1].map(|v| int(self, v));
                 let above = self.binary(Gt, x, zero);
@@ -234,18 +214,16 @@ impl Emitter {
             }
             ("unsigned_abs", &[x]) if signed => {
                 let size = self.math(MathFn::Abs, &[x]);
-                self.as_type(size, unsigned(ty))
+                self.as_type(size, ty.unsigned())
             }
             ("abs_diff", &[a, b]) => {
-                let [a, a1] = self.two_copies(a);
-                let [b, b1] = self.two_copies(b);
-                let [a1, a2] = self.two_copies(a1);
-                let [b1, b2] = self.two_copies(b1);
+                let [a, a1, a2] = self.copies(a);
+                let [b, b1, b2] = self.copies(b);
                 let above = self.binary(Gt, a, b);
                 let down = self.binary(Sub, a1, b1);
                 let up = self.binary(Sub, b2, a2);
                 let value = self.select(above, down, up);
-                self.as_type(value, unsigned(ty))
+                self.as_type(value, ty.unsigned())
             }
             ("from_bits", &[x]) if !signed => {
                 self.bits_as(x, if ty.size() == 8 { ScalarType::F64 } else { ScalarType::F32 })
@@ -295,6 +273,16 @@ impl Emitter {
         self.read(power)
     }
 
+    /// A Euclidean remainder from one that has the sign of the dividend.
+    fn not_negative(&mut self, remainder: ExprId, by: ExprId) -> ExprId {
+        let [remainder, remainder1, remainder2] = self.copies(remainder);
+        let by = self.math(MathFn::Abs, &[by]);
+        let zero = self.constant(Const::from_bits(self.ty(by), 0));
+        let below = self.binary(BinaryOp::Lt, remainder, zero);
+        let raised = self.binary(BinaryOp::Add, remainder1, by);
+        self.select(below, raised, remainder2)
+    }
+
     fn copysign(&mut self, ty: ScalarType, x: ExprId, sign: ExprId) -> ExprId {
         let bits = bits_of(ty);
         let mask = sign_bit(ty);
@@ -314,16 +302,6 @@ impl Emitter {
 
     pub(super) fn bits_as(&mut self, value: ExprId, ty: ScalarType) -> ExprId {
         self.expr(ty, Ir::Bits { value })
-    }
-}
-
-pub(super) fn unsigned(ty: ScalarType) -> ScalarType {
-    match ty {
-        ScalarType::I8 => ScalarType::U8,
-        ScalarType::I16 => ScalarType::U16,
-        ScalarType::I32 => ScalarType::U32,
-        ScalarType::I64 => ScalarType::U64,
-        _ => ty,
     }
 }
 

@@ -90,7 +90,6 @@ pub(super) struct Loop {
     pub(super) label: Option<String>,
     /// The locals that a `break` with a value assigns.
     pub(super) value: Option<(Type, Rc<[LocalId]>)>,
-    /// The flag that a nested loop sets to break this loop.
     pub(super) break_flag: Option<LocalId>,
     /// The flag that a nested loop sets to continue this loop.
     pub(super) continue_flag: Option<LocalId>,
@@ -133,7 +132,7 @@ pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
     /// The callees of its table: a func, or `None` for a built-in.
     pub(super) callees: Vec<Option<Rc<Unit>>>,
-    names: Names<Binding>,
+    pub(super) names: Names<Binding>,
     /// Set if it has early returns.
     pub(super) exit: Option<Exit>,
     /// The enclosing loops of the function, innermost last.
@@ -153,14 +152,5 @@ impl Frame {
 
     pub(super) fn lookup(&self, name: &str) -> Option<Binding> {
         self.names.lookup(name).copied()
-    }
-
-    /// Enters a scope; returns the mark for [`leave`](Self::leave).
-    pub(super) fn enter(&self) -> usize {
-        self.names.mark()
-    }
-
-    pub(super) fn leave(&mut self, mark: usize) {
-        self.names.leave(mark);
     }
 }

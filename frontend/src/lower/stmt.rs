@@ -1,6 +1,6 @@
 //! Lowering of statements.
 
-use quadrants_ir::{BinaryOp, ScalarType, SiteKind, Stmt as Ir, types::Type};
+use quadrants_ir::{BinaryOp, BlockId, ScalarType, SiteKind, Stmt as Ir, types::Type};
 
 use super::{
     Lowerer, Result,
@@ -67,7 +67,7 @@ impl Lowerer {
             StmtKind::LetShared { name, ty, dims, .. } => {
                 self.bind_shared(name, *ty, dims, span)?;
             }
-            StmtKind::LetExchange(exchange) => self.collective(exchange, span)?,
+            StmtKind::LetCollective(call) => self.collective(call, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.serial_loop(each, span)?,
@@ -120,13 +120,20 @@ impl Lowerer {
 
     /// Lowers a block for its effects into the current IR block, in a new scope.
     pub(super) fn block(&mut self, block: &Block) -> Result<()> {
-        let scope = self.frame.enter();
+        let scope = self.frame.names.mark();
         self.stmts(&block.stmts, &mut |this| match &block.value {
             Some(value) => this.discard(value),
             None => Ok(()),
         })?;
-        self.frame.leave(scope);
+        self.frame.names.leave(scope);
         Ok(())
+    }
+
+    /// Lowers code into an IR block of its own.
+    pub(super) fn nested(&mut self, code: impl FnOnce(&mut Self) -> Result<()>) -> Result<BlockId> {
+        self.emit.open();
+        code(self)?;
+        Ok(self.emit.close_block())
     }
 
     pub(super) fn discard(&mut self, expr: &Expr) -> Result<()> {
@@ -136,20 +143,15 @@ impl Lowerer {
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
                 let cond = self.scalar_as(cond, ScalarType::Bool)?;
-                self.emit.open();
-                self.block(then)?;
-                let then = self.emit.close_block();
-                self.emit.open();
-                if let Some(block) = otherwise {
-                    self.block(block)?;
-                }
-                let otherwise = self.emit.close_block();
+                let then = self.nested(|this| this.block(then))?;
+                let otherwise =
+                    self.nested(|this| otherwise.iter().try_for_each(|block| this.block(block)))?;
                 self.emit.stmt(Ir::If { cond, then, otherwise });
                 Ok(())
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Unsafe(block) => self.in_unsafe(|this| this.block(block)),
-            ExprKind::Each(each) => self.phase(each),
+            ExprKind::Phase(phase) => self.phase(phase),
             ExprKind::Call { func, args, .. } => self.call(*func, args, expr.span).map(drop),
             ExprKind::Atomic { .. } => {
                 let (ty, kind) = self.atomic(expr)?;
@@ -356,11 +358,13 @@ impl Lowerer {
         }
         let writes_tensor = |expr: &Expr| match &expr.kind {
             ExprKind::Atomic { .. } => true,
-            ExprKind::Call { args, shared, .. } => args.iter().enumerate().any(|(at, arg)| {
-                let shared = at < 64 && shared >> at & 1 != 0;
-                let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
-                !shared && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
-            }),
+            ExprKind::Call { args, read_only_args, .. } => {
+                args.iter().enumerate().any(|(at, arg)| {
+                    let read_only = at < 64 && read_only_args >> at & 1 != 0;
+                    let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
+                    !read_only && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
+                })
+            }
             _ => false,
         };
         let writes = |expr: &Expr| {
@@ -368,26 +372,17 @@ impl Lowerer {
                 || any_in_expr(expr, &mut |node| matches!(node, Node::Expr(e) if writes_tensor(e)))
         };
         let reads = |expr: &Expr| {
-            any_in_expr(expr, &mut |node| match node {
-                Node::Expr(expr) => {
-                    matches!(
-                        expr.kind,
-                        ExprKind::Name(_)
-                            | ExprKind::Index { .. }
-                            | ExprKind::Call { .. }
-                            | ExprKind::Atomic { .. }
-                    )
-                }
-                Node::Stmt(_) => false,
+            use ExprKind::{Atomic, Call, Index, Name};
+            any_in_expr(expr, &mut |node| {
+                let Node::Expr(Expr { kind, .. }) = node else { return false };
+                matches!(kind, Name(_) | Index { .. } | Call { .. } | Atomic { .. })
             })
         };
         let jumps = |expr: &Expr| {
-            any_in_expr(expr, &mut |node| match node {
-                Node::Stmt(Stmt { kind, .. }) => {
-                    use StmtKind::{Break, Continue, Return};
-                    matches!(kind, Break { .. } | Continue { .. } | Return { .. })
-                }
-                Node::Expr(_) => false,
+            use StmtKind::{Break, Continue, Return};
+            any_in_expr(expr, &mut |node| {
+                let Node::Stmt(Stmt { kind, .. }) = node else { return false };
+                matches!(kind, Break { .. } | Continue { .. } | Return { .. })
             })
         };
         // Whether evaluating an expression may have an effect, raise a device error or jump.

@@ -92,10 +92,6 @@ impl AccessKind {
 }
 
 impl Access {
-    pub(super) fn forms(&self) -> &[Option<AffineForm>] {
-        &self.forms
-    }
-
     /// The forms of two accesses of one loop. A variable that both accesses pin to the same constant counts as an
     /// additional index.
     pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<AffineForm>>; 2] {

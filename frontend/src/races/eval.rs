@@ -157,8 +157,8 @@ impl Walk<'_> {
                 }
                 self.method(name, &receiver, &args)
             }
-            ExprKind::Call { args, on_value, shared, .. } => {
-                self.call(args, (*on_value, *shared), expr)
+            ExprKind::Call { args, has_receiver, read_only_args, .. } => {
+                self.call(args, (*has_receiver, *read_only_args), expr)
             }
             ExprKind::Atomic { op, place, value } => {
                 let Some(part) = self.element_part(place) else { return Value::Data };
@@ -184,9 +184,9 @@ impl Walk<'_> {
                     Value::Data
                 }
             }
-            ExprKind::Each(each) => {
-                self.phase(&each.name, |this| {
-                    this.block(&each.body);
+            ExprKind::Phase(phase) => {
+                self.phase(&phase.name, |this| {
+                    this.block(&phase.body);
                 });
                 Value::Data
             }
@@ -291,11 +291,16 @@ impl Walk<'_> {
     }
 
     /// Records the accesses of a call. The func's body is unknown here; the launch knows it.
-    fn call(&mut self, args: &[Expr], (on_value, shared): (bool, u64), call: &Expr) -> Value {
+    fn call(
+        &mut self,
+        args: &[Expr],
+        (has_receiver, read_only_args): (bool, u64),
+        call: &Expr,
+    ) -> Value {
         let mut data = false;
         for (at, arg) in args.iter().enumerate() {
             // The method may take `&mut self`; only rustc knows.
-            if on_value
+            if has_receiver
                 && at == 0
                 && let Some(part) = self.element_part(arg)
                 && let Some(Binding::Tensor { writable: true }) = self.lookup(part.base)
@@ -309,7 +314,8 @@ impl Walk<'_> {
             if let ExprKind::Name(name) = &arg.kind
                 && let Some(Binding::Tensor { writable }) = self.lookup(name)
             {
-                let writable = *writable && shared.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
+                let writable =
+                    *writable && read_only_args.checked_shr(at as u32).unwrap_or(0) & 1 == 0;
                 data = true;
                 let kinds = [AccessKind::Read, AccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {

@@ -195,7 +195,7 @@ impl<'a> RaceChecker<'a> {
                 let tasks = at.map(|at| self.task(sample, at));
                 let (a, b) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
                 let counter = self.same_counter(at[0], a, b);
-                let disjoint = || disjoint(&tasks[0].space, a.forms(), &tasks[1].space, b.forms());
+                let disjoint = || disjoint(&tasks[0].space, &a.forms, &tasks[1].space, &b.forms);
                 counter || a.depends_on_launch() || b.depends_on_launch() || disjoint()
             })
     }
@@ -259,7 +259,7 @@ impl<'a> RaceChecker<'a> {
     /// which is not the author's intention.
     fn is_shift(&self, at: [usize; 2], a: usize, b: usize) -> bool {
         let accesses = &self.task(0, at).accesses;
-        let (first_a, first_b) = (accesses[a].forms(), accesses[b].forms());
+        let (first_a, first_b) = (&accesses[a].forms, &accesses[b].forms);
         let difference = |a: &Option<AffineForm>, b: &Option<AffineForm>| (*a)?.sub((*b)?)?.value();
         let mut shifted = false;
         for dim in 0..first_a.len().min(first_b.len()) {
@@ -270,7 +270,7 @@ impl<'a> RaceChecker<'a> {
             shifted |= shift != Some(0);
             for sample in 1..self.samples.len() {
                 let accesses = &self.task(sample, at).accesses;
-                let (a, b) = (&accesses[a].forms()[dim], &accesses[b].forms()[dim]);
+                let (a, b) = (&accesses[a].forms[dim], &accesses[b].forms[dim]);
                 // The coefficients must be equal; the constants may differ.
                 if difference(a, b) != shift || difference(a, &first_a[dim]).is_none() {
                     return false;

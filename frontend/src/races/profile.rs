@@ -13,7 +13,6 @@ use super::{
 /// The profiles of a task's accesses.
 #[derive(Default)]
 pub(super) struct Profiles {
-    /// The profile of each access.
     of_access: Vec<usize>,
     /// The first access of each profile.
     pub(super) first: Vec<usize>,
@@ -36,7 +35,6 @@ struct Key<'a> {
 /// The forms of an access's indices, and its pins.
 type Indices<'a> = (&'a [Option<AffineForm>], &'a [(usize, i128)]);
 
-/// The results for pairs of profiles.
 #[derive(Default)]
 pub(super) struct PairCache {
     results: RefCell<HashMap<[usize; 2], bool>>,
@@ -94,6 +92,6 @@ fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
         kind: first.kind,
         asserted: first.asserted,
         phase: first.phase,
-        launches: all.map(|access| (access.forms(), &access.pins[..])).collect(),
+        launches: all.map(|access| (&access.forms[..], &access.pins[..])).collect(),
     }
 }

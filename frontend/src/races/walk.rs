@@ -14,11 +14,10 @@ use crate::{
     names::Names,
     syntax::{
         BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing,
-        Pattern, RegionArgument, Span, Stmt, StmtKind,
+        Pattern, Span, Stmt, StmtKind, StreamParallelArgument,
     },
 };
 
-/// An element, or a part of one.
 pub(super) struct ElementPart<'e> {
     pub(super) base: &'e str,
     pub(super) fields: Vec<String>,
@@ -123,7 +122,7 @@ impl Walk<'_> {
 
     fn top_expr(&mut self, expr: &Expr) {
         let body = match &expr.kind {
-            ExprKind::StreamParallel(RegionArgument::Closure { body, .. }) => body,
+            ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => body,
             ExprKind::BlockFor(each) => return self.block_for(each),
             _ => {
                 self.eval(expr);
@@ -201,10 +200,10 @@ impl Walk<'_> {
         for count in counts {
             let at = self.range(VarKind::Parallel, 0, count - 1);
             self.task.block_vars.extend(at);
-            index.push(at.map_or(Value::Data, |at| Value::AffineForm(AffineForm::var(at))));
+            index.push(at.map(AffineForm::var).into());
         }
         let number = self.range(VarKind::Parallel, 0, size - 1);
-        let number = number.map_or(Value::Data, |at| Value::AffineForm(AffineForm::var(at)));
+        let number = number.map(AffineForm::var).into();
         self.threads = Some(Threads { number, phases: 0, in_phase: false });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
@@ -215,7 +214,6 @@ impl Walk<'_> {
         self.end_task();
     }
 
-    /// Evaluates a phase.
     pub(super) fn phase(&mut self, thread: &str, body: impl FnOnce(&mut Self)) {
         let Some(threads) = &mut self.threads else { return };
         threads.phases += 1;
@@ -262,12 +260,11 @@ impl Walk<'_> {
     }
 
     fn variable(&mut self, dim: &Dim, form: Option<AffineForm>) {
-        let value = match form {
-            Some(form) if !dim.mutable => Value::AffineForm(form),
-            _ => Value::Data,
-        };
-        self.set_display_name(&dim.name, || dim.name.trim_start_matches('_').to_owned());
-        self.bind(&dim.name, Binding::Value(value));
+        if is_generated(&dim.name) {
+            let text = dim.name.trim_start_matches('_').to_owned();
+            self.display_names.insert(dim.name.clone(), text);
+        }
+        self.bind(&dim.name, Binding::Value(form.filter(|_| !dim.mutable).into()));
     }
 
     pub(super) fn block(&mut self, block: &Block) -> Value {
@@ -324,14 +321,14 @@ impl Walk<'_> {
                 });
                 self.bind(name, Binding::Shared { array, len });
             }
-            StmtKind::LetExchange(exchange) => {
-                if let Some((_, by)) = &exchange.by {
+            StmtKind::LetCollective(call) => {
+                if let Some((_, by)) = &call.by {
                     self.eval(by);
                 }
-                self.phase(&exchange.thread, |this| {
-                    this.eval(&exchange.value);
+                self.phase(&call.thread, |this| {
+                    this.eval(&call.value);
                 });
-                self.bind(&exchange.name, Binding::Value(Value::Data));
+                self.bind(&call.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
                 self.eval(value);
@@ -348,8 +345,10 @@ impl Walk<'_> {
                 }
                 self.record_access(AccessKind::Write, &part, values, target);
             }
-            StmtKind::Expr(expr) => {
-                self.eval(expr);
+            StmtKind::Expr(value)
+            | StmtKind::Assert { cond: value, .. }
+            | StmtKind::Break { value: Some(value), .. } => {
+                self.eval(value);
             }
             StmtKind::For(each) => self.serial_loop(each),
             StmtKind::While { cond, body, .. } => {
@@ -359,12 +358,6 @@ impl Walk<'_> {
                 self.loops -= 1;
             }
             StmtKind::Loop { body, .. } => self.loop_body(body),
-            StmtKind::Assert { cond, .. } => {
-                self.eval(cond);
-            }
-            StmtKind::Break { value: Some(value), .. } => {
-                self.eval(value);
-            }
             StmtKind::Return { .. }
             | StmtKind::Break { value: None, .. }
             | StmtKind::Continue { .. }
@@ -466,7 +459,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Evaluates the indices of an element.
     pub(super) fn index_values(&mut self, part: &ElementPart<'_>) -> Vec<Value> {
         part.index.iter().map(|index| self.eval(index)).collect()
     }
@@ -565,12 +557,6 @@ impl Walk<'_> {
             self.display_names.insert(name.to_owned(), text);
         }
     }
-
-    fn set_display_name(&mut self, name: &str, text: impl FnOnce() -> String) {
-        if is_generated(name) {
-            self.display_names.insert(name.to_owned(), text());
-        }
-    }
 }
 
 /// The variable of a loop with a step in iteration `nth`. The direction does not matter.
@@ -587,7 +573,6 @@ fn strided(
     }
 }
 
-/// Whether the builder generated the name.
 fn is_generated(name: &str) -> bool {
     name.starts_with('_') && name.ends_with(|c: char| c.is_ascii_digit())
 }

@@ -115,9 +115,9 @@ fn other_statements_next_to_blocks_are_rejected() {
 
 #[test]
 fn stream_parallel_takes_a_closure_literal_without_parameters_and_has_no_value() {
-    let other = expr(ExprKind::StreamParallel(RegionArgument::Other));
+    let other = expr(ExprKind::StreamParallel(StreamParallelArgument::Other));
     kernel_rejected(vec![run(1, other)], &[(1, Rule::StreamParallelNotClosure)]);
-    let taking = RegionArgument::Closure { params: 1, body: block(vec![fill(1)]) };
+    let taking = StreamParallelArgument::Closure { params: 1, body: block(vec![fill(1)]) };
     kernel_rejected(
         vec![run(1, expr(ExprKind::StreamParallel(taking)))],
         &[(1, Rule::StreamParallelParameters)],
@@ -259,7 +259,7 @@ fn every_unsupported_construct_has_a_message() {
         Construct::Shape,
         Construct::Place,
         Construct::InferredCast,
-        Construct::AtomicPlace,
+        Construct::AtomicTarget,
         Construct::Ndrange,
         Construct::Other(named("x.await")),
     ];

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Const, GroupId, Kernel, Offloaded,
-    abi::{ErrorRecord, Form, result_word, scratch_bytes},
+    abi::{ErrorRecord, Form, result_word, temporary_bytes},
     interp::{Interpreter, SliceMemory},
     offload,
 };
@@ -97,7 +97,7 @@ pub(crate) fn groups(kernel: &Kernel) -> Vec<u32> {
 fn run_offloaded(kernel: &Offloaded, args: &[Arg]) -> Outcome {
     let mut memory = SliceMemory::new();
     memory.insert(RECORD, vec![0; size_of::<ErrorRecord>()]);
-    memory.insert(SCRATCH, vec![0; scratch_bytes(kernel).max(8)]);
+    memory.insert(SCRATCH, vec![0; temporary_bytes(kernel).max(8)]);
     let mut words = vec![RECORD, SCRATCH, 1];
     let mut addresses = Vec::new();
     for arg in args {

@@ -125,7 +125,7 @@ pub(crate) fn index(base: &str, index: Vec<Expr>) -> Expr {
 }
 
 pub(crate) fn call(func: u32, args: Vec<Expr>) -> Expr {
-    expr(ExprKind::Call { func, args, on_value: false, shared: 0 })
+    expr(ExprKind::Call { func, args, has_receiver: false, read_only_args: 0 })
 }
 
 pub(crate) fn len(base: &str) -> Expr {
@@ -144,7 +144,7 @@ pub(crate) fn add_to(base: &str, at: Vec<Expr>, value: Expr) -> Expr {
 }
 
 pub(crate) fn parallel(body: Block) -> Expr {
-    expr(ExprKind::StreamParallel(RegionArgument::Closure { params: 0, body }))
+    expr(ExprKind::StreamParallel(StreamParallelArgument::Closure { params: 0, body }))
 }
 
 pub(crate) fn if_(cond: Expr, then: Vec<Stmt>) -> Expr {

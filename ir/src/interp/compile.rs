@@ -13,7 +13,7 @@ use super::{
 use crate::{
     BinaryOp, BlockId, Collective, CollectiveOp, Const, ExprId, ExprKind, Local, LocalId, LoopDim,
     MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
-    abi::{self, ArgLayout, Form, SCRATCH_WORD},
+    abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     visit::Nodes,
 };
 
@@ -43,7 +43,6 @@ pub(super) struct DimRegs {
     pub(super) end: Reg,
 }
 
-/// The part of a task to compile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     /// The whole task.
@@ -92,7 +91,6 @@ struct Jumps {
 /// The jump target that ends the code.
 const END: Target = Target::MAX;
 
-/// Compiles a part of a task.
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
     let form = match part {
         Part::Whole(form) => form,
@@ -221,23 +219,16 @@ impl Compiler<'_> {
 
     fn store_word(&mut self, word: usize, value: ExprId) {
         let value = self.value(value);
-        self.code.push(Op::StoreWord(value, SCRATCH_WORD as Reg, word as u32));
+        self.code.push(Op::StoreWord(value, TEMPORARIES_WORD as Reg, word as u32));
     }
 
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) {
         let empty = |block| self.nodes.blocks[block].stmts.is_empty();
         let (no_then, no_otherwise) = (empty(then), empty(otherwise));
-        if no_then {
-            let over = self.jump_when(cond, true);
-            self.block(otherwise);
-            self.patch_jumps(&[over]);
-            return;
-        }
-        let over = self.jump_when(cond, false);
-        self.block(then);
-        if no_otherwise {
-            self.patch_jumps(&[over]);
-            return;
+        let over = self.jump_when(cond, no_then);
+        self.block(if no_then { otherwise } else { then });
+        if no_then || no_otherwise {
+            return self.patch_jumps(&[over]);
         }
         let out = self.jump();
         self.patch_jumps(&[over]);
@@ -614,7 +605,7 @@ impl Compiler<'_> {
         let op = match expr.kind {
             ExprKind::Temp(temp) => {
                 let word = abi::temp_word(temp) as u32;
-                Op::LoadWord(to, SCRATCH_WORD as Reg, word, Size::of(ty))
+                Op::LoadWord(to, TEMPORARIES_WORD as Reg, word, Size::of(ty))
             }
             ExprKind::Unary { op, value } => select::unary(op, ty)(to, self.value(value)),
             ExprKind::Binary { op, lhs, rhs } if op.is_comparison() => {

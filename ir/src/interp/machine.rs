@@ -165,7 +165,6 @@ macro_rules! machine {
         }
 
         impl Op {
-            /// Sets the target of a jump.
             pub(super) fn set_target(&mut self, target: Target) {
                 match self {
                     $(Self::$c_if(_, _, to) | Self::$c_unless(_, _, to) => *to = target,)*
@@ -606,7 +605,6 @@ impl Combine {
     }
 }
 
-/// Consumes one unit of fuel.
 #[inline(always)]
 pub(super) fn consume_fuel(fuel: &mut u64) -> Result<(), Fault> {
     *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;

@@ -198,7 +198,6 @@ fn run_split<M: Memory>(
     Ok(())
 }
 
-/// Whether an interior is empty.
 fn is_empty(interior: &[u64]) -> bool {
     interior.is_empty() || interior.chunks_exact(2).any(|dim| dim[0] == dim[1])
 }
@@ -305,7 +304,6 @@ impl IterationCursor {
         Const::from_bits(ty, self.begins[dim].wrapping_add(self.at[dim])).bits()
     }
 
-    /// Whether the current iteration is in an interior.
     fn is_in(&self, interior: &[u64], dims: &[DimRegs]) -> bool {
         dims.iter().zip(interior.chunks_exact(2)).enumerate().all(|(at, (dim, bounds))| {
             let [begin, end] = [bounds[0], bounds[1]].map(|bound| Const::from_bits(dim.ty, bound));

@@ -238,7 +238,6 @@ impl Space {
         self.vars.iter().enumerate().filter(|(_, var)| var.split.is_none())
     }
 
-    /// The terms of a form.
     pub(super) fn terms(&self, form: &AffineForm) -> impl Iterator<Item = (i128, &Var)> {
         self.vars.iter().enumerate().map(|(at, var)| (form.coefs[at], var))
     }

@@ -14,7 +14,6 @@ use crate::{
 pub(super) struct Context {
     /// Whether it is in a serial loop.
     pub(super) in_loop: bool,
-    /// The kind of code it is in.
     pub(super) code_kind: CodeKind,
 }
 
@@ -40,7 +39,6 @@ pub(super) struct Scope<'k> {
     pub(super) result: Option<ScalarType>,
     /// The locals in scope, innermost last.
     visible: Vec<LocalId>,
-    /// Whether each local is in scope.
     in_scope: Vec<bool>,
     /// Whether each local was ever defined.
     defined: Vec<bool>,
@@ -51,7 +49,6 @@ pub(super) struct Scope<'k> {
     shared_ranks: Vec<usize>,
     /// Whether each local has a different value per thread of a block.
     is_per_thread: Vec<bool>,
-    /// The kind of code being checked.
     code_kind: CodeKind,
     /// The collective of the phase being checked.
     collective: Option<Collective>,
@@ -114,7 +111,6 @@ impl<'k> Scope<'k> {
         self.assignable_from = self.visible.len();
     }
 
-    /// Starts a new grid of blocks.
     pub(super) fn start_grid(&mut self) {
         self.shared_bytes = 0;
     }
@@ -143,7 +139,6 @@ impl<'k> Scope<'k> {
         self.define(var)
     }
 
-    /// Checks a pure value and returns its type.
     pub(super) fn pure(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
         let expr = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?;
         require(!expr.kind.is_effect(), Rule::NestedEffect)?;
@@ -389,7 +384,6 @@ impl<'k> Scope<'k> {
         require((last, count(self.nodes, body)) == (wanted, wanted), Rule::CollectiveInput)
     }
 
-    /// Defines the result of a collective.
     fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), Rule> {
         let result = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
         let ty = result.ty;

@@ -6,7 +6,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
     is_builtin_method,
-    syntax::{AtomicOp, exchange_named},
+    syntax::{AtomicOp, collective_named},
 };
 use quote::quote;
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, Path, PathArguments};
@@ -55,9 +55,9 @@ pub(crate) fn phase_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
     (call.method == "each").then(|| closure_of(call, 1)).flatten()
 }
 
-/// The closure of a phase with an exchange, such as `block.scan_add(|t| …)`.
-pub(crate) fn exchange_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
-    let (_, shuffle) = exchange_named(&call.method.to_string())?;
+/// The closure of a phase with a collective, such as `block.scan_add(|t| …)`.
+pub(crate) fn collective_of(call: &ExprMethodCall) -> Option<&ExprClosure> {
+    let (_, shuffle) = collective_named(&call.method.to_string())?;
     closure_of(call, 1 + usize::from(shuffle.is_some()))
 }
 
@@ -73,12 +73,7 @@ fn closure_of(call: &ExprMethodCall, count: usize) -> Option<&ExprClosure> {
 
 /// The operation of an atomic function.
 pub(crate) fn atomic_op(name: &str) -> Option<AtomicOp> {
-    match name {
-        "atomic_add" => Some(AtomicOp::Add),
-        "atomic_min" => Some(AtomicOp::Min),
-        "atomic_max" => Some(AtomicOp::Max),
-        _ => None,
-    }
+    AtomicOp::ALL.into_iter().find(|op| op.name() == name)
 }
 
 /// The element, or the part of one, in `&mut t[i]`.

@@ -1,7 +1,6 @@
 //! What is emitted for a func: the author's function, and a type under its name with what kernels call.
 
 use proc_macro2::{Ident, TokenStream};
-use quadrants_frontend::syntax::ParamPassing;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, ext::IdentExt};
 
@@ -9,10 +8,7 @@ use super::{
     Emission,
     fragments::{call_at, func_type, quiet, ungated},
 };
-use crate::{
-    attribute::Paths,
-    signature::{Param, immutable},
-};
+use crate::{attribute::Paths, signature::immutable};
 
 impl Emission<'_> {
     pub(super) fn func(&self) -> TokenStream {
@@ -116,8 +112,8 @@ impl Emission<'_> {
     /// The constant with a func's source and identities, and its path. For a generic func it is a function, which each
     /// instantiation evaluates.
     fn source_item(&self) -> (TokenStream, TokenStream) {
-        let (source, path, frontend) = (self.source(), self.source_path(), &self.paths.frontend);
-        let identities = self.identities_path();
+        let (source, frontend) = (self.source(), &self.paths.frontend);
+        let (path, identities) = self.source_paths();
         let support = &self.paths.body;
         let ty = quote!((&'static #frontend::Source, &'static [&'static #support::Identity]));
         if !self.generics.is_empty() {
@@ -150,11 +146,9 @@ impl Emission<'_> {
         let all = &self.signature.params;
         let names: Vec<_> = all.iter().map(|param| &param.name).collect();
         // In CPU bodies, views represent tensors.
-        let types = all.iter().map(|Param { passing, ty, .. }| match passing {
-            ParamPassing::Value => quote!(#ty),
-            ParamPassing::Ref | ParamPassing::RefMut => {
-                quote!(<#ty as #support::TensorParam>::View<__CHECKED>)
-            }
+        let types = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
+            (ty, true) => quote!(<#ty as #support::TensorParam>::View<__CHECKED>),
+            (ty, false) => quote!(#ty),
         });
         let types: Vec<_> = types.collect();
         let takes_tensors = self.signature.takes_tensors();
@@ -172,12 +166,12 @@ impl Emission<'_> {
                 Self::__call::<#arguments #form>(#(#names),*)
             },
         );
-        let types_of = all.iter().map(|Param { passing, ty, .. }| match passing {
-            ParamPassing::Value => {
-                quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
-            }
-            ParamPassing::Ref | ParamPassing::RefMut => {
+        let types_of = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
+            (ty, true) => {
                 quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY))
+            }
+            (ty, false) => {
+                quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
             }
         });
         let result = match output {
@@ -190,23 +184,18 @@ impl Emission<'_> {
         let constants =
             constants.map(|name| quote!(#support::Part::Number(#name as ::core::primitive::u128)));
         let types_of = types_of.chain(result).chain(constants);
-        let params = all.iter().zip(&types).map(|(Param { name, passing, .. }, ty)| {
-            let mutable = match passing {
-                ParamPassing::Value => quote_spanned!(name.span()=> mut),
-                ParamPassing::Ref | ParamPassing::RefMut => quote!(mut),
-            };
+        let params = all.iter().zip(&types).map(|(param, ty)| {
+            let name = &param.name;
+            let mutable =
+                if param.is_tensor() { quote!(mut) } else { quote_spanned!(name.span()=> mut) };
             quote!(#mutable #name: #ty)
         });
         let body = self.rewritten_block(self.sites_type());
         let quiet = quiet();
+        let checked = quote!(const __CHECKED: ::core::primitive::bool);
         let (checked, form) = match takes_tensors {
-            true => (Some(quote!(const __CHECKED: ::core::primitive::bool)), None),
-            false => (
-                None,
-                Some(quote!(
-                    const __CHECKED: ::core::primitive::bool = true;
-                )),
-            ),
+            true => (Some(checked), None),
+            false => (None, Some(quote!(#checked = true;))),
         };
         let gate = if self.generics.is_empty() {
             quote!(const __OK: ::core::primitive::bool = { let _ = <#name>::__FOUND; true };)

@@ -90,16 +90,11 @@ impl Emission<'_> {
         };
         let quiet = quiet();
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
-        let (name, source) = (self.item.sig.ident.to_string(), self.source_path());
-        let (item, declared) = if self.generics.is_empty() {
-            let item = quote!(
-                struct __Body;
-            );
-            (Some(item), None)
-        } else {
-            (None, Some(quote!(<#declared>)))
+        let (name, (source, identities)) = (self.item.sig.ident.to_string(), self.source_paths());
+        let (item, declared) = match self.generics.is_empty() {
+            true => (Some(quote!(struct #of;)), None),
+            false => (None, Some(quote!(<#declared>))),
         };
-        let identities = self.identities_path();
         quote! {
             #item
             impl #declared #support::SiteTable for #of #bounds {

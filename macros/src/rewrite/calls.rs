@@ -10,7 +10,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 use super::Rewrite;
 use crate::{
     ast::{
-        Conversion, conversion, exchange_of, is_ndrange, is_of_type, is_one_of, is_scalar_method,
+        Conversion, collective_of, conversion, is_ndrange, is_of_type, is_one_of, is_scalar_method,
         is_shared_array, is_type_name, keeps_receiver, name_of, place_root, split_function,
         unparenthesized, without_arguments,
     },
@@ -25,7 +25,7 @@ impl Rewrite<'_> {
         let is_shape = call.method == "shape" && call.args.is_empty();
         if is_shape
             || is_shared_array(&call.method)
-            || exchange_of(call).is_some()
+            || collective_of(call).is_some()
             || is_one_of(&call.receiver, &self.blocks)
         {
             return None;
@@ -188,7 +188,6 @@ impl Rewrite<'_> {
     }
 }
 
-/// The function for a conversion of a number.
 fn conversion_function(support: &TokenStream, name: &Ident) -> TokenStream {
     let of = if name == "to_f32" || name == "to_f64" { quote!(ToFloat) } else { quote!(Number) };
     quote_spanned!(name.span()=> #support::#of::#name)

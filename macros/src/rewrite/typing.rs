@@ -15,7 +15,6 @@ pub(crate) struct Typing<'a> {
 }
 
 impl Typing<'_> {
-    /// Whether the site is one of a value.
     pub(super) fn is_value(&self, site: Option<usize>) -> bool {
         matches!(self.sites.get(site), Some(Site::Type(_)))
     }

@@ -99,7 +99,7 @@ impl Tree {
         let (func, args) = (func as u32, parts);
         match receiver {
             Some(receiver) => ExprKind::Method { receiver, name, args, callee: Some(func) },
-            None => ExprKind::Call { func, args, on_value: false, shared: 0 },
+            None => ExprKind::Call { func, args, has_receiver: false, read_only_args: 0 },
         }
     }
 
@@ -147,7 +147,7 @@ impl Tree {
             return ExprKind::Method { receiver, name: text, args, callee: Some(func) };
         }
         args.insert(0, receiver);
-        ExprKind::Call { func, args, on_value: true, shared: 0 }
+        ExprKind::Call { func, args, has_receiver: true, read_only_args: 0 }
     }
 
     fn exprs<'a>(&mut self, exprs: impl IntoIterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {

@@ -1,14 +1,15 @@
-//! Thread blocks: `block_for`, its phases, shared arrays and exchanges.
+//! Thread blocks: `block_for`, its phases, shared arrays and collectives.
 
 use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
-    self, BlockFor, Construct, Each, ExprKind, LetExchange, LiteralKind, StmtKind, exchange_named,
+    self, BlockFor, Construct, ExprKind, LetCollective, LiteralKind, Phase, StmtKind,
+    collective_named,
 };
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall};
 
 use super::Tree;
 use crate::ast::{
-    exchange_of, grid_rank, immutable_name, is_shared_array, phase_of, unparenthesized,
+    collective_of, grid_rank, immutable_name, is_shared_array, phase_of, unparenthesized,
 };
 
 impl Tree {
@@ -72,8 +73,8 @@ impl Tree {
         let block = self.tensor(&call.receiver)?;
         let Some(Expr::Closure(closure)) = call.args.first_mut() else { return None };
         Some(match self.named_closure(closure) {
-            Some((name, body)) => ExprKind::Each(Box::new(Each { block, name, body })),
-            None => ExprKind::Unsupported(Construct::Each),
+            Some((name, body)) => ExprKind::Phase(Box::new(Phase { block, name, body })),
+            None => ExprKind::Unsupported(Construct::Phase),
         })
     }
 
@@ -99,16 +100,16 @@ impl Tree {
         Some(StmtKind::LetShared { name: name.to_string(), block, ty, dims })
     }
 
-    /// The statement `let name = value;` if it is a phase with an exchange.
-    pub(super) fn exchange(
+    /// The statement `let name = value;` if it is a phase with a collective.
+    pub(super) fn collective(
         &mut self,
         name: &Ident,
         value: &mut Expr,
         probes: &mut Vec<syn::Stmt>,
     ) -> Option<StmtKind> {
         let Expr::MethodCall(call) = value else { return None };
-        let thread = parameter(exchange_of(call)?)?;
-        let (op, shuffle) = exchange_named(&call.method.to_string())?;
+        let thread = parameter(collective_of(call)?)?;
+        let (op, shuffle) = collective_named(&call.method.to_string())?;
         let block = self.tensor(&call.receiver)?;
         let mut args = call.args.iter_mut();
         let (Some(Expr::Closure(closure)), by) = (args.next(), args.next()) else { return None };
@@ -119,8 +120,8 @@ impl Tree {
         let (ty, probe) = self.probe(name, element);
         probes.push(probe);
         let (name, thread) = (name.to_string(), name_or_wildcard(thread));
-        let exchange = LetExchange { name, ty, block, op, by, thread, value };
-        Some(StmtKind::LetExchange(Box::new(exchange)))
+        let collective = LetCollective { name, ty, block, op, by, thread, value };
+        Some(StmtKind::LetCollective(Box::new(collective)))
     }
 
     /// The name of a closure's only parameter, and its body.

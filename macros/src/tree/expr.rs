@@ -2,8 +2,8 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span};
 use quadrants_frontend::syntax::{
-    AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, RegionArgument, TypeIx,
-    UnaryOp,
+    AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, StreamParallelArgument,
+    TypeIx, UnaryOp,
 };
 use quote::{ToTokens, quote_spanned};
 use syn::{BinOp, Lit, UnOp};
@@ -11,8 +11,8 @@ use syn::{BinOp, Lit, UnOp};
 use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
-        Conversion, atomic_op, binary_op, borrowed_element, conversion, ends_in_branch,
-        exchange_of, gives_value, is_assignment, is_block_for, is_ndrange, is_of_type,
+        Conversion, atomic_op, binary_op, borrowed_element, collective_of, conversion,
+        ends_in_branch, gives_value, is_assignment, is_block_for, is_ndrange, is_of_type,
         is_scalar_method, is_shared_array, is_stream_parallel, name_of, place_root, split_function,
         unparenthesized,
     },
@@ -164,8 +164,8 @@ impl Tree {
         if let Some(phase) = self.phase(call) {
             return phase;
         }
-        if exchange_of(call).is_some() {
-            return ExprKind::Unsupported(Construct::Exchange(name));
+        if collective_of(call).is_some() {
+            return ExprKind::Unsupported(Construct::Collective(name));
         }
         if is_shared_array(&call.method) {
             return ExprKind::Unsupported(Construct::Shared);
@@ -231,13 +231,14 @@ impl Tree {
         let site = sites::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
-        let is_shared = |arg: &syn::Expr| {
+        let is_read_only = |arg: &syn::Expr| {
             matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
         };
-        let shared = call.args.iter().take(64).enumerate();
-        let shared = shared.fold(0, |bits, (at, arg)| bits | u64::from(is_shared(arg)) << at);
+        let references = call.args.iter().take(64).enumerate();
+        let read_only_args =
+            references.fold(0, |bits, (at, arg)| bits | u64::from(is_read_only(arg)) << at);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
-        ExprKind::Call { func, args, on_value: false, shared }
+        ExprKind::Call { func, args, has_receiver: false, read_only_args }
     }
 
     /// An associated function of a scalar type: `f32::max(a, b)`, `u64::from(a)`. `None` if it has no arguments.
@@ -332,14 +333,14 @@ impl Tree {
         }
     }
 
-    fn region(&mut self, call: &mut syn::ExprCall) -> RegionArgument {
+    fn region(&mut self, call: &mut syn::ExprCall) -> StreamParallelArgument {
         let count = call.args.len();
         match call.args.first_mut() {
             Some(syn::Expr::Closure(closure)) if count == 1 => {
                 let params = closure.inputs.len() as u32;
-                RegionArgument::Closure { params, body: self.closure_body(closure) }
+                StreamParallelArgument::Closure { params, body: self.closure_body(closure) }
             }
-            _ => RegionArgument::Other,
+            _ => StreamParallelArgument::Other,
         }
     }
 
@@ -360,7 +361,7 @@ impl Tree {
                 return ExprKind::Atomic { op, place, value: self.boxed(value) };
             }
         }
-        ExprKind::Unsupported(Construct::AtomicPlace)
+        ExprKind::Unsupported(Construct::AtomicTarget)
     }
 
     /// The name of the tensor that an expression is, in any `&`, `&mut`, `*` and parentheses. A field of a struct of

@@ -100,7 +100,6 @@ impl Tree {
         Some((cond, bound(tree), span))
     }
 
-    /// The test that the matched value equals this one.
     fn equal(&mut self, mut value: syn::Expr, matched: &Matched) -> Option<Test> {
         let cond = matched.compared(BinaryOp::Eq, self.expr(&mut value));
         Some(Test { cond: Some(cond), binding: None })

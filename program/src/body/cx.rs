@@ -3,7 +3,7 @@
 use std::{marker::PhantomData, panic::Location};
 
 use quadrants_ir::{
-    abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD},
+    abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, TEMPORARIES_WORD},
     types::ParamType,
 };
 
@@ -106,11 +106,11 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     /// Writes the kernel's result.
     #[inline(always)]
     pub fn finish<T: Element>(&self, value: T) {
-        let scratch = self.args[SCRATCH_WORD] as *mut u64;
+        let temporaries = self.args[TEMPORARIES_WORD] as *mut u64;
         let value: quadrants_ir::Const = value.into();
-        // SAFETY: the maker of `self` guarantees the scratch memory, which has a word for the result of a kernel that
+        // SAFETY: the maker of `self` guarantees the temporaries, which have a word for the result of a kernel that
         // has one.
-        unsafe { scratch.add(self.result_word).write(value.bits()) }
+        unsafe { temporaries.add(self.result_word).write(value.bits()) }
     }
 
     /// Calls `f(a)`, compiled for level `L`.

@@ -48,8 +48,8 @@ pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub use probe::{
-    Gate, Linear, Open, Probe, gate, group_field, identity, linear_type_of, number_type,
-    same_function, tensor_type, type_of, value_type,
+    Gate, Linear, Open, Probe, gate, identity, linear_type_of, number_type, same_function,
+    tensor_field, tensor_type, type_of, value_type,
 };
 pub use reduce::{
     Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use quadrants_ir::types::{GroupField, ParamType, Type};
+use quadrants_ir::types::{ParamType, TensorField, Type};
 
 use super::TensorParam;
 use crate::{Element, KernelValue, Matrix, Number, Vector};
@@ -97,9 +97,9 @@ pub const fn value_type<T: KernelValue>() -> ParamType {
 
 /// The IR's description of a tensor in a struct of tensors.
 #[must_use]
-pub const fn group_field<P: TensorParam>(name: &'static str, writable: bool) -> GroupField {
+pub const fn tensor_field<P: TensorParam>(name: &'static str, writable: bool) -> TensorField {
     match P::PARAM {
-        ParamType::Tensor { elem, rank, .. } => GroupField { name, elem, rank, writable },
+        ParamType::Tensor { elem, rank, .. } => TensorField { name, elem, rank, writable },
         _ => panic!("a struct of tensors can contain only tensors"),
     }
 }

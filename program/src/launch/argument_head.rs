@@ -1,7 +1,7 @@
 //! The head of an argument block: the words before the arguments, among them the launch word, by which error records
 //! name the kernel and the launch.
 
-use quadrants_ir::abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, SCRATCH_WORD};
+use quadrants_ir::abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, TEMPORARIES_WORD};
 
 /// A kernel number that no kernel has: hazards name the captured copies of a graph by it.
 pub(crate) const COPY_KERNEL_ID: u32 = (1 << 24) - 1;
@@ -11,7 +11,7 @@ pub(crate) const COPY_KERNEL_ID: u32 = (1 << 24) - 1;
 const LAUNCH_NUMBER_BITS: u32 = 40;
 
 const _: () = assert!(
-    ERROR_WORD == 0 && SCRATCH_WORD == 1 && LAUNCH_WORD == 2 && FIRST_PARAM_WORD == 3,
+    ERROR_WORD == 0 && TEMPORARIES_WORD == 1 && LAUNCH_WORD == 2 && FIRST_PARAM_WORD == 3,
     "`write_head` writes these words in this order"
 );
 

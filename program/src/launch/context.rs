@@ -115,7 +115,7 @@ impl KernelContext {
         let image = capabilities.image;
         let passing = loader.passing(&kernel);
         let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
-        let temporary_bytes = abi::scratch_bytes(&kernel);
+        let temporary_bytes = abi::temporary_bytes(&kernel);
         // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
         let reports_when_proven = image == ImageKind::Native
             || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
