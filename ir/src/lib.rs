@@ -40,7 +40,7 @@ pub use kernel::{
 pub use offload::{OffloadError, offload};
 pub use param::{Param, ParamKind};
 pub use print::print;
-pub use scalar::{Const, FloatExtrema, ScalarType};
+pub use scalar::{Const, ExactFloat, ScalarType};
 pub use simplify::simplify;
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]

@@ -214,22 +214,26 @@ impl fmt::Debug for Const {
     }
 }
 
-/// The minimum and the maximum of floats: of a number and a NaN the number, and −0 is less than +0 (`minimumNumber` and
-/// `maximumNumber` of IEEE 754-2019, as GPUs compute them). The standard library leaves the order of zeros open: it
-/// depends on the optimization.
-pub trait FloatExtrema: Sized {
-    /// The smaller one.
+/// Operations that are defined here to the last bit, because the results of the standard library depend on the
+/// optimization.
+pub trait ExactFloat: Sized {
+    /// The smaller one: of a number and a NaN the number, and −0 is less than +0 (`minimumNumber` of IEEE 754-2019, as
+    /// GPUs compute it).
     #[must_use]
     fn minimum_number(self, other: Self) -> Self;
 
-    /// The larger one.
+    /// The larger one, likewise.
     #[must_use]
     fn maximum_number(self, other: Self) -> Self;
+
+    /// The power, by repeated squaring from the lowest bit of the exponent; of a negative exponent the reciprocal.
+    #[must_use]
+    fn power(self, exponent: i32) -> Self;
 }
 
-macro_rules! float_extrema {
+macro_rules! exact_float {
     ($($float:ident)*) => {$(
-        impl FloatExtrema for $float {
+        impl ExactFloat for $float {
             #[inline(always)]
             fn minimum_number(self, other: Self) -> Self {
                 // Equal numbers differ in the sign of zero at most.
@@ -240,8 +244,24 @@ macro_rules! float_extrema {
             fn maximum_number(self, other: Self) -> Self {
                 if self == other { Self::from_bits(self.to_bits() & other.to_bits()) } else { self.max(other) }
             }
+
+            #[inline(always)]
+            fn power(mut self, exponent: i32) -> Self {
+                let (mut rest, mut result) = (exponent.unsigned_abs(), 1.0);
+                loop {
+                    if rest & 1 == 1 {
+                        result *= self;
+                    }
+                    rest >>= 1;
+                    if rest == 0 {
+                        break;
+                    }
+                    self *= self;
+                }
+                if exponent < 0 { 1.0 / result } else { result }
+            }
         }
     )*};
 }
 
-float_extrema! { f32 f64 }
+exact_float! { f32 f64 }

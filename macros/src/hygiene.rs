@@ -102,9 +102,16 @@ pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
 pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<syn::Error> {
     let mut constants = Constants(Vec::new());
     constants.visit_block(body);
+    let params: Vec<&Ident> = signature.generics.const_params().map(|param| &param.ident).collect();
+    // Emitted code names the parameters inside of the body.
+    let hidden = constants.0.iter().find(|name| params.contains(name)).map(|name| {
+        let message = format!("a constant in a kernel cannot hide the generic parameter `{name}`");
+        syn::Error::new(name.span(), message)
+    });
     let mut check = Check { constants: constants.0, in_type: false, errors: Errors::default() };
     check.visit_signature(signature);
     check.visit_block(body);
+    check.errors.extend(hidden);
     check.errors.0
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 pub use blocks::{Block, PerThread, SharedArray, block_for};
 
-use quadrants_ir::FloatExtrema;
+use quadrants_ir::ExactFloat;
 
 use crate::Element;
 
@@ -366,8 +366,8 @@ combine! {
     u32, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
     u64, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
     usize, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, FloatExtrema::minimum_number, FloatExtrema::maximum_number;
-    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, FloatExtrema::minimum_number, FloatExtrema::maximum_number;
+    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, ExactFloat::minimum_number, ExactFloat::maximum_number;
+    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, ExactFloat::minimum_number, ExactFloat::maximum_number;
 }
 
 #[cfg(test)]

@@ -67,4 +67,15 @@ fn constants_of_later_ones(x: &mut Tensor<usize, 1>) {
     }
 }
 
+/// Emitted code names the parameter inside of the body.
+#[qd::func]
+fn hidden_parameter<const N: usize>(a: i64) -> i64 {
+    let r = [a; N];
+    {
+        const N: usize = 2;
+        let q = r;
+        q[0] + N as i64
+    }
+}
+
 fn main() {}

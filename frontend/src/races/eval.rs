@@ -53,9 +53,9 @@ impl Walk<'_> {
             }
             ExprKind::Cast { value, .. } => self.eval(value),
             ExprKind::If { cond, then, otherwise } => {
-                let (pins, pin) = (self.pins.len(), self.pin(cond));
+                let (pins, found) = (self.pins.len(), self.pins_of(cond));
                 let cond = self.eval(cond);
-                self.pins.extend(pin);
+                self.pins.extend(found);
                 let then = self.block(then);
                 self.pins.truncate(pins);
                 let otherwise = otherwise.as_ref().map_or(Value::Data, |block| self.block(block));
@@ -204,21 +204,29 @@ impl Walk<'_> {
         Value::Data
     }
 
-    /// The loop variable that a condition compares equal to a constant, and the constant.
-    fn pin(&mut self, cond: &Expr) -> Option<(usize, i128)> {
-        let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = &cond.kind else { return None };
-        let is_plain = |expr: &Expr| {
-            matches!(expr.kind, ExprKind::Name(_) | ExprKind::Literal { .. } | ExprKind::Const(_))
-        };
-        if !is_plain(lhs) || !is_plain(rhs) {
-            return None;
+    /// The loop variables that a condition compares equal to a value of all iterations, and those values.
+    fn pins_of(&mut self, cond: &Expr) -> Vec<(usize, i128)> {
+        match &cond.kind {
+            ExprKind::Logic { op: LogicOp::And, lhs, rhs } => {
+                let mut pins = self.pins_of(lhs);
+                pins.extend(self.pins_of(rhs));
+                pins
+            }
+            ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } if is_plain(lhs) && is_plain(rhs) => {
+                let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
+                let (Some(lhs), Some(rhs)) = (self.form(&lhs), self.form(&rhs)) else {
+                    return Vec::new();
+                };
+                let pin = |(value, with): (AffineForm, AffineForm)| {
+                    (0..self.task.dims.len()).find_map(|at| {
+                        let offset = value.sub(AffineForm::var(at))?.value()?;
+                        Some((at, with.value()? - offset))
+                    })
+                };
+                [(lhs, rhs), (rhs, lhs)].into_iter().find_map(pin).into_iter().collect()
+            }
+            _ => Vec::new(),
         }
-        let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
-        let (lhs, rhs) = (self.form(&lhs)?, self.form(&rhs)?);
-        [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| {
-            let at = (0..self.task.dims.len()).find(|at| AffineForm::var(*at) == var)?;
-            Some((at, with.value()?))
-        })
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
@@ -274,7 +282,10 @@ impl Walk<'_> {
                     return Value::Data;
                 };
                 let form = match name {
-                    "min" => self.task.space.min(a, b),
+                    "min" => match self.task.space.min(a, b) {
+                        None => return Value::Least([a, b]),
+                        least => least,
+                    },
                     "max" => self.task.space.max(a, b),
                     "div_ceil" => match (a.value(), b.value()) {
                         (Some(a), Some(by)) if by > 0 => {
@@ -327,5 +338,19 @@ impl Walk<'_> {
             data |= !self.eval(arg).known_at_launch();
         }
         Value::unknown(!data)
+    }
+}
+
+/// Whether the evaluation of an expression records no access.
+fn is_plain(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Name(_)
+        | ExprKind::Literal { .. }
+        | ExprKind::Const(_)
+        | ExprKind::Len { .. }
+        | ExprKind::Extent { .. } => true,
+        ExprKind::Binary { lhs, rhs, .. } => is_plain(lhs) && is_plain(rhs),
+        ExprKind::Cast { value, .. } => is_plain(value),
+        _ => false,
     }
 }

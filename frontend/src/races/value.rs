@@ -9,6 +9,8 @@ pub(super) enum Value {
     AffineForm(AffineForm),
     /// Unknown, the same in all iterations: computed before the loop.
     Fixed(u32),
+    /// The smaller one of two forms, which depends on the iteration.
+    Least([AffineForm; 2]),
     /// Possibly known at launch: a func's result.
     AtLaunch,
     /// Known only on the device.
@@ -33,7 +35,7 @@ impl Value {
         match self {
             Self::Data | Self::Ticket(_) => false,
             Self::Parts(parts) => parts.iter().all(|(_, part)| part.known_at_launch()),
-            Self::AffineForm(_) | Self::Fixed(_) | Self::AtLaunch => true,
+            Self::AffineForm(_) | Self::Fixed(_) | Self::Least(_) | Self::AtLaunch => true,
         }
     }
 

@@ -236,11 +236,17 @@ impl Walk<'_> {
             Some(begin) => self.eval(begin),
             None => Value::number(0),
         };
-        let end = self.eval(&dim.end);
-        let end = self.form(&end);
+        let begin = self.form(&begin);
+        let end = match self.eval(&dim.end) {
+            // Every value is below both ends: one at a constant distance from the begin says most.
+            Value::Least(ends) => ends
+                .into_iter()
+                .find(|end| begin.and_then(|begin| end.sub(begin)?.value()).is_some()),
+            end => self.form(&end),
+        };
         let end =
             if dim.inclusive { end.and_then(|end| end.add(AffineForm::constant(1))) } else { end };
-        (self.form(&begin), end)
+        (begin, end)
     }
 
     /// Adds a loop variable to the task.
@@ -417,12 +423,21 @@ impl Walk<'_> {
             let first = range(begin).map_or(-(1 << 63), |range| range.0);
             let last = range(end).map_or(1 << 63, |range| range.1 - 1);
             let stride = self.stride(dim);
+            // A chunk: its length is constant, and its begin depends on other loop variables.
+            let chunk = begin.zip(end).filter(|(begin, _)| begin.value().is_none());
+            let chunk = chunk.and_then(|(begin, end)| Some((begin, end.sub(begin)?.value()?)));
             let place = match stride {
+                None if chunk.is_some() => {
+                    self.range(VarKind::Inner, 0, chunk.map_or(0, |(_, len)| len - 1))
+                }
                 None => self.range(VarKind::Inner, first, last),
                 Some(by) => self.range(VarKind::Inner, 0, (last - first).div_euclid(by)),
             };
             let form = match (stride, begin, end, place) {
-                (None, _, _, place) => place.map(AffineForm::var),
+                (None, _, _, Some(at)) => match chunk {
+                    Some((begin, _)) => begin.add(AffineForm::var(at)),
+                    None => Some(AffineForm::var(at)),
+                },
                 (Some(by), Some(begin), Some(end), Some(at)) => {
                     strided(dim.order, [begin, end], AffineForm::var(at), by)
                 }
@@ -509,7 +524,11 @@ impl Walk<'_> {
         match value {
             Value::AffineForm(form) => Some(*form),
             Value::Fixed(number) => self.task.fixed(*number),
-            Value::AtLaunch | Value::Data | Value::Ticket(_) | Value::Parts(_) => None,
+            Value::AtLaunch
+            | Value::Least(_)
+            | Value::Data
+            | Value::Ticket(_)
+            | Value::Parts(_) => None,
         }
     }
 

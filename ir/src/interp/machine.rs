@@ -7,7 +7,7 @@ use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
-use crate::{FloatExtrema, MathFn, ScalarType, collective};
+use crate::{ExactFloat, MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
@@ -506,8 +506,8 @@ machine! {
         MaxF64(f64) |x, y| x.maximum_number(y);
         PowfF32(f32) |x, y| x.powf(y);
         PowfF64(f64) |x, y| x.powf(y);
-        PowiF32(u64) |x, y| f32::get(x).powi(i32::get(y));
-        PowiF64(u64) |x, y| f64::get(x).powi(i32::get(y));
+        PowiF32(u64) |x, y| f32::get(x).power(i32::get(y));
+        PowiF64(u64) |x, y| f64::get(x).power(i32::get(y));
         HypotF32(f32) |x, y| x.hypot(y);
         HypotF64(f64) |x, y| x.hypot(y);
         Atan2F32(f32) |x, y| x.atan2(y);

@@ -3,7 +3,7 @@
 use std::ops::{Add, Mul, Sub};
 
 use half::f16;
-use quadrants_ir::{FloatExtrema, source::Source, types::name_number};
+use quadrants_ir::{ExactFloat, source::Source, types::name_number};
 
 use super::{
     callable::{Function, HasMethod, Method},
@@ -114,7 +114,7 @@ macro_rules! from_std {
 from_std! { [f32 f64] {
     abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; trunc() -> Self;
     fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self; to_degrees() -> Self;
-    powi(exponent: i32) -> Self; copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self; rem_euclid(by: Self) -> Self;
+    copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self; rem_euclid(by: Self) -> Self;
     is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool; is_sign_negative() -> bool;
     is_sign_positive() -> bool;
 } }
@@ -149,6 +149,7 @@ macro_rules! defined_here {
 defined_here! { [f32 f64] {
     min(this, other: Self) -> Self = this.minimum_number(other);
     max(this, other: Self) -> Self = this.maximum_number(other);
+    powi(this, exponent: i32) -> Self = this.power(exponent);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
     // Opaque: what LLVM folds at compile time can differ in the last bit from the library's result at run time.
     cbrt(this) -> Self = opaque(this).cbrt();

@@ -246,3 +246,42 @@ fn the_negative_zero_is_the_smaller_one(on: TestBackend) -> quadrants::Result<()
     assert_eq!(b, [0, 0, 0, minus, 0, minus, 0, minus]);
     Ok(())
 }
+
+/// Powers that a compiler can compute: as bits, which overflow in between, are subnormal, or are rounded often.
+#[qd::kernel(strict)]
+fn known_powers(base: f32, x: &mut Tensor<u32, 1>, y: &mut Tensor<u64, 1>) {
+    for i in 0..1_usize {
+        x[i] = 1.3_f32.powi(17).to_bits();
+        x[i + 1] = 1e20_f32.powi(-2).to_bits();
+        x[i + 2] = 2.0_f32.powi(-149).to_bits();
+        x[i + 3] = (-0.7_f32).powi(i32::MIN).to_bits();
+        y[i] = 2.0_f64.powi(-1074).to_bits();
+        y[i + 1] = 10.0_f64.powi(-310).to_bits();
+        y[i + 2] = 1.1_f64.powi(-33).to_bits();
+        for k in 0..20_i32 {
+            x[i + 4 + k as usize] = 0.9_f32.powi(k - 10).to_bits();
+            x[i + 24 + k as usize] = base.powi(k - 10).to_bits();
+        }
+    }
+}
+
+#[on_all_backends]
+fn powers_of_constants_are_computed_by_squaring(on: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let mut x = on.program.zeros::<u32, 1>([44])?;
+    let mut y = on.program.zeros::<u64, 1>([3])?;
+    known_powers(0.9, &mut x, &mut y).launch()?;
+    let (x, y) = (x.to_vec()?, y.to_vec()?);
+    assert_eq!(x[..4], [1_118_634_519, 0, 0, f32::INFINITY.to_bits()]);
+    assert_eq!(x[4..24], x[24..], "a constant base and an argument");
+    assert_eq!(y[..2], [0, 0]);
+    let by_squaring = 1.0 / {
+        let base = std::hint::black_box(1.1_f64);
+        let high = base * base * (base * base);
+        let high = high * high;
+        let high = high * high;
+        base * (high * high)
+    };
+    assert_eq!(y[2], by_squaring.to_bits());
+    Ok(())
+}

@@ -3,5 +3,6 @@
 
 mod counters;
 mod interiors;
+mod patterns;
 mod races;
 mod soundness;

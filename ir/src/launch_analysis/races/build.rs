@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::program::{
-    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, RaceObject, Races, Slot,
-    TaskPair, TaskRaces, TripCount,
+    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, Pin, Pins, RaceObject, Races,
+    Slot, TaskPair, TaskRaces, TripCount,
 };
 use crate::{
     AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
@@ -46,7 +46,7 @@ struct Builder<'k, 'c> {
     phase: usize,
     in_phase: bool,
     /// The loop variables that enclosing conditions compare for equality with a uniform value.
-    pins: SmallVec<[(usize, Slot); 1]>,
+    pins: Pins,
     /// The tensors whose increments are recorded, and the enclosing inner loops.
     counted: &'c [bool],
     loops: SmallVec<[TripCount; 2]>,
@@ -228,8 +228,7 @@ impl<'k, 'c> Builder<'k, 'c> {
             self.loops.extend(trip_count);
             if let Stmt::If { cond, then, otherwise } = *stmt {
                 let pins = self.pins.len();
-                let pin = self.pin(cond);
-                self.pins.extend(pin);
+                self.pin(cond);
                 self.block(then, changed);
                 self.pins.truncate(pins);
                 self.block(otherwise, changed);
@@ -259,18 +258,23 @@ impl<'k, 'c> Builder<'k, 'c> {
         }
     }
 
-    /// The loop variable that a condition compares for equality with a uniform value.
-    fn pin(&mut self, cond: ExprId) -> Option<(usize, Slot)> {
-        let ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } = self.nodes.exprs[cond].kind else {
-            return None;
-        };
-        let (lhs, rhs) = (self.value(lhs), self.value(rhs));
-        [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(var, with)| match self.node(var) {
-            Node::Var(at) if self.task.is_dimension(at) && self.task.is_uniform(with) => {
-                Some((at, with))
+    /// Adds the loop variables that a condition compares for equality with a uniform value.
+    fn pin(&mut self, cond: ExprId) {
+        match self.nodes.exprs[cond].kind {
+            ExprKind::Binary { op: BinaryOp::And, lhs, rhs } => {
+                self.pin(lhs);
+                self.pin(rhs);
             }
-            _ => None,
-        })
+            ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } => {
+                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
+                let pin = [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(value, with)| {
+                    let dim = self.task.tracked_dimension(value)?;
+                    self.task.is_uniform(with).then_some(Pin { dim, value, with })
+                });
+                self.pins.extend(pin);
+            }
+            _ => {}
+        }
     }
 
     fn effect(&mut self, value: ExprId, local: Option<LocalId>, changed: &[bool]) {
@@ -418,10 +422,10 @@ impl<'k, 'c> Builder<'k, 'c> {
                 Node::Ticket { counter: *counter, local: local.raw() }
             }
             Some(&Definition::Inner(begin, end)) => {
-                let (begin, end) = (self.value(begin), self.value(end));
+                let (begin, ends) = (self.value(begin), self.ends(end));
                 let ty = self.nodes.locals[local].ty;
                 match self.variable(VarKind::Inner) {
-                    Some(var) => Node::Inner { var, ty, begin, end },
+                    Some(var) => Node::Inner { var, ty, begin, ends },
                     None => Node::Opaque,
                 }
             }
@@ -442,6 +446,24 @@ impl<'k, 'c> Builder<'k, 'c> {
         let slot = self.step(node);
         self.local_slots.insert(local, slot);
         slot
+    }
+
+    /// Two values that the end of an inner loop does not exceed: the operands of a minimum, or the end itself.
+    fn ends(&mut self, end: ExprId) -> [Slot; 2] {
+        let nodes = self.nodes;
+        match nodes.exprs[end].kind {
+            ExprKind::Local(local) => match self.definitions.get(&local) {
+                Some(&Definition::Value(value)) => self.ends(value),
+                _ => [self.local(local); 2],
+            },
+            ExprKind::Math { function: MathFn::Min, ref args } if nodes.exprs[end].ty.is_int() => {
+                match args[..] {
+                    [a, b] => [self.value(a), self.value(b)],
+                    _ => [self.value(end); 2],
+                }
+            }
+            _ => [self.value(end); 2],
+        }
     }
 
     fn value(&mut self, value: ExprId) -> Slot {

@@ -126,10 +126,21 @@ pub(super) struct Access {
     pub(super) kind: AccessKind,
     pub(super) index: Index,
     pub(super) site: SiteId,
-    /// The parallel dimensions that a condition pins to one value here, with the slot of that value.
-    pub(super) pins: SmallVec<[(usize, Slot); 1]>,
+    /// The parallel dimensions that a condition pins to one value here.
+    pub(super) pins: Pins,
     /// The phase of an access to a shared array. Barriers separate phases.
     pub(super) phase: usize,
+}
+
+pub(super) type Pins = SmallVec<[Pin; 1]>;
+
+/// A condition `value == with`, where `value` is a variable of the parallel loop plus a uniform offset, and `with` is
+/// uniform: it holds in one iteration of that dimension at most, the same one wherever the condition stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pin {
+    pub(super) dim: usize,
+    pub(super) value: Slot,
+    pub(super) with: Slot,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,12 +160,12 @@ pub(super) enum Node {
     },
     /// A variable of the parallel loop or an unknown value, by its index in the space.
     Var(usize),
-    /// A variable of an inner loop.
+    /// A variable of an inner loop. It is below both ends.
     Inner {
         var: usize,
         ty: ScalarType,
         begin: Slot,
-        end: Slot,
+        ends: [Slot; 2],
     },
     /// The old value of an atomic increment, by the local that holds it. No other increment of the counter returns the
     /// same value.
@@ -324,7 +335,7 @@ impl Access {
 
     /// The dimensions that are pinned to the same value in both accesses.
     pub(super) fn common_pins(&self, other: &Self) -> impl Iterator<Item = usize> {
-        self.pins.iter().filter(|pin| other.pins.contains(pin)).map(|(dim, _)| *dim)
+        self.pins.iter().filter(|pin| other.pins.contains(pin)).map(|pin| pin.dim)
     }
 
     fn forms(&self, values: &Values) -> SmallVec<[Option<AffineForm>; 3]> {
@@ -401,12 +412,24 @@ impl Node {
                 Interval::of_argument(args[word], ty).value().map(AffineForm::constant)
             }
             Self::Var(at) => Some(AffineForm::var(at)),
-            Self::Inner { var, ty, begin, end } => {
-                let (all, (begin, end)) = (ty.int_range()?, (get(begin), get(end)));
-                let first =
-                    begin.and_then(|form| exact_range(space, &form, ty)).map_or(all.0, |r| r.0);
-                let last =
-                    end.and_then(|form| exact_range(space, &form, ty)).map_or(all.1, |r| r.1 - 1);
+            Self::Inner { var, ty, begin, ends } => {
+                let all = ty.int_range()?;
+                let exact = |slot| {
+                    let form = get(slot)?;
+                    Some((form, exact_range(space, &form, ty)?))
+                };
+                let (begin, ends) = (exact(begin), ends.map(exact));
+                let ends = || ends.iter().flatten();
+                // A chunk: its length is constant, and its begin depends on other loop variables.
+                if let Some((begin, _)) = begin
+                    && begin.value().is_none()
+                    && let Some(len) = ends().filter_map(|(end, _)| end.sub(begin)?.value()).min()
+                {
+                    space.set(var, Var::new(VarKind::Inner, 0, len - 1));
+                    return begin.add(AffineForm::var(var));
+                }
+                let first = begin.map_or(all.0, |(_, range)| range.0);
+                let last = ends().map(|(_, range)| range.1 - 1).min().unwrap_or(all.1);
                 space.set(var, Var::new(VarKind::Inner, first, last));
                 Some(AffineForm::var(var))
             }
