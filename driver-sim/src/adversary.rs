@@ -31,7 +31,7 @@ impl State {
         if ranges.is_empty() {
             return None;
         }
-        let younger = (id + 1..self.queue.next()).rev();
+        let younger = (id + 1..self.queue.next_id()).rev();
         younger.filter(|other| !delayed.contains(other)).find(|&other| {
             let Some(work) = self.queue.work(other) else { return false };
             ranges.conflicts(&work.may_access(&self.memory)) && {

@@ -28,7 +28,7 @@ impl State {
     /// Frees at once, without waiting for work that still uses the memory: no contract guarantees that a driver waits.
     pub(crate) fn free(&mut self, function: &'static str, base: u64) -> Result<()> {
         let origin = self.origin(function, None);
-        let last = self.queue.next() - 1;
+        let last = self.queue.next_id() - 1;
         self.check_host_free(Region::Block(base));
         self.memory.free(base, origin, last).inspect_err(|_| self.bad_free(function, base))
     }
@@ -59,7 +59,7 @@ impl State {
             self.detector.order_next_after(freed);
         }
         let work = Work::Allocate { base, bytes, origin };
-        self.memory.begins_by(base, self.queue.next());
+        self.memory.begins_by(base, self.queue.next_id());
         self.enqueue(stream, work, OpKind::Alloc, &[], None)?;
         Ok(base)
     }
@@ -81,7 +81,7 @@ impl State {
         let handle = self.stream_handle(stream);
         let origin = self.origin(function, Some(handle));
         let work = Work::Free { base, origin };
-        self.memory.ends_by(base, self.queue.next());
+        self.memory.ends_by(base, self.queue.next_id());
         let op = self.enqueue(stream, work, OpKind::Free, &[], None)?;
         self.memory.give_up(base)?;
         self.memory.give_to_pool(Freed { base, by: Some(op), stream: Some(handle) });
@@ -96,7 +96,7 @@ impl State {
 
     /// Frees pinned memory without waiting for work that still uses it.
     pub(crate) fn free_pinned(&mut self, function: &'static str, base: usize) -> Result<()> {
-        let last = self.queue.next() - 1;
+        let last = self.queue.next_id() - 1;
         let done = self.queue.done_before() - 1;
         self.check_host_free(Region::Pinned(base));
         self.memory

@@ -16,7 +16,7 @@ struct Op {
     work: Option<Work>,
     /// The handle of its stream.
     stream: u64,
-    /// The turn of its stream, which is the same in every run with one seed.
+    /// The number of its stream in the order of first use under this seed: the same in every run.
     turn: u64,
     after: Ops,
     dependents: Ops,
@@ -42,7 +42,7 @@ impl Default for Queue {
 impl Queue {
     /// Adds an operation that runs after `after`.
     pub(crate) fn push(&mut self, work: Work, stream: u64, turn: u64, after: &[OpId]) -> OpId {
-        let id = self.next();
+        let id = self.next_id();
         let after: Ops = after.iter().copied().filter(|&op| !self.is_done(op)).collect();
         for &before in &after {
             if let Some(op) = self.get_mut(before) {
@@ -61,7 +61,7 @@ impl Queue {
 
     /// Uses a number for an operation that is complete already.
     pub(crate) fn push_done(&mut self) -> OpId {
-        let id = self.next();
+        let id = self.next_id();
         if self.ops.is_empty() {
             self.base += 1;
         } else {
@@ -100,7 +100,7 @@ impl Queue {
 
     /// Forgets all operations, as if they were complete.
     pub(crate) fn abandon(&mut self) {
-        self.base = self.next();
+        self.base = self.next_id();
         self.ops.clear();
         self.ready.clear();
         self.pending = 0;
@@ -128,7 +128,8 @@ impl Queue {
         Some(self.base + at as u64)
     }
 
-    pub(crate) fn next(&self) -> OpId {
+    /// The id that the next enqueued operation gets.
+    pub(crate) fn next_id(&self) -> OpId {
         self.base + self.ops.len() as u64
     }
 

@@ -64,7 +64,7 @@ impl Detector {
 impl State {
     /// Turns the detector on or off. Operations that were enqueued before are not part of any race.
     pub(crate) fn detect_races(&mut self, on: bool) {
-        let host_knows = self.queue.next() - 1;
+        let host_knows = self.queue.next_id() - 1;
         let detector = &mut self.detector;
         let (print, races) = (detector.print, std::mem::take(&mut detector.races));
         *detector = Detector { on, print, races, ..Detector::new(false) };
@@ -95,7 +95,7 @@ impl State {
 
     /// The host waited for `target`, or for everything.
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
-        let everything = self.queue.next() - 1;
+        let everything = self.queue.next_id() - 1;
         let detector = &mut self.detector;
         match target {
             None => detector.host.raise(everything),

@@ -201,12 +201,12 @@ impl Emitter {
             }
             ("signum", &[x]) if signed => {
                 let [x, x1] = self.copies(x);
-                let [zero, zero1, nothing] = [0, 0, 0].map(|v| int(self, v));
+                let [zero, zero1, zero2] = [0, 0, 0].map(|v| int(self, v));
                 let [one, minus] = [1, -1].map(|v| int(self, v));
                 let above = self.binary(Gt, x, zero);
                 let below = self.binary(Lt, x1, zero1);
-                let remainder = self.select(below, minus, nothing);
-                self.select(above, one, remainder)
+                let minus_or_zero = self.select(below, minus, zero2);
+                self.select(above, one, minus_or_zero)
             }
             ("is_positive" | "is_negative", &[x]) if signed => {
                 let zero = int(self, 0);

@@ -93,7 +93,7 @@ pub enum Rule {
     #[error("expressions and blocks must not be nested more than {MAX_DEPTH} deep")]
     Depth,
     #[error("a block must not be used more than once")]
-    BlockShared,
+    BlockUsedTwice,
     #[error("expected type {expected}, found {found}")]
     Type { expected: ScalarType, found: ScalarType },
     #[error("the operation is not defined for {ty}")]

@@ -207,7 +207,7 @@ impl<'k> Scope<'k> {
             return Ok(());
         }
         if std::mem::replace(&mut self.block_used[block.index()], true) {
-            return Err((location, Rule::BlockShared));
+            return Err((location, Rule::BlockUsedTwice));
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {

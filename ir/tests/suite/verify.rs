@@ -144,13 +144,13 @@ fn the_verifier_checks_nesting_depth_and_shared_blocks() {
         let block = m.block(vec![Stmt::Break]);
         vec![Stmt::Loop { body: block }, Stmt::Loop { body: block }]
     });
-    assert_eq!(twice, Rule::BlockShared);
+    assert_eq!(twice, Rule::BlockUsedTwice);
     let own = broken_serial(|m| {
         let body = BlockId::new(0);
         m.block(vec![Stmt::Loop { body }]);
         vec![Stmt::Loop { body }]
     });
-    assert_eq!(own, Rule::BlockShared);
+    assert_eq!(own, Rule::BlockUsedTwice);
 }
 
 #[test]
