@@ -189,6 +189,12 @@ impl Emitter {
         [value, self.copy(value)]
     }
 
+    /// Three expressions of one value, which is computed once.
+    pub(super) fn three_copies(&mut self, value: ExprId) -> [ExprId; 3] {
+        let [value, copy] = self.two_copies(value);
+        [value, copy, self.copy(value)]
+    }
+
     pub(super) fn assign(&mut self, local: LocalId, value: ExprId) {
         self.stmt(Stmt::Assign { local, value });
     }
