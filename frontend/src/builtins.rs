@@ -3,7 +3,7 @@
 use quadrants_ir::MathFn;
 
 /// Methods of numbers, in addition to those of [`MathFn`].
-const NUMBER_METHODS: [&str; 35] = [
+const NUMBER_METHODS: [&str; 47] = [
     "wrapping_add",
     "wrapping_sub",
     "wrapping_mul",
@@ -14,12 +14,22 @@ const NUMBER_METHODS: [&str; 35] = [
     "saturating_sub",
     "rotate_left",
     "rotate_right",
+    "swap_bytes",
+    "reverse_bits",
     "count_ones",
+    "count_zeros",
     "leading_zeros",
     "trailing_zeros",
     "is_power_of_two",
+    "next_power_of_two",
+    "is_multiple_of",
+    "next_multiple_of",
+    "div_euclid",
     "rem_euclid",
     "div_ceil",
+    "midpoint",
+    "ilog2",
+    "isqrt",
     "pow",
     "clamp",
     "signum",
@@ -28,6 +38,8 @@ const NUMBER_METHODS: [&str; 35] = [
     "is_positive",
     "is_negative",
     "recip",
+    "log",
+    "sin_cos",
     "fract",
     "copysign",
     "to_radians",

@@ -578,6 +578,13 @@ named_enum! {
         Sinh = "sinh",
         Cosh = "cosh",
         Hypot = "hypot",
+        ExpM1 = "exp_m1",
+        Ln1p = "ln_1p",
+        Asinh = "asinh",
+        Acosh = "acosh",
+        Atanh = "atanh",
+        /// Rounds half to even.
+        RoundEven = "round_ties_even",
     }
 }
 

@@ -188,7 +188,7 @@ impl Nodes<'_> {
     /// Whether host and device compute bit-identical results for `value`; `is_known` decides that for locals. Float
     /// arithmetic and float functions may be rounded differently.
     pub(crate) fn is_exact(self, value: ExprId, is_known: &dyn Fn(LocalId) -> bool) -> bool {
-        use MathFn::{Abs, Ceil, Floor, Max, Min, Round, Trunc};
+        use MathFn::{Abs, Ceil, Floor, Max, Min, Round, RoundEven, Trunc};
         let mut reach = Reach::new(self);
         self.reach_expr(value, &mut reach);
         let reached = self.exprs.iter().filter(|(id, _)| reach.contains(*id));
@@ -198,7 +198,10 @@ impl Nodes<'_> {
             ExprKind::Binary { lhs, .. } => !self.exprs[lhs].ty.is_float(),
             ExprKind::Math { function, .. } => {
                 !expr.ty.is_float()
-                    || matches!(function, Abs | Ceil | Floor | Max | Min | Round | Trunc)
+                    || matches!(
+                        function,
+                        Abs | Ceil | Floor | Max | Min | Round | RoundEven | Trunc
+                    )
             }
             _ => true,
         })

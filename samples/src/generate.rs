@@ -632,13 +632,14 @@ impl Generator<'_> {
 
     fn math(&mut self, ty: ScalarType, depth: u32) -> ExprId {
         use MathFn::*;
-        const EXACT: [MathFn; 10] = [Sqrt, Powi, Abs, Min, Max, Floor, Ceil, Round, MulAdd, Trunc];
+        const EXACT: [MathFn; 11] =
+            [Sqrt, Powi, Abs, Min, Max, Floor, Ceil, Round, RoundEven, MulAdd, Trunc];
         let function = match ty {
             F32 | F64 if self.style.exact => self.rng.pick(&EXACT),
             F32 | F64 => self.rng.pick(&[
                 Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Min, Max, Floor, Ceil, Round,
                 MulAdd, Atan2, Tanh, Trunc, Exp2, Log2, Log10, Cbrt, Asin, Acos, Atan, Sinh, Cosh,
-                Hypot,
+                Hypot, ExpM1, Ln1p, Asinh, Acosh, Atanh, RoundEven,
             ]),
             I32 | I64 => self.rng.pick(&[Abs, Min, Max]),
             _ => self.rng.pick(&[Min, Max]),

@@ -213,7 +213,7 @@ const fn method(
 }
 
 /// The methods whose results have the same bits on every backend.
-pub(crate) const METHODS: [Method; 58] = {
+pub(crate) const METHODS: [Method; 69] = {
     use Class::{Any, Float, Int, Negative, Signed, Unsigned, Wide};
     use Of::{Bool, Divisor, Few, Own, To, U32};
     const INT: Option<Bound> = Some(Bound::Int);
@@ -230,12 +230,22 @@ pub(crate) const METHODS: [Method; 58] = {
         method("saturating_sub", Int, &[Own], Own, INT, Some("0")),
         method("rotate_left", Wide, &[U32], Own, INT, None),
         method("rotate_right", Wide, &[U32], Own, INT, None),
+        method("swap_bytes", Int, &[], Own, INT, None),
+        method("reverse_bits", Int, &[], Own, INT, None),
         method("count_ones", Int, &[], U32, INT, None),
+        method("count_zeros", Int, &[], U32, INT, None),
         method("leading_zeros", Int, &[], U32, INT, None),
         method("trailing_zeros", Int, &[], U32, INT, None),
         method("is_power_of_two", Unsigned, &[], Bool, None, None),
+        method("next_power_of_two", Unsigned, &[], Own, None, None),
+        method("is_multiple_of", Unsigned, &[Own], Bool, None, None),
+        method("next_multiple_of", Unsigned, &[Divisor], Own, None, Some("1")),
+        method("div_euclid", Int, &[Divisor], Own, INT, Some("1")),
         method("rem_euclid", Int, &[Divisor], Own, INT, Some("1000")),
         method("div_ceil", Unsigned, &[Divisor], Own, None, Some("1")),
+        method("midpoint", Any, &[Own], Own, FLOAT, None),
+        method("ilog2", Int, &[], U32, INT, None),
+        method("isqrt", Int, &[], Own, INT, None),
         method("pow", Int, &[Few], Own, INT, Some("1")),
         method("clamp", Any, &[Own, Own], Own, FLOAT, Some("0, 999")),
         method("signum", Negative, &[], Own, None, None),
@@ -250,6 +260,7 @@ pub(crate) const METHODS: [Method; 58] = {
         method("floor", Float, &[], Own, FLOAT, None),
         method("ceil", Float, &[], Own, FLOAT, None),
         method("round", Float, &[], Own, FLOAT, None),
+        method("round_ties_even", Float, &[], Own, FLOAT, None),
         method("trunc", Float, &[], Own, FLOAT, None),
         method("fract", Float, &[], Own, FLOAT, None),
         method("recip", Float, &[], Own, FLOAT, None),
@@ -283,4 +294,4 @@ pub(crate) const METHODS: [Method; 58] = {
 };
 
 /// How many of [`METHODS`] are methods of numbers. The others are methods of vectors, matrices and arrays.
-pub(crate) const OF_NUMBERS: usize = 46;
+pub(crate) const OF_NUMBERS: usize = 57;

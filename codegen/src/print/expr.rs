@@ -355,11 +355,14 @@ fn library(name: &str, ty: ScalarType) -> String {
 fn library_name(function: MathFn) -> &'static str {
     match function {
         MathFn::Ln => "log",
+        MathFn::Ln1p => "log1p",
+        MathFn::ExpM1 => "expm1",
         MathFn::Powf | MathFn::Powi => "pow",
         MathFn::Abs => "fabs",
         MathFn::Min => "fmin",
         MathFn::Max => "fmax",
         MathFn::MulAdd => "fma",
+        MathFn::RoundEven => "rint",
         same => same.name(),
     }
 }

@@ -101,7 +101,7 @@ fn is_library_function(name: &str) -> bool {
 const LIBRARY_FUNCTIONS: &[&str] = &[
     "sqrt", "sin", "cos", "tan", "exp", "log", "pow", "fabs", "fmin", "fmax", "floor", "ceil",
     "round", "fma", "atan2", "tanh", "fmod", "trunc", "exp2", "log2", "log10", "cbrt", "asin",
-    "acos", "atan", "sinh", "cosh", "hypot",
+    "acos", "atan", "sinh", "cosh", "hypot", "expm1", "log1p", "asinh", "acosh", "atanh", "rint",
 ];
 
 /// Sorted words.

@@ -10,6 +10,7 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result,
+    method::pair_type,
     scope::{Binding, Leaf, NamedValue, Scalar, Value, ValueId},
 };
 use crate::{
@@ -114,6 +115,9 @@ impl Lowerer {
             ExprKind::Method { receiver, name, args, .. } => match self.infer_type(receiver) {
                 Some(ty) if ty.scalar().is_none() => {
                     self.aggregate_method(receiver, ty, name, args, span)
+                }
+                Some(Type::Scalar(ty)) if let Some(ty) = pair_type(name, ty) => {
+                    self.pair_method(receiver, ty, args)
                 }
                 _ => self.scalar_value(expr, expected),
             },

@@ -94,7 +94,8 @@ impl Lowerer {
                 Some(Type::Scalar(ScalarType::U64))
             }
             ExprKind::Method { receiver, name, .. } => match self.infer_with(receiver, locals)? {
-                Type::Scalar(ty) => Some(Type::Scalar(method::result_type(name, ty))),
+                Type::Scalar(ty) => method::pair_type(name, ty)
+                    .or_else(|| Some(Type::Scalar(method::result_type(name, ty)))),
                 ty => linalg::method_type(name, ty),
             },
             ExprKind::Call { func, .. } => {

@@ -1,13 +1,15 @@
 //! Method calls of numbers, with the semantics of std. Narrow types are computed in their wide types.
 
-use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind};
+use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, SiteKind, UnaryOp, types::Type};
 
-use super::{Lowerer, Result, number::bits_of};
+use super::{Lowerer, Result, number::bits_of, scope::Value};
 use crate::syntax::{Expr, Span};
 
 pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
-        "count_ones" | "leading_zeros" | "trailing_zeros" => ScalarType::U32,
+        "count_ones" | "count_zeros" | "leading_zeros" | "trailing_zeros" | "ilog2" => {
+            ScalarType::U32
+        }
         "abs_diff" | "unsigned_abs" => ty.unsigned(),
         "to_bits" => bits_of(ty),
         "from_bits" if ty.size() == 2 => ScalarType::F16,
@@ -15,6 +17,17 @@ pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
         "from_bits" => ScalarType::F32,
         _ if name.starts_with("is_") => ScalarType::Bool,
         _ => ty,
+    }
+}
+
+/// The result type of a method that returns a tuple, if `name` is one's.
+pub(super) const fn pair_type(name: &str, ty: ScalarType) -> Option<Type> {
+    const F32: Type = Type::Scalar(ScalarType::F32);
+    const F64: Type = Type::Scalar(ScalarType::F64);
+    match (name.as_bytes(), ty) {
+        (b"sin_cos", ScalarType::F32) => Some(Type::Tuple(&[F32, F32])),
+        (b"sin_cos", ScalarType::F64) => Some(Type::Tuple(&[F64, F64])),
+        _ => None,
     }
 }
 
@@ -76,6 +89,20 @@ impl Lowerer {
         }
         let all = Const::from_bits(wide, (1 << bits) - 1);
         let value = match name {
+            "count_zeros" => {
+                let (zeros, all) =
+                    (self.emit.unary(UnaryOp::Not, values[0]), self.emit.constant(all));
+                values[0] = self.emit.binary(BinaryOp::And, zeros, all);
+                self.emit.number_method("count_ones", wide, &values, &site)
+            }
+            "swap_bytes" | "reverse_bits" => {
+                values[0] = self.emit.as_type(values[0], ScalarType::U32);
+                let value = self.emit.number_method(name, ScalarType::U32, &values, &site);
+                value.map(|value| {
+                    let below = self.emit.constant(32 - bits);
+                    self.emit.binary(BinaryOp::Shr, value, below)
+                })
+            }
             "count_ones" | "leading_zeros" => {
                 let all = self.emit.constant(all);
                 values[0] = self.emit.binary(BinaryOp::And, values[0], all);
@@ -119,6 +146,22 @@ impl Lowerer {
         }
         let value = self.emit.as_type(value, result.wide());
         Ok(self.emit.as_type(value, result))
+    }
+
+    /// Lowers a method that returns a tuple.
+    pub(super) fn pair_method(
+        &mut self,
+        receiver: &Expr,
+        ty: Type,
+        args: &[Expr],
+    ) -> Result<Value> {
+        let scalar = ty.leaf_types()[0];
+        let mut list = vec![(receiver, scalar)];
+        list.extend(args.iter().map(|arg| (arg, scalar)));
+        let values = self.scalars(&list)?;
+        let [x, copy] = self.emit.copies(values[0]);
+        let leaves = vec![self.emit.math(MathFn::Sin, &[x]), self.emit.math(MathFn::Cos, &[copy])];
+        Ok(Value { ty, leaves })
     }
 
     fn no_method(&self, ty: ScalarType, name: &str, span: Span) -> crate::Error {

@@ -76,6 +76,25 @@ impl Emitter {
                 self.select(nan, x3, sign)
             }
             ("copysign", &[x, sign]) => self.copysign(ty, x, sign),
+            ("log", &[x, base]) => {
+                let [x, base] = [x, base].map(|value| self.math(MathFn::Ln, &[value]));
+                self.binary(Div, x, base)
+            }
+            ("midpoint", &[a, b]) => self.float_midpoint(ty, a, b),
+            ("div_euclid", &[x, by]) => {
+                let [x, x1] = self.copies(x);
+                let [by, by1, by2] = self.copies(by);
+                let quotient = self.binary(Div, x, by);
+                let quotient = self.math(MathFn::Trunc, &[quotient]);
+                let [quotient, quotient1] = self.copies(quotient);
+                let remainder = self.binary(Rem, x1, by1);
+                let zero = float(self, 0.0);
+                let below = self.binary(Lt, remainder, zero);
+                let one = float(self, 1.0);
+                let step = self.copysign(ty, one, by2);
+                let lowered = self.binary(Sub, quotient, step);
+                self.select(below, lowered, quotient1)
+            }
             ("rem_euclid", &[x, by]) => {
                 let [by, by1] = self.copies(by);
                 let remainder = self.binary(Rem, x, by);
@@ -110,7 +129,7 @@ impl Emitter {
         values: &[ExprId],
         site: &Site,
     ) -> Option<ExprId> {
-        use BinaryOp::{Add, And, Eq, Gt, Lt, Mul, Ne, Or, Shl, Shr, Sub, Xor};
+        use BinaryOp::{Add, And, Eq, Gt, Le, Lt, Mul, Ne, Or, Shl, Shr, Sub, Xor};
         let int = |this: &mut Self, value: i64| this.constant(Const::from_bits(ty, value as u64));
         let signed = ty.is_signed_int();
         Some(match (name, values) {
@@ -162,7 +181,13 @@ impl Emitter {
                 let value = self.binary(Or, high, low);
                 self.as_type(value, ty)
             }
+            ("swap_bytes", &[a]) => self.reverse(ty, a, 8),
+            ("reverse_bits", &[a]) => self.reverse(ty, a, 1),
             ("count_ones", &[a]) => self.count(UnaryOp::CountOnes, a),
+            ("count_zeros", &[a]) => {
+                let zeros = self.unary(UnaryOp::Not, a);
+                self.count(UnaryOp::CountOnes, zeros)
+            }
             ("leading_zeros", &[a]) => self.count(UnaryOp::LeadingZeros, a),
             ("trailing_zeros", &[a]) => self.count(UnaryOp::TrailingZeros, a),
             ("is_power_of_two", &[a]) if !signed => {
@@ -170,11 +195,58 @@ impl Emitter {
                 let one = self.constant(1u32);
                 self.binary(Eq, count, one)
             }
+            ("next_power_of_two", &[a]) if !signed => {
+                let [a, a1] = self.copies(a);
+                let [one, one1, one2, one3] = [1; 4].map(|v| int(self, v));
+                let less = self.binary(Sub, a, one);
+                let zeros = self.count(UnaryOp::LeadingZeros, less);
+                let all = int(self, -1);
+                let ones = self.binary(Shr, all, zeros);
+                let power = self.binary(Add, ones, one1);
+                let small = self.binary(Le, a1, one2);
+                self.select(small, one3, power)
+            }
+            ("is_multiple_of", &[a, b]) if !signed => {
+                let [a, a1] = self.copies(a);
+                let [b, b1] = self.copies(b);
+                // Only zero is a multiple of zero; a remainder by one is zero.
+                let one = int(self, 1);
+                let by = self.math(MathFn::Max, &[b, one]);
+                let remainder = self.division(DivRemOp::Rem, [a, by], site);
+                let [zero, zero1] = [0; 2].map(|v| int(self, v));
+                let by_zero = self.binary(Eq, b1, zero);
+                let remainder = self.select(by_zero, a1, remainder);
+                self.binary(Eq, remainder, zero1)
+            }
+            ("next_multiple_of", &[a, b]) if !signed => {
+                let [a, a1] = self.copies(a);
+                let [b, b1] = self.copies(b);
+                let remainder = self.division(DivRemOp::Rem, [a, b], site);
+                let [remainder, remainder1] = self.copies(remainder);
+                let [zero, zero1] = [0; 2].map(|v| int(self, v));
+                let is_multiple = self.binary(Eq, remainder, zero);
+                let rest = self.binary(Sub, b1, remainder1);
+                let rest = self.select(is_multiple, zero1, rest);
+                self.binary(Add, a1, rest)
+            }
+            ("div_euclid", &[a, b]) if !signed => self.division(DivRemOp::Div, [a, b], site),
+            ("div_euclid", &[a, b]) => {
+                let [a, a1] = self.copies(a);
+                let [b, b1, b2] = self.copies(b);
+                let quotient = self.division(DivRemOp::Div, [a, b], site);
+                let [quotient, quotient1] = self.copies(quotient);
+                let remainder = self.division(DivRemOp::Rem, [a1, b1], site);
+                let [zero, zero1] = [0; 2].map(|v| int(self, v));
+                let [one, minus] = [1, -1].map(|v| int(self, v));
+                let below = self.binary(Lt, remainder, zero);
+                let above = self.binary(Gt, b2, zero1);
+                let step = self.select(above, one, minus);
+                let lowered = self.binary(Sub, quotient, step);
+                self.select(below, lowered, quotient1)
+            }
             ("rem_euclid", &[a, b]) => {
                 let [b, b1] = self.copies(b);
-                let site = self.add_site(site.clone());
-                let kind = Ir::DivRem { op: DivRemOp::Rem, lhs: a, rhs: b, site };
-                let remainder = self.effect("remainder", ty, kind);
+                let remainder = self.division(DivRemOp::Rem, [a, b], site);
                 if !signed {
                     return Some(remainder);
                 }
@@ -183,17 +255,43 @@ impl Emitter {
             ("div_ceil", &[a, b]) if !signed => {
                 let [a, a1] = self.copies(a);
                 let [b, b1] = self.copies(b);
-                let first = self.add_site(site.clone());
-                let kind = Ir::DivRem { op: DivRemOp::Div, lhs: a, rhs: b, site: first };
-                let quotient = self.effect("quotient", ty, kind);
-                let site = self.add_site(site.clone());
-                let kind = Ir::DivRem { op: DivRemOp::Rem, lhs: a1, rhs: b1, site };
-                let remainder = self.effect("remainder", ty, kind);
+                let quotient = self.division(DivRemOp::Div, [a, b], site);
+                let remainder = self.division(DivRemOp::Rem, [a1, b1], site);
                 let zero = int(self, 0);
                 let some = self.binary(Ne, remainder, zero);
                 let some = self.as_type(some, ty);
                 self.binary(Add, quotient, some)
             }
+            ("midpoint", &[a, b]) => {
+                let [a, a1] = self.copies(a);
+                let [b, b1] = self.copies(b);
+                let both = self.binary(And, a, b);
+                let either = self.binary(Xor, a1, b1);
+                let [either, either1] = self.copies(either);
+                let count = self.constant(1u32);
+                let half = self.binary(Shr, either, count);
+                let floor = self.binary(Add, both, half);
+                if !signed {
+                    return Some(floor);
+                }
+                // Rounded towards zero.
+                let [floor, floor1] = self.copies(floor);
+                let [zero, nothing, one] = [0, 0, 1].map(|v| int(self, v));
+                let odd = self.binary(And, either1, one);
+                let below = self.binary(Lt, floor, zero);
+                let up = self.select(below, odd, nothing);
+                self.binary(Add, floor1, up)
+            }
+            ("ilog2", &[a]) => {
+                let [a, a1] = self.copies(a);
+                let zeros = self.count(UnaryOp::LeadingZeros, a);
+                let [top, none] = [8 * ty.size() as u32 - 1, u32::MAX].map(|v| self.constant(v));
+                let log = self.binary(Sub, top, zeros);
+                let zero = int(self, 0);
+                let positive = self.binary(Gt, a1, zero);
+                self.select(positive, log, none)
+            }
+            ("isqrt", &[a]) => self.square_root(ty, a),
             ("pow", &[base, exponent]) => self.power(ty, base, exponent),
             ("clamp", &[x, low, high]) => {
                 let raised = self.math(MathFn::Max, &[x, low]);
@@ -281,6 +379,106 @@ impl Emitter {
         let below = self.binary(BinaryOp::Lt, remainder, zero);
         let raised = self.binary(BinaryOp::Add, remainder1, by);
         self.select(below, raised, remainder2)
+    }
+
+    /// The largest integer whose square is at most `value`, from its highest bit; 0 if `value` is negative.
+    fn square_root(&mut self, ty: ScalarType, value: ExprId) -> ExprId {
+        let wide = ty.unsigned();
+        let int = |this: &mut Self, value: u64| this.constant(Const::from_bits(wide, value));
+        let value = if ty.is_signed_int() {
+            let zero = self.constant(Const::from_bits(ty, 0));
+            let value = self.math(MathFn::Max, &[value, zero]);
+            self.as_type(value, wide)
+        } else {
+            value
+        };
+        let rest = self.define("rest", value, true);
+        let (zero, top) = (int(self, 0), int(self, 1 << (8 * ty.size() - 2)));
+        let root = self.define("root", zero, true);
+        let bit = self.define("bit", top, true);
+        self.open();
+        let (a, b) = (self.read(root), self.read(bit));
+        let next = self.binary(BinaryOp::Add, a, b);
+        let next = self.define("next", next, false);
+        let (value, count) = (self.read(root), self.constant(1u32));
+        let value = self.binary(BinaryOp::Shr, value, count);
+        self.assign(root, value);
+        let (a, b) = (self.read(rest), self.read(next));
+        let cond = self.binary(BinaryOp::Ge, a, b);
+        self.open();
+        let (a, b) = (self.read(rest), self.read(next));
+        let value = self.binary(BinaryOp::Sub, a, b);
+        self.assign(rest, value);
+        let (a, b) = (self.read(root), self.read(bit));
+        let value = self.binary(BinaryOp::Add, a, b);
+        self.assign(root, value);
+        let then = self.close_block();
+        let otherwise = self.block(Vec::new());
+        self.stmt(Stmt::If { cond, then, otherwise });
+        let (value, count) = (self.read(bit), self.constant(2u32));
+        let value = self.binary(BinaryOp::Shr, value, count);
+        self.assign(bit, value);
+        let (value, zero) = (self.read(bit), int(self, 0));
+        let done = self.binary(BinaryOp::Eq, value, zero);
+        self.stmt_if(done, Stmt::Break);
+        let body = self.close_block();
+        self.stmt(Stmt::Loop { body });
+        let root = self.read(root);
+        self.as_type(root, ty)
+    }
+
+    /// Swaps neighbouring groups of bits: of `size` bits, then of twice as many, up to half of the type's.
+    fn reverse(&mut self, ty: ScalarType, value: ExprId, mut size: u32) -> ExprId {
+        let wide = ty.unsigned();
+        let mut value = self.as_type(value, wide);
+        while size < 8 * ty.size() as u32 {
+            let mask = u64::MAX / ((1 << size) + 1);
+            let [low_mask, high_mask] = [mask; 2].map(|v| self.constant(Const::from_bits(wide, v)));
+            let [left, right] = [size; 2].map(|v| self.constant(v));
+            let [low, high] = self.copies(value);
+            let low = self.binary(BinaryOp::And, low, low_mask);
+            let low = self.binary(BinaryOp::Shl, low, left);
+            let high = self.binary(BinaryOp::Shr, high, right);
+            let high = self.binary(BinaryOp::And, high, high_mask);
+            value = self.binary(BinaryOp::Or, low, high);
+            size *= 2;
+        }
+        self.as_type(value, ty)
+    }
+
+    /// An integer division or remainder, with an error site.
+    fn division(&mut self, op: DivRemOp, [lhs, rhs]: [ExprId; 2], site: &Site) -> ExprId {
+        let (ty, site) = (self.ty(lhs), self.add_site(site.clone()));
+        let name = if op == DivRemOp::Div { "quotient" } else { "remainder" };
+        self.effect(name, ty, Ir::DivRem { op, lhs, rhs, site })
+    }
+
+    /// As in std: in twice the precision if there is one, else by halves where the sum may overflow.
+    fn float_midpoint(&mut self, ty: ScalarType, a: ExprId, b: ExprId) -> ExprId {
+        use BinaryOp::{Add, And, Le, Mul};
+        let float = |this: &mut Self, value: f64| this.constant(value);
+        let half = float(self, 0.5);
+        if ty != ScalarType::F64 {
+            let [a, b] = [a, b].map(|value| self.as_type(value, ScalarType::F64));
+            let sum = self.binary(Add, a, b);
+            let value = self.binary(Mul, sum, half);
+            return self.as_type(value, ty);
+        }
+        let [a, a1, a2] = self.copies(a);
+        let [b, b1, b2] = self.copies(b);
+        let [a, b] = [a, b].map(|value| {
+            let (size, most) = (self.math(MathFn::Abs, &[value]), float(self, f64::MAX / 2.0));
+            self.binary(Le, size, most)
+        });
+        let small = self.binary(And, a, b);
+        let sum = self.binary(Add, a1, b1);
+        let near = self.binary(Mul, sum, half);
+        let [a, b] = [a2, b2].map(|value| {
+            let half = float(self, 0.5);
+            self.binary(Mul, value, half)
+        });
+        let far = self.binary(Add, a, b);
+        self.select(small, near, far)
     }
 
     fn copysign(&mut self, ty: ScalarType, x: ExprId, sign: ExprId) -> ExprId {

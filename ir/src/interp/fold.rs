@@ -62,6 +62,7 @@ fn operation(ty: ScalarType, kind: &ExprKind, operands: &[Const]) -> Option<Op> 
             | MathFn::Floor
             | MathFn::Ceil
             | MathFn::Round
+            | MathFn::RoundEven
             | MathFn::Trunc
             | MathFn::Abs => select::math1(function, ty)?(RESULT, 0),
             // Not for floats: which NaN is returned is up to the device.

@@ -425,6 +425,12 @@ machine! {
         Atan AtanF32 AtanF64 |x| x.atan();
         Sinh SinhF32 SinhF64 |x| x.sinh();
         Cosh CoshF32 CoshF64 |x| x.cosh();
+        ExpM1 ExpM1F32 ExpM1F64 |x| x.exp_m1();
+        Ln1p Ln1pF32 Ln1pF64 |x| x.ln_1p();
+        Asinh AsinhF32 AsinhF64 |x| x.asinh();
+        Acosh AcoshF32 AcoshF64 |x| x.acosh();
+        Atanh AtanhF32 AtanhF64 |x| x.atanh();
+        RoundEven RoundEvenF32 RoundEvenF64 |x| x.round_ties_even();
     }
     unary {
         Move(u64) |x| x;

@@ -112,9 +112,10 @@ macro_rules! from_std {
 }
 
 from_std! { [f32 f64] {
-    abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; trunc() -> Self;
+    abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; round_ties_even() -> Self; trunc() -> Self;
     fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self; to_degrees() -> Self;
-    copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self; rem_euclid(by: Self) -> Self;
+    copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self;
+    div_euclid(by: Self) -> Self; rem_euclid(by: Self) -> Self; midpoint(other: Self) -> Self;
     is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool; is_sign_negative() -> bool;
     is_sign_positive() -> bool;
 } }
@@ -128,7 +129,8 @@ from_std! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     wrapping_add(other: Self) -> Self; wrapping_sub(other: Self) -> Self; wrapping_mul(other: Self) -> Self;
     wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
     saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
-    rotate_right(count: u32) -> Self; count_ones() -> u32; leading_zeros() -> u32; trailing_zeros() -> u32;
+    rotate_right(count: u32) -> Self; swap_bytes() -> Self; reverse_bits() -> Self; count_ones() -> u32;
+    count_zeros() -> u32; leading_zeros() -> u32; trailing_zeros() -> u32; midpoint(other: Self) -> Self;
     pow(exponent: u32) -> Self;
 } }
 
@@ -136,7 +138,7 @@ from_std! { [i8 i16 i32 i64] {
     abs() -> Self; signum() -> Self; is_positive() -> bool; is_negative() -> bool;
 } }
 
-from_std! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; } }
+from_std! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; is_multiple_of(by: Self) -> bool; } }
 
 /// Built-in methods of numbers with a definition of their own.
 macro_rules! defined_here {
@@ -155,6 +157,7 @@ defined_here! { [f32 f64] {
     cbrt(this) -> Self = opaque(this).cbrt();
     sin(this) -> Self = opaque(this).sin();
     cos(this) -> Self = opaque(this).cos();
+    sin_cos(this) -> (Self, Self) = opaque(this).sin_cos();
     tan(this) -> Self = opaque(this).tan();
     asin(this) -> Self = opaque(this).asin();
     acos(this) -> Self = opaque(this).acos();
@@ -162,9 +165,15 @@ defined_here! { [f32 f64] {
     sinh(this) -> Self = opaque(this).sinh();
     cosh(this) -> Self = opaque(this).cosh();
     tanh(this) -> Self = opaque(this).tanh();
+    asinh(this) -> Self = opaque(this).asinh();
+    acosh(this) -> Self = opaque(this).acosh();
+    atanh(this) -> Self = opaque(this).atanh();
     exp(this) -> Self = opaque(this).exp();
     exp2(this) -> Self = opaque(this).exp2();
+    exp_m1(this) -> Self = opaque(this).exp_m1();
     ln(this) -> Self = opaque(this).ln();
+    ln_1p(this) -> Self = opaque(this).ln_1p();
+    log(this, base: Self) -> Self = opaque(this).log(opaque(base));
     log2(this) -> Self = opaque(this).log2();
     log10(this) -> Self = opaque(this).log10();
     atan2(this, x: Self) -> Self = opaque(this).atan2(opaque(x));
@@ -176,11 +185,26 @@ defined_here! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);
     max(this, other: Self) -> Self = Ord::max(this, other);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
+    // 2^32 - 1 if there is no logarithm.
+    ilog2(this) -> u32 = this.checked_ilog2().unwrap_or(u32::MAX);
     // As `/` and `%`: a zero divisor is a device error, and overflow wraps.
+    div_euclid(this, by: Self) -> Self = this.div_euclid(divisor_of(&this, by));
     rem_euclid(this, by: Self) -> Self = this.rem_euclid(divisor_of(&this, by));
 } }
 
+defined_here! { [i8 i16 i32 i64] {
+    // 0 if there is no root.
+    isqrt(this) -> Self = this.checked_isqrt().unwrap_or(0);
+} }
+
 defined_here! { [u8 u16 u32 u64 usize] {
+    isqrt(this) -> Self = this.isqrt();
+    // Overflow wraps.
+    next_power_of_two(this) -> Self = this.checked_next_power_of_two().unwrap_or(0);
+    next_multiple_of(this, by: Self) -> Self = match this % divisor_of(&this, by) {
+        0 => this,
+        rest => this.wrapping_add(by - rest),
+    };
     div_ceil(this, by: Self) -> Self = this.div_ceil(divisor_of(&this, by));
 } }
 

@@ -239,6 +239,9 @@ macro_rules! methods {
 methods! {
     /// A floating-point number: `f32` or `f64`.
     ///
+    /// GPUs may round the last bits of functions such as `sin` or `exp_m1` differently. `asinh` and `acosh` of numbers
+    /// above half of [`MAX`](Number::MAX) are infinite in std, and may be finite on GPUs.
+    ///
     /// # Examples
     /// ```
     /// use quadrants_program::Float;
@@ -264,6 +267,7 @@ methods! {
     fn cbrt(self) -> Self;
     fn sin(self) -> Self;
     fn cos(self) -> Self;
+    fn sin_cos(self) -> (Self, Self);
     fn tan(self) -> Self;
     fn asin(self) -> Self;
     fn acos(self) -> Self;
@@ -272,9 +276,15 @@ methods! {
     fn sinh(self) -> Self;
     fn cosh(self) -> Self;
     fn tanh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
+    fn exp_m1(self) -> Self;
     fn ln(self) -> Self;
+    fn ln_1p(self) -> Self;
+    fn log(self, base: Self) -> Self;
     fn log2(self) -> Self;
     fn log10(self) -> Self;
     fn powf(self, exponent: Self) -> Self;
@@ -282,12 +292,15 @@ methods! {
     fn hypot(self, other: Self) -> Self;
     fn mul_add(self, factor: Self, add: Self) -> Self;
     fn recip(self) -> Self;
+    fn div_euclid(self, by: Self) -> Self;
+    fn midpoint(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
     fn max(self, other: Self) -> Self;
     fn clamp(self, low: Self, high: Self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn round(self) -> Self;
+    fn round_ties_even(self) -> Self;
     fn trunc(self) -> Self;
     fn fract(self) -> Self;
     fn copysign(self, sign: Self) -> Self;
@@ -302,6 +315,10 @@ methods! {
 
 methods! {
     /// An integer of up to 64 bits. `min`, `max` and `clamp` come from `Ord`.
+    ///
+    /// In kernels a zero divisor is a device error, and overflow of these methods wraps. What panics in std otherwise
+    /// has a fixed value in kernels: `ilog2` of zero or of a negative number is `u32::MAX`, and `isqrt` of a negative
+    /// number is 0.
     ///
     /// # Examples
     /// ```
@@ -339,9 +356,16 @@ methods! {
     fn saturating_sub(self, other: Self) -> Self;
     fn rotate_left(self, count: u32) -> Self;
     fn rotate_right(self, count: u32) -> Self;
+    fn swap_bytes(self) -> Self;
+    fn reverse_bits(self) -> Self;
     fn count_ones(self) -> u32;
+    fn count_zeros(self) -> u32;
     fn leading_zeros(self) -> u32;
     fn trailing_zeros(self) -> u32;
+    fn div_euclid(self, other: Self) -> Self;
     fn rem_euclid(self, other: Self) -> Self;
+    fn midpoint(self, other: Self) -> Self;
+    fn ilog2(self) -> u32;
+    fn isqrt(self) -> Self;
     fn pow(self, exponent: u32) -> Self;
 }

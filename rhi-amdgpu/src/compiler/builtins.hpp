@@ -70,6 +70,7 @@ static __device__ inline int __ffsll(long long x) { return __builtin_ffsll(x); }
     extern "C" __device__ double name(double, double); \
     extern "C" __device__ float name##f(float, float);
 ONE(sqrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh)
+ONE(asinh) ONE(acosh) ONE(atanh)
 ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(cbrt)
 ONE(fabs) ONE(floor) ONE(ceil) ONE(round) ONE(trunc) ONE(rint)
 TWO(pow) TWO(fmin) TWO(fmax) TWO(atan2) TWO(fmod) TWO(hypot) TWO(copysign)

@@ -283,9 +283,11 @@ fn functions(ty: ScalarType) -> Offloaded {
         }
         if ty.is_float() {
             use MathFn::*;
+            // Without `Asinh`, `Acosh` and `Atanh`: std computes them itself, not by the C library.
             list.extend([
                 Sqrt, Sin, Cos, Tan, Exp, Ln, Powf, Powi, Abs, Floor, Ceil, Round, MulAdd, Atan2,
-                Tanh, Trunc, Exp2, Log2, Log10, Asin, Acos, Atan, Sinh, Cosh, Hypot,
+                Tanh, Trunc, Exp2, Log2, Log10, Asin, Acos, Atan, Sinh, Cosh, Hypot, ExpM1, Ln1p,
+                RoundEven,
             ]);
         }
         for function in list {

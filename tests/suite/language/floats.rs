@@ -26,6 +26,11 @@ macro_rules! methods {
                     out[[i, 7]] = p / q;
                     out[[i, 8]] = p + q;
                     out[[i, 9]] = $ty::abs(q);
+                    out[[i, 10]] = p.round_ties_even();
+                    out[[i, 11]] = p.div_euclid(q);
+                    out[[i, 12]] = p.midpoint(q);
+                    out[[i, 13]] = p.midpoint($ty::MAX) + $ty::midpoint(q, $ty::MIN);
+                    out[[i, 14]] = $ty::MIN.midpoint(p);
                     is[[i, 0]] = p < q;
                     is[[i, 1]] = p <= q;
                     is[[i, 2]] = p > q;
@@ -55,6 +60,15 @@ macro_rules! methods {
                     out[[i, 10]] = p.min(q);
                     out[[i, 11]] = p.max(q);
                     out[[i, 12]] = $ty::powf(q, 0.5) * $ty::max(p, q);
+                    let (sine, cosine) = p.sin_cos();
+                    out[[i, 13]] = sine;
+                    out[[i, 14]] = cosine + $ty::sin_cos(q).0 * 2.0;
+                    out[[i, 15]] = p.exp_m1();
+                    out[[i, 16]] = q.ln_1p();
+                    out[[i, 17]] = p.asinh();
+                    out[[i, 18]] = (q + 1.0).acosh();
+                    out[[i, 19]] = (p * 0.15).atanh();
+                    out[[i, 20]] = q.log(3.0) + $ty::log(2.0, q + 2.0);
                 }
             }
         }
@@ -64,6 +78,33 @@ macro_rules! methods {
 methods! {
     exact_f32, close_f32: f32;
     exact_f64, close_f64: f64;
+}
+
+macro_rules! special_values {
+    ($($name:ident: $ty:ident;)*) => {$(
+        source! { $name;
+            fn run(x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let both = p.sin_cos();
+                    out[[i, 0]] = both.0;
+                    out[[i, 1]] = both.1;
+                    out[[i, 2]] = p.exp_m1();
+                    out[[i, 3]] = p.ln_1p();
+                    out[[i, 4]] = p.asinh();
+                    out[[i, 5]] = p.acosh();
+                    out[[i, 6]] = p.atanh();
+                    out[[i, 7]] = p.log(2.0);
+                    out[[i, 8]] = $ty::log(8.0, p);
+                }
+            }
+        }
+    )*};
+}
+
+special_values! {
+    special_f32: f32;
+    special_f64: f64;
 }
 
 source! { literals;
@@ -162,10 +203,10 @@ fn ieee_operations_match_bit_for_bit(backend: TestBackend) -> quadrants::Result<
     let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
     let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
     let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
-    let (out, is) = (Array::zeros([x.len(), 10]), Array::zeros([x.len(), 6]));
+    let (out, is) = (Array::zeros([x.len(), 15]), Array::zeros([x.len(), 6]));
     referee!(&on.program, exact_f32 [] [a, b] [out, is]);
     let (x, y) = (Array::of(&x), Array::of(&y));
-    let out = Array::zeros([x.len(), 10]);
+    let out = Array::zeros([x.len(), 15]);
     referee!(&on.program, exact_f64 [] [x, y] [out, is]);
     Ok(())
 }
@@ -177,11 +218,25 @@ fn library_functions_match_within_tolerance(backend: TestBackend) -> quadrants::
     let y: Vec<f64> = (0..64).map(|k| f64::from(k) * 0.11 + 0.05).collect();
     let narrow = |v: &[f64]| v.iter().map(|v| *v as f32).collect::<Vec<f32>>();
     let (a, b) = (Array::of(&narrow(&x)), Array::of(&narrow(&y)));
-    let out = Array::zeros([x.len(), 13]);
+    let out = Array::zeros([x.len(), 21]);
     referee!(&on.program, close_f32 [] [a, b] [out] within 1e-5);
     let (x, y) = (Array::of(&x), Array::of(&y));
-    let out = Array::zeros([x.len(), 13]);
+    let out = Array::zeros([x.len(), 21]);
     referee!(&on.program, close_f64 [] [x, y] [out] within 1e-12);
+    Ok(())
+}
+
+#[on_all_backends]
+fn library_functions_of_special_values_match(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x =
+        [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let narrow = Array::of(&x.map(|x| x as f32));
+    let out = Array::zeros([x.len(), 9]);
+    referee!(&on.program, special_f32 [] [narrow] [out] within 1e-5);
+    let wide = Array::of(&x);
+    let out = Array::zeros([x.len(), 9]);
+    referee!(&on.program, special_f64 [] [wide] [out] within 1e-12);
     Ok(())
 }
 

@@ -30,6 +30,15 @@ where
 }
 
 #[qd::func]
+fn turned<T: qd::Float>(x: T) -> T {
+    let (sine, cosine) = x.sin_cos();
+    let small = sine * T::from_f32(0.5);
+    let sum = sine.exp_m1() + cosine.abs().ln_1p() + small.asinh() + small.atanh();
+    let steps = x.div_euclid(T::from_f32(0.7)).midpoint(x.round_ties_even());
+    sum + (x.abs() + T::from_f32(1.5)).acosh() + (x.abs() + T::ONE).log(T::E) + steps
+}
+
+#[qd::func]
 fn convert<A: qd::Number, B: qd::Number>(x: A) -> B {
     B::from_f64(x.to_f64())
 }
@@ -38,6 +47,9 @@ fn convert<A: qd::Number, B: qd::Number>(x: A) -> B {
 fn bits<T: qd::Int>(x: T) -> u32 {
     let mut y = x & T::from_i32(0x5f) | T::ONE;
     y <<= 2u32;
+    let z =
+        y.midpoint(x).max(T::ZERO).isqrt().div_euclid(T::from_i32(3)).swap_bytes().reverse_bits();
+    y ^= z & T::from_u32(z.count_zeros() + x.max(T::ONE).ilog2());
     if T::MAX > y { (y ^ T::MIN).count_ones() + T::BITS } else { 0 }
 }
 
@@ -58,6 +70,7 @@ source! { of_funcs;
             doubles[[i, 0]] = axpy(2.0, x[i].to_f64(), 0.5);
             doubles[[i, 1]] = half(x[i] as f64);
             doubles[[i, 2]] = f64::from_f32(0.1);
+            doubles[[i, 3]] = turned(x[i] as f64);
             ints[[i, 0]] = axpy(3, n[i], -4);
             ints[[i, 1]] = bits(n[i]) as i32 + 100 * bits(n[i] as u8) as i32;
             ints[[i, 2]] = convert::<f32, i32>(x[i] * 10.0);
@@ -222,7 +235,7 @@ fn funcs_have_type_and_const_parameters(backend: TestBackend) -> quadrants::Resu
     let Some(on) = backend.open() else { return Ok(()) };
     let x = Array::of(&[-2.5_f32, -1.0, 0.0, 0.25, 3.0]);
     let n = Array::of(&[-100_i32, -1, 0, 7, 250]);
-    let (floats, doubles) = (Array::zeros([5, 5]), Array::zeros([5, 3]));
+    let (floats, doubles) = (Array::zeros([5, 5]), Array::zeros([5, 4]));
     let ints = Array::zeros([5, 3]);
     referee!(&on.program, of_funcs [] [x, n] [floats, doubles, ints] within 1e-6);
     // They stay ordinary functions.

@@ -116,6 +116,80 @@ integers! {
     of_usize: usize;
 }
 
+macro_rules! all_integers {
+    ($($name:ident: $ty:ident;)*) => {$(
+        source! { $name;
+            fn run(
+                x: &Tensor<$ty, 1>,
+                y: &Tensor<$ty, 1>,
+                values: &mut Tensor<$ty, 2>,
+                counts: &mut Tensor<u32, 2>,
+            ) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    values[[i, 0]] = p.swap_bytes();
+                    values[[i, 1]] = p.reverse_bits();
+                    values[[i, 2]] = p.midpoint(q);
+                    values[[i, 3]] = $ty::midpoint(q, 3);
+                    values[[i, 4]] = p.div_euclid(q / 2 * 2 + 1);
+                    values[[i, 5]] = p.max(0).isqrt();
+                    values[[i, 6]] = 2 * $ty::isqrt(q & 127);
+                    counts[[i, 0]] = p.count_zeros();
+                    counts[[i, 1]] = p.max(1).ilog2();
+                    counts[[i, 2]] = p.swap_bytes().reverse_bits().count_zeros() + q.max(7).ilog2();
+                }
+            }
+        }
+    )*};
+}
+
+all_integers! {
+    all_i8: i8;
+    all_i16: i16;
+    all_i32: i32;
+    all_i64: i64;
+    all_u8: u8;
+    all_u16: u16;
+    all_u32: u32;
+    all_u64: u64;
+    all_usize: usize;
+}
+
+macro_rules! unsigned_integers {
+    ($($name:ident: $ty:ident;)*) => {$(
+        source! { $name;
+            fn run(
+                x: &Tensor<$ty, 1>,
+                y: &Tensor<$ty, 1>,
+                values: &mut Tensor<$ty, 2>,
+                flags: &mut Tensor<bool, 2>,
+            ) {
+                for i in 0..x.len() {
+                    let p = x[i];
+                    let q = y[i];
+                    // None of these overflow, because plain Rust may panic then.
+                    values[[i, 0]] = (p / 2 + 1).next_power_of_two();
+                    values[[i, 1]] = (q / 3).next_power_of_two();
+                    values[[i, 2]] = (p / 2).next_multiple_of(q / 2 + 1);
+                    values[[i, 3]] = $ty::next_multiple_of(q / 2, 5);
+                    flags[[i, 0]] = p.is_multiple_of(q);
+                    flags[[i, 1]] = q.is_multiple_of(3);
+                    flags[[i, 2]] = p.is_multiple_of(0) || $ty::is_multiple_of(0, q);
+                }
+            }
+        }
+    )*};
+}
+
+unsigned_integers! {
+    unsigned_u8: u8;
+    unsigned_u16: u16;
+    unsigned_u32: u32;
+    unsigned_u64: u64;
+    unsigned_usize: usize;
+}
+
 source! { one_sign;
     fn run(x: &Tensor<i32, 1>, y: &Tensor<u32, 1>, values: &mut Tensor<i32, 2>) {
         for i in 0..x.len() {
@@ -181,6 +255,115 @@ fn integer_methods_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Res
     Ok(())
 }
 
+#[on_all_backends]
+fn methods_of_all_integers_match_std_bit_for_bit(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    macro_rules! values {
+        ($ty:ident) => {{
+            let (min, max) = ($ty::MIN, $ty::MAX);
+            let mut x = vec![min, max, min + 1, max - 1, max / 2, max / 2 + 1, !0, 0, 1, 2, 3];
+            // Squares and their neighbours.
+            let root = max.isqrt();
+            for k in [2, 5, root / 3, root / 2, root - 1, root] {
+                x.extend([k * k - 1, k * k, k * k + 1]);
+            }
+            x.extend((0..20).map(|k| max / 19 * k ^ (k << 2)));
+            let n = x.len();
+            // Each value with several others.
+            let pairs = (0..n * 5).map(|i| (x[i % n], x[(i % n * 3 + i / n * 7 + 1) % n]));
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            (Array::of(&x), Array::of(&y))
+        }};
+    }
+    macro_rules! run {
+        ($name:ident: $ty:ident) => {
+            let (x, y) = values!($ty);
+            // Plain Rust panics for a quotient that overflows.
+            let pairs = (0..x.len()).map(|i| (x[i], y[i]));
+            let pairs = pairs.filter(|(x, y)| x.checked_div_euclid(y / 2 * 2 + 1).is_some());
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let n = x.len();
+            let (x, y) = (Array::of(&x), Array::of(&y));
+            let (values, counts) = (Array::zeros([n, 7]), Array::zeros([n, 3]));
+            referee!(&on.program, $name [] [x, y] [values, counts]);
+        };
+    }
+    run!(all_i8: i8);
+    run!(all_i16: i16);
+    run!(all_i32: i32);
+    run!(all_i64: i64);
+    run!(all_u8: u8);
+    run!(all_u16: u16);
+    run!(all_u32: u32);
+    run!(all_u64: u64);
+    run!(all_usize: usize);
+    macro_rules! run {
+        ($name:ident: $ty:ident) => {
+            let (x, y) = values!($ty);
+            let (values, flags) = (Array::zeros([x.len(), 4]), Array::zeros([x.len(), 3]));
+            referee!(&on.program, $name [] [x, y] [values, flags]);
+        };
+    }
+    run!(unsigned_u8: u8);
+    run!(unsigned_u16: u16);
+    run!(unsigned_u32: u32);
+    run!(unsigned_u64: u64);
+    run!(unsigned_usize: usize);
+    Ok(())
+}
+
+/// What panics in std, at least in debug builds: overflow wraps, and what does not exist has a fixed value.
+#[on_all_backends]
+fn integer_methods_without_a_result_have_fixed_values(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    use quadrants::{self as qd, Tensor};
+
+    #[qd::kernel]
+    fn signed<T: qd::Int>(x: &Tensor<T, 1>, out: &mut Tensor<T, 2>, logs: &mut Tensor<u32, 1>) {
+        for i in 0..x.len() {
+            out[[i, 0]] = x[i].isqrt();
+            out[[i, 1]] = x[i].div_euclid(T::ZERO - T::ONE);
+            logs[i] = x[i].ilog2();
+        }
+    }
+
+    let Some(on) = backend.open() else { return Ok(()) };
+    macro_rules! run_signed {
+        ($($ty:ident)*) => {$(
+            let x = on.program.tensor_from(&[0, -1, $ty::MIN, $ty::MIN + 1], [4])?;
+            let mut out = on.program.zeros([4, 2])?;
+            let mut logs = on.program.zeros([4])?;
+            signed(&x, &mut out, &mut logs).launch()?;
+            assert_eq!(out.to_vec()?, [0, 0, 0, 1, 0, $ty::MIN, 0, $ty::MAX]);
+            assert_eq!(logs.to_vec()?, [u32::MAX; 4]);
+        )*};
+    }
+    run_signed!(i8 i16 i32 i64);
+    macro_rules! run_unsigned {
+        ($($ty:ident)*) => {$({
+            #[qd::kernel]
+            fn unsigned(x: &Tensor<$ty, 1>, out: &mut Tensor<$ty, 2>, logs: &mut Tensor<u32, 1>) {
+                for i in 0..x.len() {
+                    out[[i, 0]] = x[i].next_power_of_two();
+                    out[[i, 1]] = x[i].next_multiple_of(2);
+                    logs[i] = x[i].ilog2();
+                }
+            }
+            let (max, top) = ($ty::MAX, $ty::MAX / 2 + 1);
+            let x = on.program.tensor_from(&[0, max, top + 1, top], [4])?;
+            let mut out = on.program.zeros([4, 2])?;
+            let mut logs = on.program.zeros([4])?;
+            unsigned(&x, &mut out, &mut logs).launch()?;
+            assert_eq!(out.to_vec()?, [1, 0, 0, 0, 0, top + 2, top, top]);
+            let top = $ty::BITS - 1;
+            assert_eq!(logs.to_vec()?, [u32::MAX, top, top, top]);
+        })*};
+    }
+    run_unsigned!(u8 u16 u32 u64 usize);
+    Ok(())
+}
+
 /// A zero divisor is a device error by way of a method too.
 #[on_all_backends]
 fn division_methods_report_zero_divisors(backend: TestBackend) -> quadrants::Result<()> {
@@ -194,16 +377,40 @@ fn division_methods_report_zero_divisors(backend: TestBackend) -> quadrants::Res
     }
     let line = line!() - 3;
 
+    #[qd::kernel]
+    fn quotient_by_zero(d: i32, out: &mut Tensor<i32, 1>) {
+        for i in 0..out.len() {
+            out[i] = (i as i32 - 2).div_euclid(d);
+        }
+    }
+    let quotient_line = line!() - 3;
+
+    #[qd::kernel]
+    fn multiple_of_zero(d: u8, out: &mut Tensor<i32, 1>) {
+        for i in 0..out.len() {
+            out[i] = (i as u8).next_multiple_of(d) as i32;
+        }
+    }
+    let multiple_line = line!() - 3;
+
     let Some(on) = backend.open() else { return Ok(()) };
     let mut out = on.program.zeros([5])?;
     by_zero(3, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [0, 1, 2, 0, 1]);
-    match by_zero(0, &mut out).launch().and_then(|()| on.program.sync()) {
-        Err(qd::Error::Kernel(error)) => {
-            assert_eq!(error.line, line);
-            assert!(matches!(error.cause, qd::KernelErrorCause::DivideByZero));
-        }
-        other => panic!("{other:?}"),
-    }
+    quotient_by_zero(2, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [-1, -1, 0, 0, 1]);
+    multiple_of_zero(3, &mut out).launch()?;
+    assert_eq!(out.to_vec()?, [0, 3, 3, 3, 6]);
+    let check =
+        |launched: quadrants::Result<()>, line| match launched.and_then(|()| on.program.sync()) {
+            Err(qd::Error::Kernel(error)) => {
+                assert_eq!(error.line, line);
+                assert!(matches!(error.cause, qd::KernelErrorCause::DivideByZero));
+            }
+            other => panic!("{other:?}"),
+        };
+    check(by_zero(0, &mut out).launch(), line);
+    check(quotient_by_zero(0, &mut out).launch(), quotient_line);
+    check(multiple_of_zero(0, &mut out).launch(), multiple_line);
     Ok(())
 }

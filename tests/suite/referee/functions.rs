@@ -14,7 +14,7 @@ use super::{Trial, device::OnDevice};
 
 /// The functions, and how many units in the last place they may be off: what CUDA's manual says of the worse of the
 /// two types, and one for the processor's own error.
-const FUNCTIONS: [(MathFn, u64); 18] = [
+const FUNCTIONS: [(MathFn, u64); 20] = [
     (Sin, 3),
     (Cos, 3),
     (Tan, 5),
@@ -30,6 +30,8 @@ const FUNCTIONS: [(MathFn, u64); 18] = [
     (Sinh, 4),
     (Cosh, 3),
     (Tanh, 3),
+    (ExpM1, 2),
+    (Ln1p, 2),
     (Powf, 10),
     (Atan2, 4),
     (Hypot, 4),
