@@ -89,9 +89,9 @@ fn chunks_are_disjoint_if_they_are_no_longer_than_their_distance(
         chunks(n, width, stride, &mut o).launch()?;
         let mut expected = vec![0; len];
         for i in 0..n {
-            for k in i * stride..(i * stride + width).min(len) {
-                expected[k] += (i + 1) as u32;
-            }
+            let begin = (i * stride).min(len);
+            let chunk = &mut expected[begin..(begin + width).min(len)];
+            chunk.iter_mut().for_each(|element| *element += (i + 1) as u32);
         }
         assert_eq!(o.to_vec()?, expected, "{n} {width} {stride} {len}");
     }
