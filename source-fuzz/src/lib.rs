@@ -9,6 +9,7 @@ mod grammar;
 mod items;
 mod kernel;
 mod linear;
+mod literal;
 mod loop_value;
 mod module;
 pub mod rng;

@@ -1,0 +1,49 @@
+//! Random literals without a type, as operands of casts.
+
+use crate::{generate::Generator, types::Num};
+
+impl Generator {
+    /// A literal without a type, in what rustc infers through (blocks, signs) and in what it does not (branches).
+    pub(crate) fn untyped_literal(&mut self, to: Num, depth: usize) -> String {
+        if self.rng.percent(25) {
+            let literal = "1.000000059604644775390626".to_owned();
+            return self.wrapped_literal(&literal, true, true, depth);
+        }
+        let literal = match self.rng.below(4) {
+            0 => (self.rng.below(1 << 20) << self.rng.below(14)).to_string(),
+            _ => self.rng.below(200).to_string(),
+        };
+        let signed = to.is_float() || to.is_signed();
+        self.wrapped_literal(&literal, false, signed, depth)
+    }
+
+    /// `literal` in `depth` constructs. A type that rustc may infer for it has a sign if `signed`.
+    fn wrapped_literal(
+        &mut self,
+        literal: &str,
+        is_float: bool,
+        signed: bool,
+        depth: usize,
+    ) -> String {
+        if depth == 0 {
+            return literal.to_owned();
+        }
+        let inner = self.wrapped_literal(literal, is_float, signed, depth - 1);
+        match self.rng.below(8) {
+            0 if signed => format!("(-{inner})"),
+            1 if !is_float => format!("(!{inner})"),
+            2 => {
+                let cond = self.cond(1);
+                format!("(if {cond} {{ {inner} }} else {{ {literal} }})")
+            }
+            3 => {
+                let cond = self.cond(1);
+                format!("(match {cond} {{ true | false => {inner} }})")
+            }
+            4 => format!("(match 3_u32 {{ _ => {{ {inner} }} }})"),
+            5 => format!("(match 3_u32 {{ _any => {inner}, }})"),
+            6 => format!("(loop {{ break {inner}; }})"),
+            _ => format!("({{ {inner} }})"),
+        }
+    }
+}
