@@ -70,4 +70,46 @@ fn chunks_to_the_end(n: usize, o: &mut Tensor<u32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn a_truncated_variable(m: u8, o: &mut Tensor<u32, 1>) {
+    for i in 0..o.len() {
+        if i as u8 == m {
+            o[0] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn two_equal_variables(m: usize, o: &mut Tensor<u32, 1>) {
+    for (i, j) in qd::ndrange([m, m]) {
+        if i == j {
+            o[0] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn a_minimum_of_long_chunks(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let begin = i * 4;
+        let end = (begin + 5).min(begin + 9);
+        for k in begin..end {
+            o[k] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn an_end_that_changes(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut end = i * 4 + 4;
+        if n > 3 {
+            end += 9;
+        }
+        for k in i * 4..end {
+            o[k] = 1;
+        }
+    }
+}
+
 fn main() {}

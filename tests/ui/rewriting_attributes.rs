@@ -3,7 +3,7 @@ use quadrants::Tensor;
 
 /// What changes no tokens may stand anywhere.
 #[qd::kernel]
-#[allow(dead_code)]
+#[allow(unused_variables)]
 #[cfg_attr(all(), inline)]
 #[rustfmt::skip]
 fn accepted(x: &mut Tensor<f32, 1>) {

@@ -11,10 +11,12 @@ pub struct Target {
     pub at: Tensor<usize, 1>,
 }
 
+static TARGET: std::sync::OnceLock<Target> = std::sync::OnceLock::new();
+
 impl std::ops::Deref for Hidden<'_> {
     type Target = Target;
     fn deref(&self) -> &Target {
-        unimplemented!()
+        TARGET.get().expect("set by the program")
     }
 }
 

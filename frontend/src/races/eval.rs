@@ -341,7 +341,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the evaluation of an expression records no access.
+/// Whether the evaluation of an expression records no access and knows its value. It does not know that of a cast,
+/// which may be to a narrower type.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Name(_)
@@ -350,7 +351,6 @@ fn is_plain(expr: &Expr) -> bool {
         | ExprKind::Len { .. }
         | ExprKind::Extent { .. } => true,
         ExprKind::Binary { lhs, rhs, .. } => is_plain(lhs) && is_plain(rhs),
-        ExprKind::Cast { value, .. } => is_plain(value),
         _ => false,
     }
 }

@@ -307,6 +307,7 @@ macro_rules! table_operations {
         ) -> $crate::Result<()> {
             let limit = self.capabilities.max_argument_bytes;
             let mut parameters = $crate::table_device::launch_parameters(args, limit)?;
+            // Not `in_context`: a closure with this many arguments costs more than the guard.
             let context = $crate::table_device::enter(&self.context)?;
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) =
                 (config.grid_dim, config.block_dim);

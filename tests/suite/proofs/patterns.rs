@@ -54,6 +54,27 @@ fn quads(n: u32, o: &mut Tensor<u32, 1>) {
     }
 }
 
+/// A comparison in a narrower type holds in many iterations.
+#[qd::kernel]
+fn truncated(m: u8, o: &mut Tensor<u32, 1>) {
+    for i in 0..o.len() {
+        let low = i as u8;
+        if low == m {
+            o[0] = i as u32;
+        }
+    }
+}
+
+/// A variable with negative values.
+#[qd::kernel]
+fn signed(m: i32, o: &mut Tensor<i64, 1>) {
+    for i in -5..m {
+        if i + 3 == 0 {
+            o[0] = i64::from(i);
+        }
+    }
+}
+
 fn is_race(launched: qd::Result<()>) -> bool {
     matches!(launched, Err(Error::Race { .. }))
 }
@@ -74,6 +95,11 @@ fn one_iteration_may_write_an_element_that_all_share(on: TestBackend) -> qd::Res
     let mut o = on.program.zeros::<f32, 1>([1])?;
     corner(&x, &mut o).launch()?;
     assert_eq!(o.to_vec()?, [7.0]);
+    let mut o = on.program.zeros::<i64, 1>([1])?;
+    signed(9, &mut o).launch()?;
+    assert_eq!(o.to_vec()?, [-3]);
+    let mut o = on.program.zeros::<u32, 1>([600])?;
+    assert!(is_race(truncated(3, &mut o).launch()), "iterations 3, 259 and 515");
     Ok(())
 }
 

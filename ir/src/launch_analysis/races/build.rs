@@ -528,7 +528,8 @@ impl TaskRaces {
     /// The loop variable that the slot's value equals, up to a uniform offset.
     fn tracked_dimension(&self, slot: Slot) -> Option<usize> {
         match self.steps[slot as usize] {
-            Node::Binary(BinaryOp::Add | BinaryOp::Sub, ty, a, b) if ty.size() == 8 => {
+            // Different numbers stay different, also if the sum wraps.
+            Node::Binary(BinaryOp::Add | BinaryOp::Sub, _, a, b) => {
                 if self.is_uniform(b) {
                     self.tracked_dimension(a)
                 } else if self.is_uniform(a) {
