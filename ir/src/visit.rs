@@ -150,7 +150,7 @@ impl Nodes<'_> {
     }
 
     /// Whether a block continues with the next iteration of the loop around it.
-    fn continues(&self, block: BlockId) -> bool {
+    pub(crate) fn continues(&self, block: BlockId) -> bool {
         self.blocks[block].stmts.iter().any(|stmt| match *stmt {
             Stmt::Continue => true,
             Stmt::If { then, otherwise, .. } => self.continues(then) || self.continues(otherwise),

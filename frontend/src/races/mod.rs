@@ -180,7 +180,7 @@ impl<'a> RaceChecker<'a> {
                 let space =
                     if shifted { self.unbounded_space(sample, at) } else { task.space.clone() };
                 let space = match a.phase {
-                    Some(_) => space.with_fixed(&task.block_vars),
+                    Some(_) => space.in_block(&task.block_vars),
                     None => space,
                 };
                 let [forms_a, forms_b] = Access::forms_in_loop([a, b]);

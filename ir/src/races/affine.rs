@@ -37,6 +37,8 @@ pub struct Var {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Space {
     vars: SmallVec<[Var; MAX_VARS]>,
+    /// Whether only the threads of one block are considered.
+    in_block: bool,
 }
 
 // Checked, and so not implementations of the operator traits.
@@ -135,10 +137,11 @@ impl Space {
         }
     }
 
-    /// The same space, with these variables fixed: each has one unknown value.
+    /// The space of the threads of one block, for which these variables are fixed: each has one unknown value.
     #[must_use]
-    pub fn with_fixed(&self, vars: &[usize]) -> Self {
+    pub fn in_block(&self, vars: &[usize]) -> Self {
         let mut fixed = self.clone();
+        fixed.in_block = true;
         for &at in vars {
             fixed.fix(at);
         }
@@ -231,6 +234,28 @@ impl Space {
             }
         }
         form
+    }
+
+    /// A variable. Without the variable, an unknown value.
+    pub(super) fn var(&self, at: usize) -> Var {
+        let unknown = Var::new(VarKind::Inner, -(1 << 66), 1 << 66);
+        self.vars.get(at).copied().unwrap_or(unknown)
+    }
+
+    /// The variables of the parallel loop, without the parts of split variables.
+    pub(super) fn parallel_vars(&self) -> Vec<usize> {
+        let is_part = |at: usize| {
+            self.vars
+                .iter()
+                .any(|var| var.split.is_some_and(|(_, high)| at == high || at == high + 1))
+        };
+        let vars = self.vars.iter().enumerate();
+        let parallel = vars.filter(|(at, var)| var.kind == VarKind::Parallel && !is_part(*at));
+        parallel.map(|(at, _)| at).collect()
+    }
+
+    pub(super) const fn is_in_block(&self) -> bool {
+        self.in_block
     }
 
     /// The variables that are not split.

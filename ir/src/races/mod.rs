@@ -18,9 +18,22 @@
 //! Devices compute indices modulo 2⁶⁴, so that indices also agree if the difference is a multiple of 2⁶⁴. The range of
 //! the difference must therefore be shorter than that. All arithmetic is checked and has 128 bits.
 
+//!
+//! Where this test decides nothing, [`refuted_in_loop`] and [`refuted_between`] state the question as a system of linear
+//! constraints, which also takes conditions and operations into account that are not affine.
+
 mod affine;
+mod node;
+mod solve;
+mod terms;
 
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
+pub use node::{Builder, Counter, IntType, Node, Program, Scope, Slot, Values};
+pub use terms::{
+    Guard, GuardedIndex, Index, Side, never_happens, refuted_between, refuted_in_loop,
+};
+
+pub(crate) use node::{exact_range, int_range};
 
 /// A difference below this is zero if it is zero modulo 2⁶⁴.
 const MODULUS: i128 = 1 << 64;

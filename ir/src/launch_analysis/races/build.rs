@@ -1,81 +1,58 @@
-//! Builds the programs of the race check: collects the accesses, the operations that their indices depend on, and the
-//! pairs that only a launch can decide.
+//! Builds the programs of the race check: collects the accesses, the operations and conditions that they depend on, and
+//! the pairs that only a launch can decide.
+//!
+//! The builder follows the code in order and knows the current slot of each local. Where two paths meet, a local is a
+//! selection of both values; a local that a loop assigns is unknown in it, unless the loop adds the same amount in each
+//! iteration.
 
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
 use super::program::{
-    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, Pin, Pins, RaceObject, Races,
-    Slot, TaskPair, TaskRaces, TripCount,
+    Access, AccessKind, CounterIncrement, Guards, Pair, RaceObject, Races, TaskPair, TaskRaces,
+    TripCount,
 };
 use crate::{
-    AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
-    SiteId, Stmt, Task, TaskId,
+    AtomicOp, BinaryOp, BlockId, CollectiveOp, ExprId, ExprKind, GroupId, LocalId, MathFn,
+    Offloaded, ParamId, ScalarType, SiteId, Stmt, Task, TaskId, TempId,
     abi::ArgLayout,
-    races::{MAX_VARS, VarKind},
+    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot},
     visit::{Nodes, Reach},
 };
 
-/// The definition of a local.
-#[derive(Clone, Copy)]
-enum Definition {
-    Value(ExprId),
-    /// A variable of the parallel loop.
-    Dimension(usize),
-    /// A variable of an inner loop with these bounds.
-    Inner(ExprId, ExprId),
-    /// The old value of a counter.
-    Ticket(usize),
-    /// An unknown value.
-    Opaque,
-}
+/// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
+const ENDLESS: i128 = 1 << 62;
 
-struct Builder<'k, 'c> {
+type Env = HashMap<LocalId, Slot>;
+
+struct TaskBuilder<'k> {
     nodes: Nodes<'k>,
     layout: &'k ArgLayout,
-    counters: &'c mut Vec<Counter>,
-    /// The tensors that are only incremented by one.
-    countable: &'c [bool],
-    definitions: HashMap<LocalId, Definition>,
-    /// The locals defined in the prelude. They are equal in all iterations.
-    prelude_locals: Vec<LocalId>,
-    local_slots: HashMap<LocalId, Slot>,
-    slots: HashMap<Node, Slot>,
+    /// The tensors that are changed by accesses that may be concurrent.
+    changed: Vec<bool>,
+    /// The tensors that are only added to.
+    countable: Vec<bool>,
+    /// The temporaries that the task sets.
+    temps: Vec<TempId>,
+    steps: Builder,
+    env: Env,
+    /// Reads of unchanged tensors.
+    loads: HashMap<(ParamId, Index), Slot>,
+    shared_dims: HashMap<LocalId, Index>,
+    in_prelude: bool,
     /// The number of the current phase, from 1; between phases, that of the previous phase.
     phase: usize,
     in_phase: bool,
-    /// The loop variables that enclosing conditions compare for equality with a uniform value.
-    pins: Pins,
-    /// The tensors whose increments are recorded, and the enclosing inner loops.
-    counted: &'c [bool],
+    /// The conditions that hold here.
+    guards: Guards,
     loops: SmallVec<[TripCount; 2]>,
     task: TaskRaces,
 }
 
 pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
-    let races = races_with(kernel, layout, &vec![false; kernel.params.len()]);
-    // The second build records increments. It is made only if needed, because the results then also depend on the
-    // bounds of inner loops.
-    let pairs = races.tasks.iter().flat_map(|task| &task.pairs);
-    let pairs = pairs.chain(races.task_pairs.iter().flat_map(|task_pair| &task_pair.pairs));
-    let mut counted = vec![false; kernel.params.len()];
-    for counter in pairs.filter_map(|pair| pair.counter).map(|at| &races.counters[at]) {
-        counted[counter.tensor.index()] |= counter.overflow_bits.is_some();
-    }
-    if counted.contains(&true) { races_with(kernel, layout, &counted) } else { races }
-}
-
-fn races_with(kernel: &Offloaded, layout: &ArgLayout, counted: &[bool]) -> Races {
-    let mut counters = Vec::new();
-    let mut tasks: Vec<TaskRaces> = kernel
-        .tasks
-        .iter()
-        .map(|task| {
-            let countable = countable(kernel, task);
-            Builder::task(kernel, layout, task, &countable, counted, &mut counters)
-        })
-        .collect();
+    let mut tasks: Vec<TaskRaces> =
+        kernel.tasks.iter().map(|task| TaskBuilder::task(kernel, layout, task)).collect();
     let mut task_pairs = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
         for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
@@ -89,16 +66,27 @@ fn races_with(kernel: &Offloaded, layout: &ArgLayout, counted: &[bool]) -> Races
             }
         }
     }
-    for (at, task) in tasks.iter_mut().enumerate() {
-        let used = task_pairs.iter().any(|a| a.tasks.iter().any(|task| task.index() == at));
-        if task.pairs.is_empty() && task.increments.is_empty() && !used {
-            *task = TaskRaces::default();
+    // The accesses of each task that are compared, and the counters that they depend on.
+    let mut compared: Vec<Vec<bool>> =
+        tasks.iter().map(|task| vec![false; task.accesses.len()]).collect();
+    for (compared, task) in compared.iter_mut().zip(&tasks) {
+        task.pairs.iter().flatten().for_each(|at| compared[*at] = true);
+    }
+    for TaskPair { tasks, pairs } in &task_pairs {
+        for pair in pairs {
+            tasks.iter().zip(pair).for_each(|(task, at)| compared[task.index()][*at] = true);
         }
     }
-    Races { tasks, task_pairs, counters }
+    let counted: Vec<u32> =
+        tasks.iter().zip(&compared).flat_map(|(task, compared)| task.counted(compared)).collect();
+    let is_counted = |tensor: ParamId| counted.contains(&tensor.raw());
+    for (task, compared) in tasks.iter_mut().zip(&compared) {
+        task.prune(compared, &is_counted);
+    }
+    Races { tasks, task_pairs }
 }
 
-/// The tensors that a task, and all tasks concurrent with it, access only by atomic additions of one.
+/// The tensors that a task, and all tasks concurrent with it, access only by atomic additions that are not negative.
 fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
     let mut countable = vec![true; kernel.params.len()];
     for other in &kernel.tasks {
@@ -118,9 +106,14 @@ fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
             match nodes.exprs[value].kind {
                 ExprKind::Load { tensor, .. } => countable[tensor.index()] = false,
                 ExprKind::Atomic { tensor, op, value, .. } => {
-                    let by = &nodes.exprs[value].kind;
-                    let one = matches!(by, ExprKind::Const(c) if c.as_int() == Some(1));
-                    countable[tensor.index()] &= one && op == AtomicOp::Add;
+                    let by = &nodes.exprs[value];
+                    let constant = match by.kind {
+                        ExprKind::Const(c) => c.as_int(),
+                        _ => None,
+                    };
+                    let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
+                    let positive = is_unsigned || constant.is_some_and(|value| value >= 0);
+                    countable[tensor.index()] &= positive && op == AtomicOp::Add;
                 }
                 _ => {}
             }
@@ -131,53 +124,31 @@ fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
     }
 }
 
-impl<'k, 'c> Builder<'k, 'c> {
-    fn task(
-        kernel: &'k Offloaded,
-        layout: &'k ArgLayout,
-        task: &Task,
-        countable: &'c [bool],
-        counted: &'c [bool],
-        counters: &'c mut Vec<Counter>,
-    ) -> TaskRaces {
-        let mut builder = Builder {
-            nodes: kernel.into(),
-            layout,
-            counters,
-            countable,
-            definitions: HashMap::new(),
-            prelude_locals: Vec::new(),
-            local_slots: HashMap::new(),
-            slots: HashMap::new(),
-            phase: 0,
-            in_phase: false,
-            pins: SmallVec::new(),
-            counted,
-            loops: SmallVec::new(),
-            task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
-        };
-        let mut reach = Reach::new(builder.nodes);
-        builder.nodes.reach_block(task.body, &mut reach);
-        for stmt in &builder.nodes.blocks[task.prelude].stmts {
-            if let Stmt::Let { local, value } = *stmt {
-                builder.prelude_locals.push(local);
-                let assigned = reach.assigned[local.index()];
-                let definition =
-                    if assigned { Definition::Opaque } else { Definition::Value(value) };
-                builder.definitions.insert(local, definition);
-            }
+/// The locals that a block assigns, and the temporaries that it sets.
+fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<TempId>) {
+    let mut all = (Vec::new(), Vec::new());
+    for stmt in &nodes.blocks[block].stmts {
+        match stmt {
+            Stmt::Assign { local, .. } => all.0.push(*local),
+            Stmt::SetTemp { temp, .. } => all.1.push(*temp),
+            _ => {}
         }
-        if let Some(dims) = task.kind.dims() {
-            builder.task.dims = dims.len();
-            for (at, dim) in dims.iter().enumerate() {
-                builder.definitions.insert(dim.var, Definition::Dimension(at));
-            }
+        for inner in stmt.blocks() {
+            let inner = assigned(nodes, inner);
+            all.0.extend(inner.0);
+            all.1.extend(inner.1);
         }
-        if let Some(threads) = task.kind.threads() {
-            builder.task.block_uniform.extend(0..builder.task.dims);
-            builder.task.dims += 1;
-            builder.task.threads = Some(threads);
-        }
+    }
+    all
+}
+
+const fn int_type(ty: ScalarType) -> IntType {
+    Some(ty)
+}
+
+impl<'k> TaskBuilder<'k> {
+    fn task(kernel: &'k Offloaded, layout: &'k ArgLayout, task: &Task) -> TaskRaces {
+        let nodes: Nodes<'k> = kernel.into();
         // A tensor that no concurrent access changes cannot have a race.
         let concurrent = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
         let accesses = kernel.tasks.iter().filter(concurrent).flat_map(|task| &task.accesses);
@@ -185,136 +156,350 @@ impl<'k, 'c> Builder<'k, 'c> {
         for access in accesses.filter(|a| a.write || a.atomic) {
             changed[access.param.index()] = true;
         }
-        builder.block(task.body, &changed);
+        let mut builder = TaskBuilder {
+            nodes,
+            layout,
+            changed,
+            countable: countable(kernel, task),
+            temps: assigned(nodes, task.body).1,
+            steps: Builder::default(),
+            env: Env::new(),
+            loads: HashMap::new(),
+            shared_dims: HashMap::new(),
+            in_prelude: true,
+            phase: 0,
+            in_phase: false,
+            guards: Guards::new(),
+            loops: SmallVec::new(),
+            task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
+        };
+        builder.steps.program.index_type = Some(ScalarType::U64);
+        builder.block(task.prelude);
+        builder.guards.clear();
+        builder.in_prelude = false;
+        let mut reach = Reach::new(nodes);
+        nodes.reach_block(task.body, &mut reach);
+        let mut locals: Vec<LocalId> = builder.env.keys().copied().collect();
+        locals.retain(|local| reach.assigned[local.index()]);
+        locals.sort_unstable();
+        builder.forget(&locals, Scope::Iteration);
+        builder.task.dims = task.kind.dims().map_or(0, <[_]>::len);
+        if let Some(threads) = task.kind.threads() {
+            builder.task.block_uniform.extend(0..builder.task.dims);
+            builder.steps.block_vars = builder.task.dims;
+            builder.task.dims += 1;
+            builder.task.threads = Some(threads);
+        }
+        for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
+            let slot = builder.steps.push(Node::Var(at));
+            builder.env.insert(dim.var, slot);
+        }
+        builder.block(task.body);
         builder.pairs();
+        builder.task.program = std::mem::take(&mut builder.steps.program);
         builder.task
     }
 
-    /// Records the accesses of a block to tensors that are changed.
-    fn block(&mut self, block: BlockId, changed: &[bool]) {
+    /// Makes locals unknown.
+    fn forget(&mut self, locals: &[LocalId], scope: Scope) {
+        for local in locals {
+            let slot = self.steps.unknown(int_type(self.nodes.locals[*local].ty), scope);
+            self.env.insert(*local, slot);
+        }
+    }
+
+    /// The scope of values that the current code computes in a way that is not followed.
+    fn scope_here(&self) -> Scope {
+        match self.task.threads {
+            _ if self.in_prelude => Scope::Loop,
+            Some(_) if !self.in_phase => Scope::Block,
+            _ => Scope::Iteration,
+        }
+    }
+
+    /// Follows a block. Returns whether its end cannot be reached.
+    fn block(&mut self, block: BlockId) -> bool {
+        let guards = self.guards.len();
         let nodes = self.nodes;
+        let mut ends = false;
         for stmt in &nodes.blocks[block].stmts {
-            match *stmt {
-                Stmt::Let { local, value } => {
-                    let mutable = nodes.locals[local].mutable;
-                    let definition =
-                        if mutable { Definition::Opaque } else { Definition::Value(value) };
-                    self.definitions.insert(local, definition);
-                    self.effect(value, Some(local), changed);
+            ends |= self.stmt(stmt);
+        }
+        self.guards.truncate(guards);
+        ends
+    }
+
+    /// Follows a statement. Returns whether the code after it cannot be reached.
+    fn stmt(&mut self, stmt: &Stmt) -> bool {
+        let nodes = self.nodes;
+        match *stmt {
+            Stmt::Let { local, value } => {
+                let slot = self.effect(value);
+                self.env.insert(local, slot);
+            }
+            Stmt::Eval { value } => {
+                self.effect(value);
+            }
+            Stmt::Assign { local, value } => {
+                let slot = self.value(value);
+                self.env.insert(local, slot);
+            }
+            Stmt::Store { tensor, ref index, site, .. } => {
+                self.access(RaceObject::Tensor(tensor), AccessKind::Write, index, site);
+            }
+            Stmt::SharedStore { array, ref index, site, .. } => {
+                self.access(RaceObject::Shared(array), AccessKind::Write, index, site);
+            }
+            Stmt::Shared { array, ref dims } => {
+                let dims = dims.iter().map(|dim| self.steps.number(i128::from(*dim))).collect();
+                self.shared_dims.insert(array, dims);
+            }
+            Stmt::Assert { cond, .. } => {
+                let cond = self.value(cond);
+                self.guards.push(Guard { cond, is: true });
+            }
+            Stmt::If { cond, then, otherwise } => return self.branch(cond, then, otherwise),
+            Stmt::For { var, begin, end, body, down, .. } => {
+                let bounds = [begin, end].map(|bound| self.value(bound));
+                self.counted_loop(var, bounds, body, down);
+            }
+            Stmt::Loop { body } => self.endless_loop(body),
+            Stmt::Phase { var, body, collective } => {
+                let slot = self.steps.push(Node::Var(self.task.dims - 1));
+                self.env.insert(var, slot);
+                self.phase += 1;
+                self.in_phase = true;
+                self.block(body);
+                let locals = assigned(nodes, body).0;
+                self.forget(&locals, Scope::Iteration);
+                self.in_phase = false;
+                if let Some(collective) = collective {
+                    let scope = match collective.op {
+                        CollectiveOp::Reduce(_) => Scope::Block,
+                        _ => Scope::Iteration,
+                    };
+                    self.forget(&[collective.local], scope);
                 }
-                Stmt::Eval { value } => self.effect(value, None, changed),
-                Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                    self.access(RaceObject::Tensor(tensor), AccessKind::Write, index, site);
-                }
-                Stmt::SharedStore { array, ref index, site, .. } => {
-                    self.access(RaceObject::Shared(array), AccessKind::Write, index, site);
-                }
-                Stmt::For { var, begin, end, .. } => {
-                    self.definitions.insert(var, Definition::Inner(begin, end));
-                    let block_level = self.task.threads.is_some() && !self.in_phase;
-                    if block_level && let Node::Inner { var, .. } = self.inner_variable(var) {
-                        self.task.block_uniform.push(var);
+            }
+            Stmt::Break | Stmt::Continue => return true,
+            Stmt::CollectiveInput { .. } | Stmt::SetTemp { .. } | Stmt::SetResult { .. } => {}
+        }
+        false
+    }
+
+    fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) -> bool {
+        let cond = self.value(cond);
+        let before = self.env.clone();
+        let mut sides = [(then, true), (otherwise, false)].map(|(block, is)| {
+            self.env.clone_from(&before);
+            self.guards.push(Guard { cond, is });
+            let ends = self.block(block);
+            self.guards.pop();
+            (std::mem::take(&mut self.env), ends)
+        });
+        match [sides[0].1, sides[1].1] {
+            [true, true] => {
+                self.env = before;
+                return true;
+            }
+            [true, false] => {
+                self.env = std::mem::take(&mut sides[1].0);
+                self.guards.push(Guard { cond, is: false });
+            }
+            [false, true] => {
+                self.env = std::mem::take(&mut sides[0].0);
+                self.guards.push(Guard { cond, is: true });
+            }
+            [false, false] => {
+                let [(mut env, _), (other, _)] = sides;
+                let differs = |local: &LocalId| env.get(local) != other.get(local);
+                let mut locals: Vec<LocalId> = before.keys().copied().filter(differs).collect();
+                locals.sort_unstable();
+                for local in locals {
+                    if let (Some(then), Some(otherwise)) = (env.get(&local), other.get(&local)) {
+                        let slot = self.steps.push(Node::Select(cond, *then, *otherwise));
+                        env.insert(local, slot);
                     }
                 }
-                Stmt::Phase { var, .. } => {
-                    self.definitions.insert(var, Definition::Dimension(self.task.dims - 1));
-                    self.phase += 1;
-                }
-                _ => {}
+                self.env = env;
             }
-            self.in_phase |= matches!(stmt, Stmt::Phase { .. });
-            let outer = self.loops.len();
-            let trip_count = self.trip_count(stmt);
-            self.loops.extend(trip_count);
-            if let Stmt::If { cond, then, otherwise } = *stmt {
-                let pins = self.pins.len();
-                self.pin(cond);
-                self.block(then, changed);
-                self.pins.truncate(pins);
-                self.block(otherwise, changed);
-                continue;
-            }
-            for inner in stmt.blocks() {
-                self.block(inner, changed);
-            }
-            self.loops.truncate(outer);
-            self.in_phase &= !matches!(stmt, Stmt::Phase { .. });
         }
+        false
     }
 
-    /// The trip count if the statement is an inner loop. None if no increments are recorded.
-    fn trip_count(&mut self, stmt: &Stmt) -> Option<TripCount> {
-        match *stmt {
-            _ if !self.counted.contains(&true) => None,
-            Stmt::For { var, begin, end, .. } => {
-                let ty = self.nodes.locals[var].ty;
-                // Defines the variable before the bounds of loops inside use its range.
-                self.local(var);
-                Some(TripCount::Range { ty, begin: self.value(begin), end: self.value(end) })
-            }
-            Stmt::Loop { body } if self.nodes.runs_once(body) => None,
-            Stmt::Loop { .. } => Some(TripCount::Unknown),
-            _ => None,
-        }
+    fn counted_loop(&mut self, var: LocalId, [begin, end]: [Slot; 2], body: BlockId, down: bool) {
+        let ty = int_type(self.nodes.locals[var].ty);
+        let scope = self.scope_here();
+        let variable = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        self.loops.push(TripCount::Range { ty, begin, end });
+        let nth = if down {
+            let last = self.steps.number(1);
+            let last = self.steps.push(Node::Binary(BinaryOp::Sub, ty, end, last));
+            self.steps.push(Node::Binary(BinaryOp::Sub, ty, last, variable))
+        } else {
+            self.steps.push(Node::Binary(BinaryOp::Sub, ty, variable, begin))
+        };
+        let guards = self.guards.len();
+        let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
+        let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
+        self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
+        self.env.insert(var, variable);
+        self.repeated(body, nth, ty);
+        self.guards.truncate(guards);
+        self.loops.pop();
     }
 
-    /// Adds the loop variables that a condition compares for equality with a uniform value.
-    fn pin(&mut self, cond: ExprId) {
-        match self.nodes.exprs[cond].kind {
-            ExprKind::Binary { op: BinaryOp::And, lhs, rhs } => {
-                self.pin(lhs);
-                self.pin(rhs);
-            }
-            ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } => {
-                let (lhs, rhs) = (self.value(lhs), self.value(rhs));
-                let pin = [(lhs, rhs), (rhs, lhs)].into_iter().find_map(|(value, with)| {
-                    let dim = self.task.tracked_dimension(value)?;
-                    self.task.is_uniform(with).then_some(Pin { dim, value, with })
-                });
-                self.pins.extend(pin);
-            }
-            _ => {}
+    fn endless_loop(&mut self, body: BlockId) {
+        let locals = assigned(self.nodes, body).0;
+        if self.nodes.runs_once(body) {
+            self.block(body);
+            self.forget(&locals, self.scope_here());
+            return;
         }
+        self.loops.push(TripCount::Unknown);
+        let ty = Some(ScalarType::U64);
+        let nth = self.steps.unknown(ty, self.scope_here());
+        let guards = self.guards.len();
+        let most = self.steps.number(ENDLESS);
+        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, most));
+        self.guards.push(Guard { cond, is: true });
+        self.repeated(body, nth, ty);
+        self.guards.truncate(guards);
+        self.loops.pop();
     }
 
-    fn effect(&mut self, value: ExprId, local: Option<LocalId>, changed: &[bool]) {
+    /// Follows the body of a loop, in iteration `nth`.
+    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType) {
         let nodes = self.nodes;
-        match nodes.exprs[value].kind {
-            ExprKind::Load { tensor, ref index, site } if changed[tensor.index()] => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Read, index, site);
+        let (mut locals, _) = assigned(nodes, body);
+        locals.sort_unstable();
+        let mut steady = Vec::new();
+        for stmt in &nodes.blocks[body].stmts {
+            if let Stmt::Assign { local, value } = *stmt
+                && locals.iter().filter(|other| **other == local).count() == 1
+                && !nodes.continues(body)
+                && let ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } =
+                    nodes.exprs[value].kind
+                && let ExprKind::Local(changed) = nodes.exprs[lhs].kind
+                && changed == local
+                && self.is_steady(rhs, &locals)
+            {
+                steady.push((local, op, rhs));
             }
-            ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
+        }
+        locals.dedup();
+        let steady: Vec<_> = steady
+            .into_iter()
+            .filter_map(|(local, op, by)| {
+                let of_local = int_type(nodes.locals[local].ty);
+                let by = self.value(by);
+                let times = if ty == of_local {
+                    nth
+                } else {
+                    self.steps.push(Node::Cast { from: ty, to: of_local, value: nth })
+                };
+                let share = self.steps.push(Node::Binary(BinaryOp::Mul, of_local, times, by));
+                let before = *self.env.get(&local)?;
+                Some((local, self.steps.push(Node::Binary(op, of_local, before, share))))
+            })
+            .collect();
+        let scope = self.scope_here();
+        self.forget(&locals, scope);
+        self.env.extend(steady);
+        self.block(body);
+        self.forget(&locals, scope);
+    }
+
+    /// Whether an expression has the same value in all iterations of a loop that assigns `locals`.
+    fn is_steady(&self, value: ExprId, locals: &[LocalId]) -> bool {
+        match self.nodes.exprs[value].kind {
+            ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
+            // A local of the loop itself is not known before it.
+            ExprKind::Local(local) => !locals.contains(&local) && self.env.contains_key(&local),
+            _ => false,
+        }
+    }
+
+    /// Follows an expression at the root of a statement, which may access a tensor. Returns its value.
+    fn effect(&mut self, value: ExprId) -> Slot {
+        let nodes = self.nodes;
+        let ty = int_type(nodes.exprs[value].ty);
+        match nodes.exprs[value].kind {
+            ExprKind::Load { tensor, ref index, site } => {
+                self.access(RaceObject::Tensor(tensor), AccessKind::Read, index, site);
+                let index: Index = index.iter().map(|index| self.value(*index)).collect();
+                if self.in_prelude {
+                    return self.steps.unknown(ty, Scope::Loop);
+                }
+                if self.changed[tensor.index()] {
+                    return self.steps.unknown(ty, Scope::Iteration);
+                }
+                if let Some(slot) = self.loads.get(&(tensor, index.clone())) {
+                    return *slot;
+                }
+                let slot = self.steps.result_of(ty, &index);
+                self.loads.insert((tensor, index), slot);
+                slot
+            }
+            ExprKind::Atomic { tensor, ref index, value, site, .. } => {
                 self.access(RaceObject::Tensor(tensor), AccessKind::Atomic, index, site);
-                if self.counted[tensor.index()] {
-                    self.task
-                        .increments
-                        .push(CounterIncrement { tensor, loops: self.loops.clone() });
+                let is_int = nodes.exprs[value].ty.is_int();
+                if !self.countable[tensor.index()] || !is_int || self.in_prelude {
+                    return self.steps.unknown(ty, Scope::Iteration);
                 }
-                if let Some(local) = local {
-                    self.ticket(local, tensor, index);
-                }
+                let counter = Counter {
+                    tensor: tensor.raw(),
+                    ty,
+                    cell: index.iter().map(|index| self.value(*index)).collect(),
+                    extents: self.extents(RaceObject::Tensor(tensor)),
+                    amount: self.value(value),
+                };
+                self.task.increments.push(CounterIncrement {
+                    tensor,
+                    amount: counter.amount,
+                    ty,
+                    loops: self.loops.clone(),
+                });
+                let id = self.steps.program.counters.len();
+                self.steps.program.counters.push(counter);
+                self.steps.push(Node::Ticket { counter: id, id: id as u32 })
             }
             ExprKind::SharedLoad { array, ref index, site } => {
                 self.access(RaceObject::Shared(array), AccessKind::Read, index, site);
+                self.steps.unknown(ty, Scope::Iteration)
             }
             ExprKind::SharedAtomic { array, ref index, site, .. } => {
                 self.access(RaceObject::Shared(array), AccessKind::Atomic, index, site);
+                self.steps.unknown(ty, Scope::Iteration)
             }
-            _ => {}
+            _ => self.value(value),
         }
     }
 
-    /// A variable of an inner loop, which gets an index in the space.
-    fn inner_variable(&mut self, var: LocalId) -> Node {
-        let slot = self.local(var);
-        self.node(slot)
+    /// The extents of a tensor or shared array.
+    fn extents(&mut self, object: RaceObject) -> Index {
+        match object {
+            RaceObject::Tensor(tensor) => {
+                let rank = usize::from(self.nodes.params[tensor.index()].kind.rank());
+                let first = self.layout.word(tensor) + 1;
+                let words = first..first + rank;
+                let ty = ScalarType::U64;
+                words.map(|word| self.steps.push(Node::Argument { word, ty })).collect()
+            }
+            RaceObject::Shared(array) => self.shared_dims.get(&array).cloned().unwrap_or_default(),
+        }
     }
 
     fn access(&mut self, object: RaceObject, kind: AccessKind, index: &[ExprId], site: SiteId) {
-        if self.nodes.sites[site.index()].asserted {
+        let is_changed = match object {
+            RaceObject::Tensor(tensor) => self.changed[tensor.index()],
+            RaceObject::Shared(_) => true,
+        };
+        if !is_changed || self.in_prelude || self.nodes.sites[site.index()].asserted {
             return;
         }
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
+        let extents = self.extents(object);
         let phase = match object {
             RaceObject::Tensor(_) => 0,
             RaceObject::Shared(_) => self.phase,
@@ -324,34 +509,12 @@ impl<'k, 'c> Builder<'k, 'c> {
                 && a.phase == phase
                 && a.kind == kind
                 && a.index == index
-                && a.pins == self.pins
+                && a.guards == self.guards
         };
         if !self.task.accesses.iter().any(is_same) {
-            let pins = self.pins.clone();
-            self.task.accesses.push(Access { object, kind, index, site, pins, phase });
+            let guards = self.guards.clone();
+            self.task.accesses.push(Access { object, kind, index, extents, site, guards, phase });
         }
-    }
-
-    /// Records the old value of an atomic increment as a ticket.
-    fn ticket(&mut self, local: LocalId, tensor: ParamId, index: &[ExprId]) {
-        let index: Vec<Slot> = index.iter().map(|index| self.value(*index)).collect();
-        let index: Vec<Node> = index.iter().map(|slot| self.node(*slot)).collect();
-        let fixed = |node: &Node| matches!(node, Node::Const(_) | Node::Argument { .. });
-        // A mutable local may hold any value later.
-        let changes = self.nodes.locals[local].mutable;
-        if changes || !self.countable[tensor.index()] || !index.iter().all(fixed) {
-            return;
-        }
-        let extents = self.layout.word(tensor) + 1;
-        let bits = 8 * self.nodes.locals[local].ty.size() as u32;
-        // A 64-bit counter cannot overflow in a launch.
-        let overflow_bits = (bits < 64).then_some(bits);
-        let counter = Counter { tensor, extents, index, overflow_bits };
-        let at = self.counters.iter().position(|other| *other == counter).unwrap_or_else(|| {
-            self.counters.push(counter);
-            self.counters.len() - 1
-        });
-        self.definitions.insert(local, Definition::Ticket(at));
     }
 
     /// Collects the pairs of accesses to compare, without those that are disjoint for all arguments.
@@ -364,8 +527,7 @@ impl<'k, 'c> Builder<'k, 'c> {
                     && a.phase == b.phase
                     && !a.kind.is_compatible_with(b.kind);
                 if conflict && !self.always_disjoint(a, b) {
-                    let counter = same_counter(&self.task, a, &self.task, b);
-                    pairs.push(Pair { accesses: [at, after], counter });
+                    pairs.push([at, after]);
                 }
             }
         }
@@ -376,8 +538,7 @@ impl<'k, 'c> Builder<'k, 'c> {
     fn always_disjoint(&self, a: &Access, b: &Access) -> bool {
         let pinned = |dim| {
             let mut both = a.index.iter().zip(&b.index);
-            both.any(|(a, b)| a == b && self.task.tracked_dimension(*a) == Some(dim))
-                || a.common_pins(b).any(|pinned| pinned == dim)
+            both.any(|(a, b)| a == b && self.tracked_dimension(*a) == Some(dim))
         };
         // For shared arrays only threads of one block matter. They differ only in the thread index.
         let first = match a.object {
@@ -387,183 +548,103 @@ impl<'k, 'c> Builder<'k, 'c> {
         (first..self.task.dims).all(pinned)
     }
 
-    fn node(&self, slot: Slot) -> Node {
-        self.task.steps[slot as usize]
-    }
-
-    fn step(&mut self, node: Node) -> Slot {
-        if node != Node::Opaque
-            && let Some(slot) = self.slots.get(&node)
-        {
-            return *slot;
-        }
-        self.task.steps.push(node);
-        let slot = (self.task.steps.len() - 1) as Slot;
-        self.slots.insert(node, slot);
-        slot
-    }
-
-    /// The index of a new variable in the space, if there is room.
-    fn variable(&mut self, kind: VarKind) -> Option<usize> {
-        let at = self.task.dims + self.task.vars.len();
-        (at < MAX_VARS).then(|| {
-            self.task.vars.push(kind);
-            at
-        })
-    }
-
-    fn local(&mut self, local: LocalId) -> Slot {
-        if let Some(slot) = self.local_slots.get(&local) {
-            return *slot;
-        }
-        let node = match self.definitions.get(&local) {
-            Some(Definition::Dimension(at)) => Node::Var(*at),
-            Some(Definition::Ticket(counter)) => {
-                Node::Ticket { counter: *counter, local: local.raw() }
-            }
-            Some(&Definition::Inner(begin, end)) => {
-                let (begin, ends) = (self.value(begin), self.ends(end));
-                let ty = self.nodes.locals[local].ty;
-                match self.variable(VarKind::Inner) {
-                    Some(var) => Node::Inner { var, ty, begin, ends },
-                    None => Node::Opaque,
-                }
-            }
-            Some(&Definition::Value(value)) => {
-                let slot = self.value(value);
-                // A value computed in the prelude may be unknown, but it is equal in all iterations.
-                let fixed = self.node(slot) == Node::Opaque && self.prelude_locals.contains(&local);
-                match fixed.then(|| self.variable(VarKind::Fixed)).flatten() {
-                    Some(var) => Node::Var(var),
-                    None => {
-                        self.local_slots.insert(local, slot);
-                        return slot;
-                    }
-                }
-            }
-            Some(Definition::Opaque) | None => Node::Opaque,
-        };
-        let slot = self.step(node);
-        self.local_slots.insert(local, slot);
-        slot
-    }
-
-    /// Two values that the end of an inner loop does not exceed: the operands of a minimum, or the end itself.
-    fn ends(&mut self, end: ExprId) -> [Slot; 2] {
-        let nodes = self.nodes;
-        match nodes.exprs[end].kind {
-            ExprKind::Local(local) => match self.definitions.get(&local) {
-                Some(&Definition::Value(value)) => self.ends(value),
-                _ => [self.local(local); 2],
-            },
-            ExprKind::Math { function: MathFn::Min, ref args } if nodes.exprs[end].ty.is_int() => {
-                match args[..] {
-                    [a, b] => [self.value(a), self.value(b)],
-                    _ => [self.value(end); 2],
-                }
-            }
-            _ => [self.value(end); 2],
-        }
-    }
-
-    fn value(&mut self, value: ExprId) -> Slot {
-        let nodes = self.nodes;
-        let expr = &nodes.exprs[value];
-        let ty = expr.ty;
-        let node = match expr.kind {
-            _ if ty.is_float() => Node::Opaque,
-            ExprKind::Const(value) => value.as_int().map_or(Node::Opaque, Node::Const),
-            ExprKind::Local(local) => return self.local(local),
-            ExprKind::Param(param) => Node::Argument { word: self.layout.word(param), ty },
-            ExprKind::Dim { tensor, axis } => {
-                Node::Argument { word: self.layout.word(tensor) + 1 + usize::from(axis), ty }
-            }
-            ExprKind::Unary { op, value } => Node::Unary(op, ty, self.value(value)),
-            ExprKind::Binary { op, lhs, rhs } => {
-                let operands = nodes.exprs[lhs].ty;
-                if operands.is_float() {
-                    Node::Opaque
-                } else {
-                    Node::Binary(op, operands, self.value(lhs), self.value(rhs))
-                }
-            }
-            ExprKind::DivRem { op, lhs, rhs, .. } => {
-                Node::DivRem(op, ty, self.value(lhs), self.value(rhs))
-            }
-            ExprKind::Math { function, ref args } => match (function, &args[..]) {
-                (MathFn::Min | MathFn::Max, &[a, b]) => {
-                    Node::Limit(function, ty, self.value(a), self.value(b))
-                }
-                (MathFn::Abs, &[a]) => Node::Abs(ty, self.value(a)),
-                _ => Node::Opaque,
-            },
-            ExprKind::Select { cond, then, otherwise } => {
-                Node::Select(self.value(cond), self.value(then), self.value(otherwise))
-            }
-            ExprKind::Cast { value } => {
-                let from = nodes.exprs[value].ty;
-                if from.is_float() {
-                    Node::Opaque
-                } else {
-                    let value = self.value(value);
-                    match self.node(value) {
-                        // A conversion to a wider type keeps tickets distinct.
-                        ticket @ Node::Ticket { .. } if ty.size() >= from.size() => ticket,
-                        _ => Node::Cast { from, to: ty, value },
-                    }
-                }
-            }
-            ExprKind::Bits { .. }
-            | ExprKind::Temp(_)
-            | ExprKind::Load { .. }
-            | ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => Node::Opaque,
-        };
-        self.step(node)
-    }
-}
-
-impl TaskRaces {
     /// The loop variable that the slot's value equals, up to a uniform offset.
     fn tracked_dimension(&self, slot: Slot) -> Option<usize> {
-        match self.steps[slot as usize] {
+        match self.steps.node(slot) {
             // Different numbers stay different, also if the sum wraps.
             Node::Binary(BinaryOp::Add | BinaryOp::Sub, _, a, b) => {
-                if self.is_uniform(b) {
+                if self.steps.scope(b) == Scope::Loop {
                     self.tracked_dimension(a)
-                } else if self.is_uniform(a) {
+                } else if self.steps.scope(a) == Scope::Loop {
                     self.tracked_dimension(b)
                 } else {
                     None
                 }
             }
-            Node::Cast { from, to, value } if to.size() >= from.size() => {
-                match self.steps[value as usize] {
-                    Node::Var(at) if self.is_dimension(at) => Some(at),
-                    Node::Cast { .. } => self.tracked_dimension(value),
-                    _ => None,
-                }
+            Node::Cast { from: Some(from), to: Some(to), value } if to.size() >= from.size() => {
+                self.tracked_dimension(value)
             }
-            Node::Var(at) if self.is_dimension(at) => Some(at),
+            Node::Var(at) if at < self.task.dims => Some(at),
             _ => None,
         }
     }
 
-    /// Whether the slot's value is the same in all iterations.
-    fn is_uniform(&self, slot: Slot) -> bool {
-        match self.steps[slot as usize] {
-            Node::Const(_) | Node::Argument { .. } => true,
-            Node::Var(at) => !self.is_dimension(at),
-            Node::Binary(_, _, a, b) => self.is_uniform(a) && self.is_uniform(b),
-            Node::Cast { value, .. } => self.is_uniform(value),
-            _ => false,
-        }
+    /// The value of an expression without side effects, and of a division.
+    fn value(&mut self, value: ExprId) -> Slot {
+        let nodes = self.nodes;
+        let expr = &nodes.exprs[value];
+        let ty = int_type(expr.ty);
+        let of_float = |value: ExprId| nodes.exprs[value].ty.is_float();
+        let node = match expr.kind {
+            ExprKind::Local(local) => {
+                return match self.env.get(&local) {
+                    Some(slot) => *slot,
+                    None => self.steps.unknown(ty, Scope::Iteration),
+                };
+            }
+            ExprKind::Const(constant) => match constant.as_int() {
+                Some(value) => Node::Const(value),
+                None => return self.steps.unknown(ty, Scope::Loop),
+            },
+            ExprKind::Param(_) | ExprKind::Dim { .. } if expr.ty.is_float() => {
+                return self.steps.unknown(ty, Scope::Loop);
+            }
+            ExprKind::Param(param) => Node::Argument { word: self.layout.word(param), ty: expr.ty },
+            ExprKind::Dim { tensor, axis } => {
+                let word = self.layout.word(tensor) + 1 + usize::from(axis);
+                Node::Argument { word, ty: expr.ty }
+            }
+            ExprKind::Temp(temp) => {
+                let is_set = self.temps.contains(&temp);
+                let scope = if is_set { Scope::Iteration } else { Scope::Loop };
+                return self.steps.unknown(ty, scope);
+            }
+            ExprKind::Unary { op, value } if !of_float(value) => {
+                let of = int_type(nodes.exprs[value].ty);
+                Node::Unary(op, of, self.value(value))
+            }
+            ExprKind::Binary { op, lhs, rhs } if !of_float(lhs) => {
+                let of = int_type(nodes.exprs[lhs].ty);
+                Node::Binary(op, of, self.value(lhs), self.value(rhs))
+            }
+            ExprKind::DivRem { op, lhs, rhs, .. } => {
+                Node::DivRem(op, ty, self.value(lhs), self.value(rhs))
+            }
+            ExprKind::Math { function, ref args } if expr.ty.is_int() => {
+                match (function, &args[..]) {
+                    (MathFn::Min | MathFn::Max, &[a, b]) => {
+                        Node::Limit(function, ty, self.value(a), self.value(b))
+                    }
+                    (MathFn::Abs, &[a]) => Node::Abs(ty, self.value(a)),
+                    _ => return self.result(ty, args),
+                }
+            }
+            ExprKind::Select { cond, then, otherwise } => {
+                Node::Select(self.value(cond), self.value(then), self.value(otherwise))
+            }
+            ExprKind::Cast { value } if !of_float(value) && !expr.ty.is_float() => {
+                let from = int_type(nodes.exprs[value].ty);
+                Node::Cast { from, to: ty, value: self.value(value) }
+            }
+            ExprKind::Load { .. }
+            | ExprKind::Atomic { .. }
+            | ExprKind::SharedLoad { .. }
+            | ExprKind::SharedAtomic { .. } => {
+                return self.steps.unknown(ty, Scope::Iteration);
+            }
+            ref other => {
+                let operands: SmallVec<[ExprId; 4]> = other.operands().collect();
+                return self.result(ty, &operands);
+            }
+        };
+        self.steps.push(node)
     }
 
-    /// Whether it is a variable of the parallel loop.
-    fn is_dimension(&self, at: usize) -> bool {
-        at < self.dims
+    /// The unknown result of an operation.
+    fn result(&mut self, ty: IntType, operands: &[ExprId]) -> Slot {
+        let operands: SmallVec<[Slot; 4]> =
+            operands.iter().map(|operand| self.value(*operand)).collect();
+        self.steps.result_of(ty, &operands)
     }
 }
 
@@ -573,22 +654,10 @@ fn conflicting_pairs(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
             let tensors = matches!(a.object, RaceObject::Tensor(_));
-            let conflict = tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind);
-            if conflict {
-                let counter = same_counter(first, a, second, b);
-                pairs.push(Pair { accesses: [i, j], counter });
+            if tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind) {
+                pairs.push([i, j]);
             }
         }
     }
     pairs
-}
-
-/// The counter whose tickets index both accesses in the same dimension.
-fn same_counter(first: &TaskRaces, a: &Access, second: &TaskRaces, b: &Access) -> Option<usize> {
-    let counter = |task: &TaskRaces, slot: Slot| match task.steps[slot as usize] {
-        Node::Ticket { counter, .. } => Some(counter),
-        _ => None,
-    };
-    let mut both = a.index.iter().zip(&b.index);
-    both.find_map(|(a, b)| counter(first, *a).filter(|of_a| counter(second, *b) == Some(*of_a)))
 }

@@ -3,14 +3,15 @@
 use smallvec::SmallVec;
 
 use crate::{
-    BinaryOp, DivRemOp, GroupId, LocalId, MathFn, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
-    launch_analysis::{extents::Extents, interval::Interval},
-    races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop},
+    GroupId, LocalId, ParamId, SiteId, TaskId,
+    launch_analysis::extents::Extents,
+    races::{
+        AffineForm, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope, Side,
+        Slot, Space, Values, Var, VarKind, disjoint, disjoint_in_loop, exact_range, int_range,
+        refuted_between, refuted_in_loop,
+    },
 };
 
-pub(super) type Slot = u32;
-pub(super) type Values = SmallVec<[Option<AffineForm>; 24]>;
-pub(super) type Index = SmallVec<[Slot; 3]>;
 /// The bounds of a task's loop in the launch.
 type ExtentsOf<'a> = &'a dyn Fn(TaskId) -> Extents;
 
@@ -23,7 +24,7 @@ pub struct Race {
     pub object: RaceObject,
     /// The sites of the two accesses. They are equal if an access races with itself in another iteration.
     pub sites: [SiteId; 2],
-    /// If both accesses are indexed by tickets of a counter: why the tickets may repeat.
+    /// If the accesses are disjoint unless a counter overflows: the counter.
     pub counter: Option<Overflow>,
 }
 
@@ -34,7 +35,7 @@ pub struct Overflow {
     pub tensor: ParamId,
     /// The number of bits of the counter.
     pub bits: u32,
-    /// The maximum number of increments; none if it is unknown.
+    /// The maximum sum of the amounts that are added; none if it is unknown.
     pub increments: Option<u128>,
 }
 
@@ -52,25 +53,14 @@ pub enum RaceObject {
 pub(crate) struct Races {
     pub(super) tasks: Vec<TaskRaces>,
     pub(super) task_pairs: Vec<TaskPair>,
-    pub(super) counters: Vec<Counter>,
 }
 
-/// An element that is only incremented, so that the old values are unique tickets. Its index consists of arguments and
-/// constants.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Counter {
-    pub(super) tensor: ParamId,
-    /// The word of the tensor's first extent.
-    pub(super) extents: usize,
-    pub(super) index: Vec<Node>,
-    /// The number of bits, if a launch could count far enough to overflow.
-    pub(super) overflow_bits: Option<u32>,
-}
-
-/// An atomic increment of a counter's tensor, which one iteration may execute several times.
+/// An atomic addition to a counter's tensor, which one iteration may execute several times.
 #[derive(Clone, Debug)]
 pub(super) struct CounterIncrement {
     pub(super) tensor: ParamId,
+    pub(super) amount: Slot,
+    pub(super) ty: IntType,
     /// The inner loops around it.
     pub(super) loops: SmallVec<[TripCount; 2]>,
 }
@@ -79,7 +69,7 @@ pub(super) struct CounterIncrement {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TripCount {
     Range {
-        ty: ScalarType,
+        ty: IntType,
         begin: Slot,
         end: Slot,
     },
@@ -87,13 +77,10 @@ pub(super) enum TripCount {
     Unknown,
 }
 
-/// Two accesses to compare.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    pub(super) accesses: [usize; 2],
-    /// The counter whose tickets index both accesses, if there is one. They are disjoint unless it overflows.
-    pub(super) counter: Option<usize>,
-}
+/// The positions of two accesses to compare.
+pub(super) type Pair = [usize; 2];
+
+pub(super) type Guards = SmallVec<[Guard; 4]>;
 
 #[derive(Debug, Default)]
 pub(super) struct TaskRaces {
@@ -104,13 +91,13 @@ pub(super) struct TaskRaces {
     pub(super) threads: Option<u32>,
     /// The variables that are equal for all threads of a block.
     pub(super) block_uniform: Vec<usize>,
-    pub(super) steps: Vec<Node>,
-    /// The variables after those of the parallel loop: of inner loops, and unknown values.
-    pub(super) vars: Vec<VarKind>,
+    pub(super) program: Program,
+    /// The steps whose affine forms are needed.
+    pub(super) has_form: Vec<bool>,
     pub(super) accesses: Vec<Access>,
     /// The pairs of accesses to compare between iterations.
     pub(super) pairs: Vec<Pair>,
-    /// The increments of tensors with counters that could overflow.
+    /// The additions to tensors with counters.
     pub(super) increments: Vec<CounterIncrement>,
 }
 
@@ -125,22 +112,13 @@ pub(super) struct Access {
     pub(super) object: RaceObject,
     pub(super) kind: AccessKind,
     pub(super) index: Index,
+    /// The extents of the object.
+    pub(super) extents: Index,
     pub(super) site: SiteId,
-    /// The parallel dimensions that a condition pins to one value here.
-    pub(super) pins: Pins,
+    /// The conditions under which the access happens.
+    pub(super) guards: Guards,
     /// The phase of an access to a shared array. Barriers separate phases.
     pub(super) phase: usize,
-}
-
-pub(super) type Pins = SmallVec<[Pin; 1]>;
-
-/// A condition `value == with`, where `value` is a variable of the parallel loop plus a uniform offset, and `with` is
-/// uniform: it holds in one iteration of that dimension at most, the same one wherever the condition stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pin {
-    pub(super) dim: usize,
-    pub(super) value: Slot,
-    pub(super) with: Slot,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,43 +128,6 @@ pub(super) enum AccessKind {
     Atomic,
 }
 
-/// The operation that computes a slot. Step `i` computes slot `i`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Node {
-    Const(i128),
-    Argument {
-        word: usize,
-        ty: ScalarType,
-    },
-    /// A variable of the parallel loop or an unknown value, by its index in the space.
-    Var(usize),
-    /// A variable of an inner loop. It is below both ends.
-    Inner {
-        var: usize,
-        ty: ScalarType,
-        begin: Slot,
-        ends: [Slot; 2],
-    },
-    /// The old value of an atomic increment, by the local that holds it. No other increment of the counter returns the
-    /// same value.
-    Ticket {
-        counter: usize,
-        local: u32,
-    },
-    Opaque,
-    Unary(UnaryOp, ScalarType, Slot),
-    Abs(ScalarType, Slot),
-    Binary(BinaryOp, ScalarType, Slot, Slot),
-    DivRem(DivRemOp, ScalarType, Slot, Slot),
-    Limit(MathFn, ScalarType, Slot, Slot),
-    Select(Slot, Slot, Slot),
-    Cast {
-        from: ScalarType,
-        to: ScalarType,
-        value: Slot,
-    },
-}
-
 impl AccessKind {
     /// Whether accesses of these kinds to the same element do not race.
     pub(super) const fn is_compatible_with(self, other: Self) -> bool {
@@ -194,12 +135,18 @@ impl AccessKind {
     }
 }
 
+/// The arguments of a launch, and the bounds of its loops.
+#[derive(Clone, Copy)]
+struct Launch<'a> {
+    extents_of: ExtentsOf<'a>,
+    args: &'a [u64],
+}
+
 impl Races {
     /// The words of the argument block that the check depends on, except those of the loops' extents.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
-        let steps = self.tasks.iter().flat_map(|task| &task.steps);
-        let counters = self.counters.iter().flat_map(|counter| &counter.index);
-        steps.chain(counters).filter_map(|step| match step {
+        let steps = self.tasks.iter().flat_map(|task| &task.program.steps);
+        steps.filter_map(|step| match step {
             Node::Argument { word, .. } => Some(*word),
             _ => None,
         })
@@ -207,163 +154,168 @@ impl Races {
 
     /// The first pair of accesses that may race.
     pub(crate) fn find(&self, extents_of: ExtentsOf<'_>, args: &[u64]) -> Option<Race> {
-        for (at, task) in self.tasks.iter().enumerate() {
-            if task.pairs.is_empty() {
-                continue;
-            }
-            let id = TaskId::new(at as u32);
-            let extents = extents_of(id);
-            if extents.is_empty() || extents.iterations() < 2 && task.threads.is_none() {
-                continue;
-            }
-            let concurrent = |other: usize| other == at || self.tasks[other].group != task.group;
-            let mut pairs =
-                self.undecided_pairs(&task.pairs, extents_of, args, &concurrent).peekable();
-            if pairs.peek().is_none() {
-                continue;
-            }
-            let (space, values) = task.evaluate(args, &extents);
-            let in_block = space.with_fixed(&task.block_uniform);
-            for ([a, b], counter) in pairs {
-                let (a, b) = (&task.accesses[a], &task.accesses[b]);
-                let space = match a.object {
-                    RaceObject::Tensor(_) => &space,
-                    RaceObject::Shared(_) => &in_block,
-                };
-                let [forms_a, forms_b] = Access::forms_in_loop([a, b], &values);
-                if !disjoint_in_loop(space, &forms_a, &forms_b) {
-                    let sites = [a.site, b.site];
-                    return Some(Race { task: id, object: a.object, sites, counter });
-                }
-            }
-        }
-        self.task_pairs.iter().find_map(|task_pair| self.find_between(task_pair, extents_of, args))
+        let launch = Launch { extents_of, args };
+        let mut tasks =
+            (0..self.tasks.len()).map(|at| self.find_in(TaskId::new(at as u32), launch));
+        let race = tasks.find_map(|race| race);
+        race.or_else(|| self.task_pairs.iter().find_map(|pair| self.find_between(pair, launch)))
     }
 
-    /// The pairs that are not separated by a counter. If a counter fails only because it may overflow, the second value
-    /// is the reason.
-    fn undecided_pairs<'a>(
-        &'a self,
-        pairs: &'a [Pair],
-        extents_of: ExtentsOf<'a>,
-        args: &'a [u64],
-        concurrent: &'a dyn Fn(usize) -> bool,
-    ) -> impl Iterator<Item = ([usize; 2], Option<Overflow>)> + 'a {
-        pairs.iter().filter_map(move |pair| {
-            let Some(counter) = pair.counter.map(|at| &self.counters[at]) else {
-                return Some((pair.accesses, None));
+    /// The first pair of accesses of one task that may race.
+    fn find_in(&self, id: TaskId, launch: Launch<'_>) -> Option<Race> {
+        let task = &self.tasks[id.index()];
+        if task.pairs.is_empty() {
+            return None;
+        }
+        let extents = (launch.extents_of)(id);
+        if extents.is_empty() || extents.iterations() < 2 && task.threads.is_none() {
+            return None;
+        }
+        let (space, values) = task.evaluate(launch.args, &extents);
+        let in_block = space.in_block(&task.block_uniform);
+        let concurrent =
+            |other: usize| other == id.index() || self.tasks[other].group != task.group;
+        let overflow = |[_, counter]: [usize; 2]| self.overflow(task, counter, launch, &concurrent);
+        task.pairs.iter().find_map(|&[a, b]| {
+            let (a, b) = (&task.accesses[a], &task.accesses[b]);
+            let space = match a.object {
+                RaceObject::Tensor(_) => &space,
+                RaceObject::Shared(_) => &in_block,
             };
-            if !counter.is_inside(args) {
-                return Some((pair.accesses, None));
+            if disjoint_in_loop(space, &a.forms(&values), &b.forms(&values)) {
+                return None;
             }
-            self.overflow(counter, extents_of, args, concurrent)
-                .map(|overflow| (pair.accesses, Some(overflow)))
+            let refuted = |is_counter: IsCounter<'_>| {
+                let is_counter = |counter| is_counter([0, counter]);
+                let program = &task.program;
+                let side = Side { program, args: launch.args, space, is_counter: &is_counter };
+                refuted_in_loop(side, a.guarded_index(), b.guarded_index())
+            };
+            race(&refuted, &overflow, &[task]).map(|counter| Race {
+                task: id,
+                object: a.object,
+                sites: [a.site, b.site],
+                counter,
+            })
         })
     }
 
-    /// None if the counter returns each value at most once while these tasks run. All increments of its tensor count as
-    /// increments of this element.
+    /// The first pair of accesses of two concurrent tasks that may race.
+    fn find_between(&self, task_pair: &TaskPair, launch: Launch<'_>) -> Option<Race> {
+        let extents = task_pair.tasks.map(launch.extents_of);
+        if extents.iter().any(Extents::is_empty) {
+            return None;
+        }
+        let tasks = task_pair.tasks.map(|task| &self.tasks[task.index()]);
+        let [(space_a, values_a), (space_b, values_b)] =
+            [0, 1].map(|at| tasks[at].evaluate(launch.args, &extents[at]));
+        let overflow =
+            |[side, counter]: [usize; 2]| self.overflow(tasks[side], counter, launch, &|_| true);
+        task_pair.pairs.iter().find_map(|&[a, b]| {
+            let (a, b) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
+            if disjoint(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
+                return None;
+            }
+            let refuted = |is_counter: IsCounter<'_>| {
+                let [first, second] = [0, 1].map(|side| move |counter| is_counter([side, counter]));
+                let args = launch.args;
+                let sides = [
+                    Side { program: &tasks[0].program, args, space: &space_a, is_counter: &first },
+                    Side { program: &tasks[1].program, args, space: &space_b, is_counter: &second },
+                ];
+                refuted_between(sides, a.guarded_index(), b.guarded_index())
+            };
+            race(&refuted, &overflow, &tasks).map(|counter| {
+                let task = task_pair.tasks[0];
+                Race { task, object: a.object, sites: [a.site, b.site], counter }
+            })
+        })
+    }
+
+    /// None if the numbers that a counter's additions reserve are distinct while these tasks run. All additions to its
+    /// tensor count as additions to one element.
     fn overflow(
         &self,
-        counter: &Counter,
-        extents_of: ExtentsOf<'_>,
-        args: &[u64],
+        task: &TaskRaces,
+        counter: usize,
+        launch: Launch<'_>,
         concurrent: &dyn Fn(usize) -> bool,
     ) -> Option<Overflow> {
-        let bits = counter.overflow_bits?;
+        let counter = &task.program.counters[counter];
+        let bits = 8 * counter.ty?.size() as u32;
+        let tensor = ParamId::new(counter.tensor);
         let tasks = self.tasks.iter().enumerate().filter(|(at, _)| concurrent(*at));
         let of_task = |(at, task): (usize, &TaskRaces)| {
-            task.increments_of(counter.tensor, &extents_of(TaskId::new(at as u32)), args)
+            let extents = (launch.extents_of)(TaskId::new(at as u32));
+            task.amount_added_to(tensor, bits, &extents, launch.args)
         };
         let increments =
             tasks.map(of_task).try_fold(0u128, |sum, increments| sum.checked_add(increments?));
         let fits = increments.is_some_and(|increments| increments <= 1 << bits);
-        (!fits).then_some(Overflow { tensor: counter.tensor, bits, increments })
-    }
-
-    fn find_between(
-        &self,
-        task_pair: &TaskPair,
-        extents_of: ExtentsOf<'_>,
-        args: &[u64],
-    ) -> Option<Race> {
-        let [extents_a, extents_b] = task_pair.tasks.map(extents_of);
-        if extents_a.is_empty() || extents_b.is_empty() {
-            return None;
-        }
-        let [task_a, task_b] = task_pair.tasks.map(|task| &self.tasks[task.index()]);
-        let mut pairs =
-            self.undecided_pairs(&task_pair.pairs, extents_of, args, &|_| true).peekable();
-        pairs.peek()?;
-        let (space_a, values_a) = task_a.evaluate(args, &extents_a);
-        let (space_b, values_b) = task_b.evaluate(args, &extents_b);
-        for ([a, b], counter) in pairs {
-            let (a, b) = (&task_a.accesses[a], &task_b.accesses[b]);
-            if !disjoint(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
-                let task = task_pair.tasks[0];
-                return Some(Race { task, object: a.object, sites: [a.site, b.site], counter });
-            }
-        }
-        None
+        (!fits).then_some(Overflow { tensor, bits, increments })
     }
 }
 
-impl Counter {
-    /// Whether the counter is in bounds. Out of range, every increment returns zero.
-    fn is_inside(&self, args: &[u64]) -> bool {
-        self.index.iter().zip(&args[self.extents..]).all(|(node, extent)| {
-            let index = match *node {
-                Node::Const(value) => Some(value),
-                Node::Argument { word, ty } => Interval::of_argument(args[word], ty).value(),
-                _ => None,
-            };
-            index.is_some_and(|index| (0..i128::from(*extent)).contains(&index))
-        })
+/// Whether a counter, by the number of its side and its own, does not overflow.
+type IsCounter<'a> = &'a dyn Fn([usize; 2]) -> bool;
+
+/// None if two accesses do not race. If they race only because a counter may overflow, the counter.
+fn race(
+    refuted: &dyn Fn(IsCounter<'_>) -> bool,
+    overflow: &dyn Fn([usize; 2]) -> Option<Overflow>,
+    tasks: &[&TaskRaces],
+) -> Option<Option<Overflow>> {
+    if refuted(&|counter| overflow(counter).is_none()) {
+        return None;
     }
+    let mut counters = tasks.iter().enumerate().flat_map(|(side, task)| {
+        (0..task.program.counters.len()).map(move |counter| [side, counter])
+    });
+    let overflow = counters.find_map(overflow);
+    Some(overflow.filter(|_| refuted(&|_| true)))
 }
 
 impl Access {
-    /// The affine forms of the indices of two accesses in one loop. A variable that a condition pins to the same value
-    /// in both acts as an additional index.
-    fn forms_in_loop(pair: [&Self; 2], values: &Values) -> [SmallVec<[Option<AffineForm>; 3]>; 2] {
-        pair.map(|access| {
-            let mut forms = access.forms(values);
-            forms.extend(pair[0].common_pins(pair[1]).map(|dim| Some(AffineForm::var(dim))));
-            forms
-        })
-    }
-
-    /// The dimensions that are pinned to the same value in both accesses.
-    pub(super) fn common_pins(&self, other: &Self) -> impl Iterator<Item = usize> {
-        self.pins.iter().filter(|pin| other.pins.contains(pin)).map(|pin| pin.dim)
-    }
-
     fn forms(&self, values: &Values) -> SmallVec<[Option<AffineForm>; 3]> {
         self.index.iter().map(|slot| values[*slot as usize]).collect()
+    }
+
+    fn guarded_index(&self) -> GuardedIndex<'_> {
+        GuardedIndex { index: &self.index, extents: &self.extents, guards: &self.guards }
     }
 }
 
 impl TaskRaces {
-    /// How often the body runs, counting threads.
-    fn runs(&self, extents: &Extents) -> u64 {
-        extents.iterations().saturating_mul(u64::from(self.threads.unwrap_or(1)))
-    }
-
-    /// The maximum number of increments of a tensor; none if unknown.
-    fn increments_of(&self, tensor: ParamId, extents: &Extents, args: &[u64]) -> Option<u128> {
+    /// The maximum sum of the amounts that the task adds to one element of a tensor; none if unknown.
+    fn amount_added_to(
+        &self,
+        tensor: ParamId,
+        bits: u32,
+        extents: &Extents,
+        args: &[u64],
+    ) -> Option<u128> {
         let mut increments =
             self.increments.iter().filter(|increment| increment.tensor == tensor).peekable();
         if increments.peek().is_none() || extents.is_empty() {
             return Some(0);
         }
-        let runs = u128::from(self.runs(extents));
+        let runs = u128::from(extents.iterations()) * u128::from(self.threads.unwrap_or(1));
         let (space, values) = self.evaluate(args, extents);
-        let count = |increment: &CounterIncrement| {
+        let sum = |increment: &CounterIncrement| {
             let mut trip_counts =
                 increment.loops.iter().map(|trip_count| trip_count.max(&space, &values));
-            trip_counts.try_fold(runs, |product, count| product.checked_mul(count?))
+            let mut count =
+                trip_counts.try_fold(runs, |product, count| product.checked_mul(count?));
+            if bits == 64 {
+                // A launch that makes more additions would take years.
+                count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
+            }
+            let form = values[increment.amount as usize];
+            let range = form.and_then(|form| exact_range(&space, &form, increment.ty));
+            let most = range.unwrap_or_else(|| int_range(increment.ty)).1;
+            count?.checked_mul(most.unsigned_abs())
         };
-        increments.map(count).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
+        increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
     }
 
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
@@ -374,15 +326,147 @@ impl TaskRaces {
         if let Some(threads) = self.threads {
             space.push(Var::new(VarKind::Parallel, 0, i128::from(threads) - 1));
         }
-        for kind in &self.vars {
+        for kind in &self.program.vars {
             space.push(Var::new(*kind, 0, (1 << 64) - 1));
         }
         let mut values = Values::new();
-        for step in &self.steps {
-            let value = step.evaluate(args, &mut space, &values);
+        for (step, has_form) in self.program.steps.iter().zip(&self.has_form) {
+            let value = if *has_form { step.evaluate(args, &mut space, &values) } else { None };
             values.push(value);
         }
         (space, values)
+    }
+
+    /// The tensors of the counters that the accesses depend on which `compared` marks.
+    pub(super) fn counted(&self, compared: &[bool]) -> Vec<u32> {
+        let program = &self.program;
+        let mut reached = vec![false; program.steps.len()];
+        let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
+        compared.for_each(|(access, _)| reach(program, &access.index, &mut reached));
+        let nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+        let counters = nodes.filter_map(|(node, _)| match node {
+            Node::Ticket { counter, .. } => Some(program.counters[*counter].tensor),
+            _ => None,
+        });
+        counters.collect()
+    }
+
+    /// Removes the steps, conditions and additions that no comparison needs, and numbers the variables.
+    pub(super) fn prune(&mut self, compared: &[bool], is_counted: &dyn Fn(ParamId) -> bool) {
+        self.increments.retain(|increment| is_counted(increment.tensor));
+        let program = &mut self.program;
+        let mut needed = vec![false; program.steps.len()];
+        for increment in &self.increments {
+            reach(program, &[increment.amount], &mut needed);
+            for trip_count in &increment.loops {
+                if let TripCount::Range { begin, end, .. } = trip_count {
+                    reach(program, &[*begin, *end], &mut needed);
+                }
+            }
+        }
+        for (access, compared) in self.accesses.iter_mut().zip(compared) {
+            if *compared {
+                reach(program, &access.index, &mut needed);
+                access.guards = relevant(program, &access.index, &access.guards);
+            } else {
+                access.index.clear();
+                access.extents.clear();
+                access.guards.clear();
+            }
+        }
+        let mut has_form = needed.clone();
+        for access in &self.accesses {
+            reach(program, &access.extents, &mut needed);
+            let conditions: Index = access.guards.iter().map(|guard| guard.cond).collect();
+            reach(program, &conditions, &mut needed);
+        }
+        let mut at = 0;
+        let mut number = vec![0; needed.len()];
+        for (number, needed) in number.iter_mut().zip(&needed) {
+            *number = at;
+            at += Slot::from(*needed);
+        }
+        let moved = |slot: &mut Slot| *slot = number[*slot as usize];
+        let mut kept = needed.iter();
+        program.steps.retain(|_| *kept.next().unwrap_or(&false));
+        let mut kept = needed.iter();
+        has_form.retain(|_| *kept.next().unwrap_or(&false));
+        program.steps.iter_mut().for_each(|step| step.for_operands(moved));
+        for counter in &mut program.counters {
+            // The counters of pruned tickets keep their places. Nothing reads them.
+            let slots = counter.cell.iter_mut().chain(&mut counter.extents);
+            slots.chain([&mut counter.amount]).for_each(moved);
+        }
+        for access in &mut self.accesses {
+            let conditions = access.guards.iter_mut().map(|guard| &mut guard.cond);
+            access.index.iter_mut().chain(&mut access.extents).chain(conditions).for_each(moved);
+        }
+        for increment in &mut self.increments {
+            moved(&mut increment.amount);
+            for trip_count in &mut increment.loops {
+                if let TripCount::Range { begin, end, .. } = trip_count {
+                    [begin, end].into_iter().for_each(moved);
+                }
+            }
+        }
+        for (step, has_form) in program.steps.iter_mut().zip(&has_form) {
+            let (var, kind, is_uniform) = match step {
+                Node::Inner { var, scope, .. } => (var, VarKind::Inner, *scope < Scope::Iteration),
+                Node::Unknown { var, scope: Scope::Loop, .. } => (var, VarKind::Fixed, false),
+                Node::Unknown { var, scope: Scope::Block, .. } => (var, VarKind::Inner, true),
+                _ => continue,
+            };
+            let at = self.dims + program.vars.len();
+            if *has_form && at < MAX_VARS {
+                *var = Some(at);
+                program.vars.push(kind);
+                self.block_uniform.extend(is_uniform.then_some(at));
+            }
+        }
+        self.has_form = has_form;
+    }
+}
+
+/// Marks the steps that these slots depend on.
+fn reach(program: &Program, slots: &[Slot], reached: &mut [bool]) {
+    let mut rest: Vec<Slot> = slots.to_vec();
+    while let Some(slot) = rest.pop() {
+        if std::mem::replace(&mut reached[slot as usize], true) {
+            continue;
+        }
+        let node = &program.steps[slot as usize];
+        rest.extend(node.operands());
+        if let Node::Ticket { counter, .. } = node {
+            let counter = &program.counters[*counter];
+            rest.extend(counter.cell.iter().chain(&counter.extents).chain([&counter.amount]));
+        }
+    }
+}
+
+/// The conditions that depend on the variables of the parallel loop, or on a value that an index depends on.
+fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
+    let varies = |slot: usize| {
+        !matches!(program.steps[slot], Node::Const(_) | Node::Argument { .. })
+            && program.steps[slot].operands().is_empty()
+    };
+    let sources = |slots: &[Slot]| {
+        let mut reached = vec![false; program.steps.len()];
+        reach(program, slots, &mut reached);
+        (0..reached.len()).filter(|at| reached[*at] && varies(*at)).collect::<Vec<_>>()
+    };
+    let mut known = sources(index);
+    known.extend((0..program.steps.len()).filter(|at| matches!(program.steps[*at], Node::Var(_))));
+    let mut rest: Vec<(Guard, Vec<usize>)> =
+        guards.iter().map(|guard| (*guard, sources(&[guard.cond]))).collect();
+    let mut relevant = Guards::new();
+    loop {
+        let is_related = |(_, sources): &(Guard, Vec<usize>)| {
+            sources.iter().any(|source| known.contains(source))
+        };
+        let Some(at) = rest.iter().position(is_related) else { return relevant };
+        let (guard, sources) = rest.remove(at);
+        known.extend(sources);
+        relevant.push(guard);
     }
 }
 
@@ -390,7 +474,7 @@ impl TripCount {
     /// The maximum trip count; none if unknown.
     fn max(self, space: &Space, values: &Values) -> Option<u128> {
         let Self::Range { ty, begin, end } = self else { return None };
-        let all = ty.int_range()?;
+        let all = int_range(ty);
         let of = |slot: Slot| values[slot as usize].and_then(|form| exact_range(space, &form, ty));
         // Both bounds depend on the same iteration, so their difference may be more precise than their ranges.
         let (begin_form, end_form) = (values[begin as usize], values[end as usize]);
@@ -400,132 +484,5 @@ impl TripCount {
         let around = of(end).unwrap_or(all).1 - of(begin).unwrap_or(all).0;
         let most = distance.map_or(around, |(_, most)| most.min(around));
         Some(most.max(0).unsigned_abs())
-    }
-}
-
-impl Node {
-    fn evaluate(self, args: &[u64], space: &mut Space, values: &Values) -> Option<AffineForm> {
-        let get = |slot: Slot| values[slot as usize];
-        match self {
-            Self::Const(value) => Some(AffineForm::constant(value)),
-            Self::Argument { word, ty } => {
-                Interval::of_argument(args[word], ty).value().map(AffineForm::constant)
-            }
-            Self::Var(at) => Some(AffineForm::var(at)),
-            Self::Inner { var, ty, begin, ends } => {
-                let all = ty.int_range()?;
-                let exact = |slot| {
-                    let form = get(slot)?;
-                    Some((form, exact_range(space, &form, ty)?))
-                };
-                let (begin, ends) = (exact(begin), ends.map(exact));
-                let ends = || ends.iter().flatten();
-                // A chunk: its length is constant, and its begin depends on other loop variables.
-                if let Some((begin, _)) = begin
-                    && begin.value().is_none()
-                    && let Some(len) = ends().filter_map(|(end, _)| end.sub(begin)?.value()).min()
-                {
-                    space.set(var, Var::new(VarKind::Inner, 0, len - 1));
-                    return begin.add(AffineForm::var(var));
-                }
-                let first = begin.map_or(all.0, |(_, range)| range.0);
-                let last = ends().map(|(_, range)| range.1 - 1).min().unwrap_or(all.1);
-                space.set(var, Var::new(VarKind::Inner, first, last));
-                Some(AffineForm::var(var))
-            }
-            Self::Ticket { .. } | Self::Opaque => None,
-            Self::Unary(op, ty, a) => match op {
-                UnaryOp::Neg => AffineForm::constant(0).sub(get(a)?),
-                UnaryOp::Not if ty == ScalarType::Bool => AffineForm::constant(1).sub(get(a)?),
-                // Also correct modulo the type's size.
-                UnaryOp::Not => AffineForm::constant(-1).sub(get(a)?),
-                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => None,
-            },
-            Self::Abs(ty, a) => {
-                let form = get(a)?;
-                let (lo, hi) = exact_range(space, &form, ty)?;
-                if lo >= 0 {
-                    Some(form)
-                } else if hi <= 0 {
-                    AffineForm::constant(0).sub(form)
-                } else {
-                    None
-                }
-            }
-            Self::Binary(op, ty, a, b) => binary(op, ty, get(a)?, get(b)?, space),
-            Self::DivRem(op, ty, a, b) => {
-                let (a, b) = (get(a)?, get(b)?);
-                exact_range(space, &a, ty)?;
-                exact_range(space, &b, ty)?;
-                let (quotient, remainder) = space.div_rem(a, b.value()?)?;
-                Some(if op == DivRemOp::Div { quotient } else { remainder })
-            }
-            Self::Limit(function, ty, a, b) => {
-                let (a, b) = (get(a)?, get(b)?);
-                exact_range(space, &a, ty)?;
-                exact_range(space, &b, ty)?;
-                if function == MathFn::Min { space.min(a, b) } else { space.max(a, b) }
-            }
-            Self::Select(cond, then, otherwise) => match get(cond)?.value()? {
-                0 => get(otherwise),
-                _ => get(then),
-            },
-            Self::Cast { from, to, value } => {
-                let form = get(value)?;
-                if to.size() > from.size() {
-                    exact_range(space, &form, from)?;
-                }
-                Some(form)
-            }
-        }
-    }
-}
-
-/// The range of a form whose value is exact, not only correct modulo the type's size.
-fn exact_range(space: &Space, form: &AffineForm, ty: ScalarType) -> Option<(i128, i128)> {
-    let (all, range) = (ty.int_range().unwrap_or((0, 1)), space.range(form)?);
-    (range.0 >= all.0 && range.1 <= all.1).then_some(range)
-}
-
-/// Evaluates a binary operator. `ty` is the type of the left operand.
-fn binary(
-    op: BinaryOp,
-    ty: ScalarType,
-    a: AffineForm,
-    b: AffineForm,
-    space: &Space,
-) -> Option<AffineForm> {
-    let truth = |surely: bool, never: bool| {
-        if surely || never { Some(AffineForm::constant(i128::from(surely))) } else { None }
-    };
-    let bits = 8 * ty.size() as u32;
-    match op {
-        // These are correct modulo the type's size, even if they wrap.
-        BinaryOp::Add => return a.add(b),
-        BinaryOp::Sub => return a.sub(b),
-        BinaryOp::Mul => return a.mul(b),
-        BinaryOp::Shl => {
-            let count = u32::try_from(b.value()?.rem_euclid(i128::from(bits))).ok()?;
-            return a.mul(AffineForm::constant(1 << count));
-        }
-        _ => {}
-    }
-    let (x, y) = (exact_range(space, &a, ty)?, exact_range(space, &b, ty).unwrap_or((1, 0)));
-    match op {
-        BinaryOp::Shr => {
-            let count = u32::try_from(b.value()?.rem_euclid(i128::from(bits))).ok()?;
-            a.value().map(|value| AffineForm::constant(value >> count))
-        }
-        _ if y.0 > y.1 => None,
-        BinaryOp::And => Some(AffineForm::constant(a.value()? & b.value()?)),
-        BinaryOp::Or => Some(AffineForm::constant(a.value()? | b.value()?)),
-        BinaryOp::Xor => Some(AffineForm::constant(a.value()? ^ b.value()?)),
-        BinaryOp::Lt => truth(x.1 < y.0, x.0 >= y.1),
-        BinaryOp::Le => truth(x.1 <= y.0, x.0 > y.1),
-        BinaryOp::Gt => truth(x.0 > y.1, x.1 <= y.0),
-        BinaryOp::Ge => truth(x.0 >= y.1, x.1 < y.0),
-        BinaryOp::Eq => truth(x == y && x.0 == x.1, x.1 < y.0 || y.1 < x.0),
-        BinaryOp::Ne => truth(x.1 < y.0 || y.1 < x.0, x == y && x.0 == x.1),
-        _ => None,
     }
 }

@@ -1,0 +1,372 @@
+//! Programs of the race check: the operations that indices and conditions are computed by.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::{AffineForm, Space, Var, VarKind};
+use crate::{BinaryOp, Const, DivRemOp, MathFn, ScalarType, UnaryOp};
+
+/// The number of a step, whose value it stands for.
+pub type Slot = u32;
+
+/// An integer type or bool. None is an integer of unknown type, which is assumed not to overflow.
+pub type IntType = Option<ScalarType>;
+
+/// The affine forms of the steps, where they have one.
+pub type Values = SmallVec<[Option<AffineForm>; 24]>;
+
+/// The operations of a loop that indices and conditions depend on.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Step `i` computes slot `i` from earlier slots.
+    pub steps: Vec<Node>,
+    /// The variables of the space after those of the parallel loop: of inner loops, and unknown values.
+    pub vars: Vec<VarKind>,
+    /// The atomic additions whose old values are tickets.
+    pub counters: Vec<Counter>,
+    /// The type of indices.
+    pub index_type: IntType,
+}
+
+/// An operation, or a value that is not computed from others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// A number.
+    Const(i128),
+    /// A word of the argument block.
+    Argument {
+        /// The index of the word.
+        word: usize,
+        /// Its type.
+        ty: ScalarType,
+    },
+    /// A variable of the parallel loop, by its index in the space.
+    Var(usize),
+    /// A variable of an inner loop, which is below `end`, and its index in the space.
+    Inner {
+        /// The index in the space, if there was room.
+        var: Option<usize>,
+        /// Which iterations have the same value.
+        scope: Scope,
+        /// The variable's type.
+        ty: IntType,
+        /// The first value.
+        begin: Slot,
+        /// One past the last value.
+        end: Slot,
+    },
+    /// A value that is not known on the host.
+    Unknown {
+        /// Which iterations have the same value.
+        scope: Scope,
+        /// The index in the space, if there was room.
+        var: Option<usize>,
+        /// The value's type.
+        ty: IntType,
+    },
+    /// The old value of an atomic addition, by its counter. No other addition to the cell returns a value between this
+    /// one and this one plus its amount.
+    Ticket {
+        /// The index in [`Program::counters`].
+        counter: usize,
+        /// Distinguishes the additions.
+        id: u32,
+    },
+    /// An operation on one value of the type.
+    Unary(UnaryOp, IntType, Slot),
+    /// The absolute value.
+    Abs(IntType, Slot),
+    /// An operation on two values. The type is that of the left operand.
+    Binary(BinaryOp, IntType, Slot, Slot),
+    /// Division or remainder, truncating. A zero divisor gives zero.
+    DivRem(DivRemOp, IntType, Slot, Slot),
+    /// The minimum or maximum.
+    Limit(MathFn, IntType, Slot, Slot),
+    /// The second value if the first is true, else the third.
+    Select(Slot, Slot, Slot),
+    /// A conversion as by `as`.
+    Cast {
+        /// The type of the operand.
+        from: IntType,
+        /// The type of the result.
+        to: IntType,
+        /// The operand.
+        value: Slot,
+    },
+}
+
+/// Which iterations have the same unknown value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scope {
+    /// All iterations of the loop.
+    Loop,
+    /// The threads of a block during a phase.
+    Block,
+    /// Each iteration has its own value.
+    Iteration,
+}
+
+/// An atomic addition to an element that a loop accesses only by atomic additions. The old value is a *ticket*: it
+/// reserves the numbers from itself up to, but without, itself plus the amount.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counter {
+    /// The tensor.
+    pub tensor: u32,
+    /// The type of the elements.
+    pub ty: IntType,
+    /// The index of the element.
+    pub cell: SmallVec<[Slot; 3]>,
+    /// The extents of the tensor. Outside of them, the old value is always zero.
+    pub extents: SmallVec<[Slot; 3]>,
+    /// The amount, which is not negative.
+    pub amount: Slot,
+}
+
+/// A program in construction. Equal operations get one slot.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// The program so far.
+    pub program: Program,
+    /// The number of parallel variables that are the same for all threads of a block.
+    pub block_vars: usize,
+    slots: HashMap<Node, Slot>,
+    scopes: Vec<Scope>,
+}
+
+impl Builder {
+    /// Adds a step, or finds an equal one.
+    pub fn push(&mut self, node: Node) -> Slot {
+        let is_unique = matches!(node, Node::Unknown { .. } | Node::Inner { .. });
+        if !is_unique && let Some(slot) = self.slots.get(&node) {
+            return *slot;
+        }
+        let scope = match node {
+            Node::Unknown { scope, .. } | Node::Inner { scope, .. } => scope,
+            Node::Var(at) if at < self.block_vars => Scope::Block,
+            Node::Var(_) | Node::Ticket { .. } => Scope::Iteration,
+            _ => self.scope_of(&node.operands()),
+        };
+        let slot = self.program.steps.len() as Slot;
+        self.program.steps.push(node);
+        self.scopes.push(scope);
+        if !is_unique {
+            self.slots.insert(node, slot);
+        }
+        slot
+    }
+
+    /// Adds a number.
+    pub fn number(&mut self, value: i128) -> Slot {
+        self.push(Node::Const(value))
+    }
+
+    /// Adds an unknown value.
+    pub fn unknown(&mut self, ty: IntType, scope: Scope) -> Slot {
+        self.push(Node::Unknown { scope, var: None, ty })
+    }
+
+    /// Adds the unknown result of an operation, which is the same wherever the operands are.
+    pub fn result_of(&mut self, ty: IntType, operands: &[Slot]) -> Slot {
+        let scope = self.scope_of(operands);
+        self.unknown(ty, scope)
+    }
+
+    /// Which iterations have the same value.
+    #[must_use]
+    pub fn scope(&self, slot: Slot) -> Scope {
+        self.scopes[slot as usize]
+    }
+
+    /// Which iterations have the same values in all of these slots.
+    #[must_use]
+    pub fn scope_of(&self, slots: &[Slot]) -> Scope {
+        slots.iter().map(|slot| self.scope(*slot)).max().unwrap_or(Scope::Loop)
+    }
+
+    /// The node of a slot.
+    #[must_use]
+    pub fn node(&self, slot: Slot) -> Node {
+        self.program.steps[slot as usize]
+    }
+}
+
+impl Node {
+    /// The slots that the operation uses.
+    #[must_use]
+    pub fn operands(&self) -> SmallVec<[Slot; 3]> {
+        match *self {
+            Self::Const(_) | Self::Argument { .. } | Self::Var(_) => SmallVec::new(),
+            Self::Unknown { .. } | Self::Ticket { .. } => SmallVec::new(),
+            Self::Unary(_, _, a) | Self::Abs(_, a) | Self::Cast { value: a, .. } => {
+                SmallVec::from_slice(&[a])
+            }
+            Self::Inner { begin: a, end: b, .. }
+            | Self::Binary(_, _, a, b)
+            | Self::DivRem(_, _, a, b)
+            | Self::Limit(_, _, a, b) => SmallVec::from_slice(&[a, b]),
+            Self::Select(a, b, c) => SmallVec::from_slice(&[a, b, c]),
+        }
+    }
+
+    /// Replaces the operands.
+    pub(crate) fn for_operands(&mut self, mut change: impl FnMut(&mut Slot)) {
+        match self {
+            Self::Const(_) | Self::Argument { .. } | Self::Var(_) => {}
+            Self::Unknown { .. } | Self::Ticket { .. } => {}
+            Self::Unary(_, _, a) | Self::Abs(_, a) | Self::Cast { value: a, .. } => change(a),
+            Self::Inner { begin: a, end: b, .. }
+            | Self::Binary(_, _, a, b)
+            | Self::DivRem(_, _, a, b)
+            | Self::Limit(_, _, a, b) => [a, b].into_iter().for_each(change),
+            Self::Select(a, b, c) => [a, b, c].into_iter().for_each(change),
+        }
+    }
+
+    /// The affine form of the operation's value, if it has one. It is correct modulo the size of the value's type.
+    pub fn evaluate(self, args: &[u64], space: &mut Space, values: &Values) -> Option<AffineForm> {
+        let get = |slot: Slot| values[slot as usize];
+        match self {
+            Self::Const(value) => Some(AffineForm::constant(value)),
+            Self::Argument { word, ty } => argument(args, word, ty).map(AffineForm::constant),
+            Self::Var(at) => Some(AffineForm::var(at)),
+            Self::Inner { var, ty, begin, end, .. } => {
+                let all = int_range(ty);
+                let range = |slot| get(slot).and_then(|form| exact_range(space, &form, ty));
+                let first = range(begin).map_or(all.0, |range| range.0);
+                let last = range(end).map_or(all.1, |range| range.1 - 1);
+                space.set(var?, Var::new(VarKind::Inner, first, last));
+                var.map(AffineForm::var)
+            }
+            Self::Unknown { scope, var, ty } => {
+                let (first, last) = int_range(ty);
+                let kind = match scope {
+                    Scope::Loop => VarKind::Fixed,
+                    Scope::Block | Scope::Iteration => VarKind::Inner,
+                };
+                space.set(var?, Var::new(kind, first, last));
+                var.map(AffineForm::var)
+            }
+            Self::Ticket { .. } => None,
+            Self::Unary(op, ty, a) => match op {
+                UnaryOp::Neg => AffineForm::constant(0).sub(get(a)?),
+                UnaryOp::Not if ty == Some(ScalarType::Bool) => {
+                    AffineForm::constant(1).sub(get(a)?)
+                }
+                // Also correct modulo the type's size.
+                UnaryOp::Not => AffineForm::constant(-1).sub(get(a)?),
+                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => None,
+            },
+            Self::Abs(ty, a) => {
+                let form = get(a)?;
+                let (lo, hi) = exact_range(space, &form, ty)?;
+                if lo >= 0 {
+                    Some(form)
+                } else if hi <= 0 {
+                    AffineForm::constant(0).sub(form)
+                } else {
+                    None
+                }
+            }
+            Self::Binary(op, ty, a, b) => binary(op, ty, get(a)?, get(b)?, space),
+            Self::DivRem(op, ty, a, b) => {
+                let (a, b) = (get(a)?, get(b)?);
+                exact_range(space, &a, ty)?;
+                exact_range(space, &b, ty)?;
+                let (quotient, remainder) = space.div_rem(a, b.value()?)?;
+                Some(if op == DivRemOp::Div { quotient } else { remainder })
+            }
+            Self::Limit(function, ty, a, b) => {
+                let (a, b) = (get(a)?, get(b)?);
+                exact_range(space, &a, ty)?;
+                exact_range(space, &b, ty)?;
+                if function == MathFn::Min { space.min(a, b) } else { space.max(a, b) }
+            }
+            Self::Select(cond, then, otherwise) => match get(cond)?.value()? {
+                0 => get(otherwise),
+                _ => get(then),
+            },
+            Self::Cast { from, to, value } => {
+                let form = get(value)?;
+                if widens(from, to) {
+                    exact_range(space, &form, from)?;
+                }
+                Some(form)
+            }
+        }
+    }
+}
+
+/// The value of a word of the argument block, if it is an integer or bool.
+pub(super) fn argument(args: &[u64], word: usize, ty: ScalarType) -> Option<i128> {
+    Const::from_bits(ty, args[word]).as_int()
+}
+
+/// Whether a conversion needs the exact value, not only the value modulo the operand's size.
+pub(super) fn widens(from: IntType, to: IntType) -> bool {
+    match (from, to) {
+        (Some(from), Some(to)) => to.size() > from.size(),
+        (Some(_), None) => true,
+        (None, _) => false,
+    }
+}
+
+/// The values of the type. Those of unknown types are arbitrarily limited.
+pub(crate) fn int_range(ty: IntType) -> (i128, i128) {
+    match ty {
+        Some(ty) => ty.int_range().unwrap_or((0, 1)),
+        None => (-(1 << 66), 1 << 66),
+    }
+}
+
+/// The range of a form whose value is exact, not only correct modulo the type's size.
+pub(crate) fn exact_range(space: &Space, form: &AffineForm, ty: IntType) -> Option<(i128, i128)> {
+    let range = space.range(form)?;
+    let all = int_range(ty);
+    (ty.is_none() || range.0 >= all.0 && range.1 <= all.1).then_some(range)
+}
+
+/// The number of bits that a shift by `count` moves in type `ty`.
+pub(super) fn shift(count: i128, ty: IntType) -> Option<u32> {
+    let bits = ty.map_or(64, |ty| 8 * ty.size() as i128);
+    u32::try_from(count.rem_euclid(bits)).ok()
+}
+
+/// Evaluates a binary operator. `ty` is the type of the left operand.
+fn binary(
+    op: BinaryOp,
+    ty: IntType,
+    a: AffineForm,
+    b: AffineForm,
+    space: &Space,
+) -> Option<AffineForm> {
+    let truth = |surely: bool, never: bool| {
+        if surely || never { Some(AffineForm::constant(i128::from(surely))) } else { None }
+    };
+    match op {
+        // These are correct modulo the type's size, even if they wrap.
+        BinaryOp::Add => return a.add(b),
+        BinaryOp::Sub => return a.sub(b),
+        BinaryOp::Mul => return a.mul(b),
+        BinaryOp::Shl => return a.mul(AffineForm::constant(1 << shift(b.value()?, ty)?)),
+        _ => {}
+    }
+    let (x, y) = (exact_range(space, &a, ty)?, exact_range(space, &b, ty).unwrap_or((1, 0)));
+    match op {
+        BinaryOp::Shr => {
+            let count = shift(b.value()?, ty)?;
+            a.value().map(|value| AffineForm::constant(value >> count))
+        }
+        _ if y.0 > y.1 => None,
+        BinaryOp::And => Some(AffineForm::constant(a.value()? & b.value()?)),
+        BinaryOp::Or => Some(AffineForm::constant(a.value()? | b.value()?)),
+        BinaryOp::Xor => Some(AffineForm::constant(a.value()? ^ b.value()?)),
+        BinaryOp::Lt => truth(x.1 < y.0, x.0 >= y.1),
+        BinaryOp::Le => truth(x.1 <= y.0, x.0 > y.1),
+        BinaryOp::Gt => truth(x.0 > y.1, x.1 <= y.0),
+        BinaryOp::Ge => truth(x.0 >= y.1, x.1 < y.0),
+        BinaryOp::Eq => truth(x == y && x.0 == x.1, x.1 < y.0 || y.1 < x.0),
+        BinaryOp::Ne => truth(x.1 < y.0 || y.1 < x.0, x == y && x.0 == x.1),
+        _ => None,
+    }
+}

@@ -1,0 +1,512 @@
+//! A refutation procedure for systems of linear constraints over bounded integer variables.
+//!
+//! [`System::is_refuted`] returns `true` only if no assignment of integers satisfies the system. It may fail to refute
+//! an unsatisfiable system: the procedure is incomplete, and its work is limited.
+//!
+//! Equations are eliminated exactly, as in the Omega test (Pugh, *The Omega test: a fast and practical integer
+//! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
+//! Motzkin, with constants rounded to integers at each step. Disjunctions are split into cases.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+/// The maximum work of one refutation, in combinations of two rows.
+const MAX_WORK: usize = 60_000;
+/// The maximum number of rows during elimination.
+const MAX_ROWS: usize = 1_200;
+/// Rounds of bound propagation between eliminations.
+const ROUNDS: usize = 6;
+
+/// A variable of a system.
+pub(super) type Unknown = u32;
+
+/// A linear combination of variables plus a constant. Terms are sorted by variable and have no zero coefficients.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Linear {
+    terms: SmallVec<[(Unknown, i128); 4]>,
+    constant: i128,
+}
+
+/// A constraint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Formula {
+    /// The value is at least zero.
+    NonNegative(Linear),
+    /// The value is zero.
+    Zero(Linear),
+    /// All hold.
+    All(Vec<Formula>),
+    /// At least one holds.
+    Any(Vec<Formula>),
+}
+
+/// Variables with bounds, and constraints that all hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct System {
+    bounds: Vec<(i128, i128)>,
+    facts: Vec<Formula>,
+}
+
+impl Linear {
+    pub(super) fn constant(constant: i128) -> Self {
+        Self { terms: SmallVec::new(), constant }
+    }
+
+    pub(super) fn var(var: Unknown) -> Self {
+        Self { terms: SmallVec::from_slice(&[(var, 1)]), constant: 0 }
+    }
+
+    /// The value, if there are no variables.
+    pub(super) fn value(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    pub(super) fn terms(&self) -> &[(Unknown, i128)] {
+        &self.terms
+    }
+
+    pub(super) const fn constant_term(&self) -> i128 {
+        self.constant
+    }
+
+    /// `self + by * other`; none on overflow, as for the other methods.
+    pub(super) fn plus(&self, by: i128, other: &Self) -> Option<Self> {
+        let constant = self.constant.checked_add(other.constant.checked_mul(by)?)?;
+        let mut terms = SmallVec::new();
+        let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let (var, coef) = match (a.peek(), b.peek()) {
+                (None, None) => break,
+                (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => (x.0, a.next()?.1),
+                (x, Some(y)) if x.is_none_or(|x| y.0 < x.0) => (y.0, b.next()?.1.checked_mul(by)?),
+                _ => {
+                    let ((var, x), (_, y)) = (a.next()?, b.next()?);
+                    (*var, x.checked_add(y.checked_mul(by)?)?)
+                }
+            };
+            if coef != 0 {
+                terms.push((var, coef));
+            }
+        }
+        Some(Self { terms, constant })
+    }
+
+    pub(super) fn add(&self, other: &Self) -> Option<Self> {
+        self.plus(1, other)
+    }
+
+    pub(super) fn sub(&self, other: &Self) -> Option<Self> {
+        self.plus(-1, other)
+    }
+
+    pub(super) fn add_constant(&self, by: i128) -> Option<Self> {
+        Some(Self { terms: self.terms.clone(), constant: self.constant.checked_add(by)? })
+    }
+
+    pub(super) fn scale(&self, by: i128) -> Option<Self> {
+        Self::constant(0).plus(by, self)
+    }
+
+    fn coefficient(&self, var: Unknown) -> i128 {
+        self.terms.iter().find(|term| term.0 == var).map_or(0, |term| term.1)
+    }
+
+    /// The greatest common divisor of the coefficients; 0 without terms.
+    fn divisor(&self) -> i128 {
+        self.terms.iter().fold(0, |divisor, term| super::gcd(divisor, term.1))
+    }
+
+    /// The value with `var` replaced by `by`.
+    fn substitute(&self, var: Unknown, by: &Self) -> Option<Self> {
+        match self.coefficient(var) {
+            0 => Some(self.clone()),
+            coef => self.plus(-coef, &Self::var(var))?.plus(coef, by),
+        }
+    }
+}
+
+impl Formula {
+    /// `a <= b`
+    pub(super) fn at_most(a: &Linear, b: &Linear) -> Option<Self> {
+        Some(Self::NonNegative(b.sub(a)?))
+    }
+
+    /// `a < b`
+    pub(super) fn less(a: &Linear, b: &Linear) -> Option<Self> {
+        Some(Self::NonNegative(b.sub(a)?.add_constant(-1)?))
+    }
+
+    /// `a == b`
+    pub(super) fn equal(a: &Linear, b: &Linear) -> Option<Self> {
+        Some(Self::Zero(a.sub(b)?))
+    }
+
+    /// `a != b`
+    pub(super) fn differ(a: &Linear, b: &Linear) -> Option<Self> {
+        Some(Self::Any(vec![Self::less(a, b)?, Self::less(b, a)?]))
+    }
+}
+
+impl System {
+    /// Adds a variable with values from `lo` to `hi`.
+    pub(super) fn variable(&mut self, lo: i128, hi: i128) -> Unknown {
+        self.bounds.push((lo, hi));
+        (self.bounds.len() - 1) as Unknown
+    }
+
+    pub(super) fn bounds(&self, var: Unknown) -> (i128, i128) {
+        self.bounds[var as usize]
+    }
+
+    /// Adds a constraint. None, which an overflow gives, adds nothing.
+    pub(super) fn add(&mut self, fact: impl Into<Option<Formula>>) {
+        self.facts.extend(fact.into());
+    }
+
+    /// The smallest and the largest value by the variables' bounds; none on overflow.
+    pub(super) fn range(&self, value: &Linear) -> Option<(i128, i128)> {
+        range(&self.bounds, value)
+    }
+
+    /// Whether no assignment satisfies all constraints. `false` means "unknown".
+    pub(super) fn is_refuted(&self) -> bool {
+        let state = State {
+            bounds: self.bounds.clone(),
+            rows: Vec::new(),
+            replaced: HashMap::new(),
+            cases: Vec::new(),
+        };
+        let mut work = MAX_WORK;
+        state.refute(self.facts.clone(), &mut work)
+    }
+}
+
+/// A contradiction was found.
+struct Refuted;
+
+type Step = Result<(), Refuted>;
+
+#[derive(Clone)]
+struct State {
+    bounds: Vec<(i128, i128)>,
+    /// Values that are at least zero.
+    rows: Vec<Linear>,
+    /// Variables that an equation eliminated, and their values.
+    replaced: HashMap<Unknown, Linear>,
+    /// Disjunctions that are not decided yet.
+    cases: Vec<Vec<Formula>>,
+}
+
+impl State {
+    /// Whether the state with these facts is contradictory.
+    fn refute(mut self, facts: Vec<Formula>, work: &mut usize) -> bool {
+        match self.assume(facts, work) {
+            Err(Refuted) => return true,
+            Ok(()) if *work == 0 => return false,
+            Ok(()) => {}
+        }
+        if self.rows_are_contradictory(work) {
+            return true;
+        }
+        // The disjunction with the fewest cases.
+        let Some(at) = (0..self.cases.len()).min_by_key(|at| self.cases[*at].len()) else {
+            return false;
+        };
+        let cases = self.cases.swap_remove(at);
+        cases.into_iter().all(|case| *work > 0 && self.clone().refute(vec![case], work))
+    }
+
+    /// Adds facts and draws simple conclusions.
+    fn assume(&mut self, facts: Vec<Formula>, work: &mut usize) -> Step {
+        let mut facts = facts;
+        loop {
+            while let Some(fact) = facts.pop() {
+                *work = work.saturating_sub(1);
+                match fact {
+                    Formula::All(all) => facts.extend(all),
+                    Formula::Any(cases) => self.cases.push(cases),
+                    Formula::NonNegative(value) => {
+                        if let Some(value) = self.resolve(&value) {
+                            self.row(value)?;
+                        }
+                    }
+                    Formula::Zero(value) => {
+                        if let Some(value) = self.resolve(&value) {
+                            self.equation(value, work)?;
+                        }
+                    }
+                }
+            }
+            self.propagate()?;
+            // A disjunction with one possible case is a fact.
+            let mut at = 0;
+            while at < self.cases.len() {
+                let mut cases = std::mem::take(&mut self.cases[at]);
+                cases.retain(|case| self.is_possible(case));
+                match cases.len() {
+                    0 => return Err(Refuted),
+                    1 => {
+                        facts.append(&mut cases);
+                        self.cases.swap_remove(at);
+                    }
+                    _ => {
+                        self.cases[at] = cases;
+                        at += 1;
+                    }
+                }
+            }
+            if facts.is_empty() || *work == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether bounds alone do not exclude the formula.
+    fn is_possible(&self, formula: &Formula) -> bool {
+        let range = |value| self.resolve(value).and_then(|value| range(&self.bounds, &value));
+        match formula {
+            Formula::NonNegative(value) => range(value).is_none_or(|range| range.1 >= 0),
+            Formula::Zero(value) => range(value).is_none_or(|range| range.0 <= 0 && range.1 >= 0),
+            Formula::All(all) => all.iter().all(|each| self.is_possible(each)),
+            Formula::Any(any) => any.iter().any(|each| self.is_possible(each)),
+        }
+    }
+
+    /// The value without eliminated variables.
+    fn resolve(&self, value: &Linear) -> Option<Linear> {
+        let mut value = value.clone();
+        while let Some((var, by)) =
+            value.terms.iter().find_map(|term| self.replaced.get(&term.0).map(|by| (term.0, by)))
+        {
+            value = value.substitute(var, by)?;
+        }
+        Some(value)
+    }
+
+    /// Adds `value >= 0`.
+    fn row(&mut self, value: Linear) -> Step {
+        let row = rounded(value);
+        match row.terms.as_slice() {
+            [] if row.constant < 0 => Err(Refuted),
+            [] => Ok(()),
+            [(var, coef)] => {
+                // The coefficient is 1 or -1 after rounding.
+                let bounds = &mut self.bounds[*var as usize];
+                if *coef > 0 {
+                    bounds.0 = bounds.0.max(-row.constant);
+                } else {
+                    bounds.1 = bounds.1.min(row.constant);
+                }
+                if bounds.0 > bounds.1 { Err(Refuted) } else { Ok(()) }
+            }
+            _ => {
+                self.rows.push(row);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds `value == 0` by eliminating a variable.
+    fn equation(&mut self, mut value: Linear, work: &mut usize) -> Step {
+        loop {
+            *work = work.saturating_sub(1);
+            let divisor = value.divisor();
+            if divisor == 0 {
+                return if value.constant == 0 { Ok(()) } else { Err(Refuted) };
+            }
+            if value.constant % divisor != 0 {
+                return Err(Refuted);
+            }
+            value.terms.iter_mut().for_each(|term| term.1 /= divisor);
+            value.constant /= divisor;
+            if let Some(&(var, coef)) = value.terms.iter().find(|term| term.1.abs() == 1) {
+                let by = value.plus(-coef, &Linear::var(var)).and_then(|rest| rest.scale(-coef));
+                return by.map_or(Ok(()), |by| self.replace(var, by));
+            }
+            let Some(&(least, coef)) = value.terms.iter().min_by_key(|term| term.1.abs()) else {
+                return Ok(());
+            };
+            if *work == 0 {
+                return Ok(());
+            }
+            // Pugh's step: a new variable makes the coefficient of `least` a unit modulo `modulus`.
+            let modulus = coef.abs() + 1;
+            let sigma = self.bounds.len() as Unknown;
+            self.bounds.push((-(1 << 120), 1 << 120));
+            let balanced = |a: i128| {
+                let low = a.rem_euclid(modulus);
+                if 2 * low >= modulus { low - modulus } else { low }
+            };
+            let mut by = Linear::constant(balanced(value.constant));
+            by.terms = value.terms.iter().map(|term| (term.0, balanced(term.1))).collect();
+            by.terms.retain(|term| term.1 != 0);
+            let unit = by.coefficient(least);
+            debug_assert_eq!(unit.abs(), 1);
+            let solved = by
+                .plus(-unit, &Linear::var(least))
+                .and_then(|rest| rest.plus(-modulus, &Linear::var(sigma)))
+                .and_then(|rest| rest.scale(-unit));
+            let Some(solved) = solved else { return Ok(()) };
+            let next = value.substitute(least, &solved);
+            self.replace(least, solved)?;
+            let Some(next) = next else { return Ok(()) };
+            value = next;
+        }
+    }
+
+    /// Replaces a variable by an equal value in all rows. Its bounds become rows.
+    fn replace(&mut self, var: Unknown, by: Linear) -> Step {
+        let (lo, hi) = self.bounds[var as usize];
+        let rows = std::mem::take(&mut self.rows);
+        for row in rows {
+            if let Some(row) = row.substitute(var, &by) {
+                self.row(row)?;
+            }
+        }
+        let bounds = [by.add_constant(-lo), Linear::constant(hi).sub(&by)];
+        self.replaced.insert(var, by);
+        bounds.into_iter().flatten().try_for_each(|row| self.row(row))
+    }
+
+    /// Narrows the bounds of variables by the rows.
+    fn propagate(&mut self) -> Step {
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for row in &self.rows {
+                let Some((_, hi)) = range(&self.bounds, row) else { continue };
+                if hi < 0 {
+                    return Err(Refuted);
+                }
+                for &(var, coef) in &row.terms {
+                    let bounds = &mut self.bounds[var as usize];
+                    // `hi` without this variable's share, plus `coef * var`, is at least zero.
+                    let own = if coef > 0 { bounds.1 } else { bounds.0 };
+                    let Some(rest) = coef.checked_mul(own).and_then(|own| hi.checked_sub(own))
+                    else {
+                        continue;
+                    };
+                    if coef > 0 {
+                        let lo = -rest.div_euclid(coef);
+                        changed |= lo > bounds.0;
+                        bounds.0 = bounds.0.max(lo);
+                    } else {
+                        let hi = rest.div_euclid(-coef);
+                        changed |= hi < bounds.1;
+                        bounds.1 = bounds.1.min(hi);
+                    }
+                    if bounds.0 > bounds.1 {
+                        return Err(Refuted);
+                    }
+                    // The row's maximum changes only through the other bound.
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Eliminates all variables; whether that gives a contradiction.
+    fn rows_are_contradictory(&self, work: &mut usize) -> bool {
+        // Per combination of coefficients, the smallest constant.
+        let mut rows: HashMap<SmallVec<[(Unknown, i128); 4]>, i128> = HashMap::new();
+        let add = |rows: &mut HashMap<_, i128>, row: Linear| {
+            let row = rounded(row);
+            if row.terms.is_empty() {
+                return row.constant < 0;
+            }
+            let constant = rows.entry(row.terms).or_insert(row.constant);
+            *constant = (*constant).min(row.constant);
+            false
+        };
+        let mut vars: Vec<Unknown> = Vec::new();
+        for row in &self.rows {
+            vars.extend(row.terms.iter().map(|term| term.0));
+            if add(&mut rows, row.clone()) {
+                return true;
+            }
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        for var in &vars {
+            let (lo, hi) = self.bounds[*var as usize];
+            for row in
+                [Linear::var(*var).add_constant(-lo), Linear::constant(hi).sub(&Linear::var(*var))]
+            {
+                if row.is_some_and(|row| add(&mut rows, row)) {
+                    return true;
+                }
+            }
+        }
+        while !vars.is_empty() {
+            // Eliminates the variable that adds the fewest rows.
+            let cost = |var: Unknown| {
+                let (mut lower, mut upper) = (0usize, 0usize);
+                for terms in rows.keys() {
+                    match terms.iter().find(|term| term.0 == var) {
+                        Some(term) if term.1 > 0 => lower += 1,
+                        Some(_) => upper += 1,
+                        None => {}
+                    }
+                }
+                (lower * upper) as isize - (lower + upper) as isize
+            };
+            let Some(at) = (0..vars.len()).min_by_key(|at| (cost(vars[*at]), *at)) else { break };
+            let var = vars.swap_remove(at);
+            let (mut lower, mut upper) = (Vec::new(), Vec::new());
+            let mut rest = HashMap::with_capacity(rows.len());
+            for (terms, constant) in rows {
+                let row = Linear { terms, constant };
+                match row.coefficient(var) {
+                    0 => {
+                        rest.insert(row.terms, row.constant);
+                    }
+                    coef if coef > 0 => lower.push((coef, row)),
+                    coef => upper.push((-coef, row)),
+                }
+            }
+            rows = rest;
+            for (a, low) in &lower {
+                for (b, high) in &upper {
+                    *work = work.saturating_sub(1);
+                    let divisor = super::gcd(*a, *b);
+                    let row = low.scale(b / divisor).and_then(|low| low.plus(a / divisor, high));
+                    // Without a row that overflows, less is known.
+                    if row.is_some_and(|row| add(&mut rows, row)) {
+                        return true;
+                    }
+                }
+            }
+            if *work == 0 || rows.len() > MAX_ROWS {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+fn range(bounds: &[(i128, i128)], value: &Linear) -> Option<(i128, i128)> {
+    let (mut lo, mut hi) = (value.constant, value.constant);
+    for &(var, coef) in &value.terms {
+        let bounds = bounds[var as usize];
+        let (x, y) = (coef.checked_mul(bounds.0)?, coef.checked_mul(bounds.1)?);
+        lo = lo.checked_add(x.min(y))?;
+        hi = hi.checked_add(x.max(y))?;
+    }
+    Some((lo, hi))
+}
+
+/// The inequality `value >= 0` divided by the divisor of its coefficients.
+fn rounded(mut value: Linear) -> Linear {
+    let divisor = value.divisor();
+    if divisor > 1 {
+        value.terms.iter_mut().for_each(|term| term.1 /= divisor);
+        value.constant = value.constant.div_euclid(divisor);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,777 @@
+//! The solver of the race check: whether two accesses can touch the same element, as a system of linear constraints.
+//!
+//! Each of the two accesses has its own copy of the loop's variables; values that are the same in both are shared. The
+//! system states that the indices are equal, that both accesses happen (their conditions hold, and the indices are in
+//! range), and that the iterations differ. If it is refuted, the accesses are disjoint.
+//!
+//! An operation that is not linear gets a variable, and facts about it:
+//!
+//! * quotient and remainder: `a = q * b + r`, `0 <= r < b`;
+//! * bit operations with constants: the bits are quotients and remainders;
+//! * minimum, maximum, absolute value, selection: one fact per case;
+//! * products: bounds, and `x < y` gives `f * y - f * x >= f` and `y * y - x * x >= x + y` for values that are not
+//!   negative;
+//! * `x ^ j` with the same `j` in both: equal if and only if the `x` are equal, and `x ^ j` equals the other `x` if and
+//!   only if the reverse holds;
+//! * tickets of the same cell reserve different numbers;
+//! * a computation that may overflow: the value minus an unknown multiple of the type's size.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::{
+    Program, Space, VarKind,
+    node::{IntType, Node, Scope, Slot, argument, int_range, shift, widens},
+    solve::{Formula, Linear, System, Unknown},
+};
+use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
+
+/// The maximum depth of an operation. Deeper ones are unknown.
+const MAX_DEPTH: u32 = 200;
+/// The maximum number of pairs of products, exclusive disjunctions or tickets that facts are stated about.
+const MAX_PAIRS: usize = 24;
+
+/// A condition that holds, or does not, where an access happens.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Guard {
+    /// The slot of the condition.
+    pub cond: Slot,
+    /// Its value.
+    pub is: bool,
+}
+
+/// An access, as far as the solver needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct GuardedIndex<'a> {
+    /// One slot per dimension.
+    pub index: &'a [Slot],
+    /// The extents of the accessed object, as far as known. Outside of them nothing is accessed.
+    pub extents: &'a [Slot],
+    /// The conditions under which the access happens.
+    pub guards: &'a [Guard],
+}
+
+/// The loop of one of the two accesses.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The operations of the loop.
+    pub program: &'a Program,
+    /// The argument block.
+    pub args: &'a [u64],
+    /// The variables of the loop. Only the ranges of the parallel variables and the kinds are used.
+    pub space: &'a Space,
+    /// Whether the counter with this index is known not to overflow.
+    pub is_counter: &'a dyn Fn(usize) -> bool,
+}
+
+/// Whether two accesses of one loop never touch the same element in different iterations, according to the solver.
+#[must_use]
+pub fn refuted_in_loop(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+    let mut terms = Terms::new([side, side], true);
+    terms.accesses([a, b]);
+    terms.iterations_differ();
+    terms.complete();
+    terms.system.is_refuted()
+}
+
+/// Whether an access of one loop and an access of another never touch the same element, according to the solver.
+#[must_use]
+pub fn refuted_between(sides: [Side<'_>; 2], a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+    let mut terms = Terms::new(sides, false);
+    terms.accesses([a, b]);
+    terms.complete();
+    terms.system.is_refuted()
+}
+
+/// Whether the conditions of an access never hold, according to the solver.
+#[must_use]
+pub fn never_happens(side: Side<'_>, a: GuardedIndex<'_>) -> bool {
+    let mut terms = Terms::new([side, side], true);
+    terms.happens(0, a);
+    terms.complete();
+    terms.system.is_refuted()
+}
+
+struct Terms<'a> {
+    sides: [Side<'a>; 2],
+    /// Whether both sides are iterations of the same loop.
+    is_same_loop: bool,
+    system: System,
+    modular: HashMap<(usize, Slot), Option<Linear>>,
+    exact: HashMap<(usize, Slot), Option<Linear>>,
+    shared: HashMap<Slot, bool>,
+    /// The variables of the parallel loop.
+    dims: HashMap<(usize, usize), Unknown>,
+    products: HashMap<(Unknown, Unknown), Unknown>,
+    quotients: HashMap<(Linear, Linear), (Linear, Linear)>,
+    /// Exclusive disjunctions by side: both operands and the result.
+    xors: Vec<(usize, [Linear; 3])>,
+    /// Tickets by side.
+    tickets: Vec<(usize, usize, Linear)>,
+    depth: u32,
+}
+
+impl<'a> Terms<'a> {
+    fn new(sides: [Side<'a>; 2], is_same_loop: bool) -> Self {
+        Self {
+            sides,
+            is_same_loop,
+            system: System::default(),
+            modular: HashMap::new(),
+            exact: HashMap::new(),
+            shared: HashMap::new(),
+            dims: HashMap::new(),
+            products: HashMap::new(),
+            quotients: HashMap::new(),
+            xors: Vec::new(),
+            tickets: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// States that both accesses happen and that their indices are equal.
+    fn accesses(&mut self, accesses: [GuardedIndex<'_>; 2]) {
+        let [a, b] = accesses;
+        for (x, y) in a.index.iter().zip(b.index) {
+            let types = self.sides.map(|side| side.program.index_type);
+            let (x, y) = (self.exact(0, *x, types[0]), self.exact(1, *y, types[1]));
+            let equal = x.zip(y).and_then(|(x, y)| Formula::equal(&x, &y));
+            self.system.add(equal);
+        }
+        for (side, access) in accesses.into_iter().enumerate() {
+            self.happens(side, access);
+        }
+    }
+
+    /// States that an access happens.
+    fn happens(&mut self, side: usize, access: GuardedIndex<'_>) {
+        let ty = self.sides[side].program.index_type;
+        for (at, extent) in access.index.iter().zip(access.extents) {
+            let (at, extent) = (self.exact(side, *at, ty), self.exact(side, *extent, ty));
+            if let (Some(at), Some(extent)) = (at, extent) {
+                self.system.add(Formula::less(&at, &extent));
+                self.system.add(Formula::NonNegative(at));
+            }
+        }
+        for guard in access.guards {
+            let truth = self.truth(side, guard.cond, guard.is);
+            self.system.add(truth);
+        }
+    }
+
+    /// States that a variable of the parallel loop differs.
+    fn iterations_differ(&mut self) {
+        let space = self.sides[0].space;
+        let mut cases = Vec::new();
+        for at in space.parallel_vars() {
+            let [x, y] = [0, 1].map(|side| Linear::var(self.dim(side, at)));
+            cases.extend([Formula::less(&x, &y), Formula::less(&y, &x)].into_iter().flatten());
+        }
+        self.system.add(Formula::Any(cases));
+    }
+
+    /// The variable of the parallel loop, or the fixed value, with this index in the space.
+    fn dim(&mut self, side: usize, at: usize) -> Unknown {
+        let var = self.sides[side].space.var(at);
+        let shared = self.is_same_loop && var.kind == VarKind::Fixed;
+        let key = (if shared { 0 } else { side }, at);
+        let (system, dims) = (&mut self.system, &mut self.dims);
+        *dims.entry(key).or_insert_with(|| system.variable(var.first, var.last))
+    }
+
+    /// Whether a slot has the same value on both sides.
+    fn is_shared(&mut self, slot: Slot) -> bool {
+        if !self.is_same_loop {
+            return false;
+        }
+        if let Some(shared) = self.shared.get(&slot) {
+            return *shared;
+        }
+        let side = self.sides[0];
+        let is_fixed = |at: usize| side.space.var(at).kind == VarKind::Fixed;
+        let in_block = side.space.is_in_block();
+        let shared = match side.program.steps[slot as usize] {
+            Node::Const(_) | Node::Argument { .. } => true,
+            Node::Var(at) => is_fixed(at),
+            Node::Inner { scope, .. } | Node::Unknown { scope, .. } => match scope {
+                Scope::Loop => true,
+                Scope::Block => in_block,
+                Scope::Iteration => false,
+            },
+            Node::Ticket { .. } => false,
+            node => {
+                self.depth += 1;
+                let shallow = self.depth < MAX_DEPTH;
+                let all = shallow && node.operands().iter().all(|slot| self.is_shared(*slot));
+                self.depth -= 1;
+                all
+            }
+        };
+        self.shared.insert(slot, shared);
+        shared
+    }
+
+    fn fresh(&mut self, lo: i128, hi: i128) -> Linear {
+        Linear::var(self.system.variable(lo, hi))
+    }
+
+    fn fresh_of(&mut self, ty: IntType) -> Linear {
+        let (lo, hi) = int_range(ty);
+        self.fresh(lo, hi)
+    }
+
+    /// The slot's value, exactly. `ty` is its type.
+    fn exact(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
+        let side = if self.is_shared(slot) { 0 } else { side };
+        if let Some(value) = self.exact.get(&(side, slot)) {
+            return value.clone();
+        }
+        let value = self.modular(side, slot);
+        let value = value.and_then(|value| self.wrapped(value, ty));
+        self.exact.insert((side, slot), value.clone());
+        value
+    }
+
+    /// The value in type `ty` that equals `value` modulo the type's size.
+    fn wrapped(&mut self, value: Linear, ty: IntType) -> Option<Linear> {
+        let (Some(scalar), (lo, hi)) = (ty, int_range(ty)) else { return Some(value) };
+        let range = self.system.range(&value)?;
+        if range.0 >= lo && range.1 <= hi {
+            return Some(value);
+        }
+        let size = if scalar == ScalarType::Bool { 2 } else { 1 << (8 * scalar.size()) };
+        let times = ((range.0 - hi).div_euclid(size), (range.1 - lo).div_euclid(size) + 1);
+        let times = self.fresh(times.0, times.1);
+        let value = value.plus(-size, &times)?;
+        self.system.add(Formula::at_most(&Linear::constant(lo), &value));
+        self.system.add(Formula::at_most(&value, &Linear::constant(hi)));
+        Some(value)
+    }
+
+    /// The slot's value modulo the size of its type.
+    fn modular(&mut self, side: usize, slot: Slot) -> Option<Linear> {
+        let side = if self.is_shared(slot) { 0 } else { side };
+        if let Some(value) = self.modular.get(&(side, slot)) {
+            return value.clone();
+        }
+        self.depth += 1;
+        let value = if self.depth < MAX_DEPTH { self.operation(side, slot) } else { None };
+        self.depth -= 1;
+        self.modular.insert((side, slot), value.clone());
+        value
+    }
+
+    fn operation(&mut self, side: usize, slot: Slot) -> Option<Linear> {
+        let Side { program, args, .. } = self.sides[side];
+        match program.steps[slot as usize] {
+            Node::Const(value) => Some(Linear::constant(value)),
+            Node::Argument { word, ty } => match argument(args, word, ty) {
+                Some(value) => Some(Linear::constant(value)),
+                None => Some(self.fresh_of(Some(ty))),
+            },
+            Node::Var(at) => Some(Linear::var(self.dim(side, at))),
+            Node::Inner { ty, .. } | Node::Unknown { ty, .. } => Some(self.fresh_of(ty)),
+            Node::Ticket { counter, .. } => {
+                let ticket = self.fresh_of(program.counters[counter].ty);
+                self.tickets.push((side, counter, ticket.clone()));
+                Some(ticket)
+            }
+            Node::Unary(op, ty, a) => match op {
+                UnaryOp::Neg => self.modular(side, a)?.scale(-1),
+                UnaryOp::Not => {
+                    let all = if ty == Some(ScalarType::Bool) { 1 } else { -1 };
+                    self.modular(side, a)?.scale(-1)?.add_constant(all)
+                }
+                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
+                    Some(self.fresh(0, 64))
+                }
+            },
+            Node::Abs(ty, a) => {
+                let a = self.exact(side, a, ty)?;
+                let (lo, hi) = self.system.range(&a)?;
+                let value = self.fresh(0, hi.max(lo.checked_neg()?));
+                let negative = a.scale(-1)?;
+                let cases = [&a, &negative].map(|case| {
+                    let holds = Formula::NonNegative(case.clone());
+                    Some(Formula::All(vec![holds, Formula::equal(&value, case)?]))
+                });
+                self.any(cases);
+                Some(value)
+            }
+            Node::Binary(op, ty, a, b) => self.binary(side, slot, op, ty, [a, b]),
+            Node::DivRem(op, ty, a, b) => {
+                let (a, b) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+                let (quotient, remainder) = self.truncated(&a, &b)?;
+                Some(if op == DivRemOp::Div { quotient } else { remainder })
+            }
+            Node::Limit(function, ty, a, b) => {
+                let (a, b) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+                let (x, y) = (self.system.range(&a)?, self.system.range(&b)?);
+                let (value, lower, upper) = if function == MathFn::Min {
+                    (self.fresh(x.0.min(y.0), x.1.min(y.1)), [None, None], [Some(&a), Some(&b)])
+                } else {
+                    (self.fresh(x.0.max(y.0), x.1.max(y.1)), [Some(&a), Some(&b)], [None, None])
+                };
+                for lower in lower.into_iter().flatten() {
+                    self.system.add(Formula::at_most(lower, &value));
+                }
+                for upper in upper.into_iter().flatten() {
+                    self.system.add(Formula::at_most(&value, upper));
+                }
+                let cases = [&a, &b].map(|case| Formula::equal(&value, case));
+                self.any(cases);
+                Some(value)
+            }
+            Node::Select(cond, then, otherwise) => self.select(side, cond, [otherwise, then]),
+            Node::Cast { from, to, value } => {
+                if widens(from, to) {
+                    self.exact(side, value, from)
+                } else {
+                    self.modular(side, value)
+                }
+            }
+        }
+    }
+
+    /// Adds a disjunction, unless a case could not be stated.
+    fn any<const N: usize>(&mut self, cases: [Option<Formula>; N]) {
+        let cases: Option<Vec<Formula>> = cases.into_iter().collect();
+        self.system.add(cases.map(Formula::Any));
+    }
+
+    fn select(&mut self, side: usize, cond: Slot, values: [Slot; 2]) -> Option<Linear> {
+        let cases = [false, true].map(|is| self.truth(side, cond, is));
+        let values = values.map(|slot| self.modular(side, slot));
+        let [Some(otherwise), Some(then)] = &values else { return None };
+        let (x, y) = (self.system.range(otherwise)?, self.system.range(then)?);
+        let value = self.fresh(x.0.min(y.0), x.1.max(y.1));
+        let equal = |by: &Linear| Formula::equal(&value, by);
+        let [if_not, if_so] = cases;
+        let all = |cond: Option<Formula>, equal: Formula| {
+            Formula::All(cond.into_iter().chain([equal]).collect())
+        };
+        let cases = [all(if_not, equal(otherwise)?), all(if_so, equal(then)?)];
+        self.system.add(Formula::Any(cases.into()));
+        Some(value)
+    }
+
+    fn binary(
+        &mut self,
+        side: usize,
+        slot: Slot,
+        op: BinaryOp,
+        ty: IntType,
+        [a, b]: [Slot; 2],
+    ) -> Option<Linear> {
+        match op {
+            BinaryOp::Add => return self.modular(side, a)?.add(&self.modular(side, b)?),
+            BinaryOp::Sub => return self.modular(side, a)?.sub(&self.modular(side, b)?),
+            BinaryOp::Mul => {
+                let (x, y) = (self.modular(side, a)?, self.modular(side, b)?);
+                return match (x.value(), y.value()) {
+                    (Some(by), _) => y.scale(by),
+                    (_, Some(by)) => x.scale(by),
+                    _ => {
+                        let (x, y) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+                        self.product(&x, &y)
+                    }
+                };
+            }
+            BinaryOp::Shl => {
+                let count = self.modular(side, b)?.value();
+                return match count.and_then(|count| shift(count, ty)) {
+                    Some(count) => self.modular(side, a)?.scale(1 << count),
+                    None => Some(self.fresh_of(ty)),
+                };
+            }
+            _ => {}
+        }
+        let is_bool = ty == Some(ScalarType::Bool);
+        if op.is_comparison() || is_bool {
+            let value = self.fresh(0, 1);
+            let cases = [0, 1].map(|is| {
+                let truth = self.comparison(side, op, ty, [a, b], is == 1);
+                let equal = Formula::equal(&value, &Linear::constant(is));
+                Some(Formula::All(truth.into_iter().chain(equal).collect()))
+            });
+            self.any(cases);
+            return Some(value);
+        }
+        let (x, y) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+        let (range_x, range_y) = (self.system.range(&x)?, self.system.range(&y)?);
+        if op == BinaryOp::Shr {
+            let count = self.modular(side, b)?.value();
+            return match count.and_then(|count| shift(count, ty)) {
+                Some(count) => Some(self.floored(&x, 1 << count)?.0),
+                None => {
+                    let value = self.fresh_of(ty);
+                    if range_x.0 >= 0 {
+                        self.system.add(Formula::at_most(&value, &x));
+                        self.system.add(Formula::NonNegative(value.clone()));
+                    }
+                    Some(value)
+                }
+            };
+        }
+        let value = match (x.value(), y.value()) {
+            (Some(mask), _) => self.masked(op, &y, mask)?,
+            (_, Some(mask)) => self.masked(op, &x, mask)?,
+            _ => {
+                let value = self.fresh_of(ty);
+                if range_x.0 >= 0 && range_y.0 >= 0 {
+                    self.system.add(Formula::NonNegative(value.clone()));
+                    for operand in [&x, &y] {
+                        match op {
+                            BinaryOp::And => self.system.add(Formula::at_most(&value, operand)),
+                            BinaryOp::Or => self.system.add(Formula::at_most(operand, &value)),
+                            _ => {}
+                        }
+                    }
+                    if op != BinaryOp::And {
+                        self.system.add(Formula::at_most(&value, &x.add(&y)?));
+                    }
+                }
+                value
+            }
+        };
+        if op == BinaryOp::Xor && !self.is_shared(slot) {
+            let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };
+            let fixed = fixed.or_else(|| self.is_shared(b).then(|| [x, y]));
+            if let Some([moving, fixed]) = fixed {
+                self.xors.push((side, [moving, fixed, value.clone()]));
+            }
+        }
+        Some(value)
+    }
+
+    /// A bit operation with a constant, by the runs of ones in the constant.
+    fn masked(&mut self, op: BinaryOp, x: &Linear, mask: i128) -> Option<Linear> {
+        // The bits of `x` in the runs, and the runs themselves, in their places.
+        let (mut kept, mut ones) = (Linear::constant(0), mask);
+        let mut first = 0;
+        while ones != 0 {
+            let zeros = ones.trailing_zeros();
+            (ones, first) = (ones >> zeros, first + zeros);
+            let high = self.floored(x, 1 << first)?.0;
+            let count = ones.trailing_ones();
+            // The ones of a negative constant never end.
+            let field = if ones == -1 { high } else { self.floored(&high, 1 << count)?.1 };
+            kept = kept.plus(1 << first, &field)?;
+            if ones == -1 {
+                break;
+            }
+            (ones, first) = (ones >> count, first + count);
+        }
+        match op {
+            BinaryOp::And => Some(kept),
+            BinaryOp::Or => x.sub(&kept)?.add_constant(mask),
+            BinaryOp::Xor => x.plus(-2, &kept)?.add_constant(mask),
+            _ => None,
+        }
+    }
+
+    /// The quotient, rounded down, and the remainder of a division by a positive constant.
+    fn floored(&mut self, a: &Linear, by: i128) -> Option<(Linear, Linear)> {
+        if by == 1 {
+            return Some((a.clone(), Linear::constant(0)));
+        }
+        let mut high = Linear::constant(a.constant_term().div_euclid(by));
+        for &(var, coef) in a.terms() {
+            high = high.plus(coef.div_euclid(by), &Linear::var(var))?;
+        }
+        let low = a.plus(-by, &high)?;
+        let (lo, hi) = self.system.range(&low)?;
+        if lo >= 0 && hi < by {
+            return Some((high, low));
+        }
+        let key = (low.clone(), Linear::constant(by));
+        if let Some((quotient, remainder)) = self.quotients.get(&key) {
+            return Some((high.add(quotient)?, remainder.clone()));
+        }
+        let quotient = self.fresh(lo.div_euclid(by), hi.div_euclid(by));
+        let remainder = self.fresh(0, by - 1);
+        let whole = remainder.plus(by, &quotient)?;
+        self.system.add(Formula::equal(&low, &whole));
+        self.quotients.insert(key, (quotient.clone(), remainder.clone()));
+        Some((high.add(&quotient)?, remainder))
+    }
+
+    /// The quotient, rounded towards zero, and the remainder. A zero divisor gives zeros.
+    fn truncated(&mut self, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+        let range = self.system.range(a)?;
+        if range.0 >= 0
+            && let Some(by) = b.value().filter(|by| *by > 0)
+        {
+            return self.floored(a, by);
+        }
+        let key = (a.clone(), b.clone());
+        if let Some(known) = self.quotients.get(&key) {
+            return Some(known.clone());
+        }
+        let most = range.0.checked_neg()?.max(range.1);
+        let (quotient, remainder) = (self.fresh(-most, most), self.fresh(-most, most));
+        self.quotients.insert(key, (quotient.clone(), remainder.clone()));
+        if range.0 >= 0 {
+            let product = self.product(b, &quotient)?;
+            let is_quotient = Formula::All(vec![
+                Formula::equal(a, &product.add(&remainder)?)?,
+                Formula::NonNegative(quotient.clone()),
+                Formula::NonNegative(remainder.clone()),
+                Formula::less(&remainder, b)?,
+            ]);
+            // Nothing is stated about negative divisors.
+            let other = Formula::at_most(b, &Linear::constant(0))?;
+            self.system.add(Formula::Any(vec![is_quotient, other]));
+        }
+        Some((quotient, remainder))
+    }
+
+    /// The product of two values, as a sum of products of variables.
+    fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
+        let (x, y) = (a.constant_term(), b.constant_term());
+        let mut product = Linear::constant(x.checked_mul(y)?);
+        for &(var, coef) in a.terms() {
+            product = product.plus(coef.checked_mul(y)?, &Linear::var(var))?;
+        }
+        for &(var, coef) in b.terms() {
+            product = product.plus(coef.checked_mul(x)?, &Linear::var(var))?;
+        }
+        for &(v, c) in a.terms() {
+            for &(w, d) in b.terms() {
+                let of_vars = self.product_of_vars(v.min(w), v.max(w))?;
+                product = product.plus(c.checked_mul(d)?, &Linear::var(of_vars))?;
+            }
+        }
+        Some(product)
+    }
+
+    fn product_of_vars(&mut self, v: Unknown, w: Unknown) -> Option<Unknown> {
+        if let Some(product) = self.products.get(&(v, w)) {
+            return Some(*product);
+        }
+        let (x, y) = (self.system.bounds(v), self.system.bounds(w));
+        let corners = [
+            x.0.checked_mul(y.0)?,
+            x.0.checked_mul(y.1)?,
+            x.1.checked_mul(y.0)?,
+            x.1.checked_mul(y.1)?,
+        ];
+        let lo = corners.iter().copied().min()?;
+        let hi = corners.iter().copied().max()?;
+        let product = self.system.variable(if v == w { lo.max(0) } else { lo }, hi);
+        self.products.insert((v, w), product);
+        // A factor of at least one makes no value smaller.
+        for (factor, value) in [(v, w), (w, v)] {
+            if self.system.bounds(factor).0 >= 1 && self.system.bounds(value).0 >= 0 {
+                let (value, product) = (Linear::var(value), Linear::var(product));
+                self.system.add(Formula::at_most(&value, &product));
+            }
+        }
+        Some(product)
+    }
+
+    /// What holds if the slot, a bool, has the value `is`. None if nothing is known.
+    fn truth(&mut self, side: usize, slot: Slot, is: bool) -> Option<Formula> {
+        self.depth += 1;
+        let truth = if self.depth < MAX_DEPTH { self.truth_of(side, slot, is) } else { None };
+        self.depth -= 1;
+        truth
+    }
+
+    fn truth_of(&mut self, side: usize, slot: Slot, is: bool) -> Option<Formula> {
+        match self.sides[side].program.steps[slot as usize] {
+            Node::Const(value) if (value != 0) == is => Some(Formula::All(Vec::new())),
+            Node::Const(_) => Some(Formula::Any(Vec::new())),
+            Node::Unary(UnaryOp::Not, Some(ScalarType::Bool), a) => self.truth(side, a, !is),
+            Node::Binary(op, ty, a, b) if op.is_comparison() || ty == Some(ScalarType::Bool) => {
+                self.comparison(side, op, ty, [a, b], is)
+            }
+            Node::Select(cond, then, otherwise) => {
+                let case = |this: &mut Self, cond_is: bool, value: Slot| {
+                    let (cond, value) =
+                        (this.truth(side, cond, cond_is), this.truth(side, value, is));
+                    Formula::All(cond.into_iter().chain(value).collect())
+                };
+                Some(Formula::Any(vec![case(self, true, then), case(self, false, otherwise)]))
+            }
+            Node::Cast { from: Some(ScalarType::Bool), value, .. } => self.truth(side, value, is),
+            _ => {
+                let value = self.modular(side, slot)?;
+                Formula::equal(&value, &Linear::constant(is.into()))
+            }
+        }
+    }
+
+    /// What holds if a comparison, or an operator on bools, has the value `is`.
+    fn comparison(
+        &mut self,
+        side: usize,
+        op: BinaryOp,
+        ty: IntType,
+        [a, b]: [Slot; 2],
+        is: bool,
+    ) -> Option<Formula> {
+        let is_bool = ty == Some(ScalarType::Bool);
+        match op {
+            BinaryOp::And | BinaryOp::Or if is_bool => {
+                let sides = [a, b].map(|slot| self.truth(side, slot, is));
+                if (op == BinaryOp::And) == is {
+                    return Some(Formula::All(sides.into_iter().flatten().collect()));
+                }
+                return sides.into_iter().collect::<Option<_>>().map(Formula::Any);
+            }
+            _ => {}
+        }
+        let (x, y) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+        let op = if op == BinaryOp::Xor { BinaryOp::Ne } else { op };
+        match (op, is) {
+            (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => Formula::less(&x, &y),
+            (BinaryOp::Le, true) | (BinaryOp::Gt, false) => Formula::at_most(&x, &y),
+            (BinaryOp::Gt, true) | (BinaryOp::Le, false) => Formula::less(&y, &x),
+            (BinaryOp::Ge, true) | (BinaryOp::Lt, false) => Formula::at_most(&y, &x),
+            (BinaryOp::Eq, true) | (BinaryOp::Ne, false) => Formula::equal(&x, &y),
+            (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => Formula::differ(&x, &y),
+            _ => None,
+        }
+    }
+
+    /// States the facts about pairs of values.
+    fn complete(&mut self) {
+        self.relate_tickets();
+        self.relate_xors();
+        self.relate_products();
+    }
+
+    fn relate_tickets(&mut self) {
+        let (mut done, mut pairs) = (0, 0);
+        // The cells of tickets may depend on further tickets.
+        while done < self.tickets.len() {
+            let (side, counter, ticket) = self.tickets[done].clone();
+            for other in 0..done {
+                let (other_side, other_counter, other_ticket) = self.tickets[other].clone();
+                let [first, second] = [(side, counter), (other_side, other_counter)];
+                let counts =
+                    |(side, counter): (usize, usize)| (self.sides[side].is_counter)(counter);
+                if side != other_side && counts(first) && counts(second) && pairs < MAX_PAIRS {
+                    pairs += 1;
+                    self.relate(first, &ticket, second, &other_ticket);
+                }
+            }
+            done += 1;
+        }
+    }
+
+    /// States that tickets of the same cell reserve different numbers.
+    fn relate(
+        &mut self,
+        (side, counter): (usize, usize),
+        ticket: &Linear,
+        (other_side, other_counter): (usize, usize),
+        other_ticket: &Linear,
+    ) -> Option<()> {
+        let counter = self.sides[side].program.counters[counter].clone();
+        let other = self.sides[other_side].program.counters[other_counter].clone();
+        if counter.tensor != other.tensor || counter.ty != other.ty {
+            return None;
+        }
+        let types = [side, other_side].map(|side| self.sides[side].program.index_type);
+        let mut cases = Vec::new();
+        for ((at, extent), at_other) in counter.cell.iter().zip(&counter.extents).zip(&other.cell) {
+            let at = self.exact(side, *at, types[0])?;
+            let extent = self.exact(side, *extent, types[0])?;
+            let at_other = self.exact(other_side, *at_other, types[1])?;
+            cases.push(Formula::at_most(&extent, &at)?);
+            cases.push(Formula::less(&at, &Linear::constant(0))?);
+            cases.push(Formula::less(&at, &at_other)?);
+            cases.push(Formula::less(&at_other, &at)?);
+        }
+        let amount = self.exact(side, counter.amount, counter.ty)?;
+        let other_amount = self.exact(other_side, other.amount, other.ty)?;
+        let distance = other_ticket.sub(ticket)?;
+        if let Some(ty) = counter.ty {
+            // The numbers from a ticket on may go past the type's largest value once.
+            let size = 1 << (8 * ty.size());
+            let distance = distance.plus(size, &self.fresh(0, 1))?;
+            cases.push(Formula::All(vec![
+                Formula::at_most(&amount, &distance)?,
+                Formula::at_most(&distance.add(&other_amount)?, &Linear::constant(size))?,
+            ]));
+        } else {
+            cases.push(Formula::at_most(&amount, &distance)?);
+            cases.push(Formula::NonNegative(distance.scale(-1)?.sub(&other_amount)?));
+        }
+        self.system.add(Formula::Any(cases));
+        Some(())
+    }
+
+    fn relate_xors(&mut self) {
+        let xors = std::mem::take(&mut self.xors);
+        let of_side = |side: usize| xors.iter().filter(move |xor| xor.0 == side);
+        let pairs = of_side(0).flat_map(|a| of_side(1).map(move |b| (&a.1, &b.1)));
+        let same = pairs.filter(|([_, j, _], [_, other_j, _])| j == other_j);
+        for ([x, _, result], [y, _, other_result]) in same.take(MAX_PAIRS) {
+            self.system.add(equal_together([x, y], [result, other_result]));
+            self.system.add(equal_together([result, y], [other_result, x]));
+        }
+    }
+
+    fn relate_products(&mut self) {
+        let mut products: Vec<_> = self.products.iter().map(|(of, var)| (*of, *var)).collect();
+        products.sort_unstable();
+        let mut facts = Vec::new();
+        for (at, &((a, b), first)) in products.iter().enumerate() {
+            for &((c, d), second) in &products[at + 1..] {
+                let (first, second) = (Linear::var(first), Linear::var(second));
+                // `f * x` and `f * y`, or `x * x` and `y * y`
+                let (x, y, factor) = match (a == b && c == d, a == c, a == d, b == c, b == d) {
+                    (true, ..) => (a, c, None),
+                    (_, true, ..) => (b, d, Some(a)),
+                    (_, _, true, ..) => (b, c, Some(a)),
+                    (_, _, _, true, _) => (a, d, Some(b)),
+                    (_, _, _, _, true) => (a, c, Some(b)),
+                    _ => continue,
+                };
+                let least = match factor {
+                    Some(factor) => self.system.bounds(factor).0,
+                    None => self.system.bounds(x).0.min(self.system.bounds(y).0),
+                };
+                if x == y || least < 0 {
+                    continue;
+                }
+                let (x, y) = (Linear::var(x), Linear::var(y));
+                let step = factor.map_or_else(|| x.add(&y), |factor| Some(Linear::var(factor)));
+                facts.push(increasing([&x, &y], [&first, &second], step.as_ref()));
+            }
+        }
+        facts.into_iter().take(MAX_PAIRS).for_each(|fact| self.system.add(fact));
+    }
+}
+
+/// `x == y` if and only if `f == g`.
+fn equal_together([x, y]: [&Linear; 2], [f, g]: [&Linear; 2]) -> Option<Formula> {
+    let mut cases = vec![Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?])];
+    for [x, y] in [[x, y], [y, x]] {
+        for [f, g] in [[f, g], [g, f]] {
+            cases.push(Formula::All(vec![Formula::less(x, y)?, Formula::less(f, g)?]));
+        }
+    }
+    Some(Formula::Any(cases))
+}
+
+/// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal.
+fn increasing(
+    [x, y]: [&Linear; 2],
+    [f, g]: [&Linear; 2],
+    step: Option<&Linear>,
+) -> Option<Formula> {
+    let step = step?;
+    let grows = |[x, y]: [&Linear; 2], [f, g]: [&Linear; 2]| {
+        Some(Formula::All(vec![Formula::less(x, y)?, Formula::at_most(step, &g.sub(f)?)?]))
+    };
+    let equal = Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?]);
+    Some(Formula::Any(vec![equal, grows([x, y], [f, g])?, grows([y, x], [g, f])?]))
+}
+
+/// The slots of an access.
+pub type Index = SmallVec<[Slot; 3]>;
