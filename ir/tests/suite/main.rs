@@ -6,6 +6,7 @@ mod evaluate;
 mod guards;
 mod image;
 mod launch_analysis;
+mod race_terms;
 mod races;
 mod random;
 mod simplify;

@@ -1,0 +1,390 @@
+//! The solver of the race check against an enumeration of all iterations: random programs of small integer types, with
+//! conditions, tickets and values that only the device knows.
+
+use quadrants_ir::{
+    BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
+    races::{
+        Builder, Counter, Guard, GuardedIndex, Index, Node, Program, Scope, Side, Slot, Space, Var,
+        VarKind, refuted_in_loop,
+    },
+};
+use quadrants_samples::generate::Rng;
+
+const U8: Option<ScalarType> = Some(ScalarType::U8);
+const I8: Option<ScalarType> = Some(ScalarType::I8);
+const BOOL: Option<ScalarType> = Some(ScalarType::Bool);
+
+/// A loop whose body computes indices under conditions.
+struct Random {
+    builder: Builder,
+    dims: Vec<(i128, i128)>,
+    /// The numbers, by type.
+    u8s: Vec<Slot>,
+    i8s: Vec<Slot>,
+    bools: Vec<Slot>,
+    loops: Vec<Guard>,
+}
+
+/// The values of the variables in one iteration.
+struct Iteration<'a> {
+    dims: &'a [i128],
+    seed: u64,
+    launch: u64,
+    tickets: &'a [i128],
+}
+
+fn wrap(value: i128, ty: Option<ScalarType>) -> i128 {
+    match ty {
+        Some(ScalarType::U8) => i128::from(value as u8),
+        Some(ScalarType::I8) => i128::from(value as i8),
+        Some(ScalarType::Bool) => value & 1,
+        _ => value,
+    }
+}
+
+fn hash(a: u64, b: u64) -> u64 {
+    let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^ x >> 32
+}
+
+/// The values of all slots in an iteration. None if a loop variable has no value.
+fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
+    let mut values: Vec<i128> = Vec::new();
+    for (slot, step) in program.steps.iter().enumerate() {
+        let get = |slot: Slot| values[slot as usize];
+        let drawn = |seed: u64| i128::from(hash(seed, slot as u64));
+        let value = match *step {
+            Node::Const(value) => value,
+            Node::Var(dim) => at.dims[dim],
+            Node::Inner { begin, end, .. } => {
+                let (begin, end) = (get(begin), get(end));
+                if end <= begin {
+                    return None;
+                }
+                begin + drawn(at.seed) % (end - begin)
+            }
+            Node::Unknown { scope: Scope::Loop, ty, .. } => wrap(drawn(at.launch) % 12, ty),
+            Node::Unknown { ty, .. } => wrap(drawn(at.seed) % 12, ty),
+            Node::Ticket { counter, .. } => at.tickets[counter],
+            Node::Unary(UnaryOp::Neg, ty, a) => wrap(-get(a), ty),
+            Node::Unary(UnaryOp::Not, ty, a) => wrap(!get(a), ty),
+            Node::Abs(ty, a) => wrap(get(a).abs(), ty),
+            Node::Binary(op, ty, a, b) => binary(op, ty, get(a), get(b)),
+            Node::DivRem(op, ty, a, b) => match (op, get(b)) {
+                (_, 0) => 0,
+                (DivRemOp::Div, b) => wrap(get(a) / b, ty),
+                (DivRemOp::Rem, b) => wrap(get(a) % b, ty),
+            },
+            Node::Limit(MathFn::Min, _, a, b) => get(a).min(get(b)),
+            Node::Limit(_, _, a, b) => get(a).max(get(b)),
+            Node::Select(cond, a, b) => get(if get(cond) != 0 { a } else { b }),
+            Node::Cast { to, value, .. } => wrap(get(value), to),
+            _ => unreachable!("not drawn"),
+        };
+        values.push(value);
+    }
+    Some(values)
+}
+
+fn binary(op: BinaryOp, ty: Option<ScalarType>, a: i128, b: i128) -> i128 {
+    match op {
+        BinaryOp::Add => wrap(a + b, ty),
+        BinaryOp::Sub => wrap(a - b, ty),
+        BinaryOp::Mul => wrap(a * b, ty),
+        BinaryOp::And => wrap(a & b, ty),
+        BinaryOp::Or => wrap(a | b, ty),
+        BinaryOp::Xor => wrap(a ^ b, ty),
+        BinaryOp::Shl => wrap(a << (b & 7), ty),
+        BinaryOp::Shr => wrap(a >> (b & 7), ty),
+        BinaryOp::Eq => (a == b).into(),
+        BinaryOp::Ne => (a != b).into(),
+        BinaryOp::Lt => (a < b).into(),
+        BinaryOp::Le => (a <= b).into(),
+        BinaryOp::Gt => (a > b).into(),
+        BinaryOp::Ge => (a >= b).into(),
+        _ => unreachable!("not drawn"),
+    }
+}
+
+impl Random {
+    fn draw(random: &mut Rng) -> Self {
+        let mut this = Self {
+            builder: Builder::default(),
+            dims: Vec::new(),
+            u8s: Vec::new(),
+            i8s: Vec::new(),
+            bools: Vec::new(),
+            loops: Vec::new(),
+        };
+        this.builder.program.index_type = U8;
+        for dim in 0..1 + random.below(2) as usize {
+            let first = i128::from(random.below(3));
+            this.dims.push((first, first + i128::from(random.below(7))));
+            let var = this.builder.push(Node::Var(dim));
+            // Loop variables are most frequent.
+            this.u8s.extend([var; 3]);
+        }
+        for number in [0, 1, 2, 3, 4, 5, 8] {
+            this.u8s.push(this.builder.number(number));
+        }
+        this.i8s.extend([-1, 1, 2].map(|number| this.builder.number(number)));
+        for (ty, scope) in [(U8, Scope::Loop), (U8, Scope::Iteration), (I8, Scope::Loop)] {
+            if random.below(3) == 0 {
+                let slot = this.builder.unknown(ty, scope);
+                if ty == U8 { this.u8s.push(slot) } else { this.i8s.push(slot) }
+            }
+        }
+        for _ in 0..2 + random.below(9) {
+            this.step(random);
+        }
+        this
+    }
+
+    fn pick(slots: &[Slot], random: &mut Rng) -> Slot {
+        // Later values are more interesting.
+        let count = slots.len() as u64;
+        let at = if random.below(2) == 0 {
+            random.below(count)
+        } else {
+            count - 1 - random.below(count.min(3))
+        };
+        slots[at as usize]
+    }
+
+    fn step(&mut self, random: &mut Rng) {
+        let ops = [
+            BinaryOp::Add,
+            BinaryOp::Add,
+            BinaryOp::Sub,
+            BinaryOp::Mul,
+            BinaryOp::Mul,
+            BinaryOp::And,
+            BinaryOp::Or,
+            BinaryOp::Xor,
+            BinaryOp::Xor,
+            BinaryOp::Shl,
+            BinaryOp::Shr,
+        ];
+        let comparisons =
+            [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge];
+        let unsigned = random.below(5) > 0;
+        let (ty, of_type) = if unsigned { (U8, &self.u8s) } else { (I8, &self.i8s) };
+        let (a, b) = (Self::pick(of_type, random), Self::pick(of_type, random));
+        let any_bool =
+            if self.bools.is_empty() { None } else { Some(Self::pick(&self.bools, random)) };
+        let node = match random.below(16) {
+            0..=5 => Node::Binary(ops[random.below(ops.len() as u64) as usize], ty, a, b),
+            6 => Node::DivRem(DivRemOp::Div, ty, a, b),
+            7 => Node::DivRem(DivRemOp::Rem, ty, a, b),
+            8 => Node::Limit(MathFn::Min, ty, a, b),
+            9 => Node::Limit(MathFn::Max, ty, a, b),
+            10 => Node::Cast { from: ty, to: if unsigned { I8 } else { U8 }, value: a },
+            11 if !unsigned => Node::Abs(ty, a),
+            11 if any_bool.is_some() => Node::Select(any_bool.unwrap_or_default(), a, b),
+            12 if self.loops.is_empty() && unsigned => {
+                Node::Inner { var: None, scope: Scope::Iteration, ty, begin: a, end: b }
+            }
+            13 if any_bool.is_some() => {
+                Node::Unary(UnaryOp::Not, BOOL, any_bool.unwrap_or_default())
+            }
+            14 if self.bools.len() > 1 => {
+                let other = Self::pick(&self.bools, random);
+                let op = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor][random.below(3) as usize];
+                Node::Binary(op, BOOL, any_bool.unwrap_or_default(), other)
+            }
+            _ => Node::Binary(comparisons[random.below(6) as usize], ty, a, b),
+        };
+        let slot = self.builder.push(node);
+        match node {
+            Node::Inner { begin, end, .. } => {
+                for (op, a, b) in [(BinaryOp::Le, begin, slot), (BinaryOp::Lt, slot, end)] {
+                    let cond = self.builder.push(Node::Binary(op, U8, a, b));
+                    self.loops.push(Guard { cond, is: true });
+                }
+                self.u8s.extend([slot; 2]);
+            }
+            Node::Binary(op, ty, ..) if op.is_comparison() || ty == BOOL => self.bools.push(slot),
+            Node::Unary(UnaryOp::Not, BOOL, _) => self.bools.push(slot),
+            Node::Cast { to, .. } => {
+                if to == U8 {
+                    self.u8s.push(slot)
+                } else {
+                    self.i8s.push(slot)
+                }
+            }
+            _ if unsigned => self.u8s.push(slot),
+            _ => self.i8s.push(slot),
+        }
+    }
+
+    fn guards(&self, random: &mut Rng) -> Vec<Guard> {
+        let mut guards = self.loops.clone();
+        if !self.bools.is_empty() {
+            for _ in 0..random.below(3) {
+                let cond = Self::pick(&self.bools, random);
+                guards.push(Guard { cond, is: random.below(3) > 0 });
+            }
+        }
+        guards
+    }
+
+    fn space(&self) -> Space {
+        let mut space = Space::new();
+        for (first, last) in &self.dims {
+            space.push(Var::new(VarKind::Parallel, *first, *last)).unwrap();
+        }
+        space
+    }
+
+    fn iterations(&self) -> Vec<Vec<i128>> {
+        let mut all = vec![Vec::new()];
+        for (first, last) in &self.dims {
+            let with = |v: &Vec<i128>| -> Vec<Vec<i128>> {
+                (*first..=*last).map(|x| [&v[..], &[x]].concat()).collect()
+            };
+            all = all.iter().flat_map(with).collect();
+        }
+        all
+    }
+}
+
+/// The indices of an access in an iteration, if it happens.
+fn touched(values: Option<&Vec<i128>>, index: &[Slot], guards: &[Guard]) -> Option<Vec<i128>> {
+    let values = values?;
+    let holds = |guard: &Guard| (values[guard.cond as usize] != 0) == guard.is;
+    let happens = guards.iter().all(holds);
+    happens.then(|| index.iter().map(|slot| values[*slot as usize]).collect())
+}
+
+#[test]
+fn what_the_solver_refutes_does_not_happen() {
+    let mut random = Rng::new(71);
+    let (mut refuted, mut colliding) = (0, 0);
+    for _ in 0..6_000 {
+        let loops = Random::draw(&mut random);
+        let rank = 1 + random.below(2);
+        let mut index =
+            || (0..rank).map(|_| Random::pick(&loops.u8s, &mut random)).collect::<Vec<Slot>>();
+        let (a, b) = (index(), index());
+        let b = if random.below(2) == 0 { a.clone() } else { b };
+        let (guards_a, guards_b) = (loops.guards(&mut random), loops.guards(&mut random));
+        let guards_b = if a == b { guards_a.clone() } else { guards_b };
+        let program = &loops.builder.program;
+        let space = loops.space();
+        let side = Side { program, args: &[], space: &space, is_counter: &|_| false };
+        let access = |index, guards| GuardedIndex { index, extents: &[], guards };
+        let is_refuted = refuted_in_loop(side, access(&a, &guards_a), access(&b, &guards_b));
+        let mut collides = false;
+        for sample in 0..40 {
+            let at = |dims: &[i128], seed: u64| {
+                let iteration = Iteration { dims, seed, launch: sample / 4, tickets: &[] };
+                values(program, &iteration)
+            };
+            let seed = |n: usize| hash(sample, n as u64);
+            let iterations = loops.iterations();
+            let of = |index: &[Slot], guards: &[Guard], salt: u64| -> Vec<Option<Vec<i128>>> {
+                let each = iterations.iter().enumerate();
+                each.map(|(n, dims)| touched(at(dims, seed(n) ^ salt).as_ref(), index, guards))
+                    .collect()
+            };
+            let (first, second) = (of(&a, &guards_a, 0), of(&b, &guards_b, 77));
+            for (i, x) in first.iter().enumerate() {
+                for (j, y) in second.iter().enumerate() {
+                    collides |= i != j && x.is_some() && x == y;
+                }
+            }
+        }
+        assert!(
+            !(is_refuted && collides),
+            "{program:#?}\n{:?}\n{a:?} {guards_a:?}\n{b:?} {guards_b:?}",
+            loops.dims
+        );
+        refuted += u32::from(is_refuted);
+        colliding += u32::from(collides);
+    }
+    // The test must see both.
+    assert!(refuted > 1_000 && colliding > 1_000, "{refuted} {colliding}");
+}
+
+#[test]
+fn tickets_of_a_cell_reserve_different_numbers() {
+    let mut random = Rng::new(72);
+    let (mut refuted, mut colliding) = (0, 0);
+    for _ in 0..1_500 {
+        let mut loops = Random::draw(&mut random);
+        let cell = Random::pick(&loops.u8s, &mut random);
+        let amount = Random::pick(&loops.u8s, &mut random);
+        let extent = loops.builder.number([3, 8, 255][random.below(3) as usize]);
+        let counter = loops.builder.program.counters.len();
+        loops.builder.program.counters.push(Counter {
+            tensor: 0,
+            ty: U8,
+            cell: Index::from_slice(&[cell]),
+            extents: Index::from_slice(&[extent]),
+            amount,
+        });
+        let ticket = loops.builder.push(Node::Ticket { counter, id: 0 });
+        let offset = Random::pick(&loops.u8s, &mut random);
+        let sum = loops.builder.push(Node::Binary(BinaryOp::Add, U8, ticket, offset));
+        let below = loops.builder.push(Node::Binary(BinaryOp::Lt, U8, offset, amount));
+        let mut guards = loops.guards(&mut random);
+        let mut index = vec![ticket];
+        if random.below(2) == 0 {
+            guards.push(Guard { cond: below, is: true });
+            index = vec![sum];
+        } else if random.below(2) == 0 {
+            let one = loops.builder.number(1);
+            let cond = loops.builder.push(Node::Binary(BinaryOp::Ge, U8, amount, one));
+            guards.push(Guard { cond, is: true });
+        }
+        if random.below(3) > 0 {
+            index.insert(0, cell);
+        }
+        let program = &loops.builder.program;
+        let space = loops.space();
+        let iterations = loops.iterations();
+        let mut collides = false;
+        // Whether the numbers that a cell reserves fit the counter's type, in all samples.
+        let mut fits = true;
+        for sample in 0..24 {
+            let mut counts = [0i128; 256];
+            counts.fill(i128::from(random.below(4)) * 60);
+            let start = counts;
+            let mut touched_elements = Vec::new();
+            for (n, dims) in iterations.iter().enumerate() {
+                let mut iteration =
+                    Iteration { dims, seed: hash(sample, n as u64), launch: sample, tickets: &[0] };
+                // The cell and the amount do not depend on the ticket.
+                let Some(before) = values(program, &iteration) else { continue };
+                let holds = |guard: &Guard| (before[guard.cond as usize] != 0) == guard.is;
+                if !guards.iter().all(holds) {
+                    continue;
+                }
+                let (at, by) = (before[cell as usize] as usize, before[amount as usize]);
+                let is_inside = (at as i128) < before[extent as usize];
+                let old = [if is_inside { wrap(counts[at], U8) } else { 0 }];
+                if is_inside {
+                    counts[at] += by;
+                    fits &= counts[at] - start[at] <= 256;
+                }
+                iteration.tickets = &old;
+                let after = values(program, &iteration);
+                touched_elements.extend(touched(after.as_ref(), &index, &guards));
+            }
+            touched_elements.sort();
+            collides |= touched_elements.windows(2).any(|pair| pair[0] == pair[1]);
+        }
+        if !fits {
+            continue;
+        }
+        let side = Side { program, args: &[], space: &space, is_counter: &|_| true };
+        let access = GuardedIndex { index: &index, extents: &[], guards: &guards };
+        let is_refuted = refuted_in_loop(side, access, access);
+        assert!(!(is_refuted && collides), "{program:#?}\n{:?} {index:?} {guards:?}", loops.dims);
+        refuted += u32::from(is_refuted);
+        colliding += u32::from(collides);
+    }
+    assert!(refuted > 200 && colliding > 50, "{refuted} {colliding}");
+}
