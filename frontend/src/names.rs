@@ -43,6 +43,11 @@ impl<B> Names<B> {
         self.bindings.get(self.position(name)?).map(|(_, binding)| binding)
     }
 
+    pub(crate) fn lookup_mut(&mut self, name: &str) -> Option<&mut B> {
+        let position = self.position(name)?;
+        self.bindings.get_mut(position).map(|(_, binding)| binding)
+    }
+
     /// The index of the name's binding, which identifies the binding.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.positions.get(name)?.last().copied()

@@ -71,15 +71,6 @@ fn chunks_to_the_end(n: usize, o: &mut Tensor<u32, 1>) {
 }
 
 #[qd::kernel]
-fn a_truncated_variable(m: u8, o: &mut Tensor<u32, 1>) {
-    for i in 0..o.len() {
-        if i as u8 == m {
-            o[0] = 1;
-        }
-    }
-}
-
-#[qd::kernel]
 fn two_equal_variables(m: usize, o: &mut Tensor<u32, 1>) {
     for (i, j) in qd::ndrange([m, m]) {
         if i == j {

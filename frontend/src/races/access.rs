@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{AffineForm, Space, Var, VarKind};
+use quadrants_ir::races::{
+    AffineForm, Builder, Guard, GuardedIndex, Index, Node, Scope, Slot, Space, Values, Var, VarKind,
+};
 
-use super::value::Value;
 use crate::syntax::Span;
 
 /// A `stream_parallel` block, or the whole kernel if it has none.
@@ -16,6 +17,9 @@ pub(super) struct Part {
 /// A parallel loop, or serial code.
 pub(super) struct Task {
     pub(super) space: Space,
+    pub(super) steps: Builder,
+    /// The affine forms of the steps, where they have one.
+    pub(super) forms: Values,
     /// The first and last value of each parallel loop variable; empty for serial code.
     pub(super) dims: Vec<(i128, i128)>,
     /// The first and last value of each inner loop variable.
@@ -23,10 +27,14 @@ pub(super) struct Task {
     /// The names of the loop variables.
     pub(super) names: Vec<String>,
     pub(super) accesses: Vec<Access>,
-    /// The variables of `space` for unknown values that are the same in all iterations.
-    fixed: HashMap<u32, usize>,
+    /// The steps of unknown values that are the same in all iterations.
+    fixed: HashMap<u32, Slot>,
     /// The variables of `space` that have the same value in all threads of a block.
     pub(super) block_vars: Vec<usize>,
+    /// The elements that counters count in, by tensor and fields.
+    pub(super) counted: Vec<(String, Vec<String>)>,
+    /// Reads of tensors that are not `&mut`.
+    pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
 }
 
 /// An access to a tensor or a shared array.
@@ -35,8 +43,10 @@ pub(super) struct Access {
     /// The path of fields from the element to the accessed part.
     pub(super) fields: Vec<String>,
     pub(super) kind: AccessKind,
-    /// The element's indices, then those inside the element.
-    pub(super) index: Vec<Value>,
+    /// The element's indices, then those inside the element, where they are integers.
+    pub(super) index: Vec<Option<Slot>>,
+    /// Whether an index is known only at launch.
+    pub(super) depends_on_launch: bool,
     /// The affine forms of the indices, where they have one.
     pub(super) forms: Vec<Option<AffineForm>>,
     pub(super) span: Span,
@@ -44,9 +54,8 @@ pub(super) struct Access {
     pub(super) text: String,
     /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,
-    /// The *pins*: loop variables that an enclosing `if` compares equal to a constant, as variables of the space, and
-    /// the constants.
-    pub(super) pins: Vec<(usize, i128)>,
+    /// The conditions under which the access happens.
+    pub(super) guards: Vec<Guard>,
     /// For a shared array: the phase of the access. Barriers separate phases.
     pub(super) phase: Option<u32>,
 }
@@ -56,7 +65,7 @@ pub(super) enum AccessKind {
     Read,
     Write,
     Atomic,
-    /// An atomic addition of one.
+    /// An atomic addition.
     Count,
 }
 
@@ -92,15 +101,10 @@ impl AccessKind {
 }
 
 impl Access {
-    /// The forms of two accesses of one loop. A variable that both accesses pin to the same constant counts as an
-    /// additional index.
-    pub(super) fn forms_in_loop(pair: [&Self; 2]) -> [Vec<Option<AffineForm>>; 2] {
-        let common = |pin: &&(usize, i128)| pair[1].pins.contains(pin);
-        let pinned: Vec<_> = pair[0].pins.iter().filter(common).collect();
-        pair.map(|access| {
-            let additional = pinned.iter().map(|(at, _)| Some(AffineForm::var(*at)));
-            access.forms.iter().copied().chain(additional).collect()
-        })
+    /// The access for the solver. `list` has the indices that are integers. The extents of a sample launch would
+    /// exclude too much.
+    pub(super) fn guarded_index<'a>(&'a self, list: &'a [Slot]) -> GuardedIndex<'a> {
+        GuardedIndex { index: list, extents: &[], guards: &self.guards }
     }
 
     pub(super) fn conflicts(&self, other: &Self) -> bool {
@@ -111,23 +115,22 @@ impl Access {
             && !other.asserted;
         same && !self.kind.may_overlap(other.kind)
     }
-
-    /// Whether an index is known only at launch.
-    pub(super) fn depends_on_launch(&self) -> bool {
-        self.index.contains(&Value::AtLaunch)
-    }
 }
 
 impl Task {
     pub(super) fn new() -> Self {
         Self {
             space: Space::new(),
+            steps: Builder::default(),
+            forms: Values::new(),
             dims: Vec::new(),
             inner: Vec::new(),
             names: Vec::new(),
             accesses: Vec::new(),
             fixed: HashMap::new(),
             block_vars: Vec::new(),
+            counted: Vec::new(),
+            reads: HashMap::new(),
         }
     }
 
@@ -135,17 +138,30 @@ impl Task {
         self.dims.iter().chain(&self.inner)
     }
 
-    /// The form of an unknown value that is the same in all iterations.
-    pub(super) fn fixed(&mut self, number: u32) -> Option<AffineForm> {
-        let var = match self.fixed.get(&number) {
-            Some(var) => *var,
-            None => {
-                let var = self.space.push(Var::new(VarKind::Fixed, 0, (1 << 64) - 1))?;
-                self.fixed.insert(number, var);
-                var
-            }
-        };
-        Some(AffineForm::var(var))
+    /// Adds a step, or finds an equal one.
+    pub(super) fn push(&mut self, node: Node) -> Slot {
+        let slot = self.steps.push(node);
+        if slot as usize == self.forms.len() {
+            let form = node.evaluate(&[], &mut self.space, &self.forms);
+            self.forms.push(form);
+        }
+        slot
+    }
+
+    /// The affine form of a step, if it has one.
+    pub(super) fn form(&self, slot: Slot) -> Option<AffineForm> {
+        self.forms[slot as usize]
+    }
+
+    /// An unknown value that is the same in all iterations.
+    pub(super) fn fixed(&mut self, number: u32) -> Slot {
+        if let Some(slot) = self.fixed.get(&number) {
+            return *slot;
+        }
+        let var = self.space.push(Var::new(VarKind::Fixed, 0, 0));
+        let slot = self.push(Node::Unknown { scope: Scope::Loop, var, ty: None });
+        self.fixed.insert(number, slot);
+        slot
     }
 }
 

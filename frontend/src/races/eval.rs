@@ -1,17 +1,23 @@
 //! Evaluation of expressions in a sample launch.
 
-use quadrants_ir::{AtomicOp, BinaryOp, UnaryOp, races::AffineForm};
+use quadrants_ir::{
+    AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
+    races::{Counter, Index, IntType, Node, Scope, Slot},
+};
 
 use super::{
     access::AccessKind,
+    loops::assigned,
     sample::Symbol,
-    value::{Counter, Value},
+    value::Value,
     walk::{Binding, Walk},
 };
 use crate::{
     literal,
-    syntax::{Expr, ExprKind, LiteralKind, LogicOp},
+    syntax::{Block, Expr, ExprKind, LiteralKind, LogicOp, StmtKind},
 };
+
+const BOOL: IntType = Some(ScalarType::Bool);
 
 impl Walk<'_> {
     /// Evaluates an expression; records its accesses.
@@ -19,25 +25,20 @@ impl Walk<'_> {
         match &expr.kind {
             ExprKind::Literal { kind: LiteralKind::Float, .. } => Value::Data,
             ExprKind::Literal { kind: LiteralKind::Bool, text, .. } => {
-                Value::number((text == "true").into())
+                Value::Number((text == "true").into())
             }
             ExprKind::Literal { kind: LiteralKind::Int, text, .. } => {
                 let number = literal::integer(text).and_then(|bits| i128::try_from(bits).ok());
-                number.map_or(Value::Data, Value::number)
+                number.map_or(Value::Data, Value::Number)
             }
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Value(value)) => value.clone(),
                 _ => Value::Data,
             },
-            ExprKind::Const(at) => Value::number(Symbol::Const(*at).value(self.sample)),
+            ExprKind::Const(at) => Value::Number(Symbol::Const(*at).value(self.sample)),
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
-                match (op, self.form(&value)) {
-                    (UnaryOp::Neg, Some(form)) => AffineForm::constant(0).sub(form).into(),
-                    // The type is unknown here: `!` of a bool or of an integer.
-                    (UnaryOp::Not, Some(form)) if form.value().is_some() => Value::AtLaunch,
-                    _ => Value::Data,
-                }
+                self.unary(*op, &value)
             }
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
@@ -45,28 +46,18 @@ impl Walk<'_> {
             }
             ExprKind::Logic { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
-                match (op, lhs.as_number(), rhs.as_number()) {
-                    (LogicOp::And, Some(a), Some(b)) => Value::number(i128::from(a != 0 && b != 0)),
-                    (LogicOp::Or, Some(a), Some(b)) => Value::number(i128::from(a != 0 || b != 0)),
-                    _ => Value::Data,
-                }
+                let op = if *op == LogicOp::And { BinaryOp::And } else { BinaryOp::Or };
+                let (Some(a), Some(b)) = (self.slot(&lhs), self.slot(&rhs)) else {
+                    return self.partly_known(&lhs, &rhs);
+                };
+                self.computed(Node::Binary(op, BOOL, a, b))
             }
-            ExprKind::Cast { value, .. } => self.eval(value),
-            ExprKind::If { cond, then, otherwise } => {
-                let (pins, found) = (self.pins.len(), self.pins_of(cond));
-                let cond = self.eval(cond);
-                self.pins.extend(found);
-                let then = self.block(then);
-                self.pins.truncate(pins);
-                let otherwise = otherwise.as_ref().map_or(Value::Data, |block| self.block(block));
-                match cond.as_number() {
-                    Some(0) => otherwise,
-                    Some(_) => then,
-                    None if then == otherwise => then,
-                    None if cond == Value::AtLaunch => Value::AtLaunch,
-                    None => Value::Data,
-                }
+            ExprKind::Cast { value, .. } => {
+                let value = self.eval(value);
+                // The type is unknown here: a float becomes an unknown integer.
+                if value == Value::Data { self.unknown_here() } else { value }
             }
+            ExprKind::If { cond, then, otherwise } => self.branch(cond, then, otherwise.as_ref()),
             ExprKind::Block(block) => self.block(block),
             ExprKind::Loop { body, .. } => {
                 self.loop_body(body);
@@ -122,7 +113,7 @@ impl Walk<'_> {
             }
             ExprKind::Associated { args, .. } => {
                 let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-                Value::unknown(values.iter().all(Value::known_at_launch))
+                Value::unknown(values.iter().all(|value| self.known_at_launch(value)))
             }
             ExprKind::Len { base } => {
                 // The rank of a shape, or the length of a local array.
@@ -163,25 +154,17 @@ impl Walk<'_> {
             ExprKind::Atomic { op, place, value } => {
                 let Some(part) = self.element_part(place) else { return Value::Data };
                 let values = self.index_values(&part);
-                let by = self.eval(value).as_number();
-                // A constant has a sample value here; its real value is known at launch.
-                let one = match value.kind {
-                    ExprKind::Literal { .. } => by == Some(1),
-                    ExprKind::Const(_) => true,
-                    _ => false,
-                };
-                let counts = *op == AtomicOp::Add && one;
+                let by = self.eval(value);
+                let counts = *op == AtomicOp::Add;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
-                let numbers: Vec<_> = values.iter().map(Value::as_number).collect();
                 let shown = Expr { kind: place.kind.clone(), span: expr.span };
-                self.record_access(kind, &part, values, &shown);
+                self.record_access(kind, &part, values.clone(), &shown);
                 // A shared counter returns each number once per block, not once per launch.
                 let is_shared = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
-                if kind == AccessKind::Count && !is_shared && numbers.iter().all(Option::is_some) {
-                    let (tensor, fields) = (part.base.to_owned(), part.fields);
-                    Value::Ticket(Counter { tensor, fields, index: numbers })
+                if counts && !is_shared {
+                    self.ticket(part.base, part.fields, &values, &by)
                 } else {
-                    Value::Data
+                    self.unknown(Scope::Iteration)
                 }
             }
             ExprKind::Phase(phase) => {
@@ -197,108 +180,192 @@ impl Walk<'_> {
     }
 
     fn read(&mut self, place: &Expr) -> Value {
-        if let Some(part) = self.element_part(place) {
-            let values = self.index_values(&part);
-            self.record_access(AccessKind::Read, &part, values, place);
+        let Some(part) = self.element_part(place) else { return Value::Data };
+        let values = self.index_values(&part);
+        self.record_access(AccessKind::Read, &part, values.clone(), place);
+        let is_unchanged =
+            matches!(self.lookup(part.base), Some(Binding::Tensor { writable: false }));
+        let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
+        let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
+            return self.unknown(Scope::Iteration);
+        };
+        let scope = self.task.steps.scope_of(&index);
+        let key = (part.base.to_owned(), part.fields, index);
+        if let Some(slot) = self.task.reads.get(&key) {
+            return Value::Slot(*slot);
         }
-        Value::Data
+        let value = self.unknown(scope);
+        if let Value::Slot(slot) = value {
+            self.task.reads.insert(key, slot);
+        }
+        value
     }
 
-    /// The loop variables that a condition compares equal to a value of all iterations, and those values.
-    fn pins_of(&mut self, cond: &Expr) -> Vec<(usize, i128)> {
-        match &cond.kind {
-            ExprKind::Logic { op: LogicOp::And, lhs, rhs } => {
-                let mut pins = self.pins_of(lhs);
-                pins.extend(self.pins_of(rhs));
-                pins
+    /// The old value of an atomic addition.
+    fn ticket(
+        &mut self,
+        tensor: &str,
+        fields: Vec<String>,
+        index: &[Value],
+        amount: &Value,
+    ) -> Value {
+        let cell: Option<Index> = index.iter().map(|value| self.slot(value)).collect();
+        let (Some(cell), Some(amount)) = (cell, self.slot(amount)) else {
+            return self.unknown(Scope::Iteration);
+        };
+        let counted = (tensor.to_owned(), fields);
+        let known = self.task.counted.iter().position(|other| *other == counted);
+        let number = known.unwrap_or_else(|| {
+            self.task.counted.push(counted);
+            self.task.counted.len() - 1
+        });
+        let tensor = number as u32;
+        let counters = &mut self.task.steps.program.counters;
+        let counter = counters.len();
+        counters.push(Counter { tensor, ty: None, cell, extents: Index::new(), amount });
+        Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 }))
+    }
+
+    /// Evaluates both branches, each under its condition.
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> Value {
+        let known = self.eval(cond);
+        let cond = self.slot(&known);
+        let changed = assigned(&[Some(then), otherwise]);
+        let before = self.locals(&changed);
+        let mark = self.guards.len();
+        self.assume(cond, true);
+        let if_so = self.block(then);
+        self.guards.truncate(mark);
+        let after_then = self.locals(&changed);
+        self.set_locals(&changed, before);
+        self.assume(cond, false);
+        let if_not = otherwise.map_or(Value::Data, |block| self.block(block));
+        self.guards.truncate(mark);
+        let after_otherwise = self.locals(&changed);
+        let ends = [Some(then), otherwise].map(|block| block.is_some_and(always_jumps));
+        let merged = match ends {
+            // The code that follows runs only after the other branch.
+            [true, _] => {
+                self.assume(cond, false);
+                after_otherwise
             }
-            ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs } if is_plain(lhs) && is_plain(rhs) => {
-                let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
-                let (Some(lhs), Some(rhs)) = (self.form(&lhs), self.form(&rhs)) else {
-                    return Vec::new();
-                };
-                let pin = |(value, with): (AffineForm, AffineForm)| {
-                    (0..self.task.dims.len()).find_map(|at| {
-                        let offset = value.sub(AffineForm::var(at))?.value()?;
-                        Some((at, with.value()? - offset))
-                    })
-                };
-                [(lhs, rhs), (rhs, lhs)].into_iter().find_map(pin).into_iter().collect()
+            [false, true] => {
+                self.assume(cond, true);
+                after_then
             }
-            _ => Vec::new(),
+            [false, false] => {
+                let both = after_then.into_iter().zip(after_otherwise);
+                both.map(|(a, b)| a.zip(b).map(|(a, b)| self.either(&known, a, b))).collect()
+            }
+        };
+        self.set_locals(&changed, merged);
+        self.either(&known, if_so, if_not)
+    }
+
+    /// The value of an `if` expression, or of a local after one.
+    fn either(&mut self, cond: &Value, then: Value, otherwise: Value) -> Value {
+        match cond.as_number() {
+            Some(0) => return otherwise,
+            Some(_) => return then,
+            None if then == otherwise => return then,
+            None => {}
         }
+        if let (Value::Parts(a), Value::Parts(b)) = (&then, &otherwise)
+            && a.iter().map(|part| &part.0).eq(b.iter().map(|part| &part.0))
+        {
+            let parts = a
+                .iter()
+                .zip(b)
+                .map(|((name, a), (_, b))| (name.clone(), self.either(cond, a.clone(), b.clone())));
+            return Value::Parts(parts.collect());
+        }
+        if self.loops == 0 {
+            return if self.known_at_launch(cond) { Value::AtLaunch } else { Value::Data };
+        }
+        let slots = [cond, &then, &otherwise].map(|value| self.slot(value));
+        match slots {
+            [Some(cond), Some(then), Some(otherwise)] => {
+                self.computed(Node::Select(cond, then, otherwise))
+            }
+            [None, Some(_), Some(_)] if *cond != Value::AtLaunch => self.unknown(Scope::Iteration),
+            _ => Value::unknown(*cond == Value::AtLaunch),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, value: &Value) -> Value {
+        let Some(slot) = self.slot(value) else { return Value::Data };
+        match op {
+            UnaryOp::Neg => self.computed(Node::Unary(op, None, slot)),
+            UnaryOp::Not if self.is_bool(slot) => self.computed(Node::Unary(op, BOOL, slot)),
+            // The type is unknown here: `!` of a bool or of an integer.
+            UnaryOp::Not if value.as_number().is_some() => Value::AtLaunch,
+            _ => self.result_of(&[slot]),
+        }
+    }
+
+    fn is_bool(&self, slot: Slot) -> bool {
+        match self.task.steps.node(slot) {
+            Node::Binary(op, ty, ..) => op.is_comparison() || ty == BOOL,
+            Node::Unary(UnaryOp::Not, ty, _) => ty == BOOL,
+            _ => false,
+        }
+    }
+
+    /// The value of an operation with an operand that is no integer of the loop.
+    fn partly_known(&mut self, lhs: &Value, rhs: &Value) -> Value {
+        if self.known_at_launch(lhs) && self.known_at_launch(rhs) {
+            Value::AtLaunch
+        } else {
+            self.unknown_here()
+        }
+    }
+
+    /// A value that only the device knows.
+    fn unknown_here(&mut self) -> Value {
+        if self.loops > 0 { self.unknown(Scope::Iteration) } else { Value::Data }
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
-        let (Some(a), Some(b)) = (self.form(lhs), self.form(rhs)) else {
-            return Value::unknown(lhs.known_at_launch() && rhs.known_at_launch());
+        let (Some(a), Some(b)) = (self.slot(lhs), self.slot(rhs)) else {
+            return self.partly_known(lhs, rhs);
         };
-        let bit = |value: bool| Value::number(i128::from(value));
-        let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
-        match op {
-            BinaryOp::Add => return a.add(b).into(),
-            BinaryOp::Sub => return a.sub(b).into(),
-            BinaryOp::Mul => return a.mul(b).into(),
-            BinaryOp::Div | BinaryOp::Rem => {
-                let parts = b.value().and_then(|by| self.task.space.div_rem(a, by));
-                return parts.map(|p| if op == BinaryOp::Div { p.0 } else { p.1 }).into();
-            }
-            BinaryOp::Shl => {
-                let by = b.value().and_then(shift);
-                return by.and_then(|by| a.mul(AffineForm::constant(1 << by))).into();
-            }
-            _ => {}
-        }
-        match (op, a.value(), b.value()) {
-            (BinaryOp::Shr, Some(a), Some(b)) => {
-                shift(b).map_or(Value::Data, |b| Value::number(a >> b))
-            }
-            (BinaryOp::And, Some(a), Some(b)) => Value::number(a & b),
-            (BinaryOp::Or, Some(a), Some(b)) => Value::number(a | b),
-            (BinaryOp::Xor, Some(a), Some(b)) => Value::number(a ^ b),
-            (BinaryOp::Eq, Some(a), Some(b)) => bit(a == b),
-            (BinaryOp::Ne, Some(a), Some(b)) => bit(a != b),
-            (BinaryOp::Lt, Some(a), Some(b)) => bit(a < b),
-            (BinaryOp::Le, Some(a), Some(b)) => bit(a <= b),
-            (BinaryOp::Gt, Some(a), Some(b)) => bit(a > b),
-            (BinaryOp::Ge, Some(a), Some(b)) => bit(a >= b),
-            _ => Value::Data,
-        }
+        let bools = self.is_bool(a) && self.is_bool(b);
+        let ty = if bools { BOOL } else { None };
+        self.computed(match op {
+            BinaryOp::Div => Node::DivRem(DivRemOp::Div, None, a, b),
+            BinaryOp::Rem => Node::DivRem(DivRemOp::Rem, None, a, b),
+            _ => Node::Binary(op, ty, a, b),
+        })
     }
 
     fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
+        let all_known =
+            self.known_at_launch(receiver) && args.iter().all(|arg| self.known_at_launch(arg));
         if matches!(receiver, Value::Parts(_)) {
-            return Value::unknown(
-                receiver.known_at_launch() && args.iter().all(Value::known_at_launch),
-            );
+            return Value::unknown(all_known);
         }
-        let [arg] = args else { return Value::Data };
-        let op = match name {
-            "wrapping_add" => BinaryOp::Add,
-            "wrapping_sub" => BinaryOp::Sub,
-            "wrapping_mul" => BinaryOp::Mul,
-            _ => {
-                let (Some(a), Some(b)) = (self.form(receiver), self.form(arg)) else {
-                    return Value::Data;
-                };
-                let form = match name {
-                    "min" => match self.task.space.min(a, b) {
-                        None => return Value::Least([a, b]),
-                        least => least,
-                    },
-                    "max" => self.task.space.max(a, b),
-                    "div_ceil" => match (a.value(), b.value()) {
-                        (Some(a), Some(by)) if by > 0 => {
-                            Some(AffineForm::constant((a + by - 1).div_euclid(by)))
-                        }
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                return form.into();
+        let slots: Option<Vec<Slot>> =
+            std::iter::once(receiver).chain(args).map(|value| self.slot(value)).collect();
+        let Some(slots) = slots else { return self.unknown_here() };
+        let node = match (name, &slots[..]) {
+            ("wrapping_add", &[a, b]) => Node::Binary(BinaryOp::Add, None, a, b),
+            ("wrapping_sub", &[a, b]) => Node::Binary(BinaryOp::Sub, None, a, b),
+            ("wrapping_mul", &[a, b]) => Node::Binary(BinaryOp::Mul, None, a, b),
+            ("min", &[a, b]) => Node::Limit(MathFn::Min, None, a, b),
+            ("max", &[a, b]) => Node::Limit(MathFn::Max, None, a, b),
+            ("abs", &[a]) => Node::Abs(None, a),
+            // Equal to the operators where the dividend is not negative.
+            ("div_euclid", &[a, b]) => Node::DivRem(DivRemOp::Div, None, a, b),
+            ("rem_euclid", &[a, b]) => Node::DivRem(DivRemOp::Rem, None, a, b),
+            ("div_ceil", &[a, b]) => {
+                let one = self.task.push(Node::Const(1));
+                let last = self.task.push(Node::Binary(BinaryOp::Sub, None, b, one));
+                let sum = self.task.push(Node::Binary(BinaryOp::Add, None, a, last));
+                Node::DivRem(DivRemOp::Div, None, sum, b)
             }
+            (_, slots) => return self.result_of(slots),
         };
-        self.binary(op, receiver, arg)
+        self.computed(node)
     }
 
     /// Records the accesses of a call. The func's body is unknown here; the launch knows it.
@@ -331,26 +398,31 @@ impl Walk<'_> {
                 let kinds = [AccessKind::Read, AccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
                     let shown = (call.span, name.clone());
-                    self.push_access(*kind, name, Vec::new(), vec![Value::Data], shown);
+                    self.push_access(*kind, name, Vec::new(), vec![Value::AtLaunch], shown);
                 }
                 continue;
             }
-            data |= !self.eval(arg).known_at_launch();
+            let value = self.eval(arg);
+            data |= !self.known_at_launch(&value);
         }
         Value::unknown(!data)
     }
 }
 
-/// Whether the evaluation of an expression records no access and knows its value. It does not know that of a cast,
-/// which may be to a narrower type.
-fn is_plain(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Name(_)
-        | ExprKind::Literal { .. }
-        | ExprKind::Const(_)
-        | ExprKind::Len { .. }
-        | ExprKind::Extent { .. } => true,
-        ExprKind::Binary { lhs, rhs, .. } => is_plain(lhs) && is_plain(rhs),
+/// Whether a block always ends with a jump, so that the code after it does not run.
+fn always_jumps(block: &Block) -> bool {
+    let jumps = |expr: &Expr| match &expr.kind {
+        ExprKind::If { then, otherwise: Some(otherwise), .. } => {
+            always_jumps(then) && always_jumps(otherwise)
+        }
+        ExprKind::Block(block) | ExprKind::Unsafe(block) => always_jumps(block),
         _ => false,
-    }
+    };
+    let last = block.stmts.last().map(|stmt| &stmt.kind);
+    let by_stmt = last.is_some_and(|stmt| match stmt {
+        StmtKind::Break { .. } | StmtKind::Continue { .. } | StmtKind::Return { .. } => true,
+        StmtKind::Expr(expr) => jumps(expr),
+        _ => false,
+    });
+    by_stmt || block.value.as_deref().is_some_and(jumps)
 }

@@ -11,6 +11,7 @@
 
 mod access;
 mod eval;
+mod loops;
 mod profile;
 mod sample;
 mod text;
@@ -19,12 +20,14 @@ mod walk;
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop};
+use quadrants_ir::races::{
+    AffineForm, GuardedIndex, Side, Slot, Space, Var, VarKind, disjoint, disjoint_in_loop,
+    never_happens, refuted_between, refuted_in_loop,
+};
 
 use access::{Access, AccessKind, Part, Task, overlap, same_tensor};
 use profile::{PairCache, Profiles};
 use sample::{LONG_LOOP, SAMPLES};
-use value::{Counter, Value};
 use walk::walk;
 
 use crate::{
@@ -35,6 +38,9 @@ use crate::{
 
 /// A range that exceeds any constant offset between two indices.
 const UNBOUNDED: i128 = 1 << 40;
+
+/// The number of samples that the solver decides.
+const SOLVED_SAMPLES: usize = 8;
 
 /// The races of a kernel that breaks no other rule, in source order.
 pub(crate) fn rejections(function: &Function) -> Vec<Rejection> {
@@ -170,34 +176,83 @@ impl<'a> RaceChecker<'a> {
     /// Whether some launch can prove two accesses of different iterations disjoint.
     fn loop_provable(&self, at: [usize; 2], samples: &[usize], a: usize, b: usize) -> bool {
         let shifted = self.is_shift(at, a, b);
-        samples.is_empty()
-            || samples.iter().any(|&sample| {
-                let task = self.task(sample, at);
-                let (a, b) = (&task.accesses[a], &task.accesses[b]);
-                if self.same_counter(at, a, b) || a.depends_on_launch() || b.depends_on_launch() {
-                    return true;
-                }
-                let space =
-                    if shifted { self.unbounded_space(sample, at) } else { task.space.clone() };
-                let space = match a.phase {
-                    Some(_) => space.in_block(&task.block_vars),
-                    None => space,
-                };
-                let [forms_a, forms_b] = Access::forms_in_loop([a, b]);
-                disjoint_in_loop(&space, &forms_a, &forms_b)
-            })
+        let space = |sample: usize| {
+            let task = self.task(sample, at);
+            let space = if shifted { self.unbounded_space(sample, at) } else { task.space.clone() };
+            match task.accesses[a].phase {
+                Some(_) => space.in_block(&task.block_vars),
+                None => space,
+            }
+        };
+        let accesses = |sample: usize| {
+            let accesses = &self.task(sample, at).accesses;
+            (&accesses[a], &accesses[b])
+        };
+        let disjoint = |&sample: &usize| {
+            let (a, b) = accesses(sample);
+            let known_later = a.depends_on_launch || b.depends_on_launch;
+            known_later || disjoint_in_loop(&space(sample), &a.forms, &b.forms)
+        };
+        if samples.is_empty() || samples.iter().any(disjoint) {
+            return true;
+        }
+        decided_by_some(samples, |sample| {
+            let (a, b) = accesses(sample);
+            let (task, space) = (self.task(sample, at), space(sample));
+            let is_counter = |counter: usize| self.is_only_counted(at, sample, counter);
+            let side = Side {
+                program: &task.steps.program,
+                args: &[],
+                space: &space,
+                is_counter: &is_counter,
+            };
+            let (index_a, index_b) = common_index(a, b);
+            let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
+            if never_happens(side, a) || never_happens(side, b) {
+                return None;
+            }
+            let anywhere = |access: GuardedIndex<'_>| {
+                let access = GuardedIndex { index: &[], ..access };
+                refuted_in_loop(side, access, access)
+            };
+            let refuted = refuted_in_loop(side, a, b);
+            // A condition that holds in one iteration only proves something if it does so in all launches.
+            (!refuted || !anywhere(a) && !anywhere(b)).then_some(refuted)
+        })
     }
 
     /// Whether some launch can prove two accesses of different blocks disjoint.
     fn blocks_provable(&self, at: [[usize; 2]; 2], samples: &[usize], a: usize, b: usize) -> bool {
-        samples.is_empty()
-            || samples.iter().any(|&sample| {
-                let tasks = at.map(|at| self.task(sample, at));
-                let (a, b) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
-                let counter = self.same_counter(at[0], a, b);
-                let disjoint = || disjoint(&tasks[0].space, &a.forms, &tasks[1].space, &b.forms);
-                counter || a.depends_on_launch() || b.depends_on_launch() || disjoint()
-            })
+        let of_sample = |sample: usize| {
+            let tasks = at.map(|at| self.task(sample, at));
+            (tasks, &tasks[0].accesses[a], &tasks[1].accesses[b])
+        };
+        let disjoint = |&sample: &usize| {
+            let (tasks, a, b) = of_sample(sample);
+            let known_later = a.depends_on_launch || b.depends_on_launch;
+            known_later || disjoint(&tasks[0].space, &a.forms, &tasks[1].space, &b.forms)
+        };
+        if samples.is_empty() || samples.iter().any(disjoint) {
+            return true;
+        }
+        decided_by_some(samples, |sample| {
+            let (tasks, a, b) = of_sample(sample);
+            let [first, second] =
+                at.map(|at| move |counter: usize| self.is_only_counted(at, sample, counter));
+            let side = |task: &'a Task, is_counter| Side {
+                program: &task.steps.program,
+                args: &[],
+                space: &task.space,
+                is_counter,
+            };
+            let sides = [side(tasks[0], &first), side(tasks[1], &second)];
+            let (index_a, index_b) = common_index(a, b);
+            let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
+            if never_happens(sides[0], a) || never_happens(sides[1], b) {
+                return None;
+            }
+            Some(refuted_between(sides, a, b))
+        })
     }
 
     /// The races of two blocks, at most one per tensor.
@@ -292,29 +347,41 @@ impl<'a> RaceChecker<'a> {
         space
     }
 
-    /// Whether both accesses have a ticket of the same counter as an index. The loop must not access the counter
-    /// otherwise.
-    fn same_counter(&self, at: [usize; 2], a: &Access, b: &Access) -> bool {
-        a.index.iter().zip(&b.index).any(|(a, b)| match (a, b) {
-            (Value::Ticket(counter), Value::Ticket(other)) => {
-                counter == other && self.is_only_counted(counter, at)
-            }
-            _ => false,
+    /// Whether all accesses to a counter's element, in the loop and in code that may run at the same time, are atomic
+    /// additions.
+    fn is_only_counted(&self, [part, task]: [usize; 2], sample: usize, counter: usize) -> bool {
+        let own = self.task(sample, [part, task]);
+        let number = own.steps.program.counters[counter].tensor as usize;
+        let (tensor, fields) = &own.counted[number];
+        let parts = self.samples[sample].iter().enumerate();
+        let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
+        others.chain([own]).flat_map(|task| &task.accesses).all(|access| {
+            !same_tensor(&access.tensor, tensor)
+                || !overlap(&access.fields, fields)
+                || access.kind == AccessKind::Count
         })
     }
+}
 
-    fn is_only_counted(&self, counter: &Counter, [part, task]: [usize; 2]) -> bool {
-        let parts = self.samples[0].iter().enumerate();
-        let others = parts.flat_map(|(at, other)| other.tasks.iter().map(move |task| (at, task)));
-        let own = std::iter::once((part, self.task(0, [part, task])));
-        others.filter(|(at, _)| *at != part).chain(own).flat_map(|(_, task)| &task.accesses).all(
-            |access| {
-                !same_tensor(&access.tensor, &counter.tensor)
-                    || !overlap(&access.fields, &counter.fields)
-                    || access.kind == AccessKind::Count
-            },
-        )
+/// Whether the solver finds two accesses disjoint in a sample launch. `decide` returns none for a sample that does not
+/// matter, because an access does not happen in two iterations.
+fn decided_by_some(samples: &[usize], decide: impl Fn(usize) -> Option<bool>) -> bool {
+    // The solver takes long, so it decides a few samples only, spread over all.
+    let step = samples.len().div_ceil(SOLVED_SAMPLES);
+    let decisions = samples.iter().step_by(step).filter_map(|sample| decide(*sample));
+    let mut is_racing = false;
+    for disjoint in decisions {
+        if disjoint {
+            return true;
+        }
+        is_racing = true;
     }
+    !is_racing
+}
+
+/// The indices that are integers in both accesses.
+fn common_index(a: &Access, b: &Access) -> (Vec<Slot>, Vec<Slot>) {
+    a.index.iter().zip(&b.index).filter_map(|(a, b)| a.zip(*b)).unzip()
 }
 
 /// The accesses to tensors that have a pair of profiles that is not provable. `profiles` has one access of each

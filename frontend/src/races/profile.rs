@@ -3,12 +3,9 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use quadrants_ir::races::AffineForm;
+use quadrants_ir::races::{Guard, Slot};
 
-use super::{
-    access::{Access, AccessKind, Part},
-    value::Value,
-};
+use super::access::{AccessKind, Part};
 
 /// The profiles of a task's accesses.
 #[derive(Default)]
@@ -21,19 +18,15 @@ pub(super) struct Profiles {
 /// All properties of an access that the race check depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a> {
-    /// Set if an index is more than a form: the access has its own profile.
-    alone: Option<usize>,
     tensor: &'a str,
     fields: &'a [String],
     kind: AccessKind,
     asserted: bool,
     phase: Option<u32>,
-    /// The forms and the pins in each launch.
-    launches: Vec<Indices<'a>>,
+    depends_on_launch: bool,
+    /// The indices and the conditions in each launch.
+    launches: Vec<(&'a [Option<Slot>], &'a [Guard])>,
 }
-
-/// The forms of an access's indices, and its pins.
-type Indices<'a> = (&'a [Option<AffineForm>], &'a [(usize, i128)]);
 
 #[derive(Default)]
 pub(super) struct PairCache {
@@ -78,20 +71,14 @@ impl PairCache {
 
 fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
     let all = samples.iter().map(|parts| &parts[part].tasks[task].accesses[at]);
-    let plain = |access: &Access| {
-        access
-            .index
-            .iter()
-            .all(|value| matches!(value, Value::AffineForm(_) | Value::Fixed(_) | Value::Data))
-    };
     let first = &samples[0][part].tasks[task].accesses[at];
     Key {
-        alone: (!all.clone().all(plain)).then_some(at),
         tensor: &first.tensor,
         fields: &first.fields,
         kind: first.kind,
         asserted: first.asserted,
         phase: first.phase,
-        launches: all.map(|access| (&access.forms[..], &access.pins[..])).collect(),
+        depends_on_launch: first.depends_on_launch,
+        launches: all.map(|access| (&access.index[..], &access.guards[..])).collect(),
     }
 }

@@ -1,48 +1,25 @@
 //! Values of the race check in a sample launch.
 
-use quadrants_ir::races::AffineForm;
+use quadrants_ir::races::Slot;
 
 /// The abstract value of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
-    /// A number, or an affine form of loop variables.
-    AffineForm(AffineForm),
+    /// A number.
+    Number(i128),
+    /// A step of the current task's program.
+    Slot(Slot),
     /// Unknown, the same in all iterations: computed before the loop.
     Fixed(u32),
-    /// The smaller one of two forms, which depends on the iteration.
-    Least([AffineForm; 2]),
     /// Possibly known at launch: a func's result.
     AtLaunch,
-    /// Known only on the device.
+    /// Known only on the device, and no integer as far as is known.
     Data,
-    /// A ticket: the value that an atomic counter returned.
-    Ticket(Counter),
     /// The parts of a tuple, array or struct, by name or number.
     Parts(Vec<(String, Value)>),
 }
 
-/// An atomic counter: an element that is incremented.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Counter {
-    pub(super) tensor: String,
-    pub(super) fields: Vec<String>,
-    pub(super) index: Vec<Option<i128>>,
-}
-
 impl Value {
-    /// Whether the value may be known at launch.
-    pub(super) fn known_at_launch(&self) -> bool {
-        match self {
-            Self::Data | Self::Ticket(_) => false,
-            Self::Parts(parts) => parts.iter().all(|(_, part)| part.known_at_launch()),
-            Self::AffineForm(_) | Self::Fixed(_) | Self::Least(_) | Self::AtLaunch => true,
-        }
-    }
-
-    pub(super) const fn number(value: i128) -> Self {
-        Self::AffineForm(AffineForm::constant(value))
-    }
-
     /// A part of the value. Parts of values that are known at launch are too.
     pub(super) fn part(&self, name: &str) -> Self {
         match self {
@@ -64,9 +41,9 @@ impl Value {
         }
     }
 
-    pub(super) fn as_number(&self) -> Option<i128> {
+    pub(super) const fn as_number(&self) -> Option<i128> {
         match self {
-            Self::AffineForm(form) => form.value(),
+            Self::Number(value) => Some(*value),
             _ => None,
         }
     }
@@ -74,11 +51,5 @@ impl Value {
     /// A value that may be known at launch, or not.
     pub(super) const fn unknown(at_launch: bool) -> Self {
         if at_launch { Self::AtLaunch } else { Self::Data }
-    }
-}
-
-impl From<Option<AffineForm>> for Value {
-    fn from(form: Option<AffineForm>) -> Self {
-        form.map_or(Self::Data, Self::AffineForm)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{AffineForm, Var, VarKind};
+use quadrants_ir::races::{Guard, IntType, Node, Scope, Slot, Var, VarKind};
 
 use super::{
     access::{Access, AccessKind, Part, Task},
@@ -13,9 +13,10 @@ use super::{
 use crate::{
     names::Names,
     syntax::{
-        BinaryOp, Block, BlockFor, Dim, Expr, ExprKind, For, Function, Order, ParamPassing,
-        Pattern, Span, Stmt, StmtKind, StreamParallelArgument,
+        BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, ParamPassing, Pattern, Span,
+        Stmt, StmtKind, StreamParallelArgument,
     },
+    visit::base_name,
 };
 
 pub(super) struct ElementPart<'e> {
@@ -47,27 +48,27 @@ pub(super) struct Walk<'a> {
     pub(super) sample: u32,
     /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
-    names: Names<Binding>,
+    pub(super) names: Names<Binding>,
     /// The texts to print for names that the builder generated.
-    display_names: HashMap<String, String>,
+    pub(super) display_names: HashMap<String, String>,
     pub(super) task: Task,
     parts: Vec<Part>,
     /// The number of enclosing loops.
-    loops: u32,
+    pub(super) loops: u32,
     unsafe_depth: u32,
     last_id: u32,
     /// The state of the enclosing `block_for`.
-    threads: Option<Threads>,
-    /// The pins of enclosing conditions.
-    pub(super) pins: Vec<(usize, i128)>,
+    pub(super) threads: Option<Threads>,
+    /// The conditions that hold here.
+    pub(super) guards: Vec<Guard>,
 }
 
 /// State of a `block_for`.
-struct Threads {
+pub(super) struct Threads {
     number: Value,
     /// The number of phases so far.
     phases: u32,
-    in_phase: bool,
+    pub(super) in_phase: bool,
 }
 
 /// The parts of a kernel in a sample launch. All samples have the same tasks and accesses.
@@ -84,13 +85,13 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
         unsafe_depth: 0,
         last_id: 0,
         threads: None,
-        pins: Vec::new(),
+        guards: Vec::new(),
     };
     for param in &function.params {
         let binding = match param.passing {
             ParamPassing::Value if param.mutable => Binding::Value(walk.new_fixed()),
             ParamPassing::Value => {
-                Binding::Value(Value::number(Symbol::Scalar(&param.name).value(sample)))
+                Binding::Value(Value::Number(Symbol::Scalar(&param.name).value(sample)))
             }
             ParamPassing::Ref => Binding::Tensor { writable: false },
             ParamPassing::RefMut => Binding::Tensor { writable: true },
@@ -160,24 +161,26 @@ impl Walk<'_> {
 
     fn parallel_loop(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
+        let bounds: Vec<_> =
+            bounds.iter().map(|bounds| bounds.clone().map(|b| b.as_number())).collect();
         self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
-        for (dim, bounds) in each.dims.iter().zip(bounds) {
+        for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
             // Unknown bounds get a default length.
-            let begin = bounds.0.and_then(|form| form.value()).unwrap_or(0);
-            let end = bounds.1.and_then(|form| form.value()).unwrap_or(begin + 40);
-            let form = match self.stride(dim) {
-                None => self.range(VarKind::Parallel, begin, end - 1).map(AffineForm::var),
+            let begin = begin.unwrap_or(0);
+            let end = end.unwrap_or(begin + 40);
+            let value = match self.stride(dim) {
+                None => self.parallel_var(begin, end - 1),
                 Some(by) => {
                     let steps = (end - begin + by - 1).div_euclid(by);
-                    let var = self.range(VarKind::Parallel, 0, steps - 1);
-                    let bounds = [AffineForm::constant(begin), AffineForm::constant(end)];
-                    var.and_then(|at| strided(dim.order, bounds, AffineForm::var(at), by))
+                    let nth = self.parallel_var(0, steps - 1);
+                    let bounds = [begin, end].map(Value::Number);
+                    nth.and_then(|nth| self.strided(dim.order, &bounds, nth, by))
                 }
             };
             self.task.names.push(dim.name.clone());
-            self.variable(dim, form);
+            self.variable(dim, value);
         }
         self.block(&each.body);
         self.loops -= 1;
@@ -185,25 +188,32 @@ impl Walk<'_> {
         self.end_task();
     }
 
+    /// Adds a variable of the parallel loop.
+    fn parallel_var(&mut self, first: i128, last: i128) -> Option<Slot> {
+        self.task.dims.push((first, last));
+        let at = self.task.space.push(Var::new(VarKind::Parallel, first, last))?;
+        Some(self.task.push(Node::Var(at)))
+    }
+
     fn block_for(&mut self, each: &BlockFor) {
         let mut counts = Vec::new();
         for count in &each.blocks {
-            let count = self.eval(count);
-            counts.push(self.form(&count).and_then(|form| form.value()).unwrap_or(40));
+            counts.push(self.eval(count).as_number().unwrap_or(40));
         }
         let threads = self.eval(&each.threads);
-        let size = self.form(&threads).and_then(|form| form.value()).unwrap_or(32);
+        let size = threads.as_number().unwrap_or(32);
+        let threads = self.bound_value(threads, false);
         self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
+        self.task.steps.block_vars = counts.len();
         let mut index = Vec::new();
-        for count in counts {
-            let at = self.range(VarKind::Parallel, 0, count - 1);
-            self.task.block_vars.extend(at);
-            index.push(at.map(AffineForm::var).into());
+        for (at, count) in counts.into_iter().enumerate() {
+            let slot = self.parallel_var(0, count - 1);
+            self.task.block_vars.push(at);
+            index.push(slot.map_or(Value::Data, Value::Slot));
         }
-        let number = self.range(VarKind::Parallel, 0, size - 1);
-        let number = number.map(AffineForm::var).into();
+        let number = self.parallel_var(0, size - 1).map_or(Value::Data, Value::Slot);
         self.threads = Some(Threads { number, phases: 0, in_phase: false });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
@@ -231,50 +241,8 @@ impl Walk<'_> {
         }
     }
 
-    fn bounds(&mut self, dim: &Dim) -> (Option<AffineForm>, Option<AffineForm>) {
-        let begin = match &dim.begin {
-            Some(begin) => self.eval(begin),
-            None => Value::number(0),
-        };
-        let begin = self.form(&begin);
-        let end = match self.eval(&dim.end) {
-            // Every value is below both ends: one at a constant distance from the begin says most.
-            Value::Least(ends) => ends
-                .into_iter()
-                .find(|end| begin.and_then(|begin| end.sub(begin)?.value()).is_some()),
-            end => self.form(&end),
-        };
-        let end =
-            if dim.inclusive { end.and_then(|end| end.add(AffineForm::constant(1))) } else { end };
-        (begin, end)
-    }
-
-    /// Adds a loop variable to the task.
-    fn range(&mut self, kind: VarKind, first: i128, last: i128) -> Option<usize> {
-        let ranges = match kind {
-            VarKind::Parallel => &mut self.task.dims,
-            _ => &mut self.task.inner,
-        };
-        ranges.push((first, last));
-        self.task.space.push(Var::new(kind, first, last))
-    }
-
-    /// The step of a loop, if it has one that is known.
-    fn stride(&mut self, dim: &Dim) -> Option<i128> {
-        let step = self.eval(dim.step.as_ref()?);
-        self.form(&step)?.value().filter(|by| *by > 0)
-    }
-
-    fn variable(&mut self, dim: &Dim, form: Option<AffineForm>) {
-        if is_generated(&dim.name) {
-            let text = dim.name.trim_start_matches('_').to_owned();
-            self.display_names.insert(dim.name.clone(), text);
-        }
-        self.bind(&dim.name, Binding::Value(form.filter(|_| !dim.mutable).into()));
-    }
-
     pub(super) fn block(&mut self, block: &Block) -> Value {
-        let scope = self.names.mark();
+        let (scope, guards) = (self.names.mark(), self.guards.len());
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
@@ -282,6 +250,7 @@ impl Walk<'_> {
             Some(value) => self.eval(value),
             None => Value::Data,
         };
+        self.guards.truncate(guards);
         self.names.leave(scope);
         value
     }
@@ -321,7 +290,7 @@ impl Walk<'_> {
             StmtKind::LetShared { name, dims, .. } => {
                 self.last_id += 1;
                 let array = format!("{name}#{}", self.last_id);
-                let len = dims.iter().fold(Value::number(1), |len, dim| {
+                let len = dims.iter().fold(Value::Number(1), |len, dim| {
                     let dim = self.eval(dim);
                     self.binary(BinaryOp::Mul, &len, &dim)
                 });
@@ -337,12 +306,9 @@ impl Walk<'_> {
                 self.bind(&call.name, Binding::Value(Value::Data));
             }
             StmtKind::Assign { target, op, value } => {
-                self.eval(value);
+                let evaluated = self.eval(value);
                 let Some(part) = self.element_part(target) else {
-                    // The target is a local or a part of one. Its indices may read tensors.
-                    if !matches!(target.kind, ExprKind::Name(_)) {
-                        self.eval(target);
-                    }
+                    self.assign_local(target, *op, evaluated);
                     return;
                 };
                 let values = self.index_values(&part);
@@ -351,18 +317,16 @@ impl Walk<'_> {
                 }
                 self.record_access(AccessKind::Write, &part, values, target);
             }
-            StmtKind::Expr(value)
-            | StmtKind::Assert { cond: value, .. }
-            | StmtKind::Break { value: Some(value), .. } => {
+            StmtKind::Assert { cond, .. } => {
+                let cond = self.eval(cond);
+                let cond = self.slot(&cond);
+                self.assume(cond, true);
+            }
+            StmtKind::Expr(value) | StmtKind::Break { value: Some(value), .. } => {
                 self.eval(value);
             }
             StmtKind::For(each) => self.serial_loop(each),
-            StmtKind::While { cond, body, .. } => {
-                self.loops += 1;
-                self.eval(cond);
-                self.block(body);
-                self.loops -= 1;
-            }
+            StmtKind::While { cond, body, .. } => self.endless_loop(Some(cond), body),
             StmtKind::Loop { body, .. } => self.loop_body(body),
             StmtKind::Return { .. }
             | StmtKind::Break { value: None, .. }
@@ -371,10 +335,42 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn loop_body(&mut self, body: &Block) {
-        self.loops += 1;
-        self.block(body);
-        self.loops -= 1;
+    /// The values of locals.
+    pub(super) fn locals(&self, names: &[&str]) -> Vec<Option<Value>> {
+        let value = |name: &&str| match self.names.lookup(name) {
+            Some(Binding::Value(value)) => Some(value.clone()),
+            _ => None,
+        };
+        names.iter().map(value).collect()
+    }
+
+    pub(super) fn set_locals(&mut self, names: &[&str], values: Vec<Option<Value>>) {
+        for (name, value) in names.iter().zip(values) {
+            if let (Some(Binding::Value(local)), Some(value)) = (self.names.lookup_mut(name), value)
+            {
+                *local = value;
+            }
+        }
+    }
+
+    fn assign_local(&mut self, target: &Expr, op: Option<BinaryOp>, value: Value) {
+        let ExprKind::Name(name) = &target.kind else {
+            // A part of a local. Its indices may read tensors.
+            self.eval(target);
+            if let Some(name) = base_name(target) {
+                self.set_locals(&[name], vec![Some(Value::Data)]);
+            }
+            return;
+        };
+        let value = match op {
+            Some(op) => {
+                let before = self.eval(target);
+                self.binary(op, &before, &value)
+            }
+            None => value,
+        };
+        let value = self.bound_value(value, self.loops == 0);
+        self.set_locals(&[name], vec![Some(value)]);
     }
 
     /// The value of a binding.
@@ -382,12 +378,11 @@ impl Walk<'_> {
         match value {
             // It may be assigned, but not by the iterations of later loops.
             _ if mutable && self.loops == 0 => self.new_fixed(),
-            _ if mutable => Value::Data,
             Value::Parts(parts) => {
-                let bound = |(name, part)| (name, self.bound_value(part, false));
+                let bound = |(name, part)| (name, self.bound_value(part, mutable));
                 Value::Parts(parts.into_iter().map(bound).collect())
             }
-            Value::AffineForm(form) if self.loops > 0 || form.value().is_some() => value,
+            Value::Number(_) => value,
             _ if self.loops == 0 => self.new_fixed(),
             other => other,
         }
@@ -411,46 +406,6 @@ impl Walk<'_> {
                 }
             }
         }
-    }
-
-    fn serial_loop(&mut self, each: &For) {
-        let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
-        let scope = self.names.mark();
-        self.loops += 1;
-        for (dim, (begin, end)) in each.dims.iter().zip(bounds) {
-            let range =
-                |form: Option<AffineForm>| form.and_then(|form| self.task.space.range(&form));
-            let first = range(begin).map_or(-(1 << 63), |range| range.0);
-            let last = range(end).map_or(1 << 63, |range| range.1 - 1);
-            let stride = self.stride(dim);
-            // A chunk: its length is constant, and its begin depends on other loop variables.
-            let chunk = begin.zip(end).filter(|(begin, _)| begin.value().is_none());
-            let chunk = chunk.and_then(|(begin, end)| Some((begin, end.sub(begin)?.value()?)));
-            let place = match stride {
-                None if chunk.is_some() => {
-                    self.range(VarKind::Inner, 0, chunk.map_or(0, |(_, len)| len - 1))
-                }
-                None => self.range(VarKind::Inner, first, last),
-                Some(by) => self.range(VarKind::Inner, 0, (last - first).div_euclid(by)),
-            };
-            let form = match (stride, begin, end, place) {
-                (None, _, _, Some(at)) => match chunk {
-                    Some((begin, _)) => begin.add(AffineForm::var(at)),
-                    None => Some(AffineForm::var(at)),
-                },
-                (Some(by), Some(begin), Some(end), Some(at)) => {
-                    strided(dim.order, [begin, end], AffineForm::var(at), by)
-                }
-                _ => None,
-            };
-            if self.threads.as_ref().is_some_and(|threads| !threads.in_phase) {
-                self.task.block_vars.extend(place);
-            }
-            self.variable(dim, form);
-        }
-        self.block(&each.body);
-        self.loops -= 1;
-        self.names.leave(scope);
     }
 
     /// The element, or part of one, of a tensor or shared array that an expression denotes.
@@ -498,7 +453,8 @@ impl Walk<'_> {
         values: Vec<Value>,
         (span, text): (Span, String),
     ) {
-        let forms = values.iter().map(|value| self.form(value)).collect();
+        let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
+        let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
         let (tensor, phase) = match self.lookup(base) {
             Some(Binding::Shared { array, .. }) => {
                 (array.clone(), self.threads.as_ref().map(|threads| threads.phases))
@@ -509,35 +465,75 @@ impl Walk<'_> {
             forms,
             tensor,
             fields,
-            pins: self.pins.clone(),
+            guards: self.guards.clone(),
             phase,
             kind,
-            index: values,
+            index,
+            depends_on_launch: values.contains(&Value::AtLaunch),
             span,
             text,
             asserted: self.unsafe_depth > 0,
         });
     }
 
-    /// The affine form of a value in the current task.
-    pub(super) fn form(&mut self, value: &Value) -> Option<AffineForm> {
+    /// The step that has a value, if the value is an integer or bool.
+    pub(super) fn slot(&mut self, value: &Value) -> Option<Slot> {
         match value {
-            Value::AffineForm(form) => Some(*form),
-            Value::Fixed(number) => self.task.fixed(*number),
-            Value::AtLaunch
-            | Value::Least(_)
-            | Value::Data
-            | Value::Ticket(_)
-            | Value::Parts(_) => None,
+            Value::Number(number) => Some(self.task.push(Node::Const(*number))),
+            Value::Slot(slot) => Some(*slot),
+            Value::Fixed(number) => Some(self.task.fixed(*number)),
+            Value::AtLaunch | Value::Data | Value::Parts(_) => None,
+        }
+    }
+
+    /// The value of an operation.
+    pub(super) fn computed(&mut self, node: Node) -> Value {
+        let slot = self.task.push(node);
+        match self.task.form(slot).and_then(|form| form.value()) {
+            Some(number) => Value::Number(number),
+            None => Value::Slot(slot),
+        }
+    }
+
+    /// The unknown result of an operation.
+    pub(super) fn result_of(&mut self, operands: &[Slot]) -> Value {
+        let scope = self.task.steps.scope_of(operands);
+        let constant = operands
+            .iter()
+            .all(|slot| self.task.form(*slot).is_some_and(|form| form.value().is_some()));
+        if constant { Value::AtLaunch } else { self.unknown(scope) }
+    }
+
+    pub(super) fn unknown(&mut self, scope: Scope) -> Value {
+        Value::Slot(self.unknown_slot(scope))
+    }
+
+    pub(super) fn unknown_slot(&mut self, scope: Scope) -> Slot {
+        let ty: IntType = None;
+        self.task.push(Node::Unknown { scope, var: None, ty })
+    }
+
+    /// Adds a condition.
+    pub(super) fn assume(&mut self, cond: Option<Slot>, is: bool) {
+        self.guards.extend(cond.filter(|_| self.loops > 0).map(|cond| Guard { cond, is }));
+    }
+
+    /// Whether a value may be known at launch.
+    pub(super) fn known_at_launch(&self, value: &Value) -> bool {
+        match value {
+            Value::Data => false,
+            Value::Slot(slot) => self.task.form(*slot).is_some(),
+            Value::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
+            Value::Number(_) | Value::Fixed(_) | Value::AtLaunch => true,
         }
     }
 
     pub(super) fn extent(&self, base: &str, axis: i128) -> Value {
-        Value::number(Symbol::Extent(base, axis).value(self.sample))
+        Value::Number(Symbol::Extent(base, axis).value(self.sample))
     }
 
     pub(super) fn len(&self, base: &str) -> Value {
-        Value::number(match self.ranks.get(base) {
+        Value::Number(match self.ranks.get(base) {
             Some(rank) => (0..*rank as i128)
                 .map(|axis| Symbol::Extent(base, axis).value(self.sample))
                 .product(),
@@ -559,11 +555,11 @@ impl Walk<'_> {
         }
     }
 
-    fn bind(&mut self, name: &str, binding: Binding) {
+    pub(super) fn bind(&mut self, name: &str, binding: Binding) {
         self.names.bind(name, binding);
     }
 
-    fn new_fixed(&mut self) -> Value {
+    pub(super) fn new_fixed(&mut self) -> Value {
         self.last_id += 1;
         Value::Fixed(self.last_id)
     }
@@ -578,20 +574,6 @@ impl Walk<'_> {
     }
 }
 
-/// The variable of a loop with a step in iteration `nth`. The direction does not matter.
-fn strided(
-    order: Order,
-    [begin, end]: [AffineForm; 2],
-    nth: AffineForm,
-    by: i128,
-) -> Option<AffineForm> {
-    let nth = nth.mul(AffineForm::constant(by))?;
-    match order {
-        Order::Up | Order::Back => begin.add(nth),
-        Order::Down => end.sub(AffineForm::constant(1))?.sub(nth),
-    }
-}
-
-fn is_generated(name: &str) -> bool {
+pub(super) fn is_generated(name: &str) -> bool {
     name.starts_with('_') && name.ends_with(|c: char| c.is_ascii_digit())
 }

@@ -117,7 +117,8 @@ pub struct Counter {
     pub ty: IntType,
     /// The index of the element.
     pub cell: SmallVec<[Slot; 3]>,
-    /// The extents of the tensor. Outside of them, the old value is always zero.
+    /// The extents of the tensor, outside of which the old value is always zero. Without extents, the element is
+    /// assumed to be inside.
     pub extents: SmallVec<[Slot; 3]>,
     /// The amount, which is not negative.
     pub amount: Slot,

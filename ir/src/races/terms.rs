@@ -437,7 +437,7 @@ impl<'a> Terms<'a> {
         };
         if op == BinaryOp::Xor && !self.is_shared(slot) {
             let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };
-            let fixed = fixed.or_else(|| self.is_shared(b).then(|| [x, y]));
+            let fixed = fixed.or_else(|| self.is_shared(b).then_some([x, y]));
             if let Some([moving, fixed]) = fixed {
                 self.xors.push((side, [moving, fixed, value.clone()]));
             }
@@ -677,12 +677,14 @@ impl<'a> Terms<'a> {
         }
         let types = [side, other_side].map(|side| self.sides[side].program.index_type);
         let mut cases = Vec::new();
-        for ((at, extent), at_other) in counter.cell.iter().zip(&counter.extents).zip(&other.cell) {
+        for (dim, (at, at_other)) in counter.cell.iter().zip(&other.cell).enumerate() {
             let at = self.exact(side, *at, types[0])?;
-            let extent = self.exact(side, *extent, types[0])?;
             let at_other = self.exact(other_side, *at_other, types[1])?;
-            cases.push(Formula::at_most(&extent, &at)?);
-            cases.push(Formula::less(&at, &Linear::constant(0))?);
+            if let Some(extent) = counter.extents.get(dim) {
+                let extent = self.exact(side, *extent, types[0])?;
+                cases.push(Formula::at_most(&extent, &at)?);
+                cases.push(Formula::less(&at, &Linear::constant(0))?);
+            }
             cases.push(Formula::less(&at, &at_other)?);
             cases.push(Formula::less(&at_other, &at)?);
         }

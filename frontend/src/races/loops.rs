@@ -1,0 +1,278 @@
+//! Loops inside a task: the values that their variables and the locals that they change have in an iteration.
+
+use quadrants_ir::races::{Node, Scope, Slot, Var, VarKind};
+
+use super::{
+    value::Value,
+    walk::{Binding, Walk, is_generated},
+};
+use crate::{
+    syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, StmtKind},
+    visit::{self, any_in_block, base_name, each_binding},
+};
+
+impl Walk<'_> {
+    pub(super) fn loop_body(&mut self, body: &Block) {
+        self.endless_loop(None, body);
+    }
+
+    /// A `while` or `loop`.
+    pub(super) fn endless_loop(&mut self, cond: Option<&Expr>, body: &Block) {
+        self.loops += 1;
+        let nth = self.unknown_slot(self.scope_here());
+        let [first, last] = [0, 1 << 62].map(|number| self.task.push(Node::Const(number)));
+        let bounds = [(BinaryOp::Le, first, nth), (BinaryOp::Lt, nth, last)];
+        self.repeated(nth, &bounds, cond, body);
+        self.loops -= 1;
+        self.forget(&assigned(&[Some(body)]));
+    }
+
+    /// Evaluates the body of a loop in iteration `nth`.
+    pub(super) fn repeated(
+        &mut self,
+        nth: Slot,
+        bounds: &[(BinaryOp, Slot, Slot)],
+        cond: Option<&Expr>,
+        body: &Block,
+    ) {
+        let guards = self.guards.len();
+        for &(op, a, b) in bounds {
+            let within = self.task.push(Node::Binary(op, None, a, b));
+            self.assume(Some(within), true);
+        }
+        let changed = assigned(&[Some(body)]);
+        let steady: Vec<_> = changed
+            .iter()
+            .filter_map(|name| {
+                let (op, by) = steady_step(name, &changed, body)?;
+                let by = self.eval(by);
+                let share = self.binary(BinaryOp::Mul, &Value::Slot(nth), &by);
+                let Some(Binding::Value(before)) = self.lookup(name) else { return None };
+                let before = before.clone();
+                Some((*name, self.binary(op, &before, &share)))
+            })
+            .collect();
+        self.forget(&changed);
+        for (name, value) in steady {
+            self.set_locals(&[name], vec![Some(value)]);
+        }
+        if let Some(cond) = cond {
+            let cond = self.eval(cond);
+            let cond = self.slot(&cond);
+            self.assume(cond, true);
+        }
+        self.block(body);
+        self.guards.truncate(guards);
+    }
+
+    /// The scope of values that the current code computes in a way that is not followed.
+    pub(super) fn scope_here(&self) -> Scope {
+        match &self.threads {
+            Some(threads) if !threads.in_phase => Scope::Block,
+            _ => Scope::Iteration,
+        }
+    }
+
+    /// Makes locals unknown.
+    pub(super) fn forget(&mut self, names: &[&str]) {
+        for name in names {
+            let is_data =
+                matches!(self.lookup(name), Some(Binding::Value(Value::Data | Value::Parts(_))));
+            let value = match self.loops {
+                _ if is_data => Value::Data,
+                0 => self.new_fixed(),
+                _ => self.unknown(self.scope_here()),
+            };
+            self.set_locals(&[name], vec![Some(value)]);
+        }
+    }
+
+    pub(super) fn serial_loop(&mut self, each: &For) {
+        let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
+        let (scope, guards) = (self.names.mark(), self.guards.len());
+        self.loops += 1;
+        let mut counts = Vec::new();
+        for (dim, bounds) in each.dims.iter().zip(bounds) {
+            let slots = bounds.clone().map(|bound| self.slot(&bound));
+            let range = |slot: Option<Slot>| {
+                slot.and_then(|slot| self.task.form(slot))
+                    .and_then(|form| self.task.space.range(&form))
+            };
+            let first = range(slots[0]).map_or(-(1 << 63), |range| range.0);
+            let last = range(slots[1]).map_or(1 << 63, |range| range.1 - 1);
+            let stride = self.stride(dim);
+            let variable = match stride {
+                None => self.inner_var(slots, (first, last)),
+                Some(by) => {
+                    let last = (last - first).div_euclid(by);
+                    let ends =
+                        [0, last + 1].map(|number| Some(self.task.push(Node::Const(number))));
+                    let nth = self.inner_var(ends, (0, last));
+                    self.strided(dim.order, &bounds, nth, by).unwrap_or(nth)
+                }
+            };
+            let [begin, end] = slots;
+            for (op, [a, b]) in
+                [(BinaryOp::Le, [begin, Some(variable)]), (BinaryOp::Lt, [Some(variable), end])]
+            {
+                if let (Some(a), Some(b)) = (a, b) {
+                    let within = self.task.push(Node::Binary(op, None, a, b));
+                    self.assume(Some(within), true);
+                }
+            }
+            let known = stride.is_none() || bounds.iter().all(|bound| self.slot(bound).is_some());
+            counts.push((variable, begin, dim.order));
+            self.variable(dim, known.then_some(variable));
+        }
+        // The number of the iteration, of a simple loop.
+        let nth = match counts[..] {
+            [(variable, Some(begin), Order::Up)] if each.dims[0].step.is_none() => {
+                Some(self.task.push(Node::Binary(BinaryOp::Sub, None, variable, begin)))
+            }
+            _ => None,
+        };
+        let nth = nth.unwrap_or_else(|| self.unknown_slot(self.scope_here()));
+        let zero = self.task.push(Node::Const(0));
+        self.repeated(nth, &[(BinaryOp::Le, zero, nth)], None, &each.body);
+        self.guards.truncate(guards);
+        self.loops -= 1;
+        self.names.leave(scope);
+        self.forget(&assigned(&[Some(&each.body)]));
+    }
+
+    /// Adds a variable of an inner loop with these bounds, whose values are in `range`.
+    pub(super) fn inner_var(&mut self, bounds: [Option<Slot>; 2], range: (i128, i128)) -> Slot {
+        self.task.inner.push(range);
+        let ends = [range.0, range.1 + 1];
+        let [begin, end] = [0, 1]
+            .map(|at: usize| bounds[at].unwrap_or_else(|| self.task.push(Node::Const(ends[at]))));
+        let var = self.task.space.push(Var::new(VarKind::Inner, range.0, range.1));
+        let scope = self.scope_here();
+        if scope == Scope::Block {
+            self.task.block_vars.extend(var);
+        }
+        let slot = self.task.push(Node::Inner { var, scope, ty: None, begin, end });
+        if let Some(var) = var {
+            self.task.space.set(var, Var::new(VarKind::Inner, range.0, range.1));
+        }
+        slot
+    }
+
+    pub(super) fn bounds(&mut self, dim: &Dim) -> [Value; 2] {
+        let begin = match &dim.begin {
+            Some(begin) => self.eval(begin),
+            None => Value::Number(0),
+        };
+        let end = self.eval(&dim.end);
+        let end =
+            if dim.inclusive { self.binary(BinaryOp::Add, &end, &Value::Number(1)) } else { end };
+        [begin, end]
+    }
+
+    /// The step of a loop, if it has one that is known.
+    pub(super) fn stride(&mut self, dim: &Dim) -> Option<i128> {
+        self.eval(dim.step.as_ref()?).as_number().filter(|by| *by > 0)
+    }
+
+    /// The variable of a loop with a step in iteration `nth`. The direction does not matter.
+    pub(super) fn strided(
+        &mut self,
+        order: Order,
+        [begin, end]: &[Value; 2],
+        nth: Slot,
+        by: i128,
+    ) -> Option<Slot> {
+        let distance = self.binary(BinaryOp::Mul, &Value::Slot(nth), &Value::Number(by));
+        let value = match order {
+            Order::Up | Order::Back => self.binary(BinaryOp::Add, begin, &distance),
+            Order::Down => {
+                let last = self.binary(BinaryOp::Sub, end, &Value::Number(1));
+                self.binary(BinaryOp::Sub, &last, &distance)
+            }
+        };
+        self.slot(&value)
+    }
+
+    pub(super) fn variable(&mut self, dim: &Dim, value: Option<Slot>) {
+        if is_generated(&dim.name) {
+            let text = dim.name.trim_start_matches('_').to_owned();
+            self.display_names.insert(dim.name.clone(), text);
+        }
+        let value = value.filter(|_| !dim.mutable).map_or(Value::Data, Value::Slot);
+        self.bind(&dim.name, Binding::Value(value));
+    }
+}
+
+/// The locals that blocks may assign.
+pub(super) fn assigned<'a>(blocks: &[Option<&'a Block>]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for block in blocks.iter().flatten() {
+        any_in_block(block, &mut |node| {
+            match node {
+                visit::Node::Stmt(stmt) => {
+                    if let StmtKind::Assign { target, .. } = &stmt.kind {
+                        names.extend(base_name(target));
+                    }
+                }
+                visit::Node::Expr(expr) => {
+                    if let ExprKind::Call { args, has_receiver: true, .. } = &expr.kind {
+                        names.extend(args.first().and_then(base_name));
+                    }
+                }
+            }
+            false
+        });
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The amount by which each iteration of a loop changes a local, if the body has one assignment to it, at its end or
+/// between its other statements.
+fn steady_step<'a>(name: &str, changed: &[&str], body: &'a Block) -> Option<(BinaryOp, &'a Expr)> {
+    let mut count = 0;
+    let mut continues = false;
+    any_in_block(body, &mut |node| {
+        if let visit::Node::Stmt(stmt) = node {
+            match &stmt.kind {
+                StmtKind::Assign { target, .. } => {
+                    count += u32::from(base_name(target) == Some(name))
+                }
+                StmtKind::Continue { .. } => continues = true,
+                _ => {}
+            }
+        }
+        false
+    });
+    let step = body.stmts.iter().find_map(|stmt| match &stmt.kind {
+        StmtKind::Assign { target, op: Some(op @ (BinaryOp::Add | BinaryOp::Sub)), value } => {
+            let is_target = matches!(&target.kind, ExprKind::Name(target) if target == name);
+            let is_steady = match &value.kind {
+                ExprKind::Name(name) => !changed.contains(&name.as_str()) && !binds(body, name),
+                ExprKind::Literal { .. } | ExprKind::Const(_) => true,
+                _ => false,
+            };
+            (is_target && is_steady).then_some((*op, value))
+        }
+        _ => None,
+    });
+    step.filter(|_| count == 1 && !continues && !binds(body, name))
+}
+
+/// Whether a block binds the name itself, so that it denotes another local there.
+fn binds(body: &Block, name: &str) -> bool {
+    any_in_block(body, &mut |node| match node {
+        visit::Node::Stmt(stmt) => match &stmt.kind {
+            StmtKind::Let { name: bound, .. } => bound == name,
+            StmtKind::LetPattern { pattern, .. } => {
+                let mut found = false;
+                each_binding(pattern, &mut |bound, _, _| found |= bound == name);
+                found
+            }
+            StmtKind::For(each) => each.dims.iter().any(|dim| dim.name == name),
+            _ => false,
+        },
+        visit::Node::Expr(_) => false,
+    })
+}
