@@ -481,6 +481,8 @@ pub enum UnaryOp {
     LeadingZeros,
     /// The number of zero bits below an integer's lowest one bit.
     TrailingZeros,
+    /// The bits of an integer in reverse order.
+    ReverseBits,
 }
 
 named_enum! {

@@ -234,6 +234,7 @@ impl Printer<'_> {
                     UnaryOp::CountOnes => "count_ones ",
                     UnaryOp::LeadingZeros => "leading_zeros ",
                     UnaryOp::TrailingZeros => "trailing_zeros ",
+                    UnaryOp::ReverseBits => "reverse_bits ",
                 };
                 format!("{sign}{}", self.operand(*value))
             }

@@ -103,6 +103,12 @@ static int __popc(unsigned value) { return __builtin_popcount(value); }
 static int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
 static int __clz(int value) { return value == 0 ? 32 : __builtin_clz((unsigned)value); }
 static int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
+static unsigned long long __brevll(unsigned long long value) {
+    unsigned long long reversed = 0;
+    for (int bit = 0; bit < 64; ++bit, value >>= 1) reversed = reversed << 1 | (value & 1);
+    return reversed;
+}
+static unsigned __brev(unsigned value) { return (unsigned)(__brevll(value) >> 32); }
 static int __ffs(int value) { return __builtin_ffs(value); }
 static int __ffsll(long long value) { return __builtin_ffsll(value); }
 

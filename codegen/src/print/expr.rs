@@ -139,8 +139,11 @@ impl TaskPrinter<'_> {
             UnaryOp::Neg => "-",
             UnaryOp::Not if ty == ScalarType::Bool => "!",
             UnaryOp::Not => "~",
-            UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
-                let name = self.helper(Helper::Count { op, ty });
+            UnaryOp::CountOnes
+            | UnaryOp::LeadingZeros
+            | UnaryOp::TrailingZeros
+            | UnaryOp::ReverseBits => {
+                let name = self.helper(Helper::Bits { op, ty });
                 return self.call(&name, &[id]);
             }
         };

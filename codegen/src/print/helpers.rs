@@ -29,7 +29,7 @@ pub(super) enum Helper {
     /// A float to the power of an `i32`.
     Powi(ScalarType),
     /// Bit counting of integers of 32 or 64 bits.
-    Count { op: UnaryOp, ty: ScalarType },
+    Bits { op: UnaryOp, ty: ScalarType },
     /// Integer division without undefined behaviour.
     Div(ScalarType),
     /// Integer remainder without undefined behaviour.
@@ -56,10 +56,11 @@ impl Helper {
             Self::Min(ty) => format!("qd_min_{ty}"),
             Self::Max(ty) => format!("qd_max_{ty}"),
             Self::Powi(ty) => format!("qd_powi_{ty}"),
-            Self::Count { op, ty } => {
+            Self::Bits { op, ty } => {
                 let what = match op {
                     UnaryOp::CountOnes => "count_ones",
                     UnaryOp::LeadingZeros => "leading_zeros",
+                    UnaryOp::ReverseBits => "reverse_bits",
                     _ => "trailing_zeros",
                 };
                 format!("qd_{what}_{ty}")
@@ -118,12 +119,15 @@ impl Helper {
             Self::Div(ty) => pair(ty, &name, "return b == 0 ? 0 : a / b;"),
             Self::Rem(ty) => pair(ty, &name, "return b == 0 ? 0 : a % b;"),
             Self::Powi(ty) => powi(ty, &name),
-            Self::Count { op, ty } => {
+            Self::Bits { op, ty } => {
                 let (suffix, wide) = if ty.size() == 8 { ("ll", "i64") } else { ("", "i32") };
                 let of = ty.name();
                 let body = match op {
                     UnaryOp::CountOnes => {
                         format!("return ({of})__popc{suffix}(({})x);", ty.unsigned().name())
+                    }
+                    UnaryOp::ReverseBits => {
+                        format!("return ({of})__brev{suffix}(({})x);", ty.unsigned().name())
                     }
                     UnaryOp::LeadingZeros => format!("return ({of})__clz{suffix}(({wide})x);"),
                     _ => format!(

@@ -181,8 +181,8 @@ impl Emitter {
                 let value = self.binary(Or, high, low);
                 self.as_type(value, ty)
             }
-            ("swap_bytes", &[a]) => self.reverse(ty, a, 8),
-            ("reverse_bits", &[a]) => self.reverse(ty, a, 1),
+            ("swap_bytes", &[a]) => self.swap_bytes(ty, a),
+            ("reverse_bits", &[a]) => self.unary(UnaryOp::ReverseBits, a),
             ("count_ones", &[a]) => self.count(UnaryOp::CountOnes, a),
             ("count_zeros", &[a]) => {
                 let zeros = self.unary(UnaryOp::Not, a);
@@ -427,10 +427,11 @@ impl Emitter {
         self.as_type(root, ty)
     }
 
-    /// Swaps neighbouring groups of bits: of `size` bits, then of twice as many, up to half of the type's.
-    fn reverse(&mut self, ty: ScalarType, value: ExprId, mut size: u32) -> ExprId {
+    /// Swaps neighbouring groups of bits: of 8 bits, then of twice as many, up to half of the type's.
+    fn swap_bytes(&mut self, ty: ScalarType, value: ExprId) -> ExprId {
         let wide = ty.unsigned();
         let mut value = self.as_type(value, wide);
+        let mut size = 8;
         while size < 8 * ty.size() as u32 {
             let mask = u64::MAX / ((1 << size) + 1);
             let [low_mask, high_mask] = [mask; 2].map(|v| self.constant(Const::from_bits(wide, v)));

@@ -136,7 +136,10 @@ impl Lowerer {
         let fits = match op {
             UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
             UnaryOp::Not => !ty.is_float(),
-            UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => ty.is_int(),
+            UnaryOp::CountOnes
+            | UnaryOp::LeadingZeros
+            | UnaryOp::TrailingZeros
+            | UnaryOp::ReverseBits => ty.is_int(),
         };
         if fits {
             let value = self.emit.unary(op, value);

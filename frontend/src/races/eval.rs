@@ -363,6 +363,8 @@ impl Walk<'_> {
                 let sum = self.task.push(Node::Binary(BinaryOp::Add, None, a, last));
                 Node::DivRem(DivRemOp::Div, None, sum, b)
             }
+            // The width of the type is known at launch.
+            ("reverse_bits", _) => return Value::AtLaunch,
             (_, slots) => return self.result_of(slots),
         };
         self.computed(node)

@@ -449,6 +449,8 @@ machine! {
         LeadingZeros64(u64) |x| x.leading_zeros();
         TrailingZeros32(u32) |x| x.trailing_zeros();
         TrailingZeros64(u64) |x| x.trailing_zeros();
+        ReverseBits32(u32) |x| x.reverse_bits();
+        ReverseBits64(u64) |x| x.reverse_bits();
         Extend8(u32) |x| i32::from(x as u8 as i8);
         Extend16(u32) |x| i32::from(x as u16 as i16);
         Extend32(i32) |x| i64::from(x);

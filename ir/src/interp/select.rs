@@ -93,6 +93,8 @@ pub(super) fn unary(op: UnaryOp, ty: ScalarType) -> Unary {
         UnaryOp::LeadingZeros => Op::LeadingZeros64,
         UnaryOp::TrailingZeros if ty.size() == 4 => Op::TrailingZeros32,
         UnaryOp::TrailingZeros => Op::TrailingZeros64,
+        UnaryOp::ReverseBits if ty.size() == 4 => Op::ReverseBits32,
+        UnaryOp::ReverseBits => Op::ReverseBits64,
     }
 }
 

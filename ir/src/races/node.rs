@@ -256,7 +256,10 @@ impl Node {
                 }
                 // Also correct modulo the type's size.
                 UnaryOp::Not => AffineForm::constant(-1).sub(get(a)?),
-                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => None,
+                UnaryOp::CountOnes
+                | UnaryOp::LeadingZeros
+                | UnaryOp::TrailingZeros
+                | UnaryOp::ReverseBits => None,
             },
             Self::Abs(ty, a) => {
                 let form = get(a)?;

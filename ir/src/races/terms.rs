@@ -11,8 +11,8 @@
 //! * minimum, maximum, absolute value, selection: one fact per case;
 //! * products: bounds, and `x < y` gives `f * y - f * x >= f` and `y * y - x * x >= x + y` for values that are not
 //!   negative;
-//! * `x ^ j` with the same `j` in both: equal if and only if the `x` are equal, and `x ^ j` equals the other `x` if and
-//!   only if the reverse holds;
+//! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal, and
+//!   one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
@@ -93,6 +93,15 @@ pub fn never_happens(side: Side<'_>, a: GuardedIndex<'_>) -> bool {
     terms.system.is_refuted()
 }
 
+/// An operation that is its own inverse.
+#[derive(Clone, PartialEq, Eq)]
+enum Involution {
+    /// The exclusive disjunction with a value.
+    Xor(Linear),
+    /// The reversal of this number of the lowest bits, where all others are zero.
+    ReverseBits(u32),
+}
+
 struct Terms<'a> {
     sides: [Side<'a>; 2],
     /// Whether both sides are iterations of the same loop.
@@ -105,8 +114,8 @@ struct Terms<'a> {
     dims: HashMap<(usize, usize), Unknown>,
     products: HashMap<(Unknown, Unknown), Unknown>,
     quotients: HashMap<(Linear, Linear), (Linear, Linear)>,
-    /// Exclusive disjunctions by side: both operands and the result.
-    xors: Vec<(usize, [Linear; 3])>,
+    /// Operations that are their own inverse: by side, the operation, the operand and the result.
+    involutions: Vec<(usize, Involution, [Linear; 2])>,
     /// Tickets by side.
     tickets: Vec<(usize, usize, Linear)>,
     depth: u32,
@@ -124,7 +133,7 @@ impl<'a> Terms<'a> {
             dims: HashMap::new(),
             products: HashMap::new(),
             quotients: HashMap::new(),
-            xors: Vec::new(),
+            involutions: Vec::new(),
             tickets: Vec::new(),
             depth: 0,
         }
@@ -286,6 +295,10 @@ impl<'a> Terms<'a> {
                 UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
                     Some(self.fresh(0, 64))
                 }
+                UnaryOp::ReverseBits => {
+                    let bits = shift_width(ty)?;
+                    self.reversed(side, a, ty, bits)
+                }
             },
             Node::Abs(ty, a) => {
                 let a = self.exact(side, a, ty)?;
@@ -402,6 +415,14 @@ impl<'a> Terms<'a> {
         let (range_x, range_y) = (self.system.range(&x)?, self.system.range(&y)?);
         if op == BinaryOp::Shr {
             let count = self.modular(side, b)?.value();
+            // The reversal of the lowest bits only.
+            if let Some(count) = count.and_then(|count| shift(count, ty))
+                && let Node::Unary(UnaryOp::ReverseBits, of, value) =
+                    self.sides[side].program.steps[a as usize]
+                && of == ty
+            {
+                return self.reversed(side, value, ty, shift_width(ty)? - count);
+            }
             return match count.and_then(|count| shift(count, ty)) {
                 Some(count) => Some(self.floored(&x, 1 << count)?.0),
                 None => {
@@ -439,10 +460,26 @@ impl<'a> Terms<'a> {
             let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };
             let fixed = fixed.or_else(|| self.is_shared(b).then_some([x, y]));
             if let Some([moving, fixed]) = fixed {
-                self.xors.push((side, [moving, fixed, value.clone()]));
+                let xor = Involution::Xor(fixed);
+                self.involutions.push((side, xor, [moving, value.clone()]));
             }
         }
         Some(value)
+    }
+
+    /// The reversal of the bits of a value of unsigned type `ty`, shifted so that `bits` bits remain.
+    fn reversed(&mut self, side: usize, value: Slot, ty: IntType, bits: u32) -> Option<Linear> {
+        let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
+        let most = if is_unsigned { (1 << bits) - 1 } else { int_range(ty).1 };
+        let least = if is_unsigned { 0 } else { int_range(ty).0 };
+        let result = self.fresh(least, most);
+        let value = self.exact(side, value, ty)?;
+        let (lo, hi) = self.system.range(&value)?;
+        if is_unsigned && lo >= 0 && hi <= most {
+            let reversal = Involution::ReverseBits(bits);
+            self.involutions.push((side, reversal, [value, result.clone()]));
+        }
+        Some(result)
     }
 
     /// A bit operation with a constant, by the runs of ones in the constant.
@@ -639,7 +676,7 @@ impl<'a> Terms<'a> {
     /// States the facts about pairs of values.
     fn complete(&mut self) {
         self.relate_tickets();
-        self.relate_xors();
+        self.relate_involutions();
         self.relate_products();
     }
 
@@ -707,12 +744,12 @@ impl<'a> Terms<'a> {
         Some(())
     }
 
-    fn relate_xors(&mut self) {
-        let xors = std::mem::take(&mut self.xors);
-        let of_side = |side: usize| xors.iter().filter(move |xor| xor.0 == side);
-        let pairs = of_side(0).flat_map(|a| of_side(1).map(move |b| (&a.1, &b.1)));
-        let same = pairs.filter(|([_, j, _], [_, other_j, _])| j == other_j);
-        for ([x, _, result], [y, _, other_result]) in same.take(MAX_PAIRS) {
+    fn relate_involutions(&mut self) {
+        let all = std::mem::take(&mut self.involutions);
+        let of_side = |side: usize| all.iter().filter(move |one| one.0 == side);
+        let pairs = of_side(0).flat_map(|a| of_side(1).map(move |b| (a, b)));
+        let same = pairs.filter(|(a, b)| a.1 == b.1);
+        for ((_, _, [x, result]), (_, _, [y, other_result])) in same.take(MAX_PAIRS) {
             self.system.add(equal_together([x, y], [result, other_result]));
             self.system.add(equal_together([result, y], [other_result, x]));
         }
@@ -748,6 +785,11 @@ impl<'a> Terms<'a> {
         }
         facts.into_iter().take(MAX_PAIRS).for_each(|fact| self.system.add(fact));
     }
+}
+
+/// The number of bits of an integer type.
+fn shift_width(ty: IntType) -> Option<u32> {
+    ty.map(|ty| 8 * ty.size() as u32)
 }
 
 /// `x == y` if and only if `f == g`.

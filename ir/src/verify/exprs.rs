@@ -128,9 +128,10 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             expect_type(ty, type_of(*value))?;
             match op {
                 UnaryOp::Neg => require_supported(ty.is_float() || ty.is_signed_int(), ty),
-                UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
-                    require_supported(ty.is_int(), ty)
-                }
+                UnaryOp::CountOnes
+                | UnaryOp::LeadingZeros
+                | UnaryOp::TrailingZeros
+                | UnaryOp::ReverseBits => require_supported(ty.is_int(), ty),
                 UnaryOp::Not => require_supported(ty.is_int() || ty == ScalarType::Bool, ty),
             }
         }

@@ -318,6 +318,7 @@ impl Evaluator<'_> {
                 (UnaryOp::CountOnes, v) => ints!(v, |x| x.count_ones() as _),
                 (UnaryOp::LeadingZeros, v) => ints!(v, |x| x.leading_zeros() as _),
                 (UnaryOp::TrailingZeros, v) => ints!(v, |x| x.trailing_zeros() as _),
+                (UnaryOp::ReverseBits, v) => ints!(v, |x| x.reverse_bits() as _),
             },
             ExprKind::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.expr(lhs), self.expr(rhs));

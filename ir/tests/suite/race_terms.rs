@@ -70,6 +70,9 @@ fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
             Node::Ticket { counter, .. } => at.tickets[counter],
             Node::Unary(UnaryOp::Neg, ty, a) => wrap(-get(a), ty),
             Node::Unary(UnaryOp::Not, ty, a) => wrap(!get(a), ty),
+            Node::Unary(UnaryOp::ReverseBits, ty, a) => {
+                wrap((get(a) as u8).reverse_bits().into(), ty)
+            }
             Node::Abs(ty, a) => wrap(get(a).abs(), ty),
             Node::Binary(op, ty, a, b) => binary(op, ty, get(a), get(b)),
             Node::DivRem(op, ty, a, b) => match (op, get(b)) {
@@ -174,7 +177,8 @@ impl Random {
         let (a, b) = (Self::pick(of_type, random), Self::pick(of_type, random));
         let any_bool =
             if self.bools.is_empty() { None } else { Some(Self::pick(&self.bools, random)) };
-        let node = match random.below(16) {
+        let node = match random.below(17) {
+            16 => Node::Unary(UnaryOp::ReverseBits, ty, a),
             0..=5 => Node::Binary(ops[random.below(ops.len() as u64) as usize], ty, a, b),
             6 => Node::DivRem(DivRemOp::Div, ty, a, b),
             7 => Node::DivRem(DivRemOp::Rem, ty, a, b),

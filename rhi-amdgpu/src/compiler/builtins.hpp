@@ -60,6 +60,8 @@ static __device__ inline int __popc(unsigned x) { return __builtin_popcount(x); 
 static __device__ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 static __device__ inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
 static __device__ inline int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll((unsigned long long)x); }
+static __device__ inline unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
+static __device__ inline unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
 static __device__ inline int __ffs(int x) { return __builtin_ffs(x); }
 static __device__ inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 

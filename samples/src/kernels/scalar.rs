@@ -214,7 +214,8 @@ fn counts(ty: ScalarType) -> Offloaded {
     let mut table = Table::new(format!("counts_{ty}"), ty, Options::default());
     let x = table.build.scalar("x", ty);
     table.finish(|b, put| {
-        for op in [UnaryOp::CountOnes, UnaryOp::LeadingZeros, UnaryOp::TrailingZeros] {
+        use UnaryOp::{CountOnes, LeadingZeros, ReverseBits, TrailingZeros};
+        for op in [CountOnes, LeadingZeros, TrailingZeros, ReverseBits] {
             let value = b.unary(op, x);
             put(b, value);
         }

@@ -411,6 +411,7 @@ impl<'k> Builder<'k> {
                     let most = Interval { lo: 0, hi: 8 * ty.size() as i128 };
                     self.constant(most)
                 }
+                UnaryOp::ReverseBits => self.unknown(ty),
             },
             ExprKind::Binary { op, lhs, rhs } => {
                 let operands = nodes.exprs[lhs].ty;
