@@ -179,17 +179,19 @@ pub enum Rule {
     LiteralType(String),
     /// Two iterations of a parallel loop may write the same element by the same access.
     #[error(
-        "iterations {over}may write the same element by `{access}`; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"
+        "iterations {over}may write the same element by `{access}`{reason}; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"
     )]
     RaceWithItself {
         /// The access.
         access: String,
         /// The loop's variables: "of `i` ".
         over: String,
+        /// Why, if it is known: ": for example, …".
+        reason: String,
     },
     /// Two iterations of a parallel loop may touch the same element by two accesses, at least one of them a write.
     #[error(
-        "one iteration {over}may {verb} `{access}` while another {other_verb} `{other}` (line {line}); {advice}, or assert in `unsafe {{ … }}` that the two are never the same element"
+        "one iteration {over}may {verb} `{access}` while another {other_verb} `{other}` (line {line}){reason}; {advice}, or assert in `unsafe {{ … }}` that the two are never the same element"
     )]
     RaceInLoop {
         /// The access at the location of the message.
@@ -204,12 +206,14 @@ pub enum Rule {
         line: u32,
         /// The loop's variables: "of `i` ".
         over: String,
+        /// Why, if it is known: ": for example, …".
+        reason: String,
         /// How to fix it.
         advice: &'static str,
     },
     /// Two `stream_parallel` blocks may touch the same element, at least one of them writing.
     #[error(
-        "this `stream_parallel` block may {verb} `{access}` while the one at line {block} {other_verb} `{other}` (line {line}); put both into one block, where loops run one after the other, give each block a tensor of its own, or assert in `unsafe {{ … }}` that the two are never the same element"
+        "this `stream_parallel` block may {verb} `{access}` while the one at line {block} {other_verb} `{other}` (line {line}){reason}; put both into one block, where loops run one after the other, give each block a tensor of its own, or assert in `unsafe {{ … }}` that the two are never the same element"
     )]
     RaceOfBlocks {
         /// The access at the location of the message.
@@ -224,6 +228,8 @@ pub enum Rule {
         line: u32,
         /// The line of the other block.
         block: u32,
+        /// Why, if it is known: ": …".
+        reason: String,
     },
     /// An expression that nests too deep for the stack.
     #[error("this expression is nested too deeply; split it with `let`s")]

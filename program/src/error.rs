@@ -123,7 +123,7 @@ pub enum Error {
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
          lines {} and {} may access the same element at the same time{}", .lines[0], .lines[1],
-        .counter.as_ref().map_or(String::new(), |overflow| format!("; {overflow}"))
+        .reason.as_ref().map_or(String::new(), |reason| format!("; {reason}"))
     )]
     Race {
         /// The kernel.
@@ -136,8 +136,8 @@ pub enum Error {
         tensor: String,
         /// The lines of the two accesses; equal for an access that races with itself.
         lines: [u32; 2],
-        /// Where the tickets of a counter would separate the accesses: why they do not.
-        counter: Option<Box<CounterOverflow>>,
+        /// Why they may, if it is known.
+        reason: Option<Box<RaceReason>>,
     },
     /// A launch on another stream uses the same memory, one of the two writes it, and nothing orders them; under
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
@@ -306,7 +306,7 @@ impl fmt::Debug for Error {
             NoCompiler { kernel }
             Launch { kernel, started, source }
             Panicked { kernel, message }
-            Race { kernel, file, line, tensor, lines, counter }
+            Race { kernel, file, line, tensor, lines, reason }
             UnknownHazards { name }
             UnknownGraphs { name }
             Argument { kernel, position, given, expected }
@@ -354,6 +354,67 @@ impl Error {
     }
 }
 
+/// Why two accesses may race.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RaceReason {
+    /// The tickets of a counter would separate the accesses, but may repeat.
+    CounterOverflow(CounterOverflow),
+    /// Two iterations that access the same element.
+    Example(RaceExample),
+    /// An index depends on a value that only the device knows.
+    DataDependent,
+}
+
+impl fmt::Display for RaceReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CounterOverflow(overflow) => overflow.fmt(f),
+            Self::Example(example) => example.fmt(f),
+            Self::DataDependent => {
+                f.write_str("an index depends on a value that only the device knows")
+            }
+        }
+    }
+}
+
+/// Two iterations that access the same element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RaceExample {
+    /// The names of the loop's variables.
+    pub variables: Vec<String>,
+    /// Their values in the two iterations.
+    pub iterations: [Vec<i128>; 2],
+    /// The tensor or shared array.
+    pub tensor: String,
+    /// The indices of the element.
+    pub element: Vec<i128>,
+}
+
+impl fmt::Display for RaceExample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { variables, iterations: [first, second], tensor, element } = self;
+        let element = match &element[..] {
+            [at] => at.to_string(),
+            element => format!("{element:?}"),
+        };
+        match (&variables[..], &first[..], &second[..]) {
+            ([name], [first], [second]) => {
+                write!(f, "for example, `{name}` = {first} and `{name}` = {second}")?;
+            }
+            _ => {
+                let list = |values: &[i128]| {
+                    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                };
+                let (names, first, second) = (variables.join("`, `"), list(first), list(second));
+                write!(f, "for example, (`{names}`) = ({first}) and ({second})")?;
+            }
+        }
+        write!(f, " both access `{tensor}[{element}]`")
+    }
+}
+
 /// A counter whose tickets may repeat within a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -362,7 +423,7 @@ pub struct CounterOverflow {
     pub tensor: String,
     /// Its size in bits.
     pub bits: u32,
-    /// The largest number of increments; none where the iterations of an inner loop have no limit.
+    /// The largest sum of the amounts added; none where the iterations of an inner loop have no limit.
     pub draws: Option<u128>,
 }
 
@@ -370,8 +431,10 @@ impl fmt::Display for CounterOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tensor, bits, draws } = self;
         match draws {
-            Some(draws) => write!(f, "the launch may increment `{tensor}` {draws} times")?,
-            None => write!(f, "the number of increments of `{tensor}` in a launch has no limit")?,
+            Some(draws) => {
+                write!(f, "the launch may add up to {draws} to an element of `{tensor}`")?
+            }
+            None => write!(f, "what a launch may add to an element of `{tensor}` has no limit")?,
         }
         write!(
             f,

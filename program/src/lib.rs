@@ -24,7 +24,10 @@ mod value;
 mod variables;
 
 pub use capture::{Graph, GraphLaunch};
-pub use error::{BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, Result};
+pub use error::{
+    BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, RaceExample, RaceReason,
+    Result,
+};
 pub use hazards::{Hazard, HazardUse, Hazards};
 pub use kernel::Kernel;
 pub use kernel_cache::{

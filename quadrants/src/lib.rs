@@ -13,8 +13,9 @@ pub use quadrants_program::{
     Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph,
     GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel,
     KernelError, KernelErrorCause, KernelLauncher, KernelResult, KernelValue, Launch, Layout,
-    Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder, RegionStatistics, Result,
-    Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
+    Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder, RaceExample, RaceReason,
+    RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target,
+    Tensor, Vector,
     dsl::{
         AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
         atomic_max, atomic_min, block_for, ndrange, stream_parallel,

@@ -33,6 +33,8 @@ pub(super) struct Task {
     pub(super) block_vars: Vec<usize>,
     /// The elements that counters count in, by tensor and fields.
     pub(super) counted: Vec<(String, Vec<String>)>,
+    /// Why steps are unknown, as the end of a sentence about an index.
+    pub(super) origins: HashMap<Slot, String>,
     /// Reads of tensors that are not `&mut`.
     pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
 }
@@ -130,6 +132,7 @@ impl Task {
             fixed: HashMap::new(),
             block_vars: Vec::new(),
             counted: Vec::new(),
+            origins: HashMap::new(),
             reads: HashMap::new(),
         }
     }

@@ -52,10 +52,16 @@ impl Walk<'_> {
                 };
                 self.computed(Node::Binary(op, BOOL, a, b))
             }
-            ExprKind::Cast { value, .. } => {
-                let value = self.eval(value);
+            ExprKind::Cast { value: inner, .. } => {
+                let value = self.eval(inner);
                 // The type is unknown here: a float becomes an unknown integer.
-                if value == Value::Data { self.unknown_here() } else { value }
+                if value != Value::Data {
+                    return value;
+                }
+                let unknown = self.unknown_here();
+                let text = self.text(inner);
+                self.explain(&unknown, || format!("an index depends on `{text}`"));
+                unknown
             }
             ExprKind::If { cond, then, otherwise } => self.branch(cond, then, otherwise.as_ref()),
             ExprKind::Block(block) => self.block(block),
@@ -164,7 +170,11 @@ impl Walk<'_> {
                 if counts && !is_shared {
                     self.ticket(part.base, part.fields, &values, &by)
                 } else {
-                    self.unknown(Scope::Iteration)
+                    let value = self.unknown(Scope::Iteration);
+                    let origin =
+                        "an index depends on the old value of an atomic, which is not a ticket";
+                    self.explain(&value, || origin.to_owned());
+                    value
                 }
             }
             ExprKind::Phase(phase) => {
@@ -186,8 +196,12 @@ impl Walk<'_> {
         let is_unchanged =
             matches!(self.lookup(part.base), Some(Binding::Tensor { writable: false }));
         let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
+        let text = self.text(place);
+        let origin = || format!("an index depends on `{text}`, which only the device knows");
         let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
-            return self.unknown(Scope::Iteration);
+            let value = self.unknown(Scope::Iteration);
+            self.explain(&value, origin);
+            return value;
         };
         let scope = self.task.steps.scope_of(&index);
         let key = (part.base.to_owned(), part.fields, index);
@@ -198,6 +212,7 @@ impl Walk<'_> {
         if let Value::Slot(slot) = value {
             self.task.reads.insert(key, slot);
         }
+        self.explain(&value, origin);
         value
     }
 
@@ -365,7 +380,11 @@ impl Walk<'_> {
             }
             // The width of the type is known at launch.
             ("reverse_bits", _) => return Value::AtLaunch,
-            (_, slots) => return self.result_of(slots),
+            (_, slots) => {
+                let value = self.result_of(slots);
+                self.explain(&value, || format!("the race check does not know `{name}`"));
+                return value;
+            }
         };
         self.computed(node)
     }

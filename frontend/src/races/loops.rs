@@ -83,6 +83,7 @@ impl Walk<'_> {
                 0 => self.new_fixed(),
                 _ => self.unknown(self.scope_here()),
             };
+            self.explain(&value, || format!("an index depends on `{name}`, which a loop changes"));
             self.set_locals(&[name], vec![Some(value)]);
         }
     }

@@ -13,6 +13,7 @@ mod access;
 mod eval;
 mod loops;
 mod profile;
+mod reason;
 mod sample;
 mod text;
 mod value;
@@ -162,11 +163,13 @@ impl<'a> RaceChecker<'a> {
             }
             let over = over(&task.names);
             let (span, rule) = if a == b {
-                (first.span, Rule::RaceWithItself { access: first.text.clone(), over })
+                let reason = self.reason(at, &samples, a, b);
+                (first.span, Rule::RaceWithItself { access: first.text.clone(), over, reason })
             } else {
                 let (here, other) =
                     if second.kind.is_write() { (first, second) } else { (second, first) };
-                (here.span, race_in_loop(here, other, over))
+                let reason = self.reason(at, &samples, a, b);
+                (here.span, race_in_loop(here, other, over, reason))
             };
             races.push((&first.tensor, Rejection { span, rule }));
         }
@@ -286,6 +289,7 @@ impl<'a> RaceChecker<'a> {
                             other_verb: other.kind.verb_of_one(),
                             line: other.span.line,
                             block: first.span.line,
+                            reason: reason::unknown_index(&[(of_second, here), (of_first, other)]),
                         };
                         races.push((&here.tensor, Rejection { span: here.span, rule }));
                     }
@@ -409,7 +413,7 @@ fn suspects(
     (0..accesses.len()).filter(|at| of_tensors.contains_key(&root(&accesses[*at]))).collect()
 }
 
-fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {
+fn race_in_loop(here: &Access, other: &Access, over: String, reason: String) -> Rule {
     let advice = if here.phase.is_some() {
         "move one of them to another phase"
     } else if here.kind.is_atomic() || other.kind.is_atomic() {
@@ -426,6 +430,7 @@ fn race_in_loop(here: &Access, other: &Access, over: String) -> Rule {
         other_verb: other.kind.verb_of_one(),
         line: other.span.line,
         over,
+        reason,
         advice,
     }
 }

@@ -441,7 +441,7 @@ impl Walk<'_> {
         values: Vec<Value>,
         place: &Expr,
     ) {
-        let text = text::expr(place, &|name: &str| self.display_names.get(name).cloned());
+        let text = self.text(place);
         self.push_access(kind, part.base, part.fields.clone(), values, (place.span, text));
     }
 
@@ -511,6 +511,18 @@ impl Walk<'_> {
     pub(super) fn unknown_slot(&mut self, scope: Scope) -> Slot {
         let ty: IntType = None;
         self.task.push(Node::Unknown { scope, var: None, ty })
+    }
+
+    /// The source text of an expression.
+    pub(super) fn text(&self, expr: &Expr) -> String {
+        text::expr(expr, &|name: &str| self.display_names.get(name).cloned())
+    }
+
+    /// Records why a value is unknown, for messages.
+    pub(super) fn explain(&mut self, value: &Value, origin: impl FnOnce() -> String) {
+        if let Value::Slot(slot) = value {
+            self.task.origins.entry(*slot).or_insert_with(origin);
+        }
     }
 
     /// Adds a condition.

@@ -23,11 +23,13 @@
 //! constraints, which also takes conditions and operations into account that are not affine.
 
 mod affine;
+mod example;
 mod node;
 mod solve;
 mod terms;
 
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
+pub use example::{Collision, Position, collision};
 pub use node::{Builder, Counter, IntType, Node, Program, Scope, Slot, Values};
 pub use terms::{
     Guard, GuardedIndex, Index, Side, never_happens, refuted_between, refuted_in_loop,

@@ -7,7 +7,7 @@ use quadrants_ir::{
 use quadrants_runtime as rt;
 
 use super::param_code::ParamCode;
-use crate::{CounterOverflow, Error};
+use crate::{CounterOverflow, Error, RaceExample, RaceReason};
 
 /// The error for arguments with these codes, which the kernel does not accept: the first such argument.
 #[cold]
@@ -44,19 +44,35 @@ pub(super) fn result_error(kernel: &Offloaded, requested: Option<ScalarType>) ->
 /// The error for a launch that may race.
 #[cold]
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
+    let task = &kernel.tasks[race.task.index()];
+    let tensor = match race.object {
+        RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+        RaceObject::Shared(array) => kernel.locals[array].name.clone(),
+    };
+    let reason = if let Some(Overflow { tensor, bits, increments }) = race.counter {
+        let tensor = kernel.params[tensor.index()].name.clone();
+        Some(RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments }))
+    } else if let Some(example) = race.example {
+        let dims = task.kind.dims().into_iter().flatten();
+        let mut variables: Vec<String> =
+            dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
+        variables.extend(task.kind.threads().map(|_| "thread".to_owned()));
+        Some(RaceReason::Example(RaceExample {
+            variables,
+            iterations: example.iterations.map(|values| values.to_vec()),
+            tensor: tensor.clone(),
+            element: example.element.to_vec(),
+        }))
+    } else {
+        race.is_data_dependent.then_some(RaceReason::DataDependent)
+    };
     Error::Race {
         kernel: kernel.name.clone(),
         file: kernel.file.clone(),
-        line: kernel.tasks[race.task.index()].line,
-        tensor: match race.object {
-            RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-            RaceObject::Shared(array) => kernel.locals[array].name.clone(),
-        },
+        line: task.line,
+        tensor,
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
-        counter: race.counter.map(|Overflow { tensor, bits, increments }| {
-            let tensor = kernel.params[tensor.index()].name.clone();
-            Box::new(CounterOverflow { tensor, bits, draws: increments })
-        }),
+        reason: reason.map(Box::new),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tickets of atomic counters: unique, unless a launch could overflow the counter's type, which is rejected.
 
-use quadrants::{self as qd, CounterOverflow, Error, Result, Tensor};
+use quadrants::{self as qd, CounterOverflow, Error, RaceReason, Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 /// The number of values of a 32-bit counter.
@@ -145,10 +145,10 @@ fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend
         let Err(error @ Error::Race { .. }) = launched else { panic!("{launched:?}") };
         let message = error.to_string();
         assert!(message.contains("2^32") && message.contains("`count`"), "{message}");
-        let Error::Race { tensor, counter: Some(overflow), .. } = error else {
-            panic!("{error:?}")
+        let Error::Race { tensor, reason: Some(reason), .. } = error else { panic!("{error:?}") };
+        let RaceReason::CounterOverflow(CounterOverflow { bits, draws, .. }) = *reason else {
+            panic!("{reason:?}")
         };
-        let CounterOverflow { bits, draws, .. } = *overflow;
         assert_eq!((tensor.as_str(), bits, draws), ("out", 32, most.map(u128::from)));
     };
     refused(inner(2, ALL, 1, &mut count, &mut out).launch(), Some(2 * ALL));

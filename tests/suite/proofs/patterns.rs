@@ -134,3 +134,16 @@ fn chunks_are_disjoint_if_they_are_no_longer_than_their_distance(
     assert!(launched.is_err(), "{launched:?}");
     Ok(())
 }
+
+/// A race that depends on the arguments names two iterations.
+#[on_all_backends]
+fn a_race_at_launch_is_explained_by_an_example(on: TestBackend) -> qd::Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let mut o = on.program.zeros::<u32, 1>([64])?;
+    let Err(error @ Error::Race { .. }) = chunks(8, 5, 4, &mut o).launch() else {
+        panic!("no race")
+    };
+    let message = error.to_string();
+    assert!(message.contains("for example, `i` = 0 and `i` = 1 both access `o[4]`"), "{message}");
+    Ok(())
+}

@@ -6,9 +6,9 @@ use crate::{
     GroupId, LocalId, ParamId, SiteId, TaskId,
     launch_analysis::extents::Extents,
     races::{
-        AffineForm, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope, Side,
-        Slot, Space, Values, Var, VarKind, disjoint, disjoint_in_loop, exact_range, int_range,
-        refuted_between, refuted_in_loop,
+        AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
+        Side, Slot, Space, Values, Var, VarKind, collision, disjoint, disjoint_in_loop,
+        exact_range, int_range, refuted_between, refuted_in_loop,
     },
 };
 
@@ -16,7 +16,7 @@ use crate::{
 type ExtentsOf<'a> = &'a dyn Fn(TaskId) -> Extents;
 
 /// A race: two accesses that may touch the same element at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Race {
     /// The task of the first access.
     pub task: TaskId,
@@ -26,6 +26,10 @@ pub struct Race {
     pub sites: [SiteId; 2],
     /// If the accesses are disjoint unless a counter overflows: the counter.
     pub counter: Option<Overflow>,
+    /// Two iterations of the loop that touch the same element, if trying a few found them.
+    pub example: Option<Box<Collision>>,
+    /// Whether an index depends on a value that only the device knows.
+    pub is_data_dependent: bool,
 }
 
 /// A counter that may overflow, so that its tickets repeat.
@@ -185,18 +189,18 @@ impl Races {
             if disjoint_in_loop(space, &a.forms(&values), &b.forms(&values)) {
                 return None;
             }
+            let (program, args) = (&task.program, launch.args);
+            let side = Side { program, args, space, is_counter: &|_| false };
+            let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
             let refuted = |is_counter: IsCounter<'_>| {
                 let is_counter = |counter| is_counter([0, counter]);
-                let program = &task.program;
-                let side = Side { program, args: launch.args, space, is_counter: &is_counter };
-                refuted_in_loop(side, a.guarded_index(), b.guarded_index())
+                refuted_in_loop(Side { is_counter: &is_counter, ..side }, index_a, index_b)
             };
-            race(&refuted, &overflow, &[task]).map(|counter| Race {
-                task: id,
-                object: a.object,
-                sites: [a.site, b.site],
-                counter,
-            })
+            let counter = race(&refuted, &overflow, &[task])?;
+            let example = collision(side, index_a, index_b).map(Box::new);
+            let is_data_dependent = [a, b].into_iter().any(|access| task.is_data_dependent(access));
+            let sites = [a.site, b.site];
+            Some(Race { task: id, object: a.object, sites, counter, example, is_data_dependent })
         })
     }
 
@@ -225,10 +229,10 @@ impl Races {
                 ];
                 refuted_between(sides, a.guarded_index(), b.guarded_index())
             };
-            race(&refuted, &overflow, &tasks).map(|counter| {
-                let task = task_pair.tasks[0];
-                Race { task, object: a.object, sites: [a.site, b.site], counter }
-            })
+            let counter = race(&refuted, &overflow, &tasks)?;
+            let is_data_dependent = tasks[0].is_data_dependent(a) || tasks[1].is_data_dependent(b);
+            let (task, sites) = (task_pair.tasks[0], [a.site, b.site]);
+            Some(Race { task, object: a.object, sites, counter, example: None, is_data_dependent })
         })
     }
 
@@ -316,6 +320,17 @@ impl TaskRaces {
             count?.checked_mul(most.unsigned_abs())
         };
         increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
+    }
+
+    /// Whether an index of an access depends on a value that only the device knows, and that differs between
+    /// iterations.
+    fn is_data_dependent(&self, access: &Access) -> bool {
+        let mut reached = vec![false; self.program.steps.len()];
+        reach(&self.program, &access.index, &mut reached);
+        self.program.steps.iter().zip(reached).any(|(step, reached)| {
+            let is_unknown = matches!(step, Node::Unknown { scope: Scope::Iteration, .. });
+            reached && (is_unknown || matches!(step, Node::Ticket { .. }))
+        })
     }
 
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
