@@ -11,8 +11,9 @@ use super::{
     select,
 };
 use crate::{
-    BinaryOp, BlockId, Collective, CollectiveOp, Const, ExprId, ExprKind, Local, LocalId, LoopDim,
-    MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
+    Array, BinaryOp, BlockId, Collective, CollectiveOp, Const, Element, ExprId, ExprKind, Local,
+    LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
+    UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     visit::Nodes,
 };
@@ -167,9 +168,9 @@ impl Compiler<'_> {
                 self.root(value, Some(to));
             }
             Stmt::Eval { value } => self.root(value, None),
-            Stmt::Store { tensor, ref index, value, site } => {
+            Stmt::Store { ref element, value } => {
                 let value = self.value(value);
-                self.store(tensor, index, value, site);
+                self.store(element, value);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, down, .. } => {
@@ -195,12 +196,6 @@ impl Compiler<'_> {
                     let from = self.value(from);
                     self.code.push(Op::SharedStore(from, lanes, self.threads, self.thread));
                 }
-            }
-            Stmt::SharedStore { array, ref index, value, site } => {
-                let value = self.value(value);
-                let nothing = self.temporary();
-                let (first, len, at) = self.shared(array, index, nothing, site);
-                self.code.push(Op::SharedStore(value, first, len, at));
             }
             Stmt::Assert { cond, site } => {
                 let cond = self.value(cond);
@@ -311,14 +306,13 @@ impl Compiler<'_> {
     fn shared(
         &mut self,
         array: LocalId,
-        index: &[ExprId],
+        index: &[Reg],
         clear: Reg,
         site: SiteId,
     ) -> (Reg, u32, Reg) {
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
         let (first, dims) = self.arrays.get(&array).cloned().unwrap_or_default();
         let len = dims.iter().product();
-        let (at, check) = match (&index[..], &dims[..]) {
+        let (at, check) = match (index, &dims[..]) {
             (&[i, j], &[rows, columns]) => {
                 let at = self.temporary();
                 let width = self.constant(u64::from(columns));
@@ -440,25 +434,24 @@ impl Compiler<'_> {
         }
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
-            ExprKind::Load { tensor, ref index, site } => self.load(tensor, index, to, site),
-            ExprKind::Atomic { op, tensor, ref index, value, site } => {
+            ExprKind::Load(ref element) => self.load(element, to),
+            ExprKind::Atomic { op, ref element, value } => {
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
-                let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-                let at = self.element(tensor, &index);
-                let tensor = self.tensor(tensor);
-                self.check(tensor, &index, to, site);
-                self.code.push(Op::Atomic(to, tensor, at, value, combine));
-            }
-            ExprKind::SharedLoad { array, ref index, site } => {
-                let (first, len, at) = self.shared(array, index, to, site);
-                self.code.push(Op::SharedLoad(to, first, len, at));
-            }
-            ExprKind::SharedAtomic { op, array, ref index, value, site } => {
-                let value = self.value(value);
-                let (first, len, at) = self.shared(array, index, to, site);
-                let combine = select::combine(op, expr.ty);
-                self.code.push(Op::SharedAtomic(to, first, len, at, value, combine));
+                let index = self.index(element);
+                let op = match element.array {
+                    Array::Tensor(param) => {
+                        let at = self.element(param, &index);
+                        let tensor = self.tensor(param);
+                        self.check(tensor, &index, to, element.site);
+                        Op::Atomic(to, tensor, at, value, combine)
+                    }
+                    Array::Shared(array) => {
+                        let (first, len, at) = self.shared(array, &index, to, element.site);
+                        Op::SharedAtomic(to, first, len, at, value, combine)
+                    }
+                };
+                self.code.push(op);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
@@ -480,30 +473,44 @@ impl Compiler<'_> {
         }
     }
 
-    fn load(&mut self, tensor: ParamId, index: &[ExprId], to: Reg, site: SiteId) {
-        let size = self.size(tensor);
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let (param, tensor) = (tensor, self.tensor(tensor));
+    fn index(&mut self, element: &Element) -> Vec<Reg> {
+        element.index.iter().map(|index| self.value(*index)).collect()
+    }
+
+    fn load(&mut self, element: &Element, to: Reg) {
+        let index = self.index(element);
+        let param = match element.array {
+            Array::Tensor(param) => param,
+            Array::Shared(array) => {
+                let (first, len, at) = self.shared(array, &index, to, element.site);
+                return self.code.push(Op::SharedLoad(to, first, len, at));
+            }
+        };
+        let (tensor, size) = (self.tensor(param), self.size(param));
         let op = match index[..] {
             [i, j] if self.is_dense(param) => Op::Load2(to, tensor, i, j, size),
             _ => Op::Load1(to, tensor, self.element(param, &index), size),
         };
-        self.check(tensor, &index, to, site);
+        self.check(tensor, &index, to, element.site);
         self.code.push(op);
     }
 
-    fn store(&mut self, tensor: ParamId, index: &[ExprId], value: Reg, site: SiteId) {
-        let size = self.size(tensor);
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let (param, tensor) = (tensor, self.tensor(tensor));
+    fn store(&mut self, element: &Element, value: Reg) {
+        let index = self.index(element);
+        let nothing = self.temporary();
+        let param = match element.array {
+            Array::Tensor(param) => param,
+            Array::Shared(array) => {
+                let (first, len, at) = self.shared(array, &index, nothing, element.site);
+                return self.code.push(Op::SharedStore(value, first, len, at));
+            }
+        };
+        let (tensor, size) = (self.tensor(param), self.size(param));
         let op = match index[..] {
             [i, j] if self.is_dense(param) => Op::Store2(value, tensor, i, j, size),
             _ => Op::Store1(value, tensor, self.element(param, &index), size),
         };
-        if self.form == Form::Checked {
-            let nothing = self.temporary();
-            self.check(tensor, &index, nothing, site);
-        }
+        self.check(tensor, &index, nothing, element.site);
         self.code.push(op);
     }
 

@@ -20,7 +20,7 @@ use races::Races;
 
 pub use extents::Extents;
 pub use interior::may_have_interior;
-pub use races::{Overflow, Race, RaceObject};
+pub use races::{Overflow, Race};
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    Arena, BinaryOp, Const, Expr, ExprId, ExprKind, LocalId, MathFn, ScalarType, UnaryOp,
+    Arena, BinaryOp, Const, Element, Expr, ExprId, ExprKind, LocalId, MathFn, ScalarType, UnaryOp,
     interp::fold,
 };
 
@@ -167,9 +167,7 @@ impl ExprKind {
                 change(lhs);
                 change(rhs);
             }
-            Self::Math { args: list, .. }
-            | Self::Load { index: list, .. }
-            | Self::SharedLoad { index: list, .. } => {
+            Self::Math { args: list, .. } | Self::Load(Element { index: list, .. }) => {
                 list.iter_mut().for_each(change);
             }
             Self::Select { cond, then, otherwise } => {
@@ -177,8 +175,8 @@ impl ExprKind {
                 change(then);
                 change(otherwise);
             }
-            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
-                index.iter_mut().for_each(&mut change);
+            Self::Atomic { element, value, .. } => {
+                element.index.iter_mut().for_each(&mut change);
                 change(value);
             }
         }

@@ -2,11 +2,11 @@
 
 use super::{
     Location, MAX_DEPTH, Rule,
-    exprs::{SiteUse, access, expect_type, require, shared, site, temp_type},
+    exprs::{SiteUse, access, expect_type, require, site, temp_type},
 };
 use crate::{
-    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
-    abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
+    Array, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind, LocalId, ReduceOp,
+    ScalarType, Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
 /// The context of a statement.
@@ -160,9 +160,8 @@ impl<'k> Scope<'k> {
         let kind = &self.nodes.exprs[value].kind;
         match *kind {
             ExprKind::Local(local) => self.check_use(local, 0)?,
-            ExprKind::SharedLoad { array, ref index, .. }
-            | ExprKind::SharedAtomic { array, ref index, .. } => {
-                self.check_use(array, index.len())?;
+            ExprKind::Load(ref element) | ExprKind::Atomic { ref element, .. } => {
+                self.check_element(element)?;
             }
             _ => {}
         }
@@ -186,15 +185,22 @@ impl<'k> Scope<'k> {
         Ok(())
     }
 
+    /// Checks the array of an accessed element.
+    fn check_element(&self, element: &Element) -> Result<(), Rule> {
+        match element.array {
+            Array::Tensor(_) => Ok(()),
+            Array::Shared(array) => self.check_use(array, element.index.len()),
+        }
+    }
+
     /// Checks that this kind of code may have the value's side effect.
     fn effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), Rule> {
         match self.nodes.exprs[value].kind {
-            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. }
-                if code_kind != CodeKind::Thread =>
-            {
-                Err(Rule::OutsidePhase)
+            ExprKind::Load(Element { array: Array::Shared(_), .. })
+            | ExprKind::Atomic { element: Element { array: Array::Shared(_), .. }, .. } => {
+                require(code_kind == CodeKind::Thread, Rule::OutsidePhase)
             }
-            ExprKind::Atomic { .. } if code_kind == CodeKind::Block => Err(Rule::OutsidePhase),
+            ExprKind::Atomic { .. } => require(code_kind != CodeKind::Block, Rule::OutsidePhase),
             _ => Ok(()),
         }
     }
@@ -283,13 +289,19 @@ impl<'k> Scope<'k> {
             Stmt::Store { .. } | Stmt::Assert { .. } if context.code_kind == CodeKind::Block => {
                 Err(Rule::OutsidePhase)
             }
-            Stmt::Store { tensor, ref index, value, site: at } => {
-                for &index in index {
+            Stmt::Store { element: Element { array: Array::Shared(_), .. }, .. }
+                if context.code_kind != CodeKind::Thread =>
+            {
+                Err(Rule::OutsidePhase)
+            }
+            Stmt::Store { ref element, value } => {
+                for &index in &element.index {
                     self.pure(index)?;
                 }
                 let ty = self.pure(value)?;
-                expect_type(access(self.nodes, tensor, index, true)?, ty)?;
-                site(self.nodes, at, SiteUse::Index(tensor))
+                expect_type(access(self.nodes, element, true)?, ty)?;
+                self.check_element(element)?;
+                site(self.nodes, element.site, SiteUse::Index(element.array))
             }
             Stmt::If { cond, .. } => expect_type(ScalarType::Bool, self.pure(cond)?),
             Stmt::For { var, begin, end, .. } => {
@@ -312,18 +324,6 @@ impl<'k> Scope<'k> {
             }
             Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
             Stmt::Phase { .. } => Err(Rule::OutsideBlock),
-            Stmt::SharedStore { .. } if context.code_kind != CodeKind::Thread => {
-                Err(Rule::OutsidePhase)
-            }
-            Stmt::SharedStore { array, ref index, value, site: at } => {
-                for &index in index {
-                    self.pure(index)?;
-                }
-                let ty = self.pure(value)?;
-                expect_type(shared(self.nodes, array, index)?, ty)?;
-                self.check_use(array, index.len())?;
-                site(self.nodes, at, SiteUse::SharedIndex(array))
-            }
             Stmt::CollectiveInput { value, from } => {
                 let ty = self.pure(value)?;
                 let from = from.map(|from| self.pure(from)).transpose()?;

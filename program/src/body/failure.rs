@@ -59,7 +59,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     let kind = record.site & !LOCATION_SITE;
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
-        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == ErrorKind::Index as u32,
+        SiteKind::Index(_) => kind == ErrorKind::Index as u32,
         SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
         SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
         SiteKind::Bounds => kind == ErrorKind::Bounds as u32,

@@ -4,7 +4,7 @@ use std::{cell::Cell, sync::OnceLock};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use quadrants_ir::{
-    Offloaded, ParamKind, SiteKind,
+    Array, Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
     launch_analysis::LaunchAnalysis,
 };
@@ -118,7 +118,10 @@ impl KernelContext {
         let temporary_bytes = abi::temporary_bytes(&kernel);
         // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
         let reports_when_proven = image == ImageKind::Native
-            || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
+            || kernel
+                .sites
+                .iter()
+                .any(|site| !matches!(site.kind, SiteKind::Index(Array::Tensor(_))));
         let mut number_masks = [number_of(u64::MAX); 2];
         if !reports_when_proven {
             number_masks[Form::Proven as usize] = 0;

@@ -1,8 +1,8 @@
 //! The errors of launches: wrong arguments, races, and failures of the device.
 
 use quadrants_ir::{
-    Offloaded, ScalarType,
-    launch_analysis::{Overflow, Race, RaceObject},
+    Array, Offloaded, ScalarType,
+    launch_analysis::{Overflow, Race},
 };
 use quadrants_runtime as rt;
 
@@ -49,8 +49,8 @@ pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
         file: kernel.file.clone(),
         line: kernel.tasks[race.task.index()].line,
         tensor: match race.object {
-            RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-            RaceObject::Shared(array) => kernel.locals[array].name.clone(),
+            Array::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+            Array::Shared(array) => kernel.locals[array].name.clone(),
         },
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
         counter: race.counter.map(|Overflow { tensor, bits, increments }| {

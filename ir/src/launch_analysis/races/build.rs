@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::program::{
-    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, Pin, Pins, RaceObject, Races,
-    Slot, TaskPair, TaskRaces, TripCount,
+    Access, AccessKind, Counter, CounterIncrement, Index, Node, Pair, Pin, Pins, Races, Slot,
+    TaskPair, TaskRaces, TripCount,
 };
 use crate::{
-    AtomicOp, BinaryOp, BlockId, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded, ParamId,
-    SiteId, Stmt, Task, TaskId,
+    Array, AtomicOp, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn,
+    Offloaded, ParamId, Stmt, Task, TaskId,
     abi::ArgLayout,
     races::{MAX_VARS, VarKind},
     visit::{Nodes, Reach},
@@ -111,13 +111,17 @@ fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
 
 fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
     for stmt in &nodes.blocks[block].stmts {
-        if let Stmt::Store { tensor, .. } = stmt {
+        if let Stmt::Store { element, .. } = stmt
+            && let Some(tensor) = element.tensor()
+        {
             countable[tensor.index()] = false;
         }
         for value in stmt.exprs() {
-            match nodes.exprs[value].kind {
-                ExprKind::Load { tensor, .. } => countable[tensor.index()] = false,
-                ExprKind::Atomic { tensor, op, value, .. } => {
+            let kind = &nodes.exprs[value].kind;
+            let Some(tensor) = kind.element().and_then(Element::tensor) else { continue };
+            match *kind {
+                ExprKind::Load(_) => countable[tensor.index()] = false,
+                ExprKind::Atomic { op, value, .. } => {
                     let by = &nodes.exprs[value].kind;
                     let one = matches!(by, ExprKind::Const(c) if c.as_int() == Some(1));
                     countable[tensor.index()] &= one && op == AtomicOp::Add;
@@ -129,6 +133,11 @@ fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
             count(nodes, inner, countable);
         }
     }
+}
+
+/// Whether the element's array may change: a tensor of `changed`, or any shared array.
+fn is_changed(element: &Element, changed: &[bool]) -> bool {
+    element.tensor().is_none_or(|tensor| changed[tensor.index()])
 }
 
 impl<'k, 'c> Builder<'k, 'c> {
@@ -203,11 +212,8 @@ impl<'k, 'c> Builder<'k, 'c> {
                     self.effect(value, Some(local), changed);
                 }
                 Stmt::Eval { value } => self.effect(value, None, changed),
-                Stmt::Store { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                    self.access(RaceObject::Tensor(tensor), AccessKind::Write, index, site);
-                }
-                Stmt::SharedStore { array, ref index, site, .. } => {
-                    self.access(RaceObject::Shared(array), AccessKind::Write, index, site);
+                Stmt::Store { ref element, .. } if is_changed(element, changed) => {
+                    self.access(element, AccessKind::Write);
                 }
                 Stmt::For { var, begin, end, .. } => {
                     self.definitions.insert(var, Definition::Inner(begin, end));
@@ -280,25 +286,20 @@ impl<'k, 'c> Builder<'k, 'c> {
     fn effect(&mut self, value: ExprId, local: Option<LocalId>, changed: &[bool]) {
         let nodes = self.nodes;
         match nodes.exprs[value].kind {
-            ExprKind::Load { tensor, ref index, site } if changed[tensor.index()] => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Read, index, site);
+            ExprKind::Load(ref element) if is_changed(element, changed) => {
+                self.access(element, AccessKind::Read);
             }
-            ExprKind::Atomic { tensor, ref index, site, .. } if changed[tensor.index()] => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Atomic, index, site);
+            ExprKind::Atomic { ref element, .. } if is_changed(element, changed) => {
+                self.access(element, AccessKind::Atomic);
+                let Some(tensor) = element.tensor() else { return };
                 if self.counted[tensor.index()] {
                     self.task
                         .increments
                         .push(CounterIncrement { tensor, loops: self.loops.clone() });
                 }
                 if let Some(local) = local {
-                    self.ticket(local, tensor, index);
+                    self.ticket(local, tensor, &element.index);
                 }
-            }
-            ExprKind::SharedLoad { array, ref index, site } => {
-                self.access(RaceObject::Shared(array), AccessKind::Read, index, site);
-            }
-            ExprKind::SharedAtomic { array, ref index, site, .. } => {
-                self.access(RaceObject::Shared(array), AccessKind::Atomic, index, site);
             }
             _ => {}
         }
@@ -310,14 +311,14 @@ impl<'k, 'c> Builder<'k, 'c> {
         self.node(slot)
     }
 
-    fn access(&mut self, object: RaceObject, kind: AccessKind, index: &[ExprId], site: SiteId) {
+    fn access(&mut self, &Element { array: object, ref index, site }: &Element, kind: AccessKind) {
         if self.nodes.sites[site.index()].asserted {
             return;
         }
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
         let phase = match object {
-            RaceObject::Tensor(_) => 0,
-            RaceObject::Shared(_) => self.phase,
+            Array::Tensor(_) => 0,
+            Array::Shared(_) => self.phase,
         };
         let is_same = |a: &Access| {
             a.object == object
@@ -381,8 +382,8 @@ impl<'k, 'c> Builder<'k, 'c> {
         };
         // For shared arrays only threads of one block matter. They differ only in the thread index.
         let first = match a.object {
-            RaceObject::Tensor(_) => 0,
-            RaceObject::Shared(_) => self.task.dims - 1,
+            Array::Tensor(_) => 0,
+            Array::Shared(_) => self.task.dims - 1,
         };
         (first..self.task.dims).all(pinned)
     }
@@ -515,10 +516,8 @@ impl<'k, 'c> Builder<'k, 'c> {
             }
             ExprKind::Bits { .. }
             | ExprKind::Temp(_)
-            | ExprKind::Load { .. }
-            | ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => Node::Opaque,
+            | ExprKind::Load(_)
+            | ExprKind::Atomic { .. } => Node::Opaque,
         };
         self.step(node)
     }
@@ -572,7 +571,7 @@ fn conflicting_pairs(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
-            let tensors = matches!(a.object, RaceObject::Tensor(_));
+            let tensors = matches!(a.object, Array::Tensor(_));
             let conflict = tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind);
             if conflict {
                 let counter = same_counter(first, a, second, b);

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::{
-    BinaryOp, DivRemOp, GroupId, LocalId, MathFn, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
+    Array, BinaryOp, DivRemOp, GroupId, MathFn, ParamId, ScalarType, SiteId, TaskId, UnaryOp,
     launch_analysis::{extents::Extents, interval::Interval},
     races::{AffineForm, Space, Var, VarKind, disjoint, disjoint_in_loop},
 };
@@ -20,7 +20,7 @@ pub struct Race {
     /// The task of the first access.
     pub task: TaskId,
     /// The accessed object.
-    pub object: RaceObject,
+    pub object: Array,
     /// The sites of the two accesses. They are equal if an access races with itself in another iteration.
     pub sites: [SiteId; 2],
     /// If both accesses are indexed by tickets of a counter: why the tickets may repeat.
@@ -36,15 +36,6 @@ pub struct Overflow {
     pub bits: u32,
     /// The maximum number of increments; none if it is unknown.
     pub increments: Option<u128>,
-}
-
-/// An object that several threads can access.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum RaceObject {
-    /// A tensor parameter.
-    Tensor(ParamId),
-    /// A shared array of a thread block.
-    Shared(LocalId),
 }
 
 /// The race check of a kernel: a program for each task, and the pairs of tasks that run concurrently.
@@ -122,7 +113,7 @@ pub(super) struct TaskPair {
 
 #[derive(Debug)]
 pub(super) struct Access {
-    pub(super) object: RaceObject,
+    pub(super) object: Array,
     pub(super) kind: AccessKind,
     pub(super) index: Index,
     pub(super) site: SiteId,
@@ -227,8 +218,8 @@ impl Races {
             for ([a, b], counter) in pairs {
                 let (a, b) = (&task.accesses[a], &task.accesses[b]);
                 let space = match a.object {
-                    RaceObject::Tensor(_) => &space,
-                    RaceObject::Shared(_) => &in_block,
+                    Array::Tensor(_) => &space,
+                    Array::Shared(_) => &in_block,
                 };
                 let [forms_a, forms_b] = Access::forms_in_loop([a, b], &values);
                 if !disjoint_in_loop(space, &forms_a, &forms_b) {
