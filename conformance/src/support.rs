@@ -33,13 +33,11 @@ pub(crate) struct Pinned<'a> {
     bytes: usize,
 }
 
-/// A stream of a case.
 pub(crate) struct Stream<'a> {
     device: &'a dyn Device,
     pub(crate) handle: StreamHandle,
 }
 
-/// An event of a case.
 pub(crate) struct Event<'a> {
     device: &'a dyn Device,
     pub(crate) handle: EventHandle,
@@ -264,7 +262,6 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Pseudorandom bytes that depend on `seed`.
 pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u32::from(seed).wrapping_mul(0x9e37_79b9) | 1;
     let step = |_| {
@@ -288,7 +285,6 @@ pub(crate) fn becomes(mut query: impl FnMut() -> Result<bool, Failure>) -> Resul
     Ok(false)
 }
 
-/// Whether the result is [`Error::InvalidArgument`].
 pub(crate) fn is_invalid_argument<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::InvalidArgument { .. }))
 }

@@ -138,7 +138,6 @@ impl State {
         address as u64 >= DEVICE_BASE || self.memory.touches_pinned(address)
     }
 
-    /// The handle of the default pool.
     pub(crate) fn pool_handle(&self) -> usize {
         encode_only(Kind::Pool, self.ordinal)
     }

@@ -34,7 +34,6 @@ pub(crate) struct Site {
     index: AtomicU32,
 }
 
-/// One call.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) family: Family,

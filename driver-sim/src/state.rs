@@ -27,7 +27,6 @@ const FUEL: u64 = 1 << 36;
 /// The largest number of recorded reports.
 const REPORTS: usize = 1000;
 
-/// An operation to enqueue.
 pub(crate) struct Operation {
     pub(crate) work: Work,
     pub(crate) kind: OpKind,

@@ -21,7 +21,6 @@ pub(crate) struct Reach {
     seen: Vec<bool>,
     /// Locals that are read or assigned.
     pub(crate) locals: Vec<bool>,
-    /// Locals that are assigned.
     pub(crate) assigned: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,

@@ -75,7 +75,6 @@ impl Drop for ProgramShared {
 }
 
 impl ProgramShared {
-    /// Takes the next launch number.
     pub(crate) fn next_launch_number(&self) -> u64 {
         self.launches.fetch_add(1, Relaxed)
     }

@@ -38,10 +38,8 @@ const IMAGE_REJECTED: &[CUresult] = &[
     CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
 ];
 
-/// `cuGetErrorName`.
 type ErrorName = unsafe extern "C" fn(Status, *mut *const c_char) -> Status;
 
-/// Makes the error of a failed call.
 #[cold]
 pub(crate) fn failed(
     error_name: ErrorName,

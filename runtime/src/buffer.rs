@@ -293,7 +293,6 @@ impl Drop for Buffer {
 }
 
 impl Context {
-    /// Waits for an internal stream.
     fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
         self.observe(unsafe { self.device().stream_synchronize(stream) })

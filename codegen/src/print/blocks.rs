@@ -79,7 +79,6 @@ impl TaskPrinter<'_> {
         self.loops = loops;
     }
 
-    /// An access to an element of a shared array.
     pub(super) fn shared_element(
         &mut self,
         array: LocalId,

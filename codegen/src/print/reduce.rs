@@ -18,7 +18,6 @@ use super::{consts, helpers::Helper, privatize, task::TaskPrinter};
 /// The maximum number of reductions of a loop; each needs shared memory.
 const MAX_REDUCTIONS: usize = 4;
 
-/// A reduction of a loop.
 #[derive(Clone)]
 pub(super) struct Reduction {
     tensor: ParamId,
@@ -148,7 +147,6 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// An expression that combines two values.
     pub(super) fn combined_values(
         &mut self,
         op: AtomicOp,

@@ -28,7 +28,6 @@ struct Values<'a> {
 type Extent = Vec<(i128, i128)>;
 
 impl TaskPrinter<'_> {
-    /// Whether the elements of an array are initialized before they are read.
     pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[u32]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let TaskKind::BlockFor { threads, .. } = task.kind else { return false };

@@ -8,7 +8,6 @@ use quadrants_ir::{
 
 use super::{consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter};
 
-/// A printed access to an element.
 pub(super) struct ElementAccess {
     /// The element, as an expression.
     pub(super) element: String,
@@ -339,7 +338,6 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    /// An access to an element.
     pub(super) fn element(&mut self, element: &Element) -> ElementAccess {
         let Element { array, ref index, site } = *element;
         let tensor = match array {

@@ -257,7 +257,6 @@ impl<'a> TaskPrinter<'a> {
         self.cx.params[id.index()].value.clone()
     }
 
-    /// An extent of a tensor.
     pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> String {
         self.bound.insert(Binding::Dim(tensor, axis));
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
@@ -284,7 +283,6 @@ impl<'a> TaskPrinter<'a> {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 
-    /// A field of the argument block.
     pub(super) fn argument(&self, field: &str) -> String {
         match self.cx.passing {
             Passing::Value => format!("args.{field}"),

@@ -25,7 +25,6 @@ pub(crate) struct NodeParams {
     context: usize,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v1`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct NodeParamsV1 {
@@ -37,7 +36,6 @@ pub(crate) struct NodeParamsV1 {
     extra: *mut *mut c_void,
 }
 
-/// `hipKernelNodeParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct HipNodeParams {

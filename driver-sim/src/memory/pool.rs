@@ -49,7 +49,6 @@ impl Memory {
         self.pool.push(freed);
     }
 
-    /// The operations that free the blocks in the pool.
     pub(crate) fn pool_frees(&self) -> impl Iterator<Item = OpId> {
         self.pool.iter().filter_map(|freed| freed.by)
     }

@@ -93,7 +93,6 @@ impl State {
         detector.clocks.insert(op, (epoch, clock));
     }
 
-    /// The host waited for `target`, or for everything.
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
         let everything = self.queue.next_id() - 1;
         let detector = &mut self.detector;

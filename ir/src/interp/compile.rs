@@ -46,7 +46,6 @@ pub(super) struct DimRegs {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// The whole task.
     Whole(Form),
     /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
@@ -89,7 +88,6 @@ struct Jumps {
     continues: Vec<usize>,
 }
 
-/// The jump target that ends the code.
 const END: Target = Target::MAX;
 
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {

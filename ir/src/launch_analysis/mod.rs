@@ -141,7 +141,6 @@ impl LaunchAnalysis {
     }
 }
 
-/// The words of the extents of all tensors.
 fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
         // The number of scalars of a component is fixed at compile time.
@@ -152,7 +151,6 @@ fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     words.flatten().collect()
 }
 
-/// The nodes that the bounds of a task depend on.
 fn bounds_dependencies(kernel: &Offloaded, task: TaskId) -> Reach {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];

@@ -83,7 +83,6 @@ fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKi
     Ok((kind.elem().ok_or(Rule::ParamKind)?, kind))
 }
 
-/// `Ok` if the operation exists for the type.
 fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
     require(exists, Rule::Operation { ty })
 }

@@ -168,7 +168,6 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
     }
 }
 
-/// A field name or a tuple index.
 fn check_field(name: &str) -> Result<(), Rule> {
     let is_number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if is_number { Ok(()) } else { check_name(name) }

@@ -9,10 +9,8 @@ use crate::{
     ScalarType, Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
-/// The context of a statement.
 #[derive(Clone, Copy)]
 pub(super) struct Context {
-    /// Whether it is in a serial loop.
     pub(super) in_loop: bool,
     pub(super) code_kind: CodeKind,
 }
@@ -35,7 +33,6 @@ pub(super) struct Scope<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
     pub(super) temps: Option<&'k [ScalarType]>,
-    /// The type of the result, for `SetResult`.
     pub(super) result: Option<ScalarType>,
     /// The locals in scope, innermost last.
     visible: Vec<LocalId>,
@@ -185,7 +182,6 @@ impl<'k> Scope<'k> {
         Ok(())
     }
 
-    /// Checks the array of an accessed element.
     fn check_element(&self, element: &Element) -> Result<(), Rule> {
         match element.array {
             Array::Tensor(_) => Ok(()),

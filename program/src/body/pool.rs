@@ -98,7 +98,6 @@ struct JobRef(*mut Job);
 /// Closes a job on drop: withdraws it from helpers that have not started, and waits for the others.
 struct CloseOnDrop {
     job: JobRef,
-    /// Whether helpers were woken for the job.
     helpers_woken: bool,
 }
 
@@ -343,13 +342,11 @@ impl Job {
 }
 
 impl PieceRange {
-    /// Takes the first piece.
     fn take_first(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin + 1, end))?;
         Some((taken >> 32) as usize)
     }
 
-    /// Takes the last piece.
     fn take_last(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin, end - 1))?;
         Some((taken & u64::from(u32::MAX)) as usize - 1)

@@ -57,7 +57,6 @@ pub(super) struct ResolvedLaunch {
 /// The parameters of a launch that one name stands for.
 #[derive(Debug)]
 struct ResolvedParams {
-    /// The index of the name.
     name: usize,
     parameters: Range<usize>,
     /// Their first word in the argument block.
@@ -74,7 +73,6 @@ pub(super) struct Replacements<'a> {
     pub(super) given: &'a [NamedArgs<'a>],
 }
 
-/// A captured launch with replaced arguments.
 #[derive(Clone, Copy)]
 pub(super) struct ReplacedLaunch<'a> {
     pub(super) op: usize,
@@ -93,7 +91,6 @@ pub(super) static NONE: ResolvedNames = ResolvedNames {
     has_inputs: false,
 };
 
-/// The number of lists of names that are cached.
 const MAX_NAME_LISTS: usize = 16;
 
 impl NamedArgs<'_> {
@@ -241,7 +238,6 @@ impl<'a> Replacements<'a> {
         })
     }
 
-    /// The launches with replaced arguments, in order.
     pub(super) fn iter(self) -> impl Iterator<Item = ReplacedLaunch<'a>> {
         self.resolved.launches.iter().filter_map(move |launch| self.replaced(launch))
     }
@@ -263,7 +259,6 @@ impl<'a> Replacements<'a> {
         Some(ReplacedLaunch { op: resolved.op, launch, captured_args: &op.args, params, given })
     }
 
-    /// The given tensors.
     pub(super) fn tensors(self) -> impl Iterator<Item = (ParamCode, TensorArg<'a>)> {
         self.given.iter().flat_map(|given| given.args.iter()).filter_map(|arg| match arg {
             ArgKind::Scalar(..) => None,
@@ -271,7 +266,6 @@ impl<'a> Replacements<'a> {
         })
     }
 
-    /// Whether tensors are given.
     pub(super) fn has_tensors(self) -> bool {
         self.given.iter().any(|given| !given.args.tensors.is_empty())
     }
@@ -310,7 +304,6 @@ impl<'a> ReplacedLaunch<'a> {
         Ok(())
     }
 
-    /// Whether the kernel accepts the given arguments.
     pub(super) fn is_accepted(&self, context: &KernelContext) -> bool {
         self.params.iter().all(|params| {
             let codes = &self.given[params.name].args.codes;

@@ -51,7 +51,6 @@ struct Executable {
     words: Vec<u64>,
 }
 
-/// The nodes of a launch.
 #[derive(Debug)]
 struct Nodes {
     /// The node of its first task with iterations; those of the other tasks follow.
@@ -433,7 +432,6 @@ pub(super) fn change_of<'a, 'b>(changes: &'a [Change<'b>], op: usize) -> Option<
 }
 
 impl Recorded {
-    /// The error of an operation that failed at the device.
     #[cold]
     fn failed(&self, op: usize, source: rt::Error) -> Error {
         match self.ops[op].launch() {

@@ -31,7 +31,6 @@ impl HostExclusion {
         self.enabled && uses_shared()
     }
 
-    /// Locks for a launch outside of graphs.
     #[inline]
     pub(crate) fn lock_for_launch(
         &self,
@@ -40,12 +39,10 @@ impl HostExclusion {
         self.applies_to(uses_shared).then(|| self.lock.lock())
     }
 
-    /// Locks for a copy by the host.
     pub(crate) fn lock_for_copy(&self, buffer: &Buffer) -> Option<MutexGuard<'_, ()>> {
         (self.enabled && buffer.is_shared()).then(|| self.lock.lock())
     }
 
-    /// Locks for a graph's launch.
     pub(super) fn lock_for_graph(&self) -> Option<MutexGuard<'_, ()>> {
         self.enabled.then(|| self.lock.lock())
     }

@@ -24,7 +24,6 @@ use crate::{
     tensor::{device_tensor::DeviceTensor, layout::Span},
 };
 
-/// A capture in progress.
 pub(super) struct Capture {
     recording: RefCell<Recording>,
     program: Arc<ProgramInner>,

@@ -14,7 +14,6 @@ impl Clock {
         Self(SmallVec::from_iter([stamp]))
     }
 
-    /// Whether the clock covers `stamp`.
     pub(crate) fn covers(&self, stamp: Stamp) -> bool {
         self.0.iter().any(|own| own.stream == stamp.stream && own.sequence >= stamp.sequence)
     }

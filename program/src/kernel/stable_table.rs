@@ -77,7 +77,6 @@ impl<T> StableTable<T> {
         (((log - FIRST.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
     }
 
-    /// The slots of a bucket.
     #[inline]
     fn bucket(&self, bucket: usize) -> Option<&[Slot<T>]> {
         let first = self.buckets[bucket].load(Acquire);

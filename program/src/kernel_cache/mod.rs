@@ -159,7 +159,6 @@ impl KeyPrefix {
         Self(all)
     }
 
-    /// The key of the image for an architecture.
     pub(crate) fn key(&self, arch: &str) -> ImageKey {
         ImageCache::key(&[&self.0, arch.as_bytes()].concat())
     }

@@ -39,7 +39,6 @@ pub trait Arg<'a> {
 pub struct ArgList<'a> {
     /// The argument block up to the last argument, with room for its head.
     pub(crate) words: Words,
-    /// The code of each argument.
     pub(crate) codes: InlineList<ParamCode, 8>,
     /// The tensor arguments in order. A tensor of structs has one entry per component.
     pub(crate) tensors: InlineList<TensorArg<'a>, 8>,
@@ -173,7 +172,6 @@ impl fmt::Debug for Args<'_> {
 /// One argument of a list, with its code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
-    /// The bits of a scalar.
     Scalar(ParamCode, u64),
     Tensor(ParamCode, TensorArg<'a>),
 }
@@ -187,7 +185,6 @@ pub(crate) struct TensorArg<'a> {
     pub(crate) component: Option<&'a ComponentLayout>,
 }
 
-/// The memory of a tensor argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TensorMemory<'a> {
     Device(&'a DeviceTensor),
@@ -372,7 +369,6 @@ impl<'a> TensorArg<'a> {
         1 + self.shape.len() + strides
     }
 
-    /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> StridedRange {
         self.device_tensor().map_or(StridedRange::from(0..0), |device_tensor| {
             device_tensor.byte_ranges(self.component, count(self.shape))

@@ -58,7 +58,6 @@ pub(crate) struct KernelContext {
     kernel_word: u64,
     /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
     number_masks: [u64; 2],
-    /// Whether launches can take the fast path.
     pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
@@ -79,7 +78,6 @@ pub(super) enum FastPathKind {
     None,
     /// A launch is one driver call, which makes the context current by itself.
     SingleCall,
-    /// A launch is several driver calls.
     SeveralCalls,
 }
 
@@ -248,7 +246,6 @@ impl KernelContext {
             && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
     }
 
-    /// Whether a form is loaded.
     pub(super) fn is_loaded(&self, form: Form) -> bool {
         self.forms[form as usize].loaded.get().is_some()
     }

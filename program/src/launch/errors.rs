@@ -41,7 +41,6 @@ pub(super) fn result_error(kernel: &Offloaded, requested: Option<ScalarType>) ->
     }
 }
 
-/// The error for a launch that may race.
 #[cold]
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     Error::Race {

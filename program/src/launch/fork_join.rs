@@ -35,7 +35,6 @@ struct Worker {
 /// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
     context: &'a Context,
-    /// The launch stream.
     stream: StreamHandle,
     kept: &'a KeptWorkers,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.

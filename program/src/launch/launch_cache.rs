@@ -48,14 +48,12 @@ pub(crate) struct LaunchCache {
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchDecision {
     pub(crate) form: Form,
-    /// The launch shape of the first task.
     pub(crate) first: Option<LaunchConfig>,
 }
 
 /// A launch decision to be cached, with all that it depends on.
 pub(super) struct Decided<'a> {
     pub(super) form: Form,
-    /// The first function.
     pub(super) function: FunctionHandle,
     /// Each input of the launch analysis: its index in the argument block, and its value.
     pub(super) inputs: &'a [u64],

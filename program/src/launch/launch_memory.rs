@@ -18,7 +18,6 @@ const STAGED_BEFORE_QUERY: usize = 8;
 /// The number from which on the stream is waited for.
 const MAX_STAGED: usize = 256;
 
-/// The memory that a stream keeps for its launches.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLaunchMemory {
     persistent: Mutex<Vec<Buffer>>,

@@ -49,7 +49,6 @@ enum Step {
 /// A region: blocks that run concurrently.
 #[derive(Debug, Default)]
 struct Region {
-    /// The tasks of each block.
     blocks: Vec<Vec<TaskId>>,
     graphs: RegionGraphCache,
 }
@@ -295,7 +294,6 @@ impl Enqueue<'_> {
         self.target.context.observe(launched)
     }
 
-    /// Enqueues tasks in order on one stream.
     #[inline(always)]
     fn enqueue_chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
         for task in tasks {
@@ -304,7 +302,6 @@ impl Enqueue<'_> {
         Ok(())
     }
 
-    /// Launches a region.
     #[inline(never)]
     fn region(&mut self, region: &Region) -> rt::Result<()> {
         let shapes = self.shapes;

@@ -114,7 +114,6 @@ impl KernelContext {
         self.passing == Passing::Buffer
     }
 
-    /// The tensor parameters.
     pub(crate) fn tensor_params(&self) -> &[TensorParamUse] {
         &self.tensor_params
     }

@@ -121,7 +121,6 @@ impl DeviceTensor {
         })
     }
 
-    /// The address of a component.
     pub(crate) fn address_of(&self, component: &ComponentLayout) -> DevicePtr {
         self.buffer.address().offset(component.at(self.first))
     }

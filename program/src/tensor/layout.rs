@@ -37,7 +37,6 @@ pub(crate) struct StorageLayout {
     count: usize,
 }
 
-/// The memory layout of a component.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentLayout {
     pub(crate) ty: ScalarType,

@@ -187,7 +187,6 @@ impl<T, const N: usize> Tensor<T, N> {
         required_address.require_this_address();
     }
 
-    /// Whether the tensor has a required address and is there.
     pub(crate) fn is_at_required_address(&self) -> bool {
         self.required_address().is_here()
     }
