@@ -88,10 +88,6 @@ impl State {
         Ok(encode(Kind::Exec, self.ordinal, key))
     }
 
-    pub(crate) fn destroy_exec(&mut self, exec: Key) -> Result<()> {
-        self.execs.remove(exec).map(drop)
-    }
-
     /// Replaces the launch of a node for later launches of the executable.
     pub(crate) fn set_node(&mut self, exec: Key, node: Key, launch: Launch) -> Result<()> {
         let node = *self.nodes.get(node).map_err(|_| Code::INVALID_VALUE)?;

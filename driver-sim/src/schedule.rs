@@ -104,7 +104,7 @@ impl State {
     /// Runs an operation that is ready and needed.
     fn step(&mut self, id: OpId) {
         if self.schedule == Schedule::Adversarial {
-            self.run_late(id);
+            self.run_late(id, &mut Vec::new());
         } else {
             self.run(id);
         }

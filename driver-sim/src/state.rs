@@ -252,7 +252,7 @@ impl State {
         op: OpId,
         stream: u64,
         operation: impl Fn() -> String,
-        outcome: std::result::Result<(), Failure>,
+        outcome: Result<(), Failure>,
     ) {
         if self.detector.on {
             self.check_touches(op);
@@ -264,7 +264,7 @@ impl State {
             let operation = operation();
             Report { kind, op, operation, stream, address, bytes, allocated, freed }
         };
-        if let Some(Uninitialized { address, bytes, allocated }) = self.memory.take_uninitialized()
+        if let Some(Uninitialized { address, bytes, allocated }) = self.memory.uninitialized.take()
         {
             self.report(report(ReportKind::Uninitialized, address, bytes, Some(allocated), None));
         }

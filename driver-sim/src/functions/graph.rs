@@ -211,7 +211,7 @@ driver_functions! {
     /// Destroys an executable.
     fn [Cuda cuGraphExecDestroy, Hip hipGraphExecDestroy](exec: usize) |call| {
         let (mut state, exec) = call.at(Kind::Exec, exec)?;
-        state.destroy_exec(exec)?;
+        state.execs.remove(exec)?;
     }
 
     /// Replaces a launch of an executable.
@@ -255,7 +255,7 @@ fn add_node(
     graph: usize,
     dependencies: Vec<usize>,
     params: &NodeParamsV1,
-) -> std::result::Result<(), Stop> {
+) -> Result<(), Stop> {
     let (mut state, graph) = call.at(Kind::Graph, graph)?;
     let keys = keys(call, &state, dependencies);
     let launch = launch(call, &state, params)?;
@@ -267,12 +267,7 @@ fn keys(call: &Call, state: &State, nodes: Vec<usize>) -> Result<Vec<Key>> {
     nodes.into_iter().map(key).collect()
 }
 
-fn set_node(
-    call: &Call,
-    exec: usize,
-    node: usize,
-    params: &NodeParamsV1,
-) -> std::result::Result<(), Stop> {
+fn set_node(call: &Call, exec: usize, node: usize, params: &NodeParamsV1) -> Result<(), Stop> {
     let (mut state, exec) = call.at(Kind::Exec, exec)?;
     let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
     let launch = launch(call, &state, params)?;

@@ -101,10 +101,7 @@ impl Memory {
     /// The latest accesses of a region's bytes.
     pub(crate) fn shadow(&mut self, region: Region) -> Option<&mut Shadow> {
         match region {
-            Region::Block(base) => {
-                let at = self.exact(base)?;
-                Some(&mut self.blocks[at].shadow)
-            }
+            Region::Block(base) => self.exact(base).map(|at| &mut self.blocks[at].shadow),
             Region::Pinned(base) => self.pinned.live.get_mut(&base).map(|p| &mut p.shadow),
         }
     }

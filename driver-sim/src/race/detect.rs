@@ -213,7 +213,7 @@ impl State {
         let tails = self.streams.iter().filter_map(|stream| stream.tail).chain(self.legacy.tail);
         let records = self.events.iter().filter_map(|event| event.recorded());
         let graphs = self.execs.iter().filter_map(|exec| exec.last);
-        let frees = self.memory.pool_frees();
+        let frees = self.memory.pool.iter().filter_map(|freed| freed.by);
         let orphans = self.orphans.iter().copied();
         let kept: HashSet<OpId> =
             tails.chain(records).chain(graphs).chain(frees).chain(orphans).collect();

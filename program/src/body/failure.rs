@@ -159,6 +159,19 @@ impl Errors {
         Self { record, launch }
     }
 
+    /// Reports an index out of range.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn report_index<const N: usize>(
+        self,
+        index: [usize; N],
+        shape: [usize; N],
+        location: &Location<'_>,
+    ) {
+        let values = [index, shape].map(|part| part.map(|at| at as u64));
+        self.report(ErrorKind::Index, location, values.as_flattened());
+    }
+
     /// Records the error, unless one has been recorded already.
     #[cold]
     #[inline(never)]

@@ -176,6 +176,15 @@ pub(crate) enum ArgKind<'a> {
     Tensor(ParamCode, TensorArg<'a>),
 }
 
+impl<'a> ArgKind<'a> {
+    pub(crate) fn tensor(self) -> Option<TensorArg<'a>> {
+        match self {
+            Self::Scalar(..) => None,
+            Self::Tensor(_, tensor) => Some(tensor),
+        }
+    }
+}
+
 /// A tensor argument, or one component of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TensorArg<'a> {

@@ -120,14 +120,10 @@ impl Submission<'_> {
         let fail = |started, source| launch_error(&context.kernel, started, source);
         let bytes = size_of_val(words);
         let buffer = stream.launch_memory.allocate(&stream.stream, bytes)?;
-        let staged = stream.launch_memory.stage(&stream.stream, words)?;
-        // SAFETY: the buffer has the bytes; the staged words stay until the copy is complete.
-        let copied = unsafe {
-            let device = shared.context.device();
-            let (to, from) = (buffer.address(), staged.as_ptr());
-            device.copy_htod_async(to, from, bytes, stream.stream.handle())
-        };
-        shared.context.observe(copied).map_err(|source| fail(false, source))?;
+        // SAFETY: the buffer has the bytes.
+        let copied =
+            unsafe { stream.launch_memory.upload(&stream.stream, words, buffer.address())? };
+        copied.map_err(|source| fail(false, source))?;
         let address = [buffer.address().raw()];
         let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, &address);
         enqueued.map_err(|f| fail(f.started, f.source))
