@@ -26,7 +26,6 @@ pub(crate) struct Buffer<'a> {
     pub(crate) bytes: usize,
 }
 
-/// Pinned memory of a case.
 pub(crate) struct Pinned<'a> {
     device: &'a dyn Device,
     pub(crate) memory: *mut u8,
@@ -43,7 +42,6 @@ pub(crate) struct Event<'a> {
     pub(crate) handle: EventHandle,
 }
 
-/// The loaded kernel of a case.
 pub(crate) struct Loaded<'a> {
     device: &'a dyn Device,
     module: ModuleHandle,
@@ -98,7 +96,13 @@ impl<'a> Buffer<'a> {
         Ok(host)
     }
 
-    /// Reads the contents as 32-bit words.
+    /// Checks that all 32-bit words have a value.
+    pub(crate) fn expect_words(&self, stream: StreamHandle, expected: u32) -> Result<(), Failure> {
+        let words = self.read_words(stream)?;
+        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+        Ok(())
+    }
+
     pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, Failure> {
         let bytes = self.read(stream)?;
         let words = bytes

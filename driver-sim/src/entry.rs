@@ -58,7 +58,6 @@ pub(crate) fn names() -> Vec<&'static str> {
     NAMES.lock().clone()
 }
 
-/// Runs the body of an exported function.
 pub(crate) fn run(
     family: Family,
     site: &'static Site,

@@ -56,7 +56,6 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes several values.
     pub(crate) fn set_all(self, values: &[T]) -> Result<()>
     where
         T: Copy,

@@ -176,7 +176,6 @@ impl State {
         Ok(())
     }
 
-    /// Returns an error if the context is lost.
     pub(crate) fn check_lost(&self) -> Result<()> {
         self.lost.map_or(Ok(()), Err)
     }

@@ -24,7 +24,6 @@ pub(crate) struct Reach {
     pub(crate) assigned: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,
-    /// The accesses to each tensor parameter.
     accesses: Vec<Access>,
     /// The first source line that can raise an error, or 0.
     pub(crate) line: u32,

@@ -50,7 +50,6 @@ impl TaskPrinter<'_> {
         })
     }
 
-    /// Assigns a thread's input to the collective.
     pub(super) fn collective_input(&mut self, value: ExprId, from: Option<ExprId>) {
         let Some((name, lane)) = self.blocks.collective_input.clone() else { return };
         let value = self.expr(value);

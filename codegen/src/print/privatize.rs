@@ -28,7 +28,6 @@ pub(super) struct Privatized {
     thread: [String; 2],
 }
 
-/// Whether a tensor of this kind can be privatized.
 pub(super) fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
     let kind = kernel.params[tensor.index()].kind;
     matches!(kind, ParamKind::Tensor { rank: 1, .. })

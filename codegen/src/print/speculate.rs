@@ -17,7 +17,6 @@ use super::{consts, task::TaskPrinter};
 
 /// The maximum number of statements of a speculated body, which is printed three times.
 const MAX_STATEMENTS: usize = 16;
-/// The number of interleaved iterations.
 const INTERLEAVED: u32 = 4;
 
 /// A serial loop that counts up.
@@ -103,7 +102,6 @@ impl TaskPrinter<'_> {
         true
     }
 
-    /// Prints a statement of the speculative run.
     fn speculative_stmt(&mut self, stmt: &Stmt, proven: bool) {
         if proven {
             self.cx.form = Form::Proven;

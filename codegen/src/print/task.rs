@@ -180,7 +180,6 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// Appends a line at the current indentation.
     pub(super) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.body.push_str("    ");
@@ -206,7 +205,6 @@ impl<'a> TaskPrinter<'a> {
         self.open(head);
     }
 
-    /// Closes the innermost open block.
     pub(super) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
@@ -575,7 +573,6 @@ impl Bounds {
     }
 }
 
-/// A printed loop bound.
 pub(super) struct BoundValue {
     pub(super) text: String,
     pub(super) constant: Option<i128>,

@@ -28,7 +28,6 @@ pub enum InvalidAccess {
     BeforeAlloc,
 }
 
-/// A read of uninitialized bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uninitialized {
     pub(crate) address: u64,

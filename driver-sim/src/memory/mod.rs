@@ -35,7 +35,6 @@ const GAP: u64 = 256;
 /// The largest number of tombstones. They distinguish a use after free from a random address.
 const TOMBSTONES: usize = 8192;
 
-/// A world's memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     next: u64,

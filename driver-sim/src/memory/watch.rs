@@ -71,7 +71,6 @@ impl Memory {
         }
     }
 
-    /// Records an access of a whole block.
     pub(crate) fn touch_whole(&mut self, base: u64, touch: Touch) {
         if self.watch.on {
             self.watch.whole.push((base, touch));

@@ -10,7 +10,6 @@ use crate::{
     state::State,
 };
 
-/// The state of the detector of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     pub(crate) on: bool,

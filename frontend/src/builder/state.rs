@@ -44,7 +44,6 @@ pub(super) struct State {
     pub(super) options: Options,
     pub(super) params: Vec<(Param, ParamType)>,
     pub(super) consts: Vec<Const>,
-    /// The index of each constant in `consts`.
     const_indices: HashMap<Const, u32>,
     /// The open blocks, outermost first.
     pub(super) blocks: Vec<OpenBlock>,

@@ -18,7 +18,6 @@ use crate::{
     visit::Nodes,
 };
 
-/// The register code of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     /// The initial values of the registers after the arguments: the constants.
@@ -69,7 +68,6 @@ struct Compiler<'k> {
     loops: Vec<Jumps>,
     /// The index of the current phase in `loops`.
     phase: Option<usize>,
-    /// The number of threads per block.
     threads: u32,
     /// The register of the thread index in the current phase.
     thread: Reg,

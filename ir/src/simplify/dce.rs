@@ -14,7 +14,6 @@ struct Reads {
     locals: Vec<u32>,
 }
 
-/// Removes dead code from a task.
 pub(super) fn run(kernel: &mut Offloaded, task: usize) {
     loop {
         let reads = Reads::of(kernel, task);

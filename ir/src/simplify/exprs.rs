@@ -155,7 +155,6 @@ impl<'k> Exprs<'k> {
 }
 
 impl ExprKind {
-    /// Calls `change` with each direct operand.
     fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
         match self {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {

@@ -6,7 +6,6 @@ use crate::{
     ScalarType, SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
 };
 
-/// The required kind of a site.
 #[derive(Clone, Copy)]
 pub(super) enum SiteUse {
     Index(Array),
@@ -87,7 +86,6 @@ fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
     require(exists, Rule::Operation { ty })
 }
 
-/// `Ok` if the condition holds, else the violated rule.
 pub(super) fn require(holds: bool, rule: Rule) -> Result<(), Rule> {
     if holds { Ok(()) } else { Err(rule) }
 }

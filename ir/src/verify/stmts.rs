@@ -28,7 +28,6 @@ pub(super) enum CodeKind {
     Thread,
 }
 
-/// The scope of the statement being checked.
 pub(super) struct Scope<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
@@ -47,7 +46,6 @@ pub(super) struct Scope<'k> {
     /// Whether each local has a different value per thread of a block.
     is_per_thread: Vec<bool>,
     code_kind: CodeKind,
-    /// The collective of the phase being checked.
     collective: Option<Collective>,
     /// The size of the shared arrays of the grid of blocks being checked.
     shared_bytes: u64,

@@ -107,7 +107,6 @@ struct PieceRange(AtomicU64);
 // SAFETY: the address of a job whose fields are `Sync`, or, for `piece`, safe to use until the job is closed.
 unsafe impl Send for JobRef {}
 
-/// The number of threads that can work at once.
 pub(super) fn threads() -> usize {
     rayon::current_num_threads()
 }

@@ -100,7 +100,6 @@ impl NamedArgs<'_> {
         self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
     }
 
-    /// Checks that the arguments can be used for a graph of the program.
     pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
@@ -229,7 +228,6 @@ impl ResolvedParams {
 }
 
 impl<'a> Replacements<'a> {
-    /// Whether all kernels accept the given arguments.
     pub(super) fn are_accepted(self) -> bool {
         self.resolved.parameters.iter().all(|(name, kernel, parameters)| {
             let context = self.recorded.program.shared.launcher.get(*kernel);

@@ -19,7 +19,6 @@ use crate::{
 /// The largest number of executables of a graph; the oldest is evicted.
 const EXECUTABLES: usize = 32;
 
-/// The executables of a captured graph.
 #[derive(Debug, Default)]
 pub(super) struct Executables(Vec<Executable>);
 
@@ -57,7 +56,6 @@ struct Nodes {
     /// The tasks with iterations, and their functions.
     functions: SmallVec<[(usize, FunctionHandle); 1]>,
     set: PreparedLaunch,
-    /// The launch's temporaries.
     temporaries: Option<Buffer>,
     /// The argument buffer, where the argument block is not passed by value.
     block: Option<Buffer>,
@@ -219,7 +217,6 @@ impl Executable {
             && !self.has_memory
     }
 
-    /// Sets the nodes of all operations.
     fn set_all(
         &mut self,
         replacements: Replacements<'_>,

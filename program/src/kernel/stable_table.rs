@@ -91,7 +91,6 @@ impl<T> StableTable<T> {
         self.bucket(bucket).map(|slots| unsafe { slots.get_unchecked(at) })
     }
 
-    /// The entry at an index, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slot(index)?.get()

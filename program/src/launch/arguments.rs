@@ -57,7 +57,6 @@ pub struct ArgList<'a> {
 /// and a repeated launch of any length allocates nothing.
 pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
 
-/// The most free lists of a thread.
 const MAX_FREE: u8 = 16;
 
 thread_local! {
@@ -304,7 +303,6 @@ impl<'a> ArgList<'a> {
         self.all_on_device = false;
     }
 
-    /// Appends the components of a tensor of structs.
     #[inline(never)]
     pub(crate) fn push_components(
         &mut self,

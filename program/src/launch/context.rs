@@ -46,7 +46,6 @@ impl TensorParamUse {
     }
 }
 
-/// What the launcher keeps of one kernel.
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
     pub(crate) host: LaunchAnalysis,
@@ -231,7 +230,6 @@ impl KernelContext {
         self.kernel_word | number & self.number_masks[form as usize]
     }
 
-    /// Whether the kernel accepts arguments with these codes.
     #[inline(always)]
     pub(super) fn accepts(&self, codes: &[ParamCode]) -> bool {
         codes.len() == self.param_codes.len()
@@ -302,7 +300,6 @@ fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> V
     all
 }
 
-/// The tensor parameters, and how all tasks together use them.
 fn tensor_params(kernel: &Offloaded) -> Box<[TensorParamUse]> {
     let mut writes = vec![None; kernel.params.len()];
     for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {

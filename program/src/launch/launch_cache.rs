@@ -34,7 +34,6 @@ pub(crate) struct LaunchCache {
     slots: [Seqlock; SLOTS],
     /// The length of an argument block without interiors, in words.
     argument_words: usize,
-    /// The number of words of a slot that hold inputs.
     input_words: usize,
     /// Where the interiors begin in a slot after its head.
     interiors_at: usize,
@@ -77,7 +76,6 @@ const SLOTS: usize = 8;
 /// The first word of a slot: one of these codes, exclusive-or the launch's [`Checks`].
 const PROVEN: u64 = 2;
 const CHECKED: u64 = 4;
-/// The number of words of a launch shape.
 const SHAPE: usize = 4;
 /// The number of words of a slot's head: the form, the first function, the first shape.
 const HEAD: usize = 2 + SHAPE;
@@ -100,7 +98,6 @@ impl LaunchCache {
         Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
     }
 
-    /// The number of words of the interiors in an argument block.
     pub(super) fn interior_words(&self) -> usize {
         self.shapes_at - self.interiors_at
     }

@@ -36,7 +36,6 @@ pub(crate) struct Plan {
     single_call: bool,
 }
 
-/// A step of a launch plan.
 #[derive(Debug)]
 enum Step {
     /// The whole kernel as one native function.
@@ -62,7 +61,6 @@ pub(crate) struct EnqueueTarget<'a> {
     pub(crate) graphs: &'a Graphs,
 }
 
-/// A launch that failed at the device.
 pub(crate) struct LaunchFailure {
     /// Whether some of its tasks had been enqueued.
     pub(crate) started: bool,
@@ -158,7 +156,6 @@ impl Plan {
         })
     }
 
-    /// The number of launch shapes of a launch.
     pub(crate) fn shape_count(&self) -> usize {
         self.shapes
     }
@@ -263,7 +260,6 @@ fn iteration_counts(
 /// The number of threads that fills a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 
-/// A launch that is being enqueued.
 struct Enqueue<'a> {
     target: EnqueueTarget<'a>,
     device: &'a dyn Device,

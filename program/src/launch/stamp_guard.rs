@@ -25,7 +25,6 @@ struct Uses<'a, R> {
     record: R,
 }
 
-/// Records the uses of a launch.
 pub(super) trait RecordUses: Copy {
     fn record(self, stamp: Stamp);
 }

@@ -49,7 +49,6 @@ pub struct Tensor<T, const N: usize> {
     element: PhantomData<fn() -> T>,
 }
 
-/// The memory of a tensor's elements.
 pub(crate) enum Elements<T> {
     Device(DeviceTensor),
     Host(HostArray<T>),

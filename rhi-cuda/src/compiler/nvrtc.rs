@@ -73,7 +73,6 @@ pub(super) struct Nvrtc {
 }
 
 impl Target {
-    /// The value of the architecture option.
     pub(super) fn option(&self) -> &str {
         match self {
             Self::Machine(arch) | Self::Ptx(arch) => arch,

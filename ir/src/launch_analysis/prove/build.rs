@@ -34,9 +34,7 @@ pub(super) struct Builder<'k> {
     /// The slot of each expression, so that shared expressions are visited once. Cleared when a local changes.
     values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, Below)>,
-    /// The number of threads per block.
     pub(super) threads: u32,
-    /// The extents of shared arrays.
     extents: HashMap<LocalId, Vec<u32>>,
     pub(super) locals: Vec<Option<Slot>>,
     /// The facts implied by the bools in scope.

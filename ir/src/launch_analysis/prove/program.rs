@@ -13,7 +13,6 @@ pub(super) type Slot = u32;
 /// The jump target of a step whose region is not complete.
 pub(super) const PENDING: usize = usize::MAX;
 
-/// The program of a bounds proof.
 #[derive(Debug)]
 pub(crate) struct Proof {
     /// The initial values of the slots: the constants.
@@ -72,7 +71,6 @@ pub(super) enum Step {
         by: Slot,
         skip_to: usize,
     },
-    /// Requires an index to be in bounds.
     Require {
         index: Slot,
         below: Below,
