@@ -125,6 +125,7 @@ impl StreamLaunchMemory {
     ///
     /// # Safety
     /// The memory at `to` has the bytes until the copy is complete.
+    #[cold]
     pub(crate) unsafe fn upload(
         &self,
         stream: &rt::Stream,

@@ -329,8 +329,8 @@ impl Enqueue<'_> {
         }
         graphs.count_by_events();
         let count = MAX_WORKERS.min(count - 1);
-        let mut workers = ForkJoin::take(context, launch_stream, workers, count)?;
-        workers.fork()?;
+        let mut workers = ForkJoin::take(context, launch_stream, workers);
+        workers.fork(count)?;
         self.enqueue_chain(first, launch_stream)?;
         let mut next = 0;
         for block in live {
