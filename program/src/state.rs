@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::AtomicU64},
 };
 
 use parking_lot::Mutex;
@@ -75,10 +72,6 @@ impl Drop for ProgramShared {
 }
 
 impl ProgramShared {
-    pub(crate) fn next_launch_number(&self) -> u64 {
-        self.launches.fetch_add(1, Relaxed)
-    }
-
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let clock = |tracker: &Tracker| {

@@ -79,6 +79,16 @@ struct Compiler<'k> {
     arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
 }
 
+/// Where an element is.
+enum Place {
+    /// In a tensor, by the linear index.
+    Linear(Reg, Reg, Size),
+    /// In a tensor of scalars, by two indices.
+    Dense(Reg, [Reg; 2], Size),
+    /// In a shared array: its first register, its length and the register of the linear index.
+    Shared(Reg, u32, Reg),
+}
+
 /// The jumps of a loop whose targets are not known yet.
 #[derive(Default)]
 struct Jumps {
@@ -166,7 +176,13 @@ impl Compiler<'_> {
             Stmt::Eval { value } => self.root(value, None),
             Stmt::Store { ref element, value } => {
                 let value = self.value(value);
-                self.store(element, value);
+                let nothing = self.temporary();
+                let op = match self.place(element, nothing) {
+                    Place::Linear(tensor, at, size) => Op::Store1(value, tensor, at, size),
+                    Place::Dense(tensor, [i, j], size) => Op::Store2(value, tensor, i, j, size),
+                    Place::Shared(first, len, at) => Op::SharedStore(value, first, len, at),
+                };
+                self.code.push(op);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, down, .. } => {
@@ -430,7 +446,14 @@ impl Compiler<'_> {
         }
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
-            ExprKind::Load(ref element) => self.load(element, to),
+            ExprKind::Load(ref element) => {
+                let op = match self.place(element, to) {
+                    Place::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
+                    Place::Dense(tensor, [i, j], size) => Op::Load2(to, tensor, i, j, size),
+                    Place::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
+                };
+                self.code.push(op);
+            }
             ExprKind::Atomic { op, ref element, value } => {
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
@@ -473,41 +496,24 @@ impl Compiler<'_> {
         element.index.iter().map(|index| self.value(*index)).collect()
     }
 
-    fn load(&mut self, element: &Element, to: Reg) {
+    /// The place of an element. In the checked form: skips the next operation and clears the register `clear` if an
+    /// index is out of range.
+    fn place(&mut self, element: &Element, clear: Reg) -> Place {
         let index = self.index(element);
         let param = match element.array {
             Array::Tensor(param) => param,
             Array::Shared(array) => {
-                let (first, len, at) = self.shared(array, &index, to, element.site);
-                return self.code.push(Op::SharedLoad(to, first, len, at));
+                let (first, len, at) = self.shared(array, &index, clear, element.site);
+                return Place::Shared(first, len, at);
             }
         };
         let (tensor, size) = (self.tensor(param), self.size(param));
-        let op = match index[..] {
-            [i, j] if self.is_dense(param) => Op::Load2(to, tensor, i, j, size),
-            _ => Op::Load1(to, tensor, self.element(param, &index), size),
+        let place = match index[..] {
+            [i, j] if self.is_dense(param) => Place::Dense(tensor, [i, j], size),
+            _ => Place::Linear(tensor, self.element(param, &index), size),
         };
-        self.check(tensor, &index, to, element.site);
-        self.code.push(op);
-    }
-
-    fn store(&mut self, element: &Element, value: Reg) {
-        let index = self.index(element);
-        let nothing = self.temporary();
-        let param = match element.array {
-            Array::Tensor(param) => param,
-            Array::Shared(array) => {
-                let (first, len, at) = self.shared(array, &index, nothing, element.site);
-                return self.code.push(Op::SharedStore(value, first, len, at));
-            }
-        };
-        let (tensor, size) = (self.tensor(param), self.size(param));
-        let op = match index[..] {
-            [i, j] if self.is_dense(param) => Op::Store2(value, tensor, i, j, size),
-            _ => Op::Store1(value, tensor, self.element(param, &index), size),
-        };
-        self.check(tensor, &index, nothing, element.site);
-        self.code.push(op);
+        self.check(tensor, &index, clear, element.site);
+        place
     }
 
     fn is_dense(&self, tensor: ParamId) -> bool {

@@ -133,7 +133,7 @@ impl LaunchAnalysis {
         else {
             return false;
         };
-        if plan.proof.is_trivial() {
+        if !plan.proof.has_requirements {
             return true;
         }
         let extents = self.extents(task, args);

@@ -100,7 +100,7 @@ fn check_loop(scope: &mut Scope<'_>, dims: &[LoopDim], size: Option<u32>) -> Res
     if let Some(found) = size {
         require((1..=MAX_BLOCK_SIZE).contains(&found), Rule::BlockSize { found })?;
     }
-    scope.start_grid();
+    scope.shared_bytes = 0;
     Ok(())
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Scope<'k> {
     code_kind: CodeKind,
     collective: Option<Collective>,
     /// The size of the shared arrays of the grid of blocks being checked.
-    shared_bytes: u64,
+    pub(super) shared_bytes: u64,
     depth: u16,
     /// The last statement that visited each expression.
     visited_by: Vec<u64>,
@@ -104,10 +104,6 @@ impl<'k> Scope<'k> {
     /// Enters a parallel loop: locals in scope may no longer be assigned.
     pub(super) fn enter_parallel(&mut self) {
         self.assignable_from = self.visible.len();
-    }
-
-    pub(super) fn start_grid(&mut self) {
-        self.shared_bytes = 0;
     }
 
     /// Forgets all definitions. Each task has its own.

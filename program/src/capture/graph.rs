@@ -145,7 +145,7 @@ impl Graph {
         if recorded.may_report(&changes) {
             stream.report_anew(&shared.context)?;
         }
-        let _exclusion = shared.host_exclusion.lock_for_graph();
+        let _exclusion = shared.host_exclusion.lock(|| true);
         // Dropped before the lock, so that the next user sees the stamps.
         let _guard = guard;
         if recorded.ops.is_empty() {

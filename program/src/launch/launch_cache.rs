@@ -34,9 +34,8 @@ pub(crate) struct LaunchCache {
     slots: [Seqlock; SLOTS],
     /// The length of an argument block without interiors, in words.
     argument_words: usize,
+    /// The words of the inputs. The interiors follow in a slot after its head.
     input_words: usize,
-    /// Where the interiors begin in a slot after its head.
-    interiors_at: usize,
     /// Where the shapes other than the first begin in a slot after its head.
     shapes_at: usize,
     /// Whether the first shape is the only one that a launch needs.
@@ -91,15 +90,14 @@ impl LaunchCache {
     ) -> Self {
         let argument_words = abi::block_words(kernel, Form::Proven);
         let input_words = 2 * host.inputs().len();
-        let interiors_at = input_words;
-        let shapes_at = interiors_at + abi::block_words(kernel, Form::Checked) - argument_words;
+        let shapes_at = input_words + abi::block_words(kernel, Form::Checked) - argument_words;
         let words = HEAD + shapes_at + SHAPE * shapes.saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
-        Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
+        Self { slots, argument_words, input_words, shapes_at, single_call }
     }
 
     pub(super) fn interior_words(&self) -> usize {
-        self.shapes_at - self.interiors_at
+        self.shapes_at - self.input_words
     }
 
     /// The length of an argument block without interiors, in words.
@@ -208,8 +206,8 @@ impl CacheEntry<'_> {
             }
         }
         if self.form == Form::Checked {
-            let LaunchCache { interiors_at, shapes_at, .. } = *self.cache;
-            push_words(words, self.rest.get(interiors_at..shapes_at)?);
+            let LaunchCache { input_words, shapes_at, .. } = *self.cache;
+            push_words(words, self.rest.get(input_words..shapes_at)?);
         }
         if self.is_current() {
             return Some(LaunchDecision { form: self.form, first });

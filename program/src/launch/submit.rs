@@ -83,7 +83,7 @@ impl Submission<'_> {
             shared.check_launch(tracker, uses, stream)?;
         }
         let guard = StampGuard::new(params, tensors, stream, tracked);
-        let exclusion = shared.host_exclusion.lock_for_launch(|| any_shared(tensors));
+        let exclusion = shared.host_exclusion.lock(|| any_shared(tensors));
         let enqueued = self.enqueue(loaded, first, shapes, words);
         drop(exclusion);
         guard.finish();

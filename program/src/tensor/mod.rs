@@ -186,10 +186,6 @@ impl<T, const N: usize> Tensor<T, N> {
         required_address.require_this_address();
     }
 
-    pub(crate) fn is_at_required_address(&self) -> bool {
-        self.required_address().is_here()
-    }
-
     /// # Errors
     /// [`Error::MovedSlice`] where the tensor cannot be used at its current address.
     pub(crate) fn check_address(&self) -> Result<()> {

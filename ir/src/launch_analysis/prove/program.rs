@@ -20,7 +20,7 @@ pub(crate) struct Proof {
     /// The slots that are set at the start of each evaluation.
     pub(super) leaves: Vec<(Slot, Leaf)>,
     pub(super) steps: Vec<Step>,
-    pub(super) has_requirements: bool,
+    pub(crate) has_requirements: bool,
     /// Whether an index may be any value of its type, so that no arguments can prove it.
     pub(super) is_unprovable: bool,
 }
@@ -149,11 +149,6 @@ impl Proof {
             Leaf::Argument { word, .. } => Some(*word),
             Leaf::Dimension(_) => None,
         })
-    }
-
-    /// Whether there is nothing to prove.
-    pub(crate) fn is_trivial(&self) -> bool {
-        !self.has_requirements
     }
 
     /// Whether the proof holds for some arguments.
