@@ -189,6 +189,7 @@ impl<'a> GraphLaunch<'a> {
 
 impl Recorded {
     /// Whether a launch with these changes may report errors. It has the launch numbers of the graph's previous launch.
+    #[inline(always)]
     fn may_report(&self, changes: &[Change<'_>]) -> bool {
         if changes.is_empty() {
             return self.may_report;
