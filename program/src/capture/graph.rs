@@ -142,7 +142,11 @@ impl Graph {
         }
         let guard = GraphUseGuard { replacements, stream };
         guard.check_hazards(shared)?;
-        if recorded.may_report(&changes) {
+        let may_report = match &changes[..] {
+            [] => recorded.may_report,
+            changes => recorded.may_report_with(changes),
+        };
+        if may_report {
             stream.report_anew(&shared.context)?;
         }
         let _exclusion = shared.host_exclusion.lock(|| true);
@@ -189,11 +193,8 @@ impl<'a> GraphLaunch<'a> {
 
 impl Recorded {
     /// Whether a launch with these changes may report errors. It has the launch numbers of the graph's previous launch.
-    #[inline(always)]
-    fn may_report(&self, changes: &[Change<'_>]) -> bool {
-        if changes.is_empty() {
-            return self.may_report;
-        }
+    #[cold]
+    fn may_report_with(&self, changes: &[Change<'_>]) -> bool {
         self.launches().any(|(at, launch)| wanted(launch, changes, at).may_report())
     }
 }
