@@ -225,8 +225,9 @@ impl<'k> Scope<'k> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, context: Context, location: Location) -> Result<(), Violation> {
+        let at_stmt = |rule| (location, rule);
         self.code_kind = context.code_kind;
-        self.stmt_itself(stmt, context).map_err(|rule| (location, rule))?;
+        self.stmt_itself(stmt, context).map_err(at_stmt)?;
         match *stmt {
             Stmt::If { then, otherwise, .. } => {
                 self.block(then, context)?;
@@ -234,7 +235,7 @@ impl<'k> Scope<'k> {
             }
             Stmt::For { var, body, .. } => {
                 let checkpoint = self.checkpoint();
-                self.define_loop_var(var).map_err(|rule| (location, rule))?;
+                self.define_loop_var(var).map_err(at_stmt)?;
                 self.open_block(body, Context { in_loop: true, ..context })?;
                 self.reset(checkpoint);
                 Ok(())
@@ -242,18 +243,17 @@ impl<'k> Scope<'k> {
             Stmt::Loop { body } => self.block(body, Context { in_loop: true, ..context }),
             Stmt::Phase { var, body, collective } => {
                 let checkpoint = self.checkpoint();
-                self.check_input(body, collective).map_err(|rule| (location, rule))?;
+                self.check_input(body, collective).map_err(at_stmt)?;
                 self.collective = collective;
                 self.enter_parallel();
-                self.define_loop_var(var).map_err(|rule| (location, rule))?;
-                expect_type(ScalarType::U64, self.nodes.locals[var].ty)
-                    .map_err(|rule| (location, rule))?;
+                self.define_loop_var(var).map_err(at_stmt)?;
+                expect_type(ScalarType::U64, self.nodes.locals[var].ty).map_err(at_stmt)?;
                 self.open_block(body, Context { in_loop: false, code_kind: CodeKind::Thread })?;
                 self.reset(checkpoint);
                 self.collective = None;
                 collective
                     .map_or(Ok(()), |collective| self.define_collective(collective))
-                    .map_err(|rule| (location, rule))
+                    .map_err(at_stmt)
             }
             _ => Ok(()),
         }
