@@ -71,6 +71,18 @@ impl Drop for ProgramShared {
     }
 }
 
+impl ProgramInner {
+    /// Checks that `what`, which belongs to the program `other`, belongs to this one.
+    #[inline]
+    pub(crate) fn check_same(
+        self: &Arc<Self>,
+        other: &Arc<Self>,
+        what: &'static str,
+    ) -> Result<()> {
+        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(Error::OtherProgram { what }) }
+    }
+}
+
 impl ProgramShared {
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The replacement of the arguments of captured launches by name.
 
-use std::{ops::Range, ptr, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use quadrants_ir::{
     Param, ParamId,
@@ -100,15 +100,10 @@ impl NamedArgs<'_> {
         self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
     }
 
-    pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
+    pub(super) fn check(&self, program: &Arc<ProgramInner>) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
-            TensorMemory::Device(device_tensor) => {
-                if !ptr::eq(Arc::as_ptr(&device_tensor.program), program) {
-                    return Err(Error::OtherProgram { what: "a tensor argument" });
-                }
-                device_tensor.required_address.check()
-            }
+            TensorMemory::Device(device_tensor) => device_tensor.check_argument_of(program),
         })
     }
 }

@@ -2,8 +2,8 @@
 
 /// Expands to the methods of [`Device`](crate::Device) that are one row of a driver table, inside of its `impl`.
 ///
-/// The device has the fields `context`, which implements [`Context`](crate::table_device::Context), `info` and
-/// `capabilities`. Its table has rows with the names of the methods. The arguments are the driver's flags, what an
+/// The device has the fields `context`, which implements [`Context`](crate::table_device::Context) and has the methods
+/// `make_current_until_restored` and `restore_entered`, `info` and `capabilities`. Its table has rows with the names of the methods. The arguments are the driver's flags, what an
 /// image is, and the version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
@@ -21,6 +21,14 @@ macro_rules! table_operations {
 
         fn capabilities(&self) -> &$crate::Capabilities {
             &self.capabilities
+        }
+
+        unsafe fn make_current(&self) -> $crate::Result<$crate::Entered> {
+            self.context.make_current_until_restored()
+        }
+
+        unsafe fn restore_current(&self, entered: $crate::Entered) {
+            self.context.restore_entered(entered);
         }
 
         fn memory_info(&self) -> $crate::Result<(u64, u64)> {
