@@ -2,9 +2,10 @@
 
 /// Expands to the methods of [`Device`](crate::Device) that are one row of a driver table, inside of its `impl`.
 ///
-/// The device has the fields `context`, which implements [`Context`](crate::table_device::Context) and has the methods
-/// `make_current_until_restored` and `restore_entered`, `info` and `capabilities`. Its table has rows with the names of the methods. The arguments are the driver's flags, what an
-/// image is, and the version of the driver that introduced graphs.
+/// The device has the fields `context`, `info` and `capabilities`. The context implements
+/// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored` and `restore_entered`.
+/// Its table has rows with the names of the methods. The arguments are the driver's flags, what an image is, and the
+/// version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.
