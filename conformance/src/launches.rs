@@ -21,6 +21,14 @@ macro_rules! kernel {
     };
 }
 
+macro_rules! skip_without_graphs {
+    ($device:expr) => {
+        if !$device.capabilities().graphs {
+            return Ok(Skipped("this device has no graphs"));
+        }
+    };
+}
+
 pub(crate) fn a_launch_computes(subject: &Subject) -> CaseResult {
     let kernel = kernel!(subject);
     // Not a multiple of the block size, and one more word that the launch must not change.
@@ -52,8 +60,7 @@ pub(crate) fn the_argument_block_is_read_at_the_call(subject: &Subject) -> CaseR
         std::hint::black_box(&mut args).fill(0);
         expected += add;
     }
-    let words = buffer.read_words(stream.handle)?;
-    ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    buffer.expect_words(stream.handle, expected)?;
     Ok(Passed)
 }
 
@@ -67,8 +74,7 @@ pub(crate) fn launches_of_a_stream_run_in_order(subject: &Subject) -> CaseResult
         kernel.launch(&buffer, 1000, stream.handle)?;
         buffer.copy_to(&copy, stream.handle)?;
         kernel.launch(&buffer, 5, stream.handle)?;
-        let words = copy.read_words(stream.handle)?;
-        ensure!(words.iter().all(|word| *word == round + 1000), "round {round}: {}", words[0]);
+        copy.expect_words(stream.handle, round + 1000)?;
     }
     Ok(Passed)
 }
@@ -85,8 +91,7 @@ pub(crate) fn launches_on_two_streams_have_their_own_arguments(subject: &Subject
     }
     device.synchronize()?;
     for (expected, buffer) in [50, 5000].into_iter().zip(&buffers) {
-        let words = buffer.read_words(DEFAULT)?;
-        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+        buffer.expect_words(DEFAULT, expected)?;
     }
     Ok(Passed)
 }
@@ -110,28 +115,21 @@ pub(crate) fn an_argument_block_above_the_limit_is_an_error(subject: &Subject) -
 }
 
 pub(crate) fn a_graph_of_two_nodes_runs(subject: &Subject) -> CaseResult {
-    let kernel = kernel!(subject);
-    let device = &*subject.device;
-    if !device.capabilities().graphs {
-        return Ok(Skipped("this device has no graphs"));
-    }
+    let (kernel, device) = (kernel!(subject), &*subject.device);
+    skip_without_graphs!(device);
     let stream = Stream::new(device)?;
     let buffer = Buffer::holding(device, &[0; 400])?;
     let (graph, _) = Graph::of_two(device, &kernel, &buffer)?;
     for _ in 0..3 {
         graph.launch(stream.handle)?;
     }
-    let words = buffer.read_words(stream.handle)?;
-    ensure!(words.iter().all(|word| *word == 3 * 11), "{} instead of 33", words[0]);
+    buffer.expect_words(stream.handle, 3 * 11)?;
     Ok(Passed)
 }
 
 pub(crate) fn a_graph_copies_between_its_launches(subject: &Subject) -> CaseResult {
-    let kernel = kernel!(subject);
-    let device = &*subject.device;
-    if !device.capabilities().graphs {
-        return Ok(Skipped("this device has no graphs"));
-    }
+    let (kernel, device) = (kernel!(subject), &*subject.device);
+    skip_without_graphs!(device);
     let stream = Stream::new(device)?;
     let (one, other) = (Buffer::holding(device, &[0; 400])?, Buffer::holding(device, &[0; 400])?);
     let graph = device.create_graph()?;
@@ -146,19 +144,14 @@ pub(crate) fn a_graph_copies_between_its_launches(subject: &Subject) -> CaseResu
     let graph = Graph { device, graph, exec };
     for launches in 1..=3 {
         graph.launch(stream.handle)?;
-        let words = other.read_words(stream.handle)?;
-        let expected = launches + 10;
-        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+        other.expect_words(stream.handle, launches + 10)?;
     }
     Ok(Passed)
 }
 
 pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseResult {
-    let kernel = kernel!(subject);
-    let device = &*subject.device;
-    if !device.capabilities().graphs {
-        return Ok(Skipped("this device has no graphs"));
-    }
+    let (kernel, device) = (kernel!(subject), &*subject.device);
+    skip_without_graphs!(device);
     let stream = Stream::new(device)?;
     let buffer = Buffer::holding(device, &[0; 400])?;
     let (graph, node) = Graph::of_two(device, &kernel, &buffer)?;
@@ -167,9 +160,7 @@ pub(crate) fn an_updated_node_keeps_earlier_launches(subject: &Subject) -> CaseR
     // SAFETY: the node is of the executable's graph, and the argument block is for this kernel.
     unsafe { device.update_kernel_node(graph.exec, node, kernel.function, &config, &args) }?;
     graph.launch(stream.handle)?;
-    let words = buffer.read_words(stream.handle)?;
-    let expected = (1 + 10) + (1 + 500);
-    ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+    buffer.expect_words(stream.handle, (1 + 10) + (1 + 500))?;
     Ok(Passed)
 }
 

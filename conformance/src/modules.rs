@@ -82,7 +82,6 @@ pub(crate) fn a_module_can_be_loaded_again(subject: &Subject) -> CaseResult {
         module.launch(&buffer, 1, stream)?;
     }
     first.launch(&buffer, 10, stream)?;
-    let words = buffer.read_words(stream)?;
-    ensure!(words.iter().all(|word| *word == 13), "{:?}", &words[..4]);
+    buffer.expect_words(stream, 13)?;
     Ok(Passed)
 }

@@ -26,26 +26,22 @@ pub(crate) struct Buffer<'a> {
     pub(crate) bytes: usize,
 }
 
-/// Pinned memory of a case.
 pub(crate) struct Pinned<'a> {
     device: &'a dyn Device,
     pub(crate) memory: *mut u8,
     bytes: usize,
 }
 
-/// A stream of a case.
 pub(crate) struct Stream<'a> {
     device: &'a dyn Device,
     pub(crate) handle: StreamHandle,
 }
 
-/// An event of a case.
 pub(crate) struct Event<'a> {
     device: &'a dyn Device,
     pub(crate) handle: EventHandle,
 }
 
-/// The loaded kernel of a case.
 pub(crate) struct Loaded<'a> {
     device: &'a dyn Device,
     module: ModuleHandle,
@@ -100,7 +96,13 @@ impl<'a> Buffer<'a> {
         Ok(host)
     }
 
-    /// Reads the contents as 32-bit words.
+    /// Checks that all 32-bit words have a value.
+    pub(crate) fn expect_words(&self, stream: StreamHandle, expected: u32) -> Result<(), Failure> {
+        let words = self.read_words(stream)?;
+        ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
+        Ok(())
+    }
+
     pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, Failure> {
         let bytes = self.read(stream)?;
         let words = bytes
@@ -264,7 +266,6 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Pseudorandom bytes that depend on `seed`.
 pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u32::from(seed).wrapping_mul(0x9e37_79b9) | 1;
     let step = |_| {
@@ -288,7 +289,6 @@ pub(crate) fn becomes(mut query: impl FnMut() -> Result<bool, Failure>) -> Resul
     Ok(false)
 }
 
-/// Whether the result is [`Error::InvalidArgument`].
 pub(crate) fn is_invalid_argument<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::InvalidArgument { .. }))
 }

@@ -7,18 +7,14 @@
 use crate::{op_id::OpId, state::State};
 
 impl State {
-    /// Runs an operation that is ready, after every younger one that conflicts with it and may run first.
-    pub(crate) fn run_late(&mut self, id: OpId) {
-        self.delay(id, &mut Vec::new());
-    }
-
-    /// `delayed` are the operations that wait for this one although nothing orders them after the younger operations.
-    fn delay(&mut self, id: OpId, delayed: &mut Vec<OpId>) {
+    /// Runs an operation that is ready, after every younger one that conflicts with it and may run first. `delayed` are
+    /// the operations that wait for this one although nothing orders them after the younger operations.
+    pub(crate) fn run_late(&mut self, id: OpId, delayed: &mut Vec<OpId>) {
         delayed.push(id);
         while let Some(first) = self.overtaking(id, delayed) {
             let mut path = Vec::new();
             while let Some(step) = self.queue.first_step(first, &mut path) {
-                self.delay(step, delayed);
+                self.run_late(step, delayed);
             }
         }
         delayed.pop();

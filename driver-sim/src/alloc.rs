@@ -84,7 +84,7 @@ impl State {
         self.memory.ends_by(base, self.queue.next_id());
         let op = self.enqueue(stream, work, OpKind::Free, &[], None)?;
         self.memory.give_up(base)?;
-        self.memory.give_to_pool(Freed { base, by: Some(op), stream: Some(handle) });
+        self.memory.pool.push(Freed { base, by: Some(op), stream: Some(handle) });
         Ok(())
     }
 
@@ -135,10 +135,9 @@ impl State {
     /// Whether a host range is pinned, so that the device can access it when the operation runs. A range that begins in
     /// pinned memory and ends outside counts; the operation then fails.
     pub(crate) fn reachable(&self, address: usize) -> bool {
-        address as u64 >= DEVICE_BASE || self.memory.touches_pinned(address)
+        address as u64 >= DEVICE_BASE || self.memory.pinned.contains(address, 1)
     }
 
-    /// The handle of the default pool.
     pub(crate) fn pool_handle(&self) -> usize {
         encode_only(Kind::Pool, self.ordinal)
     }

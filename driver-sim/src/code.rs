@@ -7,7 +7,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Code(pub i32);
 
-pub(crate) type Result<T> = std::result::Result<T, Code>;
+pub(crate) type Result<T, E = Code> = std::result::Result<T, E>;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $cuda:literal;)*) => {

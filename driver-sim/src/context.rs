@@ -51,7 +51,6 @@ pub(crate) fn cuda_world() -> Result<u16> {
     }
 }
 
-/// The world of a context that exists.
 pub(crate) fn world_of(context: usize) -> Result<u16> {
     let (ordinal, key) = decode(Kind::Context, context).map_err(|_| Code::INVALID_CONTEXT)?;
     let state = worlds::lock(ordinal)?;

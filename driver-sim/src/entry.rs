@@ -34,7 +34,6 @@ pub(crate) struct Site {
     index: AtomicU32,
 }
 
-/// One call.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) family: Family,
@@ -59,11 +58,10 @@ pub(crate) fn names() -> Vec<&'static str> {
     NAMES.lock().clone()
 }
 
-/// Runs the body of an exported function.
 pub(crate) fn run(
     family: Family,
     site: &'static Site,
-    body: impl FnOnce(&Call) -> std::result::Result<(), Stop>,
+    body: impl FnOnce(&Call) -> Result<(), Stop>,
 ) -> c_int {
     let call = Call { family, site };
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
@@ -100,7 +98,7 @@ impl Call {
     }
 
     /// Enters a world. Returns an error if its context is lost.
-    pub(crate) fn enter(&self, world: u16) -> std::result::Result<Guard, Stop> {
+    pub(crate) fn enter(&self, world: u16) -> Result<Guard, Stop> {
         let mut state = self.enter_lost(world)?;
         state.check_lost()?;
         state.point();
@@ -108,7 +106,7 @@ impl Call {
     }
 
     /// Enters a world, even if its context is lost.
-    pub(crate) fn enter_lost(&self, world: u16) -> std::result::Result<Guard, Stop> {
+    pub(crate) fn enter_lost(&self, world: u16) -> Result<Guard, Stop> {
         let mut state = worlds::lock(world)?;
         let index = self.site.index();
         if state.calls.len() <= index {
@@ -131,19 +129,19 @@ impl Call {
     }
 
     /// Enters the world of the current context or device.
-    pub(crate) fn here(&self) -> std::result::Result<Guard, Stop> {
+    pub(crate) fn here(&self) -> Result<Guard, Stop> {
         self.enter(self.current()?)
     }
 
     /// Enters the world of a handle, which may be another than the current one. There must be a current one.
-    pub(crate) fn at(&self, kind: Kind, handle: usize) -> std::result::Result<(Guard, Key), Stop> {
+    pub(crate) fn at(&self, kind: Kind, handle: usize) -> Result<(Guard, Key), Stop> {
         self.current()?;
         let (world, key) = decode(kind, handle)?;
         Ok((self.enter(world)?, key))
     }
 
     /// Enters the world of a stream for a query or a wait. It may be another than the current one.
-    pub(crate) fn at_stream(&self, handle: usize) -> std::result::Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn at_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         let state = self.enter(world.unwrap_or(current))?;
@@ -152,7 +150,7 @@ impl Call {
     }
 
     /// Enters the world of a stream, to enqueue work. It must be the current one.
-    pub(crate) fn on_stream(&self, handle: usize) -> std::result::Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn on_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         if world.is_some_and(|world| world != current) {
@@ -177,7 +175,7 @@ impl Call {
         mut state: Guard,
         stream: StreamRef,
         event: usize,
-    ) -> std::result::Result<(), Stop> {
+    ) -> Result<(), Stop> {
         let (world, key) = decode(Kind::Event, event)?;
         if world == state.ordinal {
             return Ok(state.wait(stream, key)?);

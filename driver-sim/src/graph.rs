@@ -35,7 +35,6 @@ pub(crate) struct Exec {
     pub(crate) last: Option<OpId>,
 }
 
-/// The operation of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeWork {
     Launch(Launch),
@@ -57,7 +56,6 @@ impl State {
         Ok(encode(Kind::Graph, self.ordinal, key))
     }
 
-    /// Destroys a graph and the handles of its nodes.
     pub(crate) fn destroy_graph(&mut self, graph: Key) -> Result<()> {
         self.graphs.remove(graph)?;
         self.nodes.retain(|node| node.graph != graph);
@@ -88,10 +86,6 @@ impl State {
         let key = self.execs.insert(Exec { graph, nodes, last: None })?;
         self.creates.graph_execs += 1;
         Ok(encode(Kind::Exec, self.ordinal, key))
-    }
-
-    pub(crate) fn destroy_exec(&mut self, exec: Key) -> Result<()> {
-        self.execs.remove(exec).map(drop)
     }
 
     /// Replaces the launch of a node for later launches of the executable.

@@ -3,7 +3,6 @@
 
 use crate::code::{Code, Result};
 
-/// The kind of object of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {

@@ -34,7 +34,6 @@ pub(crate) struct Program {
     unloaded: AtomicBool,
 }
 
-/// A function of a module.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     program: Arc<Program>,
@@ -51,7 +50,6 @@ pub(crate) struct Shape {
     pub(crate) shared_bytes: u32,
 }
 
-/// A launch with its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     function: Function,

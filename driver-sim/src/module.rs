@@ -16,7 +16,7 @@ use crate::{
 
 impl State {
     /// Loads a module of an image as C callers pass it.
-    pub(crate) fn load_image(&mut self, image: &ImageBytes) -> std::result::Result<usize, String> {
+    pub(crate) fn load_image(&mut self, image: &ImageBytes) -> Result<usize, String> {
         let header = image.bytes(SimImage::HEADER_BYTES).map_err(|_| "there is no image")?;
         let length = header.first_chunk().and_then(SimImage::encoded_len);
         // The length is unknown, so only the header may be read; an invalid header is an error.

@@ -28,7 +28,6 @@ pub(crate) struct Source(*const c_void);
 #[repr(transparent)]
 pub(crate) struct Target(*mut c_void);
 
-/// A C string.
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
 
@@ -57,7 +56,6 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes several values.
     pub(crate) fn set_all(self, values: &[T]) -> Result<()>
     where
         T: Copy,

@@ -128,7 +128,6 @@ impl Queue {
         Some(self.base + at as u64)
     }
 
-    /// The id that the next enqueued operation gets.
     pub(crate) fn next_id(&self) -> OpId {
         self.base + self.ops.len() as u64
     }
@@ -138,7 +137,6 @@ impl Queue {
         self.base
     }
 
-    /// The turn of the operation's stream.
     pub(crate) fn turn(&self, id: OpId) -> u64 {
         self.get(id).map_or(0, |op| op.turn)
     }

@@ -104,7 +104,7 @@ impl State {
     /// Runs an operation that is ready and needed.
     fn step(&mut self, id: OpId) {
         if self.schedule == Schedule::Adversarial {
-            self.run_late(id);
+            self.run_late(id, &mut Vec::new());
         } else {
             self.run(id);
         }
@@ -173,7 +173,6 @@ impl Random {
     }
 }
 
-/// Mixes the bits of a number.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -27,7 +27,6 @@ const FUEL: u64 = 1 << 36;
 /// The largest number of recorded reports.
 const REPORTS: usize = 1000;
 
-/// An operation to enqueue.
 pub(crate) struct Operation {
     pub(crate) work: Work,
     pub(crate) kind: OpKind,
@@ -177,7 +176,6 @@ impl State {
         Ok(())
     }
 
-    /// Returns an error if the context is lost.
     pub(crate) fn check_lost(&self) -> Result<()> {
         self.lost.map_or(Ok(()), Err)
     }
@@ -253,7 +251,7 @@ impl State {
         op: OpId,
         stream: u64,
         operation: impl Fn() -> String,
-        outcome: std::result::Result<(), Failure>,
+        outcome: Result<(), Failure>,
     ) {
         if self.detector.on {
             self.check_touches(op);
@@ -265,7 +263,7 @@ impl State {
             let operation = operation();
             Report { kind, op, operation, stream, address, bytes, allocated, freed }
         };
-        if let Some(Uninitialized { address, bytes, allocated }) = self.memory.take_uninitialized()
+        if let Some(Uninitialized { address, bytes, allocated }) = self.memory.uninitialized.take()
         {
             self.report(report(ReportKind::Uninitialized, address, bytes, Some(allocated), None));
         }

@@ -19,7 +19,6 @@ pub struct Timeline {
     ran: VecDeque<Ran>,
 }
 
-/// A timeline as text.
 pub(crate) struct InWords<'a>(pub(crate) &'a Timeline, pub(crate) &'a Trace);
 
 /// The largest number of recorded operations.

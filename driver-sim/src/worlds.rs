@@ -17,7 +17,6 @@ type Slot = OnceLock<Mutex<State>>;
 
 static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
 
-/// The largest number of simulated devices.
 const MAX_DEVICES: usize = 4096;
 
 /// The number of devices: `QUADRANTS_SIM_DEVICES`, or 64.
@@ -30,7 +29,6 @@ pub(crate) fn exists(ordinal: u16) -> bool {
     usize::from(ordinal) < count()
 }
 
-/// Locks a world's state.
 pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
     let slot = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
     let (schedule, seed) = defaults();

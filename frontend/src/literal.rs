@@ -4,7 +4,6 @@ use quadrants_ir::{Const, ScalarType};
 
 use crate::syntax::{Expr, ExprKind, LiteralKind, UnaryOp};
 
-/// The type that a literal's suffix names.
 pub(crate) fn scalar_suffix(suffix: &str) -> Option<ScalarType> {
     match suffix {
         "usize" => Some(ScalarType::U64),

@@ -144,17 +144,14 @@ walk!(NodeMut, walk_expr_mut, walk_block_mut, walk_stmt_mut, mut);
 type Visit<'v, 'a> = &'v mut dyn FnMut(Node<'a>);
 type Predicate<'f, 'a> = &'f mut dyn FnMut(Node<'a>) -> bool;
 
-/// Whether `predicate` holds for `expr` or a node in it.
 pub(crate) fn any_in_expr<'a>(expr: &'a Expr, predicate: Predicate<'_, 'a>) -> bool {
     predicate(Node::Expr(expr)) || any(&mut |visit| walk_expr(expr, visit), predicate)
 }
 
-/// Whether `predicate` holds for a node in `block`.
 pub(crate) fn any_in_block<'a>(block: &'a Block, predicate: Predicate<'_, 'a>) -> bool {
     any(&mut |visit| walk_block(block, visit), predicate)
 }
 
-/// Whether `predicate` holds for `stmt` or a node in it.
 pub(crate) fn any_in_stmt<'a>(stmt: &'a Stmt, predicate: Predicate<'_, 'a>) -> bool {
     predicate(Node::Stmt(stmt)) || any(&mut |visit| walk_stmt(stmt, visit), predicate)
 }

@@ -8,7 +8,8 @@
 //! grid.
 
 use crate::{
-    BlockId, ExprId, ExprKind, Offloaded, ParamKind, ScalarType, Stmt, Task, TaskKind,
+    Array, BlockId, Element, ExprId, ExprKind, Offloaded, ParamKind, ScalarType, Stmt, Task,
+    TaskKind,
     abi::Form,
     visit::{Nodes, Reach},
 };
@@ -62,7 +63,7 @@ impl Coarsening {
                 stmt,
                 Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Eval { .. }
             );
-            let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load { .. });
+            let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load(_));
             loads += stmt.exprs().filter(is_load).count();
         }
         let load = vector_load(kernel, task).filter(|_| straight && stmts.len() <= FEW_STATEMENTS);
@@ -89,12 +90,13 @@ fn vector_load(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
     let mut found = None;
     for stmt in &kernel.blocks[task.body].stmts {
         if let Stmt::Let { value, .. } = stmt
-            && let ExprKind::Load { tensor, index, site } = &kernel.exprs[*value].kind
+            && let ExprKind::Load(element) = &kernel.exprs[*value].kind
+            && let Some(tensor) = element.tensor()
             && let ParamKind::Tensor { elem, writable: false, .. } =
                 kernel.params[tensor.index()].kind
             && elem.size() <= 2
-            && matches!(index[..], [at] if is_var(at))
-            && !kernel.sites[site.index()].asserted
+            && matches!(element.index[..], [at] if is_var(at))
+            && !kernel.sites[element.site.index()].asserted
             && found.is_none()
         {
             found = Some((*value, WORD / elem.size() as u32));
@@ -116,7 +118,9 @@ fn combines(kernel: &Offloaded, block: BlockId) -> bool {
     let constant = |at: &ExprId| matches!(kernel.exprs[*at].kind, ExprKind::Const(_));
     kernel.blocks[block].stmts.iter().any(|stmt| {
         if let Stmt::Eval { value } = stmt
-            && let ExprKind::Atomic { index, .. } = &kernel.exprs[*value].kind
+            && let ExprKind::Atomic {
+                element: Element { array: Array::Tensor(_), index, .. }, ..
+            } = &kernel.exprs[*value].kind
         {
             let narrow = matches!(kernel.exprs[*value].ty, ScalarType::I32 | ScalarType::U32);
             return index.iter().all(constant) || narrow && index.len() == 1;

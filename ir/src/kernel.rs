@@ -139,16 +139,12 @@ pub enum Stmt {
         /// An expression with a side effect.
         value: ExprId,
     },
-    /// Writes an element of a tensor.
+    /// Writes an element.
     Store {
-        /// The tensor parameter.
-        tensor: ParamId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
-        /// The new value of the element.
+        /// The element.
+        element: Element,
+        /// Its new value.
         value: ExprId,
-        /// The site that reports an index out of range.
-        site: SiteId,
     },
     /// A branch.
     If {
@@ -208,17 +204,6 @@ pub enum Stmt {
         /// For a shuffle only: the lane of the warp to read from, a `u64`. If there is no such lane, the thread gets
         /// its own value.
         from: Option<ExprId>,
-    },
-    /// Writes an element of a shared array. Only in a phase.
-    SharedStore {
-        /// The array.
-        array: LocalId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
-        /// The new value of the element.
-        value: ExprId,
-        /// The site that reports an index out of range.
-        site: SiteId,
     },
     /// If `cond` is false: raises the site's device error and ends the iteration.
     Assert {
@@ -323,6 +308,26 @@ impl CollectiveOp {
     }
 }
 
+/// An array of scalars that code accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Array {
+    /// A tensor parameter.
+    Tensor(ParamId),
+    /// A shared array of a thread block. Only phases access it.
+    Shared(LocalId),
+}
+
+/// An element of an array that an operation accesses.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Element {
+    /// The array.
+    pub array: Array,
+    /// One `u64` index per dimension.
+    pub index: Vec<ExprId>,
+    /// The site that reports an index out of range.
+    pub site: SiteId,
+}
+
 /// An expression: its type and its operation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Expr {
@@ -395,49 +400,15 @@ pub enum ExprKind {
         otherwise: ExprId,
     },
     /// Side effect: reads an element. Out of range, the checked form yields zero.
-    Load {
-        /// The tensor parameter.
-        tensor: ParamId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
-        /// The site that reports an index out of range.
-        site: SiteId,
-    },
+    Load(Element),
     /// Side effect: atomically combines a value into an element and returns the old value.
     Atomic {
         /// The combining operation.
         op: AtomicOp,
-        /// The tensor parameter.
-        tensor: ParamId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
+        /// The element.
+        element: Element,
         /// The operand.
         value: ExprId,
-        /// The site that reports an index out of range.
-        site: SiteId,
-    },
-    /// Side effect: reads an element of a shared array. Only in a phase. Out of range, the checked form yields zero.
-    SharedLoad {
-        /// The array.
-        array: LocalId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
-        /// The site that reports an index out of range.
-        site: SiteId,
-    },
-    /// Side effect: atomically combines a value into an element of a shared array and returns the old value. Only in a
-    /// phase.
-    SharedAtomic {
-        /// The combining operation.
-        op: AtomicOp,
-        /// The array.
-        array: LocalId,
-        /// One `u64` index per dimension.
-        index: Vec<ExprId>,
-        /// The operand.
-        value: ExprId,
-        /// The site that reports an index out of range.
-        site: SiteId,
     },
     /// Side effect: integer division or remainder. A zero divisor raises the site's error and yields 0. `MIN / -1`
     /// wraps.
@@ -453,18 +424,31 @@ pub enum ExprKind {
     },
 }
 
+impl Element {
+    /// The tensor, unless the array is shared.
+    #[must_use]
+    pub const fn tensor(&self) -> Option<ParamId> {
+        match self.array {
+            Array::Tensor(tensor) => Some(tensor),
+            Array::Shared(_) => None,
+        }
+    }
+}
+
 impl ExprKind {
+    /// The element that it reads or combines into.
+    #[must_use]
+    pub const fn element(&self) -> Option<&Element> {
+        match self {
+            Self::Load(element) | Self::Atomic { element, .. } => Some(element),
+            _ => None,
+        }
+    }
+
     /// Whether it accesses memory or can raise a device error. Such an expression must be the root of a statement.
     #[must_use]
     pub const fn is_effect(&self) -> bool {
-        matches!(
-            self,
-            Self::Load { .. }
-                | Self::Atomic { .. }
-                | Self::SharedLoad { .. }
-                | Self::SharedAtomic { .. }
-                | Self::DivRem { .. }
-        )
+        matches!(self, Self::Load(_) | Self::Atomic { .. } | Self::DivRem { .. })
     }
 }
 
@@ -637,10 +621,8 @@ pub struct Site {
 /// The error that a site reports.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum SiteKind {
-    /// An index of this tensor is out of range. Error values: the index, then the shape.
-    Index(ParamId),
-    /// An index of this shared array is out of range. Error values: the index, then the extents.
-    SharedIndex(LocalId),
+    /// An index of this array is out of range. Error values: the index, then the shape.
+    Index(Array),
     /// An `assert!` failed. No error values.
     Assert {
         /// The message, or the source text of the condition.

@@ -33,9 +33,9 @@ pub use arena::{Arena, Id};
 pub use coarsen::Coarsening;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, Expr, ExprId,
-    ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options, ParallelFor, ParamId,
-    ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+    Array, AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp,
+    Element, Expr, ExprId, ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options,
+    ParallelFor, ParamId, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
 };
 pub use offload::{OffloadError, offload};
 pub use param::{Param, ParamKind};

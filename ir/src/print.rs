@@ -4,9 +4,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Access, BlockId, Collective, DivRemOp, ExprId, ExprKind, Kernel, Local, LocalId, LoopDim,
-    Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt, Task, TaskKind,
-    TopStmt, UnaryOp, visit::Nodes,
+    Access, Array, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel, Local,
+    LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt,
+    Task, TaskKind, TopStmt, UnaryOp, visit::Nodes,
 };
 
 struct Printer<'k> {
@@ -159,8 +159,8 @@ impl Printer<'_> {
                 self.line(&format!("{} = {}", self.local(*local), self.expr(*value)));
             }
             Stmt::Eval { value } => self.line(&self.expr(*value)),
-            Stmt::Store { tensor, index, value, .. } => {
-                self.line(&format!("{} = {}", self.element(*tensor, index), self.expr(*value)));
+            Stmt::Store { element, value } => {
+                self.line(&format!("{} = {}", self.element(element), self.expr(*value)));
             }
             Stmt::If { cond, then, otherwise } => {
                 self.nested(&format!("if {}", self.expr(*cond)), *then);
@@ -195,10 +195,6 @@ impl Printer<'_> {
             Stmt::CollectiveInput { value, from } => {
                 let from = from.map_or_else(String::new, |at| format!(" from {}", self.expr(at)));
                 self.line(&format!("input {}{from}", self.expr(*value)));
-            }
-            Stmt::SharedStore { array, index, value, .. } => {
-                let (array, index) = (self.local(*array), self.list(index));
-                self.line(&format!("{array}[{index}] = {}", self.expr(*value)));
             }
             Stmt::Break => self.line("break"),
             Stmt::Continue => self.line("continue"),
@@ -249,17 +245,9 @@ impl Printer<'_> {
             ExprKind::Select { cond, then, otherwise } => {
                 format!("select({})", self.list(&[*cond, *then, *otherwise]))
             }
-            ExprKind::Load { tensor, index, .. } => self.element(*tensor, index),
-            ExprKind::Atomic { op, tensor, index, value, .. } => {
-                let element = self.element(*tensor, index);
-                format!("{}({element}, {})", op.name(), self.expr(*value))
-            }
-            ExprKind::SharedLoad { array, index, .. } => {
-                format!("{}[{}]", self.local(*array), self.list(index))
-            }
-            ExprKind::SharedAtomic { op, array, index, value, .. } => {
-                let element = format!("{}[{}]", self.local(*array), self.list(index));
-                format!("{}({element}, {})", op.name(), self.expr(*value))
+            ExprKind::Load(element) => self.element(element),
+            ExprKind::Atomic { op, element, value } => {
+                format!("{}({}, {})", op.name(), self.element(element), self.expr(*value))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let sign = match op {
@@ -287,8 +275,12 @@ impl Printer<'_> {
         texts.join(", ")
     }
 
-    fn element(&self, tensor: ParamId, index: &[ExprId]) -> String {
-        format!("{}[{}]", self.param(tensor), self.list(index))
+    fn element(&self, element: &Element) -> String {
+        let array = match element.array {
+            Array::Tensor(tensor) => self.param(tensor),
+            Array::Shared(array) => self.local(array),
+        };
+        format!("{array}[{}]", self.list(&element.index))
     }
 
     fn local(&self, local: LocalId) -> String {

@@ -2,8 +2,8 @@
 //! code.
 
 use crate::{
-    Access, Arena, Block, BlockId, Expr, ExprId, ExprKind, Kernel, Local, LocalId, MathFn,
-    Offloaded, Param, ParamId, Site, Stmt,
+    Access, Arena, Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Kernel, Local, LocalId,
+    MathFn, Offloaded, Param, ParamId, Site, SiteId, Stmt,
 };
 
 /// The node lists that kernels have both before and after offloading.
@@ -21,11 +21,9 @@ pub(crate) struct Reach {
     seen: Vec<bool>,
     /// Locals that are read or assigned.
     pub(crate) locals: Vec<bool>,
-    /// Locals that are assigned.
     pub(crate) assigned: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,
-    /// The accesses to each tensor parameter.
     accesses: Vec<Access>,
     /// The first source line that can raise an error, or 0.
     pub(crate) line: u32,
@@ -48,10 +46,8 @@ impl ExprKind {
             Self::Select { cond, then, otherwise } => {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
-            Self::Load { index, .. } | Self::SharedLoad { index, .. } => (index, [None; 3]),
-            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
-                (index, [Some(*value), None, None])
-            }
+            Self::Load(element) => (&element.index, [None; 3]),
+            Self::Atomic { element, value, .. } => (&element.index, [Some(*value), None, None]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
     }
@@ -66,9 +62,7 @@ impl Stmt {
             | Self::Eval { value }
             | Self::SetTemp { value, .. }
             | Self::SetResult { value } => (&[], [Some(*value), None]),
-            Self::Store { index, value, .. } | Self::SharedStore { index, value, .. } => {
-                (index, [Some(*value), None])
-            }
+            Self::Store { element, value } => (&element.index, [Some(*value), None]),
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
             Self::CollectiveInput { value, from } => (&[], [Some(*value), *from]),
@@ -135,10 +129,6 @@ impl Reach {
     /// The accessed tensors, by ascending id.
     pub(crate) fn accesses(&self) -> Vec<Access> {
         self.accesses.iter().copied().filter(|a| a.read || a.write || a.atomic).collect()
-    }
-
-    fn access(&mut self, param: ParamId) -> &mut Access {
-        &mut self.accesses[param.index()]
     }
 }
 
@@ -213,25 +203,31 @@ impl Nodes<'_> {
         }
         let kind = &self.exprs[id].kind;
         match *kind {
-            ExprKind::Local(local)
-            | ExprKind::SharedLoad { array: local, .. }
-            | ExprKind::SharedAtomic { array: local, .. } => reach.locals[local.index()] = true,
+            ExprKind::Local(local) => reach.locals[local.index()] = true,
             ExprKind::Temp(_) => reach.temps = true,
-            ExprKind::Load { tensor, .. } => reach.access(tensor).read = true,
-            ExprKind::Atomic { tensor, .. } => reach.access(tensor).atomic = true,
+            ExprKind::Load(ref element) => self.reach_element(element, reach, |a| a.read = true),
+            ExprKind::Atomic { ref element, .. } => {
+                self.reach_element(element, reach, |a| a.atomic = true);
+            }
+            ExprKind::DivRem { site, .. } => self.reach_site(site, reach),
             _ => {}
-        }
-        if let ExprKind::Load { site, .. }
-        | ExprKind::Atomic { site, .. }
-        | ExprKind::SharedLoad { site, .. }
-        | ExprKind::SharedAtomic { site, .. }
-        | ExprKind::DivRem { site, .. } = *kind
-            && reach.line == 0
-        {
-            reach.line = self.sites[site.index()].line;
         }
         for operand in kind.operands() {
             self.reach_expr(operand, reach);
+        }
+    }
+
+    fn reach_element(self, element: &Element, reach: &mut Reach, change: fn(&mut Access)) {
+        match element.array {
+            Array::Tensor(tensor) => change(&mut reach.accesses[tensor.index()]),
+            Array::Shared(array) => reach.locals[array.index()] = true,
+        }
+        self.reach_site(element.site, reach);
+    }
+
+    fn reach_site(self, site: SiteId, reach: &mut Reach) {
+        if reach.line == 0 {
+            reach.line = self.sites[site.index()].line;
         }
     }
 
@@ -244,13 +240,9 @@ impl Nodes<'_> {
                 reach.locals[local.index()] = true;
                 reach.assigned[local.index()] = true;
             }
-            Stmt::Store { tensor, site, .. } => {
-                reach.access(tensor).write = true;
-                if reach.line == 0 {
-                    reach.line = self.sites[site.index()].line;
-                }
+            Stmt::Store { ref element, .. } => {
+                self.reach_element(element, reach, |access| access.write = true);
             }
-            Stmt::SharedStore { array, .. } => reach.locals[array.index()] = true,
             _ => {}
         }
         for block in stmt.blocks() {

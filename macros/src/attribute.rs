@@ -44,7 +44,6 @@ impl Paths {
     }
 }
 
-/// Parses the arguments of `#[kernel]` or `#[func]`.
 pub(crate) fn parse(kind: FunctionKind, arguments: TokenStream) -> syn::Result<Attribute> {
     let mut options = Options::default();
     let mut krate: Path = parse_quote!(::quadrants);

@@ -84,7 +84,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A `stream_parallel` block, as a closure.
     fn stream_parallel(&mut self, call: &ExprCall) -> TokenStream {
         let Some(Expr::Closure(closure)) = call.args.first() else {
             // Already rejected: what is emitted does not matter.

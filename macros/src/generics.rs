@@ -53,7 +53,6 @@ impl Generics {
         })
     }
 
-    /// The `where` clause.
     pub(crate) fn bounds(&self) -> Option<&WhereClause> {
         self.bounds.as_ref()
     }

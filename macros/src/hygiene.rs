@@ -279,7 +279,6 @@ impl Visit<'_> for Check {
     }
 }
 
-/// The first identifier in tokens that is one of these names.
 fn first_of(tokens: &impl ToTokens, names: &[Ident]) -> Option<Ident> {
     idents(tokens).into_iter().find(|ident| names.contains(ident))
 }

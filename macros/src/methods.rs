@@ -300,7 +300,6 @@ fn without_self(tokens: TokenStream, this: &Ident, of: &Type) -> TokenStream {
     })
 }
 
-/// The tokens with `(*this)` for `this`.
 fn dereferenced(tokens: TokenStream, this: &Ident) -> TokenStream {
     replace_idents(tokens, &|ident, out| {
         if ident == *this {

@@ -43,7 +43,6 @@ pub(crate) struct Reduction {
     strict: bool,
 }
 
-/// The reductions of a loop.
 pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     let body = &each.body;
     let mut bound = Bound(HashSet::new());

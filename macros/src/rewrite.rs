@@ -113,7 +113,6 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Statements that check the types of a loop's variables.
     pub(crate) fn variable_checks(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
         let Some(first) = sites::number_of(&each.attrs) else { return Vec::new() };
         let names = sites::variables(&each.pat).into_iter().enumerate();

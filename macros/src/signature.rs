@@ -6,7 +6,6 @@ use syn::{FnArg, Ident, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
 
 use crate::{ast::SCALARS, errors::Errors};
 
-/// A parsed signature.
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
     /// The type of the value; `None` for `()`.

@@ -21,7 +21,6 @@ impl Spans {
         syntax::Span { id, line, column }
     }
 
-    /// An error on the tokens of a span.
     pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
         let call_site = (Span::call_site(), Span::call_site());
         let (first, last) = self.ends.get(span.id as usize).copied().unwrap_or(call_site);
@@ -38,7 +37,6 @@ pub(crate) fn first(tokens: &impl ToTokens) -> Span {
     end(tokens.to_token_stream(), |mut all| all.next(), Group::span_open)
 }
 
-/// The span of the last token.
 pub(crate) fn last(tokens: &impl ToTokens) -> Span {
     end(tokens.to_token_stream(), |all| all.last(), Group::span_close)
 }

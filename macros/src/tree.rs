@@ -93,7 +93,6 @@ impl Tree {
         self.add_type(TypeEntry::Written(Box::new(ty.clone())))
     }
 
-    /// The name of the probe for the next type.
     fn next_probe(&self) -> Ident {
         internal(&format!("probe{}", self.types.len()))
     }

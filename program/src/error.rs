@@ -446,6 +446,7 @@ impl fmt::Display for CounterOverflow {
 
 /// An error that a kernel reported while it ran, with the launch that caused it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("kernel `{kernel}` ({file}:{line}): {cause}")]
 #[non_exhaustive]
 pub struct KernelError {
     /// The kernel.
@@ -463,10 +464,11 @@ pub struct KernelError {
 }
 
 /// The cause of a kernel's error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelErrorCause {
     /// An index was out of range.
+    #[error("index {index:?} of `{tensor}` is out of range for its shape {shape:?}")]
     Index {
         /// The tensor parameter, or the shared array of a block.
         tensor: String,
@@ -476,38 +478,25 @@ pub enum KernelErrorCause {
         shape: Vec<u64>,
     },
     /// An `assert!` failed.
+    #[error("assertion failed: {message}")]
     Assert {
         /// The message, or the source text of the condition.
         message: String,
     },
     /// An integer was divided by zero.
+    #[error("division by zero")]
     DivideByZero,
     /// A parallel loop whose bounds the device computed has too many iterations: one of the bounds has wrapped, as
     /// `0..n - 1` does where `n` is 0. No iteration ran.
+    #[error("the loop has {iterations:?} iterations: one of its bounds has wrapped")]
     Bounds {
         /// The number of iterations of each dimension.
         iterations: Vec<u64>,
     },
     /// The error record has a site that the kernel does not have: device memory was overwritten.
+    #[error("an error at the unknown site {site}")]
     Unknown {
         /// The site's number.
         site: u32,
     },
-}
-
-impl fmt::Display for KernelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "kernel `{}` ({}:{}): ", self.kernel, self.file, self.line)?;
-        match &self.cause {
-            KernelErrorCause::Index { tensor, index, shape } => {
-                write!(f, "index {index:?} of `{tensor}` is out of range for its shape {shape:?}")
-            }
-            KernelErrorCause::Assert { message } => write!(f, "assertion failed: {message}"),
-            KernelErrorCause::DivideByZero => write!(f, "division by zero"),
-            KernelErrorCause::Bounds { iterations } => {
-                write!(f, "the loop has {iterations:?} iterations: one of its bounds has wrapped")
-            }
-            KernelErrorCause::Unknown { site } => write!(f, "an error at the unknown site {site}"),
-        }
-    }
 }

@@ -7,10 +7,8 @@ use std::sync::LazyLock;
 
 use quadrants_runtime::LeaseMap;
 
-/// The programs, by address.
 static PROGRAMS: LazyLock<LeaseMap<usize, ProgramPtr>> = LazyLock::new(LeaseMap::default);
 
-/// A registered program.
 #[derive(Clone, Copy)]
 struct ProgramPtr(*const dyn UnloadKernel);
 
@@ -30,7 +28,6 @@ pub(crate) trait UnloadKernel: Sync {
     unsafe fn unload_kernel(&self, id: u32) -> bool;
 }
 
-/// Registers a program.
 pub(crate) fn register(program: &(dyn UnloadKernel + 'static)) {
     let program = ProgramPtr(program);
     PROGRAMS.insert(program.0.addr(), program);

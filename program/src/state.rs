@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::AtomicU64},
 };
 
 use parking_lot::Mutex;
@@ -74,12 +71,19 @@ impl Drop for ProgramShared {
     }
 }
 
-impl ProgramShared {
-    /// Takes the next launch number.
-    pub(crate) fn next_launch_number(&self) -> u64 {
-        self.launches.fetch_add(1, Relaxed)
+impl ProgramInner {
+    /// Checks that `what`, which belongs to the program `other`, belongs to this one.
+    #[inline]
+    pub(crate) fn check_same(
+        self: &Arc<Self>,
+        other: &Arc<Self>,
+        what: &'static str,
+    ) -> Result<()> {
+        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(Error::OtherProgram { what }) }
     }
+}
 
+impl ProgramShared {
     /// Waits for all work on all streams.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let clock = |tracker: &Tracker| {

@@ -18,7 +18,6 @@ thread_local! {
     static CURRENT: Cell<(usize, c_int)> = const { Cell::new((0, 0)) };
 }
 
-/// The context of a device.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) table: Arc<Table>,
@@ -30,7 +29,6 @@ impl Context {
         Self { table, ordinal }
     }
 
-    /// The device that is current.
     #[inline(always)]
     fn current(&self) -> Result<c_int> {
         let mut current = 0;

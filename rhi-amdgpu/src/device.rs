@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, Entered, Result, table_device};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, Result, table_device};
 
 use crate::{
     BACKEND,
@@ -128,13 +128,5 @@ unsafe impl Device for HipDevice {
         pinned_memory: hipHostMallocPortable | hipHostMallocMapped,
         image: "a code object",
         graphs_since: "ROCm 6.0",
-    }
-
-    unsafe fn make_current(&self) -> Result<Entered> {
-        self.context.make_current_until_restored()
-    }
-
-    unsafe fn restore_current(&self, entered: Entered) {
-        self.context.restore_entered(entered);
     }
 }

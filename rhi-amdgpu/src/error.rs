@@ -58,7 +58,6 @@ pub(crate) fn check<T>(_: &T, call: &'static str, symbol: &'static str, status: 
     DriverError::new(call, symbol, status.0, name(status), kind(status)).into()
 }
 
-/// Whether a failed module load means that the image was rejected.
 pub(crate) fn is_image_rejected(error: &DriverError) -> bool {
     is_one_of(IMAGE_REJECTED, error.code)
 }

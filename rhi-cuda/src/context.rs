@@ -26,7 +26,6 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Retains the primary context of a device.
     pub(crate) fn retain(table: Arc<Table>, device: CUdevice) -> Result<Self> {
         let mut context: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the context of a device that it returned.

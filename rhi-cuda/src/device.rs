@@ -7,7 +7,7 @@ use cudarc::driver::sys::{
     CUdevice_attribute::{self, *},
     CUevent_flags, CUmemPool_attribute, CUmoduleLoadingMode, CUstream_flags,
 };
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, Entered, Result, table_device};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, Result, table_device};
 
 use crate::{BACKEND, context::Context, graph, module, table::Table};
 
@@ -97,13 +97,5 @@ unsafe impl Device for CudaDevice {
         pinned_memory: CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP,
         image: "cubin or PTX",
         graphs_since: "CUDA 11.4",
-    }
-
-    unsafe fn make_current(&self) -> Result<Entered> {
-        self.context.make_current_until_restored()
-    }
-
-    unsafe fn restore_current(&self, entered: Entered) {
-        self.context.restore_entered(entered);
     }
 }

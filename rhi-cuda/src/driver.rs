@@ -9,7 +9,6 @@ use crate::{BACKEND, device::CudaDevice, table::Table};
 /// The environment variable that selects another library than the system's libcuda.
 pub const LIBRARY_VARIABLE: &str = "QUADRANTS_CUDA_LIBRARY";
 
-/// The names of the library.
 const NAMES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 

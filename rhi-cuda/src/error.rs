@@ -38,10 +38,8 @@ const IMAGE_REJECTED: &[CUresult] = &[
     CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
 ];
 
-/// `cuGetErrorName`.
 type ErrorName = unsafe extern "C" fn(Status, *mut *const c_char) -> Status;
 
-/// Makes the error of a failed call.
 #[cold]
 pub(crate) fn failed(
     error_name: ErrorName,
@@ -52,7 +50,6 @@ pub(crate) fn failed(
     DriverError::new(call, symbol, status.0, name(error_name, status), kind(status)).into()
 }
 
-/// Whether a failed module load means that the image was rejected.
 pub(crate) fn is_image_rejected(error: &DriverError) -> bool {
     is_one_of(IMAGE_REJECTED, error.code)
 }

@@ -124,7 +124,6 @@ fn v1(parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> CUDA_KERNEL_NODE_PARAMS_st {
     }
 }
 
-/// The parameters of a launch in a graph.
 pub(crate) fn node_parameters(
     function: FunctionHandle,
     config: &LaunchConfig,

@@ -1,7 +1,5 @@
 //! The error types of drivers and devices.
 
-use std::fmt;
-
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -152,7 +150,8 @@ impl Error {
 }
 
 /// A driver call that returned an error code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{call} failed: {symbol} returned {name} ({code})")]
 #[non_exhaustive]
 pub struct DriverError {
     /// The operation, by its row in the driver table: `launch`, `create_stream`.
@@ -180,14 +179,6 @@ impl DriverError {
         Self { call, symbol, code, name: name.into(), kind }
     }
 }
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} failed: {} returned {} ({})", self.call, self.symbol, self.name, self.code)
-    }
-}
-
-impl std::error::Error for DriverError {}
 
 /// The classes of driver result codes that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -293,7 +293,6 @@ impl Drop for Buffer {
 }
 
 impl Context {
-    /// Waits for an internal stream.
     fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
         self.observe(unsafe { self.device().stream_synchronize(stream) })
@@ -358,22 +357,18 @@ unsafe fn upload(
 ) -> Result<()> {
     let device = context.device();
     let staging = Pinned::staging(context, contents.len())?;
-    for (at, chunk) in contents.chunks(STAGING_CHUNK).enumerate() {
-        // SAFETY: a staging block has at least the bytes of a chunk, and the caller guarantees the destination. The
-        // wait completes the copy before the block is reused.
-        let copied = unsafe {
-            std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
-            let dst = dst.offset(at * STAGING_CHUNK);
-            context
-                .observe(device.copy_htod_async(dst, staging.as_ptr(), chunk.len(), stream))
-                .and_then(|()| context.observe(device.stream_synchronize(stream)))
-        };
-        if let Err(error) = copied {
-            staging.wait_or_leak();
-            return Err(error);
-        }
+    // SAFETY: a staging block has at least the bytes of a chunk, and the caller guarantees the destination. The wait
+    // completes the copy before the block is reused.
+    let copied = contents.chunks(STAGING_CHUNK).enumerate().try_for_each(|(at, chunk)| unsafe {
+        std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
+        let dst = dst.offset(at * STAGING_CHUNK);
+        context.observe(device.copy_htod_async(dst, staging.as_ptr(), chunk.len(), stream))?;
+        context.observe(device.stream_synchronize(stream))
+    });
+    if copied.is_err() {
+        staging.wait_or_leak();
     }
-    Ok(())
+    copied
 }
 
 /// Copies from the device to `out` in chunks through staging memory.
@@ -388,22 +383,16 @@ unsafe fn download(
 ) -> Result<()> {
     let device = context.device();
     let staging = Pinned::staging(context, out.len())?;
-    for (at, chunk) in out.chunks_mut(STAGING_CHUNK).enumerate() {
-        // SAFETY: as in `upload`; the wait completes the copy before the block is read.
-        let copied = unsafe {
-            let src = src.offset(at * STAGING_CHUNK);
-            context
-                .observe(device.copy_dtoh_async(staging.as_ptr(), src, chunk.len(), stream))
-                .and_then(|()| context.observe(device.stream_synchronize(stream)))
-        };
-        if let Err(error) = copied {
-            staging.wait_or_leak();
-            return Err(error);
-        }
-        // SAFETY: the completed copy above wrote the bytes of the chunk.
-        unsafe {
-            std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
-        }
+    // SAFETY: as in `upload`; the wait completes the copy, which writes the bytes of the chunk, before they are read.
+    let copied = out.chunks_mut(STAGING_CHUNK).enumerate().try_for_each(|(at, chunk)| unsafe {
+        let src = src.offset(at * STAGING_CHUNK);
+        context.observe(device.copy_dtoh_async(staging.as_ptr(), src, chunk.len(), stream))?;
+        context.observe(device.stream_synchronize(stream))?;
+        std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
+        Ok(())
+    });
+    if copied.is_err() {
+        staging.wait_or_leak();
     }
-    Ok(())
+    copied
 }

@@ -188,7 +188,6 @@ pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Option<(&'a [u8], &
     body.split_at_checked(u32::from_le_bytes(*len) as usize)
 }
 
-/// The size of an entry in bytes.
 pub(crate) fn entry_bytes(made_by: &str, image: &[u8]) -> u64 {
     (HEADER_BYTES + 4 + made_by.len() + image.len()) as u64
 }

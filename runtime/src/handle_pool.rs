@@ -32,6 +32,16 @@ impl<H> HandlePool<H> {
         Some(handle)
     }
 
+    /// Takes an idle handle, or else a new one.
+    pub(crate) fn take_or<E>(&self, make: impl FnOnce() -> Result<H, E>) -> Result<H, E> {
+        if let Some(handle) = self.take() {
+            return Ok(handle);
+        }
+        let handle = make()?;
+        self.created();
+        Ok(handle)
+    }
+
     /// Counts a new handle that is in use.
     pub(crate) fn created(&self) {
         let mut state = self.state.lock();

@@ -126,14 +126,7 @@ impl Context {
     /// # Errors
     /// The device's error if creating an event fails.
     pub fn lease_event(self: &Arc<Self>) -> Result<EventLease> {
-        let handle = match self.events.take() {
-            Some(handle) => handle,
-            None => {
-                let handle = self.new_event()?;
-                self.events.created();
-                handle
-            }
-        };
+        let handle = self.events.take_or(|| self.new_event())?;
         Ok(EventLease { context: self.clone(), handle })
     }
 
@@ -142,14 +135,8 @@ impl Context {
     /// # Errors
     /// The device's error if creating a stream fails.
     pub fn lease_stream(self: &Arc<Self>) -> Result<StreamLease> {
-        let handle = match self.streams.take() {
-            Some(handle) => handle,
-            None => {
-                let handle = self.observe(self.device().create_stream(StreamOptions::default()))?;
-                self.streams.created();
-                handle
-            }
-        };
+        let make = || self.observe(self.device().create_stream(StreamOptions::default()));
+        let handle = self.streams.take_or(make)?;
         Ok(StreamLease { context: self.clone(), handle, unjoined: false, busy: false })
     }
 

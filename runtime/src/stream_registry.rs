@@ -129,7 +129,6 @@ impl StreamRegistry {
         Ok((id, Arc::new(Position::new(first))))
     }
 
-    /// Registers a stream.
     pub(crate) fn register(&self, id: u32, handle: StreamHandle, position: &Arc<Position>) {
         self.entries.insert(id, Entry::Live { handle, position: position.clone() });
     }

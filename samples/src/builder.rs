@@ -2,8 +2,9 @@
 //! them to the innermost open block.
 
 use quadrants_ir::{
-    Arena, AtomicOp, BinaryOp, Block, BlockId, Const, DivRemOp, Expr, ExprId, ExprKind, Kernel,
-    Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param, ParamId, ParamKind,
+    Arena, Array, AtomicOp, BinaryOp, Block, BlockId, Const, DivRemOp, Element, Expr, ExprId,
+    ExprKind, Kernel, Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param,
+    ParamId, ParamKind,
     ScalarType::{self, Bool, U64},
     Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
 };
@@ -118,10 +119,14 @@ impl Builder {
         self.expr(ty, ExprKind::Cast { value })
     }
 
+    pub fn element(&mut self, array: Array, index: &[ExprId]) -> Element {
+        Element { array, index: index.to_vec(), site: self.site(SiteKind::Index(array)) }
+    }
+
     pub fn load(&mut self, tensor: ParamId, index: &[ExprId]) -> ExprId {
-        let site = self.site(SiteKind::Index(tensor));
+        let element = self.element(Array::Tensor(tensor), index);
         let ty = self.elem(tensor);
-        self.expr(ty, ExprKind::Load { tensor, index: index.to_vec(), site })
+        self.expr(ty, ExprKind::Load(element))
     }
 
     pub fn atomic(
@@ -131,9 +136,9 @@ impl Builder {
         index: &[ExprId],
         value: ExprId,
     ) -> ExprId {
-        let site = self.site(SiteKind::Index(tensor));
+        let element = self.element(Array::Tensor(tensor), index);
         let ty = self.elem(tensor);
-        self.expr(ty, ExprKind::Atomic { op, tensor, index: index.to_vec(), value, site })
+        self.expr(ty, ExprKind::Atomic { op, element, value })
     }
 
     pub fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {
@@ -143,8 +148,7 @@ impl Builder {
     }
 
     pub fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId) -> Stmt {
-        let site = self.site(SiteKind::Index(tensor));
-        Stmt::Store { tensor, index: index.to_vec(), value, site }
+        Stmt::Store { element: self.element(Array::Tensor(tensor), index), value }
     }
 
     pub fn assert(&mut self, cond: ExprId, message: &str) -> Stmt {

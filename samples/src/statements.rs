@@ -1,8 +1,8 @@
 //! Builds statements in place: each function appends to the innermost open block, and closures fill nested blocks.
 
 use quadrants_ir::{
-    AtomicOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, ExprId, ExprKind, LocalId,
-    LoopDim, ParallelFor, ParamId, ScalarType, SiteKind, Stmt, TopStmt,
+    Array, AtomicOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, ExprId, ExprKind,
+    LocalId, LoopDim, ParallelFor, ParamId, ScalarType, Stmt, TopStmt,
 };
 
 use crate::Builder;
@@ -188,17 +188,15 @@ impl Builder {
     }
 
     pub fn shared_load(&mut self, name: &str, array: LocalId, index: &[ExprId]) -> ExprId {
-        let index = index.to_vec();
-        let site = self.site(SiteKind::SharedIndex(array));
+        let element = self.element(Array::Shared(array), index);
         let ty = self.kernel.locals[array].ty;
-        let value = self.expr(ty, ExprKind::SharedLoad { array, index, site });
+        let value = self.expr(ty, ExprKind::Load(element));
         self.named(name, value)
     }
 
     pub fn shared_store(&mut self, array: LocalId, index: &[ExprId], value: ExprId) {
-        let index = index.to_vec();
-        let site = self.site(SiteKind::SharedIndex(array));
-        self.push(Stmt::SharedStore { array, index, value, site });
+        let element = self.element(Array::Shared(array), index);
+        self.push(Stmt::Store { element, value });
     }
 
     /// An atomic on a shared array, to be used in a statement.
@@ -209,10 +207,9 @@ impl Builder {
         index: ExprId,
         value: ExprId,
     ) -> ExprId {
-        let index = vec![index];
-        let site = self.site(SiteKind::SharedIndex(array));
+        let element = self.element(Array::Shared(array), &[index]);
         let ty = self.kernel.locals[array].ty;
-        self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })
+        self.expr(ty, ExprKind::Atomic { op, element, value })
     }
 
     /// A top-level serial block.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{BlockId, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
+use quadrants_ir::{Array, BlockId, Element, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
 
 use super::{consts, stmt::ElementAccess, task::TaskPrinter};
 
@@ -126,21 +126,26 @@ impl TaskPrinter<'_> {
     fn is_per_thread(&self, array: LocalId, dims: &[u32]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let threads = task.kind.threads().unwrap_or(u32::MAX);
-        matches!(dims, [len] if *len >= threads) && self.accesses_only_own(array, None, task.body)
+        matches!(dims, [len] if *len >= threads)
+            && self.accesses_only_own(Array::Shared(array), None, task.body)
     }
 
     /// Whether a block accesses the array only with the thread index, which is in the local `thread`.
-    fn accesses_only_own(&self, shared: LocalId, thread: Option<LocalId>, block: BlockId) -> bool {
+    fn accesses_only_own(&self, shared: Array, thread: Option<LocalId>, block: BlockId) -> bool {
         let kernel = self.kernel;
-        let own = |index: &[ExprId]| matches!(index, [at] if matches!(kernel.exprs[*at].kind, ExprKind::Local(at) if Some(at) == thread));
+        let is_thread =
+            |at: ExprId| matches!(kernel.exprs[at].kind, ExprKind::Local(at) if Some(at) == thread);
+        let own = |element: &Element| {
+            element.array != shared || matches!(element.index[..], [at] if is_thread(at))
+        };
         kernel.blocks[block].stmts.iter().all(|stmt| {
             let stores = match stmt {
-                Stmt::SharedStore { array, index, .. } => *array != shared || own(index),
+                Stmt::Store { element, .. } => own(element),
                 _ => true,
             };
             let reads = stmt.exprs().all(|value| match &kernel.exprs[value].kind {
-                ExprKind::SharedLoad { array, index, .. } => *array != shared || own(index),
-                ExprKind::SharedAtomic { array, .. } => *array != shared,
+                ExprKind::Load(element) => own(element),
+                ExprKind::Atomic { element, .. } => element.array != shared,
                 _ => true,
             });
             let thread = match stmt {

@@ -2,7 +2,7 @@
 //! before the next one, so that their loads overlap. If fewer iterations are left, and if the grid has only one thread,
 //! iterations run one by one in order.
 
-use quadrants_ir::{BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, ScalarType, Stmt};
+use quadrants_ir::{BlockId, Coarsening, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt};
 
 use super::{
     helpers::Helper,
@@ -66,7 +66,8 @@ impl TaskPrinter<'_> {
         body: BlockId,
     ) {
         let kernel = self.kernel;
-        let ExprKind::Load { tensor, .. } = kernel.exprs[read].kind else { return };
+        let element = kernel.exprs[read].kind.element();
+        let Some(tensor) = element.and_then(Element::tensor) else { return };
         let elem = kernel.exprs[read].ty;
         let (counter, count) = (&bounds.counter, &bounds.count);
         let thread_index = self.helper(Helper::Thread('x'));

@@ -39,20 +39,17 @@ impl TaskPrinter<'_> {
         let changes =
             |tensor| task.accesses.iter().any(|at| at.param == tensor && (at.write || at.atomic));
         let changing = |value: ExprId| match kernel.exprs[value].kind {
-            ExprKind::Load { tensor, .. } => changes(tensor),
-            ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => true,
+            ExprKind::Load(ref element) => element.tensor().is_none_or(changes),
+            ExprKind::Atomic { .. } => true,
             _ => false,
         };
         kernel.blocks[body].stmts.iter().any(|stmt| {
-            matches!(stmt, Stmt::Store { .. } | Stmt::SharedStore { .. })
+            matches!(stmt, Stmt::Store { .. })
                 || stmt.exprs().any(changing)
                 || stmt.blocks().any(|inner| self.accesses_changing_memory(inner))
         })
     }
 
-    /// Assigns a thread's input to the collective.
     pub(super) fn collective_input(&mut self, value: ExprId, from: Option<ExprId>) {
         let Some((name, lane)) = self.blocks.collective_input.clone() else { return };
         let value = self.expr(value);

@@ -8,7 +8,6 @@ use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType, collective::WARP};
 use super::consts;
 use crate::Dialect;
 
-/// The name of a collective's function.
 pub(super) fn name(op: CollectiveOp, ty: ScalarType) -> String {
     match op {
         CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or) | CollectiveOp::Ballot => {
@@ -18,7 +17,6 @@ pub(super) fn name(op: CollectiveOp, ty: ScalarType) -> String {
     }
 }
 
-/// The definition of a collective's function.
 pub(super) fn definition(op: CollectiveOp, ty: ScalarType, dialect: &dyn Dialect) -> String {
     let name = name(op, ty);
     match op {

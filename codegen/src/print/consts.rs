@@ -42,7 +42,6 @@ pub(super) fn zero(ty: ScalarType) -> String {
     constant(Const::from_bits(ty, 0))
 }
 
-/// An integer constant of type `ty`.
 pub(super) fn int(ty: ScalarType, value: i128) -> String {
     let suffix = match ty {
         ScalarType::U32 => "u",

@@ -91,11 +91,9 @@ impl TaskPrinter<'_> {
             }
             // Side effects are statement roots and are printed there. In an unverified kernel one may be nested: this
             // name makes the C++ compiler reject it.
-            ExprKind::Load { .. }
-            | ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. }
-            | ExprKind::DivRem { .. } => Text::primary("qd_effect_inside_an_expression"),
+            ExprKind::Load(_) | ExprKind::Atomic { .. } | ExprKind::DivRem { .. } => {
+                Text::primary("qd_effect_inside_an_expression")
+            }
         }
     }
 

@@ -5,7 +5,6 @@ use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 use super::{collective_functions as collective, consts};
 use crate::Dialect;
 
-/// A helper function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Helper {
     /// Whether this is the thread that runs a serial task.
@@ -43,7 +42,6 @@ pub(super) enum Helper {
 }
 
 impl Helper {
-    /// The name of the function.
     pub(super) fn name(self) -> String {
         match self {
             Self::IsFirst => "qd_is_first_thread".to_owned(),
@@ -73,7 +71,6 @@ impl Helper {
         }
     }
 
-    /// The definition of the function.
     pub(super) fn definition(self, dialect: &dyn Dialect) -> String {
         let name = self.name();
         match self {

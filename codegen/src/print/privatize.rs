@@ -4,7 +4,7 @@
 //!
 //! Whether the tensor is small is decided at run time; the whole grid takes the same branch.
 
-use quadrants_ir::{AtomicOp, ExprId, Offloaded, ParamId, ParamKind, ScalarType, SiteId};
+use quadrants_ir::{AtomicOp, Element, ExprId, Offloaded, ParamId, ParamKind, ScalarType};
 
 use super::{consts, task::TaskPrinter};
 
@@ -28,7 +28,6 @@ pub(super) struct Privatized {
     thread: [String; 2],
 }
 
-/// Whether a tensor of this kind can be privatized.
 pub(super) fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
     let kind = kernel.params[tensor.index()].kind;
     matches!(kind, ParamKind::Tensor { rank: 1, .. })
@@ -69,21 +68,15 @@ impl TaskPrinter<'_> {
     }
 
     /// Prints an atomic on the private copy, or on the tensor. Returns false if the tensor is not privatized.
-    pub(super) fn privatized_atomic(
-        &mut self,
-        tensor: ParamId,
-        index: &[ExprId],
-        value: ExprId,
-        site: SiteId,
-    ) -> bool {
-        let Some(tensor_copies) = self.privatized.iter().find(|s| s.tensor == tensor).cloned()
+    pub(super) fn privatized_atomic(&mut self, element: &Element, value: ExprId) -> bool {
+        let tensor = element.tensor();
+        let copies = self.privatized.iter().find(|s| Some(s.tensor) == tensor).cloned();
+        let (Some(Privatized { op, ty, own, copies, first, .. }), &[at]) =
+            (copies, &element.index[..])
         else {
             return false;
         };
-        let (Privatized { op, ty, own, copies, first, .. }, &[at]) = (tensor_copies, index) else {
-            return false;
-        };
-        let access = self.element(tensor, index, site);
+        let access = self.element(element);
         let value = self.expr(value);
         let at = self.expr(at);
         let on_copy =

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use quadrants_ir::{
-    AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, Stmt, Task, TaskKind,
+    Array, AtomicOp, BlockId, Element, ExprId, ExprKind, Offloaded, ParamId, ScalarType, Stmt,
+    Task, TaskKind,
     abi::{Form, MAX_BLOCK_SIZE},
 };
 
@@ -17,7 +18,6 @@ use super::{consts, helpers::Helper, privatize, task::TaskPrinter};
 /// The maximum number of reductions of a loop; each needs shared memory.
 const MAX_REDUCTIONS: usize = 4;
 
-/// A reduction of a loop.
 #[derive(Clone)]
 pub(super) struct Reduction {
     tensor: ParamId,
@@ -65,10 +65,9 @@ impl TaskPrinter<'_> {
     }
 
     /// Combines a value into the thread's partial result. Returns false if the tensor has no reduction.
-    pub(super) fn reduce(&mut self, tensor: ParamId, value: ExprId) -> bool {
-        let Some(reduction) = self.reductions.iter().find(|r| r.tensor == tensor).cloned() else {
-            return false;
-        };
+    pub(super) fn reduce(&mut self, element: &Element, value: ExprId) -> bool {
+        let reduction = self.reductions.iter().find(|r| Some(r.tensor) == element.tensor());
+        let Some(reduction) = reduction.cloned() else { return false };
         let value = self.expr(value);
         let Reduction { op, ty, name, .. } = &reduction;
         let combined = self.combined_values(*op, *ty, name, &value);
@@ -148,7 +147,6 @@ impl TaskPrinter<'_> {
         }
     }
 
-    /// An expression that combines two values.
     pub(super) fn combined_values(
         &mut self,
         op: AtomicOp,
@@ -170,12 +168,18 @@ impl TaskPrinter<'_> {
 
 fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>) {
     for stmt in &kernel.blocks[block].stmts {
-        if let Stmt::Store { tensor, .. } = stmt {
-            uses.insert(*tensor, Use::Other);
+        if let Stmt::Store { element, .. } = stmt
+            && let Some(tensor) = element.tensor()
+        {
+            uses.insert(tensor, Use::Other);
         }
         for value in stmt.exprs() {
-            match &kernel.exprs[value].kind {
-                ExprKind::Atomic { op, tensor, index, .. } => {
+            let kind = &kernel.exprs[value].kind;
+            let Some(Element { array: Array::Tensor(tensor), index, .. }) = kind.element() else {
+                continue;
+            };
+            match kind {
+                ExprKind::Atomic { op, .. } => {
                     let wanted = !matches!(stmt, Stmt::Eval { .. });
                     let ty = kernel.exprs[value].ty;
                     let here = if wanted {
@@ -203,10 +207,7 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                     };
                     uses.insert(*tensor, both);
                 }
-                ExprKind::Load { tensor, .. } => {
-                    uses.insert(*tensor, Use::Other);
-                }
-                _ => {}
+                _ => _ = uses.insert(*tensor, Use::Other),
             }
         }
         for inner in stmt.blocks() {

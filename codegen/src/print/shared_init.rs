@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use quadrants_ir::{
-    BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, Stmt, TaskKind,
+    Array, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, Stmt, TaskKind,
     races::{AffineForm, Space, Var, VarKind, disjoint_in_loop},
 };
 
@@ -28,10 +28,10 @@ struct Values<'a> {
 type Extent = Vec<(i128, i128)>;
 
 impl TaskPrinter<'_> {
-    /// Whether the elements of an array are initialized before they are read.
     pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[u32]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let TaskKind::BlockFor { threads, .. } = task.kind else { return false };
+        let array = Array::Shared(array);
         let filling = InitAnalysis { kernel: self.kernel, array, threads };
         let Some(extent) = filling.initialized_by_first_phase(task.body) else { return false };
         let all = |(dim, (first, last)): (&u32, &(i128, i128))| {
@@ -44,7 +44,7 @@ impl TaskPrinter<'_> {
 #[derive(Clone, Copy)]
 struct InitAnalysis<'a> {
     kernel: &'a Offloaded,
-    array: LocalId,
+    array: Array,
     threads: u32,
 }
 
@@ -80,11 +80,11 @@ impl<'a> InitAnalysis<'a> {
     ) -> Option<Extent> {
         for stmt in self.stmts(block) {
             match stmt {
-                Stmt::SharedStore { array, index, .. } if *array == self.array => {
-                    return values.box_of(index, rounds);
+                Stmt::Store { element, .. } if element.array == self.array => {
+                    return values.box_of(&element.index, rounds);
                 }
                 Stmt::Let { .. } => values.define(stmt),
-                Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::SharedStore { .. } => {}
+                Stmt::Assign { .. } | Stmt::Store { .. } => {}
                 Stmt::For { body, .. } if !self.jumps(*body) => {
                     let count = values.enter(stmt)?;
                     return self.initialized_box(*body, values, rounds.checked_mul(count)?);
@@ -135,21 +135,14 @@ impl<'a> InitAnalysis<'a> {
 
     /// The index of a side effect that reads the array.
     fn index_of(self, root: ExprId) -> Option<&'a [ExprId]> {
-        match &self.kernel.exprs[root].kind {
-            ExprKind::SharedLoad { array, index, .. }
-            | ExprKind::SharedAtomic { array, index, .. }
-                if *array == self.array =>
-            {
-                Some(index)
-            }
-            _ => None,
-        }
+        let element = self.kernel.exprs[root].kind.element()?;
+        (element.array == self.array).then_some(&element.index)
     }
 
     /// The number of statements of a block that access the array.
     fn uses(self, block: BlockId) -> usize {
         let of = |stmt: &Stmt| {
-            let stores = matches!(stmt, Stmt::SharedStore { array, .. } if *array == self.array);
+            let stores = matches!(stmt, Stmt::Store { element, .. } if element.array == self.array);
             let reads = stmt.exprs().any(|root| self.index_of(root).is_some());
             let inside: usize = stmt.blocks().map(|inner| self.uses(inner)).sum();
             usize::from(stores || reads) + inside

@@ -9,13 +9,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use quadrants_ir::{BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form};
+use quadrants_ir::{
+    Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form,
+};
 
 use super::{consts, task::TaskPrinter};
 
 /// The maximum number of statements of a speculated body, which is printed three times.
 const MAX_STATEMENTS: usize = 16;
-/// The number of interleaved iterations.
 const INTERLEAVED: u32 = 4;
 
 /// A serial loop that counts up.
@@ -101,7 +102,6 @@ impl TaskPrinter<'_> {
         true
     }
 
-    /// Prints a statement of the speculative run.
     fn speculative_stmt(&mut self, stmt: &Stmt, proven: bool) {
         if proven {
             self.cx.form = Form::Proven;
@@ -174,9 +174,7 @@ impl TaskPrinter<'_> {
         let pure = |stmt: &Stmt| match stmt {
             Stmt::Assign { .. } => true,
             Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
-                ExprKind::Load { site, .. } | ExprKind::SharedLoad { site, .. } => {
-                    !kernel.sites[site.index()].asserted
-                }
+                ExprKind::Load(element) => !kernel.sites[element.site.index()].asserted,
                 ExprKind::DivRem { rhs, .. } => {
                     matches!(kernel.exprs[*rhs].kind, ExprKind::Const(by) if by.bits() != 0)
                 }
@@ -186,8 +184,7 @@ impl TaskPrinter<'_> {
         };
         let reads = |stmt: &Stmt| match stmt {
             Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
-                ExprKind::Load { index, .. } => !index.is_empty(),
-                ExprKind::SharedLoad { .. } => true,
+                ExprKind::Load(element) => !element.index.is_empty(),
                 _ => false,
             },
             _ => false,
@@ -205,20 +202,16 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let Stmt::Let { value, .. } = stmt else { return Vec::new() };
         let number = |count: u32| consts::int(ScalarType::U64, count.into());
-        let (index, limits) = match &kernel.exprs[*value].kind {
-            ExprKind::Load { tensor, index, .. } => {
+        let ExprKind::Load(element) = &kernel.exprs[*value].kind else { return Vec::new() };
+        let limits: Vec<_> = match element.array {
+            Array::Tensor(tensor) => {
                 let kind = kernel.params[tensor.index()].kind;
-                let mut limits: Vec<_> =
-                    (0..kind.rank()).map(|axis| self.dim(*tensor, axis)).collect();
-                limits.extend(kind.component_extent().map(number));
-                (index, limits)
+                let extents = (0..kind.rank()).map(|axis| self.dim(tensor, axis));
+                extents.chain(kind.component_extent().map(number)).collect()
             }
-            ExprKind::SharedLoad { array, index, .. } => {
-                (index, self.extents(*array).into_iter().map(number).collect())
-            }
-            _ => return Vec::new(),
+            Array::Shared(array) => self.extents(array).into_iter().map(number).collect(),
         };
-        index.iter().copied().zip(limits).collect()
+        element.index.iter().copied().zip(limits).collect()
     }
 
     /// The conditions under which a statement's load is in range in all iterations; none if they cannot be evaluated

@@ -1,13 +1,13 @@
 //! Prints statements and their root expressions.
 
 use quadrants_ir::{
-    BlockId, DivRemOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt, TaskKind,
+    Array, BlockId, DivRemOp, Element, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId,
+    Stmt, TaskKind,
     abi::{Form, result_word, temp_word},
 };
 
 use super::{consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter};
 
-/// A printed access to an element.
 pub(super) struct ElementAccess {
     /// The element, as an expression.
     pub(super) element: String,
@@ -40,9 +40,7 @@ impl TaskPrinter<'_> {
                 self.line(&format!("{name} = {value};"));
             }
             Stmt::Eval { value } => self.effect(*value),
-            Stmt::Store { tensor, index, value, site } => {
-                self.store(*tensor, index, *value, *site);
-            }
+            Stmt::Store { element, value } => self.store(element, *value),
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.expr(*cond);
                 self.open(&format!("if ({cond}) {{"));
@@ -60,11 +58,6 @@ impl TaskPrinter<'_> {
                 self.collective_phase(*var, *body, *collective);
             }
             Stmt::CollectiveInput { value, from } => self.collective_input(*value, *from),
-            Stmt::SharedStore { array, index, value, site } => {
-                let access = self.shared_element(*array, index, *site);
-                let value = self.expr(*value);
-                self.guarded(&access, &format!("{} = {value};", access.element));
-            }
             Stmt::Loop { body } => {
                 self.open("while (true) {");
                 self.loop_body(*body);
@@ -206,7 +199,7 @@ impl TaskPrinter<'_> {
     fn define(&mut self, local: LocalId, value: ExprId) {
         let kernel = self.kernel;
         match &kernel.exprs[value].kind {
-            ExprKind::Load { .. } if self.preloaded.contains_key(&value) => {
+            ExprKind::Load(_) if self.preloaded.contains_key(&value) => {
                 let read = self.preloaded[&value].clone();
                 self.define_as(local, &read);
             }
@@ -227,30 +220,23 @@ impl TaskPrinter<'_> {
 
     /// The access of a root expression, and the expression that reads or updates the element; none for other roots.
     fn access(&mut self, root: &ExprKind) -> Option<(ElementAccess, String)> {
-        let access = match root {
-            ExprKind::Load { tensor, index, site }
-            | ExprKind::Atomic { tensor, index, site, .. } => self.element(*tensor, index, *site),
-            ExprKind::SharedLoad { array, index, site }
-            | ExprKind::SharedAtomic { array, index, site, .. } => {
-                self.shared_element(*array, index, *site)
-            }
-            _ => return None,
-        };
-        let value = match root {
-            ExprKind::Load { tensor, site, .. } => {
-                let element = match self.is_read_only(*tensor, *site) {
-                    true => self.cx.dialect.read_only(&access.element),
-                    false => access.element.clone(),
-                };
-                let elem = self.kernel.params[tensor.index()].kind.elem();
-                if elem == Some(ScalarType::Bool) { format!("{element} != 0") } else { element }
-            }
-            ExprKind::Atomic { op, value, .. } | ExprKind::SharedAtomic { op, value, .. } => {
+        let element = root.element()?;
+        let access = self.element(element);
+        let value = match (root, element.array) {
+            (ExprKind::Atomic { op, value, .. }, _) => {
                 let ty = self.kernel.exprs[*value].ty;
                 let value = self.expr(*value);
                 self.cx.dialect.atomic(*op, ty, &format!("&{}", access.element), &value)
             }
-            _ => access.element.clone(),
+            (_, Array::Tensor(tensor)) => {
+                let value = match self.is_read_only(tensor, element.site) {
+                    true => self.cx.dialect.read_only(&access.element),
+                    false => access.element.clone(),
+                };
+                let elem = self.kernel.params[tensor.index()].kind.elem();
+                if elem == Some(ScalarType::Bool) { format!("{value} != 0") } else { value }
+            }
+            (_, Array::Shared(_)) => access.element.clone(),
         };
         Some((access, value))
     }
@@ -277,9 +263,8 @@ impl TaskPrinter<'_> {
     fn effect(&mut self, id: ExprId) {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
-            ExprKind::Atomic { tensor, value, .. } if self.reduce(*tensor, *value) => {}
-            ExprKind::Atomic { tensor, index, value, site, .. }
-                if self.privatized_atomic(*tensor, index, *value, *site) => {}
+            ExprKind::Atomic { element, value, .. }
+                if self.reduce(element, *value) || self.privatized_atomic(element, *value) => {}
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (_, zero) = self.div_rem(*op, *lhs, *rhs);
                 self.report_zero(zero, *site);
@@ -287,20 +272,22 @@ impl TaskPrinter<'_> {
             root => {
                 let Some((access, value)) = self.access(root) else { return };
                 match (root, &access.in_range) {
-                    (ExprKind::Load { .. } | ExprKind::SharedLoad { .. }, Some(in_range)) => {
+                    (ExprKind::Load(_), Some(in_range)) => {
                         self.line(&format!("if (!({in_range})) {}", access.report));
                     }
-                    (ExprKind::Load { .. } | ExprKind::SharedLoad { .. }, None) => {}
+                    (ExprKind::Load(_), None) => {}
                     _ => self.guarded(&access, &format!("{value};")),
                 }
             }
         }
     }
 
-    fn store(&mut self, tensor: ParamId, index: &[ExprId], value: ExprId, site: SiteId) {
-        let access = self.element(tensor, index, site);
+    fn store(&mut self, element: &Element, value: ExprId) {
+        let access = self.element(element);
         let value = match self.kernel.exprs[value].ty {
-            ScalarType::Bool => format!("{} ? 1 : 0", self.value(value).at(Level::Comparison)),
+            ScalarType::Bool if element.tensor().is_some() => {
+                format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
+            }
             _ => self.expr(value),
         };
         self.guarded(&access, &format!("{} = {value};", access.element));
@@ -351,13 +338,12 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    /// An access to an element of a tensor.
-    pub(super) fn element(
-        &mut self,
-        tensor: ParamId,
-        index: &[ExprId],
-        site: SiteId,
-    ) -> ElementAccess {
+    pub(super) fn element(&mut self, element: &Element) -> ElementAccess {
+        let Element { array, ref index, site } = *element;
+        let tensor = match array {
+            Array::Tensor(tensor) => tensor,
+            Array::Shared(array) => return self.shared_element(array, index, site),
+        };
         let checked = self.cx.form == Form::Checked;
         let kind = self.kernel.params[tensor.index()].kind;
         let (index, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));

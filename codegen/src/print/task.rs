@@ -135,8 +135,9 @@ impl<'a> TaskPrinter<'a> {
                     self.narrow_or_grid_stride_loops(dims, *bounds_site, task.body);
                 } else {
                     let inside = self.interior(dims);
+                    let loops = self.loops_of(dims, *bounds_site);
                     let threads = [Helper::Thread, Helper::Threads];
-                    self.parallel(dims, *bounds_site, threads, &mut |this| match &inside {
+                    self.grid_stride_loops(&loops, threads, &mut |this| match &inside {
                         Some(inside) => this.versioned_body(inside, task.body),
                         None => this.iteration(task.body),
                     });
@@ -146,7 +147,8 @@ impl<'a> TaskPrinter<'a> {
             TaskKind::BlockFor { dims, bounds_site, .. } => {
                 self.block(task.prelude);
                 self.source_line(task.line);
-                self.parallel(dims, *bounds_site, [Helper::Block, Helper::Blocks], &mut |this| {
+                let loops = self.loops_of(dims, *bounds_site);
+                self.grid_stride_loops(&loops, [Helper::Block, Helper::Blocks], &mut |this| {
                     this.block(task.body);
                 });
             }
@@ -180,7 +182,6 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    /// Appends a line at the current indentation.
     pub(super) fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.body.push_str("    ");
@@ -206,7 +207,6 @@ impl<'a> TaskPrinter<'a> {
         self.open(head);
     }
 
-    /// Closes the innermost open block.
     pub(super) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
@@ -257,7 +257,6 @@ impl<'a> TaskPrinter<'a> {
         self.cx.params[id.index()].value.clone()
     }
 
-    /// An extent of a tensor.
     pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> String {
         self.bound.insert(Binding::Dim(tensor, axis));
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
@@ -284,7 +283,6 @@ impl<'a> TaskPrinter<'a> {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 
-    /// A field of the argument block.
     pub(super) fn argument(&self, field: &str) -> String {
         match self.cx.passing {
             Passing::Value => format!("args.{field}"),
@@ -317,17 +315,6 @@ impl<'a> TaskPrinter<'a> {
 
     /// Prints grid-stride loops, so that any grid executes all iterations. The counters start at 0 and have 64 bits, so
     /// that no increment overflows, whatever the bounds are.
-    fn parallel(
-        &mut self,
-        dims: &[LoopDim],
-        bounds_site: Option<SiteId>,
-        [thread_index, size]: [fn(char) -> Helper; 2],
-        body: &mut dyn FnMut(&mut Self),
-    ) {
-        let loops = self.loops_of(dims, bounds_site);
-        self.grid_stride_loops(&loops, [thread_index, size], body);
-    }
-
     fn grid_stride_loops(
         &mut self,
         loops: &[Bounds],
@@ -577,7 +564,6 @@ impl Bounds {
     }
 }
 
-/// A printed loop bound.
 pub(super) struct BoundValue {
     pub(super) text: String,
     pub(super) constant: Option<i128>,

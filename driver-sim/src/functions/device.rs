@@ -177,7 +177,7 @@ fn ordinal_of(call: &Call, device: c_int) -> Result<u16> {
 }
 
 /// Enters the world of a device, even if its context is lost.
-pub(super) fn enter(call: &Call, device: c_int) -> std::result::Result<Guard, Stop> {
+pub(super) fn enter(call: &Call, device: c_int) -> Result<Guard, Stop> {
     call.enter_lost(ordinal_of(call, device)?)
 }
 

@@ -25,7 +25,6 @@ pub(crate) struct NodeParams {
     context: usize,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v1`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct NodeParamsV1 {
@@ -37,7 +36,6 @@ pub(crate) struct NodeParamsV1 {
     extra: *mut *mut c_void,
 }
 
-/// `hipKernelNodeParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct HipNodeParams {
@@ -213,7 +211,7 @@ driver_functions! {
     /// Destroys an executable.
     fn [Cuda cuGraphExecDestroy, Hip hipGraphExecDestroy](exec: usize) |call| {
         let (mut state, exec) = call.at(Kind::Exec, exec)?;
-        state.destroy_exec(exec)?;
+        state.execs.remove(exec)?;
     }
 
     /// Replaces a launch of an executable.
@@ -257,7 +255,7 @@ fn add_node(
     graph: usize,
     dependencies: Vec<usize>,
     params: &NodeParamsV1,
-) -> std::result::Result<(), Stop> {
+) -> Result<(), Stop> {
     let (mut state, graph) = call.at(Kind::Graph, graph)?;
     let keys = keys(call, &state, dependencies);
     let launch = launch(call, &state, params)?;
@@ -269,12 +267,7 @@ fn keys(call: &Call, state: &State, nodes: Vec<usize>) -> Result<Vec<Key>> {
     nodes.into_iter().map(key).collect()
 }
 
-fn set_node(
-    call: &Call,
-    exec: usize,
-    node: usize,
-    params: &NodeParamsV1,
-) -> std::result::Result<(), Stop> {
+fn set_node(call: &Call, exec: usize, node: usize, params: &NodeParamsV1) -> Result<(), Stop> {
     let (mut state, exec) = call.at(Kind::Exec, exec)?;
     let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
     let launch = launch(call, &state, params)?;

@@ -28,7 +28,6 @@ pub enum InvalidAccess {
     BeforeAlloc,
 }
 
-/// A read of uninitialized bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uninitialized {
     pub(crate) address: u64,
@@ -42,7 +41,7 @@ impl Memory {
     /// Reads up to 8 bytes as a little-endian number.
     #[inline]
     pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Access<u64> {
-        if address < DEVICE_BASE || bytes > 8 {
+        if address < DEVICE_BASE {
             return self.load_pinned(address, bytes);
         }
         let (at, offset) = self.span(address, bytes, Touch::Read)?;
@@ -61,12 +60,8 @@ impl Memory {
     /// Writes the low `bytes` bytes of a number.
     #[inline]
     pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
-        if address < DEVICE_BASE || bytes > 8 {
-            let word = bits.to_le_bytes();
-            let source = word
-                .get(..bytes)
-                .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Write))?;
-            return self.write_pinned(address, source);
+        if address < DEVICE_BASE {
+            return self.write_pinned(address, &bits.to_le_bytes()[..bytes]);
         }
         let (at, offset) = self.span(address, bytes, Touch::Write)?;
         let block = &mut self.blocks[at];
@@ -165,11 +160,6 @@ impl Memory {
         block.defined.covers(offset, bytes).then_some(data)
     }
 
-    /// The first read of uninitialized bytes since the last call.
-    pub(crate) fn take_uninitialized(&mut self) -> Option<Uninitialized> {
-        self.uninitialized.take()
-    }
-
     /// Records a read of uninitialized bytes if it is the operation's first.
     #[inline]
     fn check_defined(&mut self, at: usize, offset: usize, bytes: usize) {
@@ -230,10 +220,7 @@ impl Memory {
     #[cold]
     fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
         let mut word = [0; 8];
-        let target = word
-            .get_mut(..bytes)
-            .ok_or_else(|| AccessError::unmapped(address, bytes, Touch::Read))?;
-        self.read_pinned(address, target)?;
+        self.read_pinned(address, &mut word[..bytes])?;
         Ok(u64::from_le_bytes(word))
     }
 

@@ -35,7 +35,6 @@ const GAP: u64 = 256;
 /// The largest number of tombstones. They distinguish a use after free from a random address.
 const TOMBSTONES: usize = 8192;
 
-/// A world's memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     next: u64,
@@ -47,15 +46,15 @@ pub(crate) struct Memory {
     hot: [Hot; 4],
     hot_next: usize,
     tombstones: usize,
-    pinned: pinned::PinnedMap,
-    pool: Vec<Freed>,
+    pub(crate) pinned: pinned::PinnedMap,
+    pub(crate) pool: Vec<Freed>,
     /// The size of the simulated device memory in bytes.
     pub(crate) limit: usize,
     reserved: usize,
     live_blocks: usize,
     live_bytes: usize,
     /// The first read of uninitialized bytes of the current operation.
-    uninitialized: Option<Uninitialized>,
+    pub(crate) uninitialized: Option<Uninitialized>,
     watch: watch::Watch,
 }
 

@@ -113,8 +113,4 @@ impl Memory {
         let live = &self.pinned.live;
         (live.len(), live.values().map(|pinned| pinned.layout.size()).sum())
     }
-
-    pub(crate) fn touches_pinned(&self, address: usize) -> bool {
-        self.pinned.contains(address, 1)
-    }
 }

@@ -44,16 +44,6 @@ impl Memory {
         Ok((self.reserve(bytes, true, origin)?, None))
     }
 
-    /// Records that the program freed a block of the pool.
-    pub(crate) fn give_to_pool(&mut self, freed: Freed) {
-        self.pool.push(freed);
-    }
-
-    /// The operations that free the blocks in the pool.
-    pub(crate) fn pool_frees(&self) -> impl Iterator<Item = OpId> {
-        self.pool.iter().filter_map(|freed| freed.by)
-    }
-
     /// Releases the memory of pooled blocks that no operation uses.
     pub(crate) fn trim_pool(&mut self, done: impl Fn(OpId) -> bool) {
         let (idle, busy) = std::mem::take(&mut self.pool)

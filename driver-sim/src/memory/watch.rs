@@ -71,7 +71,6 @@ impl Memory {
         }
     }
 
-    /// Records an access of a whole block.
     pub(crate) fn touch_whole(&mut self, base: u64, touch: Touch) {
         if self.watch.on {
             self.watch.whole.push((base, touch));
@@ -101,10 +100,7 @@ impl Memory {
     /// The latest accesses of a region's bytes.
     pub(crate) fn shadow(&mut self, region: Region) -> Option<&mut Shadow> {
         match region {
-            Region::Block(base) => {
-                let at = self.exact(base)?;
-                Some(&mut self.blocks[at].shadow)
-            }
+            Region::Block(base) => self.exact(base).map(|at| &mut self.blocks[at].shadow),
             Region::Pinned(base) => self.pinned.live.get_mut(&base).map(|p| &mut p.shadow),
         }
     }

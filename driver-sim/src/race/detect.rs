@@ -10,7 +10,6 @@ use crate::{
     state::State,
 };
 
-/// The state of the detector of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     pub(crate) on: bool,
@@ -93,7 +92,6 @@ impl State {
         detector.clocks.insert(op, (epoch, clock));
     }
 
-    /// The host waited for `target`, or for everything.
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
         let everything = self.queue.next_id() - 1;
         let detector = &mut self.detector;
@@ -214,7 +212,7 @@ impl State {
         let tails = self.streams.iter().filter_map(|stream| stream.tail).chain(self.legacy.tail);
         let records = self.events.iter().filter_map(|event| event.recorded());
         let graphs = self.execs.iter().filter_map(|exec| exec.last);
-        let frees = self.memory.pool_frees();
+        let frees = self.memory.pool.iter().filter_map(|freed| freed.by);
         let orphans = self.orphans.iter().copied();
         let kept: HashSet<OpId> =
             tails.chain(records).chain(graphs).chain(frees).chain(orphans).collect();

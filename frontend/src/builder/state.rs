@@ -44,7 +44,6 @@ pub(super) struct State {
     pub(super) options: Options,
     pub(super) params: Vec<(Param, ParamType)>,
     pub(super) consts: Vec<Const>,
-    /// The index of each constant in `consts`.
     const_indices: HashMap<Const, u32>,
     /// The open blocks, outermost first.
     pub(super) blocks: Vec<OpenBlock>,
@@ -203,14 +202,12 @@ pub(super) fn caller() -> Span {
     Span::new(0, at.line(), at.column())
 }
 
-/// An integer literal.
 #[track_caller]
 pub(super) fn literal(value: u32) -> Expr {
     let kind = ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None };
     Expr { kind, span: caller() }
 }
 
-/// The index of `ty` in [`types`].
 pub(super) fn type_ix(ty: ScalarType) -> TypeIx {
     ScalarType::ALL.iter().position(|t| *t == ty).unwrap_or_default() as TypeIx
 }

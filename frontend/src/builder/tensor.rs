@@ -111,7 +111,6 @@ impl<'b> TensorParam<'b> {
         self.builder.compute("old", kind, self.elem)
     }
 
-    /// The place expression of an element.
     #[track_caller]
     pub(super) fn place(self, index: impl Indices<'b>) -> Expr {
         let index = self.index(index);
@@ -138,7 +137,6 @@ impl<'b> TensorParam<'b> {
 }
 
 impl KernelBuilder {
-    /// Reports an error if an atomic is not defined for a type.
     #[track_caller]
     pub(super) fn check_atomic(&self, op: AtomicOp, ty: ScalarType) {
         let defined = match op {

@@ -145,7 +145,6 @@ impl<'b> Value<'b> {
 }
 
 impl KernelBuilder {
-    /// The expression of an operand that must be of type `ty`.
     #[track_caller]
     pub(super) fn operand<'b>(&'b self, operand: impl Operand<'b>, ty: ScalarType) -> Expr {
         let value = operand.into_value(self);

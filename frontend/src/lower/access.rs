@@ -1,18 +1,11 @@
 //! Loads, stores and atomics of scalars in tensors and shared arrays.
 
 use quadrants_ir::{
-    AtomicOp, ExprId, ExprKind as Ir, LocalId, ParamId, ScalarType, SiteId, SiteKind, Stmt,
-    types::Type,
+    Array, AtomicOp, Element, ExprId, ExprKind as Ir, ScalarType, SiteKind, Stmt, types::Type,
 };
 
 use super::{Lowerer, Result, scope::Binding};
 use crate::syntax::{Expr, ExprKind, Span};
-
-#[derive(Clone, Copy)]
-pub(super) enum Array {
-    Tensor(ParamId),
-    Shared(LocalId),
-}
 
 impl Lowerer {
     /// The array of scalars with the name `base`, which is indexed with `rank` indices, and its element type.
@@ -51,12 +44,8 @@ impl Lowerer {
         self.scalars(&list)
     }
 
-    fn element_site(&mut self, array: Array, span: Span) -> SiteId {
-        let kind = match array {
-            Array::Tensor(tensor) => SiteKind::Index(tensor),
-            Array::Shared(array) => SiteKind::SharedIndex(array),
-        };
-        self.add_site(kind, span)
+    fn element(&mut self, array: Array, index: Vec<ExprId>, span: Span) -> Element {
+        Element { array, index, site: self.add_site(SiteKind::Index(array), span) }
     }
 
     pub(super) fn load(
@@ -66,20 +55,13 @@ impl Lowerer {
         index: Vec<ExprId>,
         span: Span,
     ) -> ExprId {
-        let site = self.element_site(array, span);
-        let kind = match array {
-            Array::Tensor(tensor) => Ir::Load { tensor, index, site },
-            Array::Shared(array) => Ir::SharedLoad { array, index, site },
-        };
-        self.emit.effect("element", elem, kind)
+        let element = self.element(array, index, span);
+        self.emit.effect("element", elem, Ir::Load(element))
     }
 
     pub(super) fn store(&mut self, array: Array, index: Vec<ExprId>, value: ExprId, span: Span) {
-        let site = self.element_site(array, span);
-        self.emit.stmt(match array {
-            Array::Tensor(tensor) => Stmt::Store { tensor, index, value, site },
-            Array::Shared(array) => Stmt::SharedStore { array, index, value, site },
-        });
+        let element = self.element(array, index, span);
+        self.emit.stmt(Stmt::Store { element, value });
     }
 
     /// An atomic operation that is not yet emitted.
@@ -91,11 +73,7 @@ impl Lowerer {
         value: ExprId,
         span: Span,
     ) -> Ir {
-        let site = self.element_site(array, span);
-        match array {
-            Array::Tensor(tensor) => Ir::Atomic { op, tensor, index, value, site },
-            Array::Shared(array) => Ir::SharedAtomic { op, array, index, value, site },
-        }
+        Ir::Atomic { op, element: self.element(array, index, span), value }
     }
 
     /// The type and the operation of an atomic expression that is not yet emitted.

@@ -489,7 +489,6 @@ impl Lowerer {
         Value { ty, leaves }
     }
 
-    /// The scalar at `first` plus the indices from `depth` on.
     fn select_scalar(&mut self, place: &Place, first: usize, depth: usize) -> ExprId {
         let Some(index) = place.indices.get(depth) else {
             let leaf = self.named_values[place.value].leaves[first];

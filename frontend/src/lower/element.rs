@@ -1,11 +1,12 @@
 //! Elements of tensors of aggregates, and parts of such elements. Each scalar has a location: a component of the
 //! tensor, and an index within the component.
 
-use quadrants_ir::{AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, types::Type};
+use quadrants_ir::{
+    Array, AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, types::Type,
+};
 
 use super::{
     Lowerer, Result,
-    access::Array,
     scope::{Binding, Value},
 };
 use crate::syntax::{Expr, ExprKind, Span};

@@ -15,7 +15,6 @@ const MAX_EXPR_DEPTH: u16 = 64;
 pub(super) struct Emitter {
     pub(super) locals: Arena<Local>,
     pub(super) exprs: Arena<Expr>,
-    /// The depth of each expression.
     depths: Vec<u16>,
     pub(super) blocks: Arena<Block>,
     pub(super) sites: Vec<Site>,

@@ -23,7 +23,6 @@ impl Value {
     }
 }
 
-/// The binding of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Binding {
     Scalar(Scalar),
@@ -85,7 +84,6 @@ pub(super) enum Scalar {
     Const(Const),
 }
 
-/// An enclosing loop.
 pub(super) struct Loop {
     pub(super) label: Option<String>,
     /// The locals that a `break` with a value assigns.

@@ -16,7 +16,6 @@ use crate::{
     visit::{Node, any_in_expr, assigns, base_name},
 };
 
-/// The target of an assignment.
 pub(super) enum Target {
     /// A local, or a part of one.
     Local(Place),

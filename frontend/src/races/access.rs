@@ -52,7 +52,6 @@ pub(super) struct Access {
     /// The affine forms of the indices, where they have one.
     pub(super) forms: Vec<Option<AffineForm>>,
     pub(super) span: Span,
-    /// The source text.
     pub(super) text: String,
     /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,

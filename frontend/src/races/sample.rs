@@ -15,11 +15,9 @@ const EXTENTS: [i128; 8] = [12, 17, 20, 24, 33, 40, 57, 64];
 /// A value that is unknown at compile time.
 #[derive(Clone, Copy)]
 pub(super) enum Symbol<'a> {
-    /// A scalar parameter.
     Scalar(&'a str),
     /// An entry of the table of constants.
     Const(u32),
-    /// An extent of a tensor.
     Extent(&'a str, i128),
     /// The number of elements of a tensor of unknown rank.
     Len(&'a str),

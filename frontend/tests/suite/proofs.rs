@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use quadrants_frontend::builder::{KernelBuilder, TensorParam, Value, Var};
 use quadrants_ir::{
-    Const, GroupId, Kernel, MathFn, Offloaded, ScalarType,
+    Array, Const, GroupId, Kernel, MathFn, Offloaded, ScalarType,
     ScalarType::{I32, I64, U32, U64},
     SiteKind, TaskId,
     abi::{ErrorRecord, Form},
@@ -347,7 +347,10 @@ fn run(
             let record = memory.memory.bytes(RECORD).unwrap();
             let number = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
             let leaves = number(0) == ErrorRecord::FULL
-                && matches!(kernel.sites[number(4) as usize].kind, SiteKind::Index(_));
+                && matches!(
+                    kernel.sites[number(4) as usize].kind,
+                    SiteKind::Index(Array::Tensor(_))
+                );
             let proven = is_proven(at);
             assert!(
                 !(proven && leaves),

@@ -11,13 +11,13 @@ use super::{
     select,
 };
 use crate::{
-    BinaryOp, BlockId, Collective, CollectiveOp, Const, ExprId, ExprKind, Local, LocalId, LoopDim,
-    MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task, UnaryOp,
+    Array, BinaryOp, BlockId, Collective, CollectiveOp, Const, Element, ExprId, ExprKind, Local,
+    LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
+    UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     visit::Nodes,
 };
 
-/// The register code of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     /// The initial values of the registers after the arguments: the constants.
@@ -45,7 +45,6 @@ pub(super) struct DimRegs {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// The whole task.
     Whole(Form),
     /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
@@ -69,7 +68,6 @@ struct Compiler<'k> {
     loops: Vec<Jumps>,
     /// The index of the current phase in `loops`.
     phase: Option<usize>,
-    /// The number of threads per block.
     threads: u32,
     /// The register of the thread index in the current phase.
     thread: Reg,
@@ -81,6 +79,16 @@ struct Compiler<'k> {
     arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
 }
 
+/// Where an element is.
+enum Place {
+    /// In a tensor, by the linear index.
+    Linear(Reg, Reg, Size),
+    /// In a tensor of scalars, by two indices.
+    Dense(Reg, [Reg; 2], Size),
+    /// In a shared array: its first register, its length and the register of the linear index.
+    Shared(Reg, u32, Reg),
+}
+
 /// The jumps of a loop whose targets are not known yet.
 #[derive(Default)]
 struct Jumps {
@@ -88,7 +96,6 @@ struct Jumps {
     continues: Vec<usize>,
 }
 
-/// The jump target that ends the code.
 const END: Target = Target::MAX;
 
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
@@ -167,9 +174,15 @@ impl Compiler<'_> {
                 self.root(value, Some(to));
             }
             Stmt::Eval { value } => self.root(value, None),
-            Stmt::Store { tensor, ref index, value, site } => {
+            Stmt::Store { ref element, value } => {
                 let value = self.value(value);
-                self.store(tensor, index, value, site);
+                let nothing = self.temporary();
+                let op = match self.place(element, nothing) {
+                    Place::Linear(tensor, at, size) => Op::Store1(value, tensor, at, size),
+                    Place::Dense(tensor, [i, j], size) => Op::Store2(value, tensor, i, j, size),
+                    Place::Shared(first, len, at) => Op::SharedStore(value, first, len, at),
+                };
+                self.code.push(op);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, down, .. } => {
@@ -195,12 +208,6 @@ impl Compiler<'_> {
                     let from = self.value(from);
                     self.code.push(Op::SharedStore(from, lanes, self.threads, self.thread));
                 }
-            }
-            Stmt::SharedStore { array, ref index, value, site } => {
-                let value = self.value(value);
-                let nothing = self.temporary();
-                let (first, len, at) = self.shared(array, index, nothing, site);
-                self.code.push(Op::SharedStore(value, first, len, at));
             }
             Stmt::Assert { cond, site } => {
                 let cond = self.value(cond);
@@ -311,14 +318,13 @@ impl Compiler<'_> {
     fn shared(
         &mut self,
         array: LocalId,
-        index: &[ExprId],
+        index: &[Reg],
         clear: Reg,
         site: SiteId,
     ) -> (Reg, u32, Reg) {
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
         let (first, dims) = self.arrays.get(&array).cloned().unwrap_or_default();
         let len = dims.iter().product();
-        let (at, check) = match (&index[..], &dims[..]) {
+        let (at, check) = match (index, &dims[..]) {
             (&[i, j], &[rows, columns]) => {
                 let at = self.temporary();
                 let width = self.constant(u64::from(columns));
@@ -440,25 +446,31 @@ impl Compiler<'_> {
         }
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
-            ExprKind::Load { tensor, ref index, site } => self.load(tensor, index, to, site),
-            ExprKind::Atomic { op, tensor, ref index, value, site } => {
+            ExprKind::Load(ref element) => {
+                let op = match self.place(element, to) {
+                    Place::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
+                    Place::Dense(tensor, [i, j], size) => Op::Load2(to, tensor, i, j, size),
+                    Place::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
+                };
+                self.code.push(op);
+            }
+            ExprKind::Atomic { op, ref element, value } => {
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
-                let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-                let at = self.element(tensor, &index);
-                let tensor = self.tensor(tensor);
-                self.check(tensor, &index, to, site);
-                self.code.push(Op::Atomic(to, tensor, at, value, combine));
-            }
-            ExprKind::SharedLoad { array, ref index, site } => {
-                let (first, len, at) = self.shared(array, index, to, site);
-                self.code.push(Op::SharedLoad(to, first, len, at));
-            }
-            ExprKind::SharedAtomic { op, array, ref index, value, site } => {
-                let value = self.value(value);
-                let (first, len, at) = self.shared(array, index, to, site);
-                let combine = select::combine(op, expr.ty);
-                self.code.push(Op::SharedAtomic(to, first, len, at, value, combine));
+                let index = self.index(element);
+                let op = match element.array {
+                    Array::Tensor(param) => {
+                        let at = self.element(param, &index);
+                        let tensor = self.tensor(param);
+                        self.check(tensor, &index, to, element.site);
+                        Op::Atomic(to, tensor, at, value, combine)
+                    }
+                    Array::Shared(array) => {
+                        let (first, len, at) = self.shared(array, &index, to, element.site);
+                        Op::SharedAtomic(to, first, len, at, value, combine)
+                    }
+                };
+                self.code.push(op);
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
@@ -480,31 +492,28 @@ impl Compiler<'_> {
         }
     }
 
-    fn load(&mut self, tensor: ParamId, index: &[ExprId], to: Reg, site: SiteId) {
-        let size = self.size(tensor);
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let (param, tensor) = (tensor, self.tensor(tensor));
-        let op = match index[..] {
-            [i, j] if self.is_dense(param) => Op::Load2(to, tensor, i, j, size),
-            _ => Op::Load1(to, tensor, self.element(param, &index), size),
-        };
-        self.check(tensor, &index, to, site);
-        self.code.push(op);
+    fn index(&mut self, element: &Element) -> Vec<Reg> {
+        element.index.iter().map(|index| self.value(*index)).collect()
     }
 
-    fn store(&mut self, tensor: ParamId, index: &[ExprId], value: Reg, site: SiteId) {
-        let size = self.size(tensor);
-        let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
-        let (param, tensor) = (tensor, self.tensor(tensor));
-        let op = match index[..] {
-            [i, j] if self.is_dense(param) => Op::Store2(value, tensor, i, j, size),
-            _ => Op::Store1(value, tensor, self.element(param, &index), size),
+    /// The place of an element. In the checked form: skips the next operation and clears the register `clear` if an
+    /// index is out of range.
+    fn place(&mut self, element: &Element, clear: Reg) -> Place {
+        let index = self.index(element);
+        let param = match element.array {
+            Array::Tensor(param) => param,
+            Array::Shared(array) => {
+                let (first, len, at) = self.shared(array, &index, clear, element.site);
+                return Place::Shared(first, len, at);
+            }
         };
-        if self.form == Form::Checked {
-            let nothing = self.temporary();
-            self.check(tensor, &index, nothing, site);
-        }
-        self.code.push(op);
+        let (tensor, size) = (self.tensor(param), self.size(param));
+        let place = match index[..] {
+            [i, j] if self.is_dense(param) => Place::Dense(tensor, [i, j], size),
+            _ => Place::Linear(tensor, self.element(param, &index), size),
+        };
+        self.check(tensor, &index, clear, element.site);
+        place
     }
 
     fn is_dense(&self, tensor: ParamId) -> bool {

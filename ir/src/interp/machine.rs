@@ -20,7 +20,6 @@ trait Word: Copy {
     fn put(self) -> u64;
 }
 
-/// The combining operation of an atomic, by type.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Combine {
     Add32,

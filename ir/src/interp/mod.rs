@@ -152,7 +152,6 @@ impl Interpreter {
         }
     }
 
-    /// The code of a task and its arguments.
     fn code<'a>(
         &self,
         task: TaskId,

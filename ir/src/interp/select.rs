@@ -98,7 +98,6 @@ pub(super) fn unary(op: UnaryOp, ty: ScalarType) -> Unary {
     }
 }
 
-/// A binary operator on operands of type `ty`.
 pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
     match op {
         BinaryOp::Add => by_width!(ty, Add32, Add64, AddF32, AddF64),

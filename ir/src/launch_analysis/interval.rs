@@ -10,7 +10,6 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// The value of a word of the argument block.
     pub(super) fn of_argument(word: u64, ty: ScalarType) -> Self {
         match Const::from_bits(ty, word).as_int() {
             Some(value) => Self::point(value),

@@ -20,7 +20,7 @@ use races::Races;
 
 pub use extents::Extents;
 pub use interior::may_have_interior;
-pub use races::{Overflow, Race, RaceObject};
+pub use races::{Overflow, Race};
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
@@ -133,7 +133,7 @@ impl LaunchAnalysis {
         else {
             return false;
         };
-        if plan.proof.is_trivial() {
+        if !plan.proof.has_requirements {
             return true;
         }
         let extents = self.extents(task, args);
@@ -141,7 +141,6 @@ impl LaunchAnalysis {
     }
 }
 
-/// The words of the extents of all tensors.
 fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
         // The number of scalars of a component is fixed at compile time.
@@ -152,7 +151,6 @@ fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
     words.flatten().collect()
 }
 
-/// The nodes that the bounds of a task depend on.
 fn bounds_dependencies(kernel: &Offloaded, task: TaskId) -> Reach {
     let nodes = Nodes::from(kernel);
     let task = &kernel.tasks[task.index()];

@@ -4,7 +4,7 @@
 //! empty bodies. It repeats until nothing changes. Side effects and divisions that can fail stay.
 
 use crate::{
-    Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, UnaryOp,
+    Array, Block, BlockId, Element, ExprId, ExprKind, LocalId, Offloaded, Stmt, UnaryOp,
     visit::{Nodes, Reach},
 };
 
@@ -14,7 +14,6 @@ struct Reads {
     locals: Vec<u32>,
 }
 
-/// Removes dead code from a task.
 pub(super) fn run(kernel: &mut Offloaded, task: usize) {
     loop {
         let reads = Reads::of(kernel, task);
@@ -123,8 +122,8 @@ impl Reads {
             for value in stmt.exprs() {
                 self.expr(kernel, value);
             }
-            if let Stmt::SharedStore { array, .. } = *stmt {
-                self.local(array);
+            if let Stmt::Store { element, .. } = stmt {
+                self.element(element);
             }
             for inner in stmt.blocks() {
                 self.block(kernel, inner);
@@ -136,17 +135,21 @@ impl Reads {
         self.locals[local.index()] += 1;
     }
 
+    fn element(&mut self, element: &Element) {
+        if let Array::Shared(array) = element.array {
+            self.local(array);
+        }
+    }
+
     /// Counts every read of a local. The operands of a shared expression are counted once.
     fn expr(&mut self, kernel: &Offloaded, id: ExprId) {
-        match kernel.exprs[id].kind {
-            ExprKind::Local(local) => return self.local(local),
-            ExprKind::SharedLoad { array, .. } | ExprKind::SharedAtomic { array, .. } => {
-                self.local(array);
-            }
-            _ => {}
+        let kind = &kernel.exprs[id].kind;
+        if let ExprKind::Local(local) = *kind {
+            return self.local(local);
         }
+        kind.element().into_iter().for_each(|element| self.element(element));
         if !std::mem::replace(&mut self.seen[id.index()], true) {
-            for operand in kernel.exprs[id].kind.operands() {
+            for operand in kind.operands() {
                 self.expr(kernel, operand);
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    Arena, BinaryOp, Const, Expr, ExprId, ExprKind, LocalId, MathFn, ScalarType, UnaryOp,
+    Arena, BinaryOp, Const, Element, Expr, ExprId, ExprKind, LocalId, MathFn, ScalarType, UnaryOp,
     interp::fold,
 };
 
@@ -155,7 +155,6 @@ impl<'k> Exprs<'k> {
 }
 
 impl ExprKind {
-    /// Calls `change` with each direct operand.
     fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
         match self {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
@@ -167,9 +166,7 @@ impl ExprKind {
                 change(lhs);
                 change(rhs);
             }
-            Self::Math { args: list, .. }
-            | Self::Load { index: list, .. }
-            | Self::SharedLoad { index: list, .. } => {
+            Self::Math { args: list, .. } | Self::Load(Element { index: list, .. }) => {
                 list.iter_mut().for_each(change);
             }
             Self::Select { cond, then, otherwise } => {
@@ -177,8 +174,8 @@ impl ExprKind {
                 change(then);
                 change(otherwise);
             }
-            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
-                index.iter_mut().for_each(&mut change);
+            Self::Atomic { element, value, .. } => {
+                element.index.iter_mut().for_each(&mut change);
                 change(value);
             }
         }

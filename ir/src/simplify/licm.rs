@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 
-use crate::{Block, BlockId, Expr, ExprId, ExprKind, Local, LocalId, Offloaded, ScalarType, Stmt};
+use crate::{
+    Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Local, LocalId, Offloaded, ScalarType,
+    Stmt,
+};
 
 /// Moves invariant parts of indices out of the loops of a task.
 pub(super) fn run(kernel: &mut Offloaded, task: usize) {
@@ -70,14 +73,7 @@ impl InvariantHoister<'_> {
         for stmt in &mut stmts {
             match stmt {
                 Stmt::Let { value, .. } | Stmt::Eval { value } => *value = self.effect(*value),
-                Stmt::Store { tensor, index, .. } => {
-                    let name = self.kernel.params[tensor.index()].name.clone();
-                    index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
-                }
-                Stmt::SharedStore { array, index, .. } => {
-                    let name = self.kernel.locals[*array].name.clone();
-                    index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
-                }
+                Stmt::Store { element, .. } => self.element(element),
                 Stmt::For { body, .. } | Stmt::Loop { body } => self.loop_body(*body),
                 // Later statements may not be executed, or be provable only under this condition.
                 Stmt::If { .. } | Stmt::Assert { .. } | Stmt::Break | Stmt::Continue => break,
@@ -90,21 +86,21 @@ impl InvariantHoister<'_> {
     fn effect(&mut self, value: ExprId) -> ExprId {
         let Expr { ty, mut kind } = self.kernel.exprs[value].clone();
         match &mut kind {
-            ExprKind::Load { tensor, index, .. } | ExprKind::Atomic { tensor, index, .. } => {
-                let name = self.kernel.params[tensor.index()].name.clone();
-                index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
-            }
-            ExprKind::SharedLoad { array, index, .. }
-            | ExprKind::SharedAtomic { array, index, .. } => {
-                let name = self.kernel.locals[*array].name.clone();
-                index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
-            }
+            ExprKind::Load(element) | ExprKind::Atomic { element, .. } => self.element(element),
             _ => return value,
         }
         if kind == self.kernel.exprs[value].kind {
             return value;
         }
         self.kernel.exprs.push(Expr { ty, kind })
+    }
+
+    fn element(&mut self, element: &mut Element) {
+        let name = match element.array {
+            Array::Tensor(tensor) => self.kernel.params[tensor.index()].name.clone(),
+            Array::Shared(array) => self.kernel.locals[array].name.clone(),
+        };
+        element.index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
     }
 
     /// An index with its invariant parts replaced by locals.

@@ -15,7 +15,7 @@ mod exprs;
 mod licm;
 
 use crate::{
-    BlockId, Const, LoopDim, Offloaded, Stmt, TaskKind,
+    BlockId, Const, Element, LoopDim, Offloaded, Stmt, TaskKind,
     visit::{Nodes, Reach},
 };
 
@@ -106,13 +106,9 @@ impl Simplifier<'_> {
                 }
                 Stmt::Eval { value }
             }
-            Stmt::Store { tensor, ref index, value, site } => {
+            Stmt::Store { element: Element { array, ref index, site }, value } => {
                 let index = index.iter().map(|index| exprs.rewrite(*index)).collect();
-                Stmt::Store { tensor, index, value: exprs.rewrite(value), site }
-            }
-            Stmt::SharedStore { array, ref index, value, site } => {
-                let index = index.iter().map(|index| exprs.rewrite(*index)).collect();
-                Stmt::SharedStore { array, index, value: exprs.rewrite(value), site }
+                Stmt::Store { element: Element { array, index, site }, value: exprs.rewrite(value) }
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = exprs.rewrite(cond);

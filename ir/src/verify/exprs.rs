@@ -2,15 +2,13 @@
 
 use super::{MAX_DEPTH, Rule};
 use crate::{
-    AtomicOp, BinaryOp, Expr, ExprId, ExprKind, LocalId, MathFn, ParamId, ParamKind, ScalarType,
-    SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
+    Array, AtomicOp, BinaryOp, Element, Expr, ExprId, ExprKind, MathFn, ParamId, ParamKind,
+    ScalarType, SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
 };
 
-/// The required kind of a site.
 #[derive(Clone, Copy)]
 pub(super) enum SiteUse {
-    Index(ParamId),
-    SharedIndex(LocalId),
+    Index(Array),
     Assert,
     DivideByZero,
     Bounds,
@@ -49,8 +47,7 @@ pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(),
 pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), Rule> {
     let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
     match (site_use, kind) {
-        (SiteUse::Index(tensor), SiteKind::Index(at)) if tensor == *at => Ok(()),
-        (SiteUse::SharedIndex(array), SiteKind::SharedIndex(at)) if array == *at => Ok(()),
+        (SiteUse::Index(array), SiteKind::Index(at)) if array == *at => Ok(()),
         (SiteUse::Assert, SiteKind::Assert { .. })
         | (SiteUse::DivideByZero, SiteKind::DivideByZero)
         | (SiteUse::Bounds, SiteKind::Bounds) => Ok(()),
@@ -58,34 +55,26 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
     }
 }
 
-/// Checks an access and returns the tensor's element type.
+/// Checks an access and returns the element's type. The number of indices of a shared array is checked by the scope.
 pub(super) fn access(
     nodes: Nodes<'_>,
-    tensor: ParamId,
-    index: &[ExprId],
+    element: &Element,
     writes: bool,
 ) -> Result<ScalarType, Rule> {
-    let (elem, kind) = tensor_kind(nodes, tensor)?;
-    let (expected, found) = (kind.indices(), index.len());
-    require(expected == found, Rule::Rank { expected, found })?;
-    check_index(nodes, index)?;
-    require(!writes || kind.is_writable(), Rule::NotWritable)?;
-    Ok(elem)
-}
-
-/// Checks an access to a shared array and returns its element type. The number of indices is checked by the scope.
-pub(super) fn shared(
-    nodes: Nodes<'_>,
-    array: LocalId,
-    index: &[ExprId],
-) -> Result<ScalarType, Rule> {
-    check_index(nodes, index)?;
-    Ok(nodes.locals.get(array).ok_or(Rule::IdRange)?.ty)
-}
-
-fn check_index(nodes: Nodes<'_>, index: &[ExprId]) -> Result<(), Rule> {
-    let ty = |index: &ExprId| Ok(nodes.exprs.get(*index).ok_or(Rule::IdRange)?.ty);
-    index.iter().try_for_each(|index| expect_type(ScalarType::U64, ty(index)?))
+    let (ty, is_writable) = match element.array {
+        Array::Tensor(tensor) => {
+            let (elem, kind) = tensor_kind(nodes, tensor)?;
+            let (expected, found) = (kind.indices(), element.index.len());
+            require(expected == found, Rule::Rank { expected, found })?;
+            (elem, kind.is_writable())
+        }
+        Array::Shared(array) => (nodes.locals.get(array).ok_or(Rule::IdRange)?.ty, true),
+    };
+    for index in &element.index {
+        expect_type(ScalarType::U64, nodes.exprs.get(*index).ok_or(Rule::IdRange)?.ty)?;
+    }
+    require(!writes || is_writable, Rule::NotWritable)?;
+    Ok(ty)
 }
 
 fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKind), Rule> {
@@ -93,12 +82,10 @@ fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKi
     Ok((kind.elem().ok_or(Rule::ParamKind)?, kind))
 }
 
-/// `Ok` if the operation exists for the type.
 fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
     require(exists, Rule::Operation { ty })
 }
 
-/// `Ok` if the condition holds, else the violated rule.
 pub(super) fn require(holds: bool, rule: Rule) -> Result<(), Rule> {
     if holds { Ok(()) } else { Err(rule) }
 }
@@ -169,25 +156,18 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             expect_type(ty, type_of(*then))?;
             expect_type(ty, type_of(*otherwise))
         }
-        ExprKind::Load { tensor, index, site: at } => {
-            expect_type(ty, access(nodes, *tensor, index, false)?)?;
-            site(nodes, *at, SiteUse::Index(*tensor))
+        ExprKind::Load(element) => {
+            expect_type(ty, access(nodes, element, false)?)?;
+            site(nodes, element.site, SiteUse::Index(element.array))
         }
-        ExprKind::Atomic { op, tensor, index, value, site: at } => {
-            expect_type(ty, access(nodes, *tensor, index, true)?)?;
+        ExprKind::Atomic { op, element, value } => {
+            expect_type(ty, access(nodes, element, true)?)?;
             expect_type(ty, type_of(*value))?;
-            atomic(*op, ty)?;
-            site(nodes, *at, SiteUse::Index(*tensor))
-        }
-        ExprKind::SharedLoad { array, index, site: at } => {
-            expect_type(ty, shared(nodes, *array, index)?)?;
-            site(nodes, *at, SiteUse::SharedIndex(*array))
-        }
-        ExprKind::SharedAtomic { op, array, index, value, site: at } => {
-            expect_type(ty, shared(nodes, *array, index)?)?;
-            expect_type(ty, type_of(*value))?;
-            atomic(*op, ty)?;
-            site(nodes, *at, SiteUse::SharedIndex(*array))
+            match op {
+                AtomicOp::Add => require_supported(ty.is_int() || ty.is_float(), ty)?,
+                AtomicOp::Min | AtomicOp::Max => require_supported(ty.is_int(), ty)?,
+            }
+            site(nodes, element.site, SiteUse::Index(element.array))
         }
         ExprKind::DivRem { lhs, rhs, site: at, .. } => {
             require_supported(ty.is_int(), ty)?;
@@ -195,13 +175,6 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             expect_type(ty, type_of(*rhs))?;
             site(nodes, *at, SiteUse::DivideByZero)
         }
-    }
-}
-
-fn atomic(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
-    match op {
-        AtomicOp::Add => require_supported(ty.is_int() || ty.is_float(), ty),
-        AtomicOp::Min | AtomicOp::Max => require_supported(ty.is_int(), ty),
     }
 }
 

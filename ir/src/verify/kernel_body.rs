@@ -100,7 +100,7 @@ fn check_loop(scope: &mut Scope<'_>, dims: &[LoopDim], size: Option<u32>) -> Res
     if let Some(found) = size {
         require((1..=MAX_BLOCK_SIZE).contains(&found), Rule::BlockSize { found })?;
     }
-    scope.start_grid();
+    scope.shared_bytes = 0;
     Ok(())
 }
 
@@ -168,7 +168,6 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
     }
 }
 
-/// A field name or a tuple index.
 fn check_field(name: &str) -> Result<(), Rule> {
     let is_number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if is_number { Ok(()) } else { check_name(name) }

@@ -2,17 +2,15 @@
 
 use super::{
     Location, MAX_DEPTH, Rule,
-    exprs::{SiteUse, access, expect_type, require, shared, site, temp_type},
+    exprs::{SiteUse, access, expect_type, require, site, temp_type},
 };
 use crate::{
-    BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, ReduceOp, ScalarType, Stmt,
-    abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
+    Array, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind, LocalId, ReduceOp,
+    ScalarType, Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
 };
 
-/// The context of a statement.
 #[derive(Clone, Copy)]
 pub(super) struct Context {
-    /// Whether it is in a serial loop.
     pub(super) in_loop: bool,
     pub(super) code_kind: CodeKind,
 }
@@ -30,12 +28,10 @@ pub(super) enum CodeKind {
     Thread,
 }
 
-/// The scope of the statement being checked.
 pub(super) struct Scope<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
     pub(super) temps: Option<&'k [ScalarType]>,
-    /// The type of the result, for `SetResult`.
     pub(super) result: Option<ScalarType>,
     /// The locals in scope, innermost last.
     visible: Vec<LocalId>,
@@ -50,10 +46,9 @@ pub(super) struct Scope<'k> {
     /// Whether each local has a different value per thread of a block.
     is_per_thread: Vec<bool>,
     code_kind: CodeKind,
-    /// The collective of the phase being checked.
     collective: Option<Collective>,
     /// The size of the shared arrays of the grid of blocks being checked.
-    shared_bytes: u64,
+    pub(super) shared_bytes: u64,
     depth: u16,
     /// The last statement that visited each expression.
     visited_by: Vec<u64>,
@@ -111,10 +106,6 @@ impl<'k> Scope<'k> {
         self.assignable_from = self.visible.len();
     }
 
-    pub(super) fn start_grid(&mut self) {
-        self.shared_bytes = 0;
-    }
-
     /// Forgets all definitions. Each task has its own.
     pub(super) fn start_task(&mut self) {
         self.reset(Checkpoint { visible: 0, assignable_from: 0 });
@@ -160,9 +151,8 @@ impl<'k> Scope<'k> {
         let kind = &self.nodes.exprs[value].kind;
         match *kind {
             ExprKind::Local(local) => self.check_use(local, 0)?,
-            ExprKind::SharedLoad { array, ref index, .. }
-            | ExprKind::SharedAtomic { array, ref index, .. } => {
-                self.check_use(array, index.len())?;
+            ExprKind::Load(ref element) | ExprKind::Atomic { ref element, .. } => {
+                self.check_element(element)?;
             }
             _ => {}
         }
@@ -186,15 +176,21 @@ impl<'k> Scope<'k> {
         Ok(())
     }
 
+    fn check_element(&self, element: &Element) -> Result<(), Rule> {
+        match element.array {
+            Array::Tensor(_) => Ok(()),
+            Array::Shared(array) => self.check_use(array, element.index.len()),
+        }
+    }
+
     /// Checks that this kind of code may have the value's side effect.
     fn effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), Rule> {
         match self.nodes.exprs[value].kind {
-            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. }
-                if code_kind != CodeKind::Thread =>
-            {
-                Err(Rule::OutsidePhase)
+            ExprKind::Load(Element { array: Array::Shared(_), .. })
+            | ExprKind::Atomic { element: Element { array: Array::Shared(_), .. }, .. } => {
+                require(code_kind == CodeKind::Thread, Rule::OutsidePhase)
             }
-            ExprKind::Atomic { .. } if code_kind == CodeKind::Block => Err(Rule::OutsidePhase),
+            ExprKind::Atomic { .. } => require(code_kind != CodeKind::Block, Rule::OutsidePhase),
             _ => Ok(()),
         }
     }
@@ -229,8 +225,9 @@ impl<'k> Scope<'k> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, context: Context, location: Location) -> Result<(), Violation> {
+        let at_stmt = |rule| (location, rule);
         self.code_kind = context.code_kind;
-        self.stmt_itself(stmt, context).map_err(|rule| (location, rule))?;
+        self.stmt_itself(stmt, context).map_err(at_stmt)?;
         match *stmt {
             Stmt::If { then, otherwise, .. } => {
                 self.block(then, context)?;
@@ -238,7 +235,7 @@ impl<'k> Scope<'k> {
             }
             Stmt::For { var, body, .. } => {
                 let checkpoint = self.checkpoint();
-                self.define_loop_var(var).map_err(|rule| (location, rule))?;
+                self.define_loop_var(var).map_err(at_stmt)?;
                 self.open_block(body, Context { in_loop: true, ..context })?;
                 self.reset(checkpoint);
                 Ok(())
@@ -246,18 +243,17 @@ impl<'k> Scope<'k> {
             Stmt::Loop { body } => self.block(body, Context { in_loop: true, ..context }),
             Stmt::Phase { var, body, collective } => {
                 let checkpoint = self.checkpoint();
-                self.check_input(body, collective).map_err(|rule| (location, rule))?;
+                self.check_input(body, collective).map_err(at_stmt)?;
                 self.collective = collective;
                 self.enter_parallel();
-                self.define_loop_var(var).map_err(|rule| (location, rule))?;
-                expect_type(ScalarType::U64, self.nodes.locals[var].ty)
-                    .map_err(|rule| (location, rule))?;
+                self.define_loop_var(var).map_err(at_stmt)?;
+                expect_type(ScalarType::U64, self.nodes.locals[var].ty).map_err(at_stmt)?;
                 self.open_block(body, Context { in_loop: false, code_kind: CodeKind::Thread })?;
                 self.reset(checkpoint);
                 self.collective = None;
                 collective
                     .map_or(Ok(()), |collective| self.define_collective(collective))
-                    .map_err(|rule| (location, rule))
+                    .map_err(at_stmt)
             }
             _ => Ok(()),
         }
@@ -283,13 +279,19 @@ impl<'k> Scope<'k> {
             Stmt::Store { .. } | Stmt::Assert { .. } if context.code_kind == CodeKind::Block => {
                 Err(Rule::OutsidePhase)
             }
-            Stmt::Store { tensor, ref index, value, site: at } => {
-                for &index in index {
+            Stmt::Store { element: Element { array: Array::Shared(_), .. }, .. }
+                if context.code_kind != CodeKind::Thread =>
+            {
+                Err(Rule::OutsidePhase)
+            }
+            Stmt::Store { ref element, value } => {
+                for &index in &element.index {
                     self.pure(index)?;
                 }
                 let ty = self.pure(value)?;
-                expect_type(access(self.nodes, tensor, index, true)?, ty)?;
-                site(self.nodes, at, SiteUse::Index(tensor))
+                expect_type(access(self.nodes, element, true)?, ty)?;
+                self.check_element(element)?;
+                site(self.nodes, element.site, SiteUse::Index(element.array))
             }
             Stmt::If { cond, .. } => expect_type(ScalarType::Bool, self.pure(cond)?),
             Stmt::For { var, begin, end, .. } => {
@@ -312,18 +314,6 @@ impl<'k> Scope<'k> {
             }
             Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
             Stmt::Phase { .. } => Err(Rule::OutsideBlock),
-            Stmt::SharedStore { .. } if context.code_kind != CodeKind::Thread => {
-                Err(Rule::OutsidePhase)
-            }
-            Stmt::SharedStore { array, ref index, value, site: at } => {
-                for &index in index {
-                    self.pure(index)?;
-                }
-                let ty = self.pure(value)?;
-                expect_type(shared(self.nodes, array, index)?, ty)?;
-                self.check_use(array, index.len())?;
-                site(self.nodes, at, SiteUse::SharedIndex(array))
-            }
             Stmt::CollectiveInput { value, from } => {
                 let ty = self.pure(value)?;
                 let from = from.map(|from| self.pure(from)).transpose()?;

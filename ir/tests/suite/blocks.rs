@@ -1,11 +1,6 @@
 //! Block loops: interpretation, race checks, and the verifier's rules.
 
-use quadrants_ir::{
-    abi::Form,
-    launch_analysis::{LaunchAnalysis, RaceObject},
-    verify::Rule,
-    *,
-};
+use quadrants_ir::{abi::Form, launch_analysis::LaunchAnalysis, verify::Rule, *};
 
 use quadrants_samples::{
     Builder, F32, I32, U64,
@@ -31,7 +26,8 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Builder 
         let start = m.binary(BinaryOp::Mul, block, threads);
         m.binary(BinaryOp::Add, start, t)
     };
-    let site = m.site(SiteKind::SharedIndex(tile));
+    let array = Array::Shared(tile);
+    let site = m.site(SiteKind::Index(array));
 
     let (t, loaded) = (m.local("t", U64), m.local("loaded", I32));
     let thread = m.read(t);
@@ -41,12 +37,12 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Builder 
     let index = write(&mut m, thread, block);
     let fill = vec![
         Stmt::Let { local: loaded, value },
-        Stmt::SharedStore { array: tile, index: vec![index], value: m.read(loaded), site },
+        Stmt::Store { element: Element { array, index: vec![index], site }, value: m.read(loaded) },
     ];
     let (second, seen) = (m.local("t", U64), m.local("seen", I32));
     let thread = if phases { m.read(second) } else { thread };
     let index = read(&mut m, thread, block);
-    let value = m.expr(I32, ExprKind::SharedLoad { array: tile, index: vec![index], site });
+    let value = m.expr(I32, ExprKind::Load(Element { array, index: vec![index], site }));
     let to = at(&mut m, thread);
     let seen_value = m.read(seen);
     let store = m.store(y, &[to], seen_value);
@@ -151,7 +147,7 @@ fn accesses_race_within_a_phase_but_not_across_phases() {
         let race = LaunchAnalysis::new(&kernel).race(&words);
         assert_eq!(race.is_some(), races, "case {case}: {race:?}");
         if let Some(race) = race {
-            assert!(matches!(race.object, RaceObject::Shared(_)), "case {case}: {race:?}");
+            assert!(matches!(race.object, Array::Shared(_)), "case {case}: {race:?}");
         }
     }
 }
@@ -178,7 +174,7 @@ fn threads_of_different_blocks_race_for_a_tensor() {
         let words = argument_block(&kernel, &args, &mut Default::default());
         let race = LaunchAnalysis::new(&kernel).race(&words);
         let object = race.map(|race| race.object);
-        assert_eq!(object, races.then_some(RaceObject::Tensor(y)), "{blocks}");
+        assert_eq!(object, races.then_some(Array::Tensor(y)), "{blocks}");
     }
 }
 
@@ -262,9 +258,9 @@ fn the_verifier_checks_block_loops() {
     assert_eq!(as_value, Some(Rule::SharedUse { name: "tile".into() }));
     let between = broken(8, |m| {
         let array = m.local("tile", F32);
-        let site = m.site(SiteKind::SharedIndex(array));
         let index = m.constant(0u64);
-        let value = m.expr(F32, ExprKind::SharedLoad { array, index: vec![index], site });
+        let element = m.element(Array::Shared(array), &[index]);
+        let value = m.expr(F32, ExprKind::Load(element));
         vec![Stmt::Shared { array, dims: vec![4] }, Stmt::Let { local: m.local("v", F32), value }]
     });
     assert_eq!(between, Some(Rule::OutsidePhase));

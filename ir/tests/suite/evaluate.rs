@@ -217,10 +217,10 @@ impl Evaluator<'_> {
             Stmt::Eval { value } => {
                 self.expr(*value);
             }
-            Stmt::Store { tensor, index, value, site } => {
+            Stmt::Store { element, value } => {
                 let value = self.expr(*value);
-                if let Some(at) = self.element(*tensor, index, *site) {
-                    *self.slot(*tensor, at) = value.into();
+                if let Some((tensor, at)) = self.element(element) {
+                    *self.slot(tensor, at) = value.into();
                 }
             }
             Stmt::If { cond, then, otherwise } => {
@@ -260,8 +260,7 @@ impl Evaluator<'_> {
             | Stmt::SetResult { .. }
             | Stmt::Shared { .. }
             | Stmt::Phase { .. }
-            | Stmt::CollectiveInput { .. }
-            | Stmt::SharedStore { .. } => unreachable!(),
+            | Stmt::CollectiveInput { .. } => unreachable!(),
         }
         End::Normal
     }
@@ -274,22 +273,23 @@ impl Evaluator<'_> {
         self.expr(value) == Value::Bool(true)
     }
 
-    fn element(&mut self, tensor: ParamId, index: &[ExprId], site: SiteId) -> Option<usize> {
+    fn element(&mut self, element: &Element) -> Option<(ParamId, usize)> {
+        let Array::Tensor(tensor) = element.array else { unreachable!() };
         let index: Vec<u64> =
-            index.iter().map(|index| Const::from(self.expr(*index)).bits()).collect();
+            element.index.iter().map(|index| Const::from(self.expr(*index)).bits()).collect();
         let Arg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
         let kind = self.kernel.params[tensor.index()].kind;
         let extents: Vec<u64> =
             shape.iter().copied().chain(kind.component_extent().map(u64::from)).collect();
         if index.iter().zip(&extents).any(|(index, extent)| index >= extent) {
             let values = [&index[..], &extents].concat();
-            self.raise(site, values);
+            self.raise(element.site, values);
             return None;
         }
         let at = index.iter().zip(shape).fold(0, |at, (index, extent)| at * extent + index);
         let [step, plane] = strides(kind, shape).unwrap_or([1, 0]);
         let choice = index.get(shape.len()).copied().unwrap_or_default();
-        Some((at * step + choice * plane) as usize)
+        Some((tensor, (at * step + choice * plane) as usize))
     }
 
     fn slot(&mut self, tensor: ParamId, at: usize) -> &mut Const {
@@ -337,14 +337,13 @@ impl Evaluator<'_> {
                 let (then, otherwise) = (self.expr(then), self.expr(otherwise));
                 if self.truth(cond) { then } else { otherwise }
             }
-            ExprKind::Load { tensor, index, site } => match self.element(tensor, &index, site) {
-                Some(at) => (*self.slot(tensor, at)).into(),
+            ExprKind::Load(element) => match self.element(&element) {
+                Some((tensor, at)) => (*self.slot(tensor, at)).into(),
                 None => Const::from_bits(expr.ty, 0).into(),
             },
-            ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } => unreachable!(),
-            ExprKind::Atomic { op, tensor, index, value, site } => {
+            ExprKind::Atomic { op, element, value } => {
                 let value = self.expr(value);
-                let Some(at) = self.element(tensor, &index, site) else {
+                let Some((tensor, at)) = self.element(&element) else {
                     return Const::from_bits(expr.ty, 0).into();
                 };
                 let old = Value::from(*self.slot(tensor, at));

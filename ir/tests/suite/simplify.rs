@@ -149,7 +149,7 @@ fn equal_expressions_are_merged() {
     let indices = |kernel: &Offloaded| {
         let stmts = &kernel.blocks[kernel.tasks[0].body].stmts;
         let index = |stmt: &Stmt| match stmt {
-            Stmt::Store { index, .. } => index[0],
+            Stmt::Store { element, .. } => element.index[0],
             other => panic!("{other:?}"),
         };
         [index(&stmts[0]), index(&stmts[1])]

@@ -284,8 +284,8 @@ fn the_verifier_checks_accesses() {
 fn the_verifier_checks_sites() {
     let other_tensor = broken_value(|m| {
         let (x, y, zero) = (m.tensor("x", F32, 1), m.tensor("y", F32, 1), m.constant(0u64));
-        let site = m.site(SiteKind::Index(y));
-        m.expr(F32, ExprKind::Load { tensor: x, index: vec![zero], site })
+        let site = m.site(SiteKind::Index(Array::Tensor(y)));
+        m.expr(F32, ExprKind::Load(Element { array: Array::Tensor(x), index: vec![zero], site }))
     });
     assert_eq!(other_tensor, Rule::Site);
     let assert = broken_serial(|m| {

@@ -45,7 +45,6 @@ pub(crate) fn grid_rank(blocks: &Expr) -> Option<usize> {
     }
 }
 
-/// Whether a method makes an array in shared memory.
 pub(crate) fn is_shared_array(method: &Ident) -> bool {
     method == "shared" || method == "shared_2d"
 }

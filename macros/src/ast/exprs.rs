@@ -32,7 +32,6 @@ pub(crate) fn ends_in_branch(expr: &Expr) -> bool {
     }
 }
 
-/// The name of a path that is one identifier.
 pub(crate) fn name_of(path: &ExprPath) -> Option<&Ident> {
     if path.qself.is_none() { path.path.get_ident() } else { None }
 }

@@ -90,7 +90,6 @@ pub(crate) fn gives_value(of: &ExprLoop) -> bool {
     breaks.found
 }
 
-/// The label of a loop, without its `'`.
 pub(crate) fn loop_label(label: Option<&Label>) -> Option<String> {
     label.map(|label| label_name(&label.name))
 }

@@ -66,7 +66,6 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
     names
 }
 
-/// The names that a pattern binds.
 pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
     struct Names(Vec<Ident>);
     impl Visit<'_> for Names {

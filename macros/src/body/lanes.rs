@@ -37,7 +37,6 @@ const NARROW: usize = 32;
 /// Iterations of the strips after those. Such a strip takes about as long as one iteration alone.
 const SHORT: usize = 8;
 
-/// The strips of a loop.
 pub(super) struct Strips {
     from: Ident,
     /// The widths, and the body for each, the widest first: narrower strips run what wider ones leave.
@@ -186,7 +185,6 @@ impl Lanes<'_, '_> {
         })
     }
 
-    /// An inner loop.
     fn inner(&mut self, expr: &Expr) -> Option<TokenStream> {
         let support = self.scope.support;
         let barrier = quote!(#support::optimization_barrier(););

@@ -75,7 +75,6 @@ impl Emission<'_> {
         format_ident!("__sites_of_{}", self.item.sig.ident.unraw())
     }
 
-    /// The type with the sites, with its generic arguments.
     fn sites_type(&self) -> TokenStream {
         let name = &self.item.sig.ident;
         if self.generics.is_empty() {
@@ -85,7 +84,6 @@ impl Emission<'_> {
         quote!(#name::<#arguments>)
     }
 
-    /// The implementation of `SiteTable`.
     fn site_table(&self) -> TokenStream {
         let (name, vis, support) = (&self.item.sig.ident, &self.item.vis, &self.paths.body);
         if self.generics.is_empty() {
@@ -137,7 +135,6 @@ impl Emission<'_> {
         (item, quote!(Self::__FOUND))
     }
 
-    /// The functions that CPU bodies call.
     fn call_functions(&self) -> TokenStream {
         let syn::Signature { ident: name, output, .. } = &self.item.sig;
         let Paths { private, body: support, .. } = self.paths;

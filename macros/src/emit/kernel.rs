@@ -50,12 +50,10 @@ impl Emission<'_> {
         }
     }
 
-    /// The type that implements `Body`.
     fn body_type(&self) -> TokenStream {
         if self.generics.is_empty() { quote!(__Body) } else { self.generics.carrier() }
     }
 
-    /// The implementation of `Body`.
     fn cpu_body(&self) -> TokenStream {
         let Paths { private, body: support, frontend } = self.paths;
         let [cx, args, value, elements] = ["cx", "args", "value", "elements"].map(internal);

@@ -97,7 +97,6 @@ impl Emission<'_> {
         }
     }
 
-    /// Defines the probes.
     fn probes(&self) -> TokenStream {
         let support = &self.paths.body;
         let of_types = self.tree.types.iter().filter_map(|entry| match entry {

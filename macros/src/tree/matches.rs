@@ -192,7 +192,6 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
     Expr { kind: ExprKind::Logic { op, lhs: Box::new(lhs), rhs: Box::new(rhs) }, span }
 }
 
-/// The alternatives of a pattern, in their order.
 fn alternatives(pattern: &Pat) -> Vec<Pat> {
     match pattern {
         Pat::Or(or) => or.cases.iter().flat_map(alternatives).collect(),

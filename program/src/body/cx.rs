@@ -120,7 +120,6 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
         unsafe { L::call(f, a) }
     }
 
-    /// Calls `f(a)`, compiled for memory-bound loops.
     #[inline(always)]
     pub(super) fn call_memory_bound<A, F: Fn(A)>(&self, f: &F, a: A) {
         // SAFETY: as in `call`; that level requires no instructions that `L` lacks.

@@ -59,7 +59,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     let kind = record.site & !LOCATION_SITE;
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
-        SiteKind::Index(_) | SiteKind::SharedIndex(_) => kind == ErrorKind::Index as u32,
+        SiteKind::Index(_) => kind == ErrorKind::Index as u32,
         SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
         SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
         SiteKind::Bounds => kind == ErrorKind::Bounds as u32,
@@ -157,6 +157,19 @@ impl Errors {
     /// `record` must be null, or valid and accessed only by atomics, as long as the value and its copies are used.
     pub(super) const unsafe fn new(record: *mut ErrorRecord, launch: u64) -> Self {
         Self { record, launch }
+    }
+
+    /// Reports an index out of range.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn report_index<const N: usize>(
+        self,
+        index: [usize; N],
+        shape: [usize; N],
+        location: &Location<'_>,
+    ) {
+        let values = [index, shape].map(|part| part.map(|at| at as u64));
+        self.report(ErrorKind::Index, location, values.as_flattened());
     }
 
     /// Records the error, unless one has been recorded already.

@@ -98,7 +98,6 @@ struct JobRef(*mut Job);
 /// Closes a job on drop: withdraws it from helpers that have not started, and waits for the others.
 struct CloseOnDrop {
     job: JobRef,
-    /// Whether helpers were woken for the job.
     helpers_woken: bool,
 }
 
@@ -108,7 +107,6 @@ struct PieceRange(AtomicU64);
 // SAFETY: the address of a job whose fields are `Sync`, or, for `piece`, safe to use until the job is closed.
 unsafe impl Send for JobRef {}
 
-/// The number of threads that can work at once.
 pub(super) fn threads() -> usize {
     rayon::current_num_threads()
 }
@@ -343,13 +341,11 @@ impl Job {
 }
 
 impl PieceRange {
-    /// Takes the first piece.
     fn take_first(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin + 1, end))?;
         Some((taken >> 32) as usize)
     }
 
-    /// Takes the last piece.
     fn take_last(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin, end - 1))?;
         Some((taken & u64::from(u32::MAX)) as usize - 1)

@@ -26,7 +26,6 @@ impl<T: Copy, const W: usize> Partial<T, W> {
         &mut self.0[at]
     }
 
-    /// Combines all lanes of `self` and `other`.
     #[inline(always)]
     fn total(self, other: Self, combine: impl Fn(T, T) -> T) -> T {
         // A copy in other memory: LLVM does not keep an array in registers that is also accessed element by element.

@@ -10,7 +10,7 @@ use std::{
 use super::{
     cx::Cx,
     element_ref::ElementRef,
-    failure::{Bounded, ErrorKind, Errors},
+    failure::{Bounded, Errors},
     level::Level,
     view::{ElementCount, Elements, flat_index, is_inside},
 };
@@ -131,23 +131,13 @@ impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
         if CHECKED && !is_inside(&index, &self.shape) {
-            self.out_of_range(index, caller);
+            self.errors.report_index(index, self.shape, caller);
             return None;
         }
         debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
         // SAFETY: the index is within the extents: checked above, or, in the proven form, proven by the launch. The
         // array has as many elements as the product of its extents.
         Some(unsafe { self.elements.get_unchecked(flat_index(&index, &self.shape)) })
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn out_of_range(&self, index: [usize; N], caller: &Location<'_>) {
-        let mut values = [0; 4];
-        for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
-            *value = *from as u64;
-        }
-        self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
 }
 

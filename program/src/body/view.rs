@@ -2,12 +2,7 @@
 
 use std::panic::Location;
 
-use quadrants_ir::abi::MAX_RANK;
-
-use super::{
-    element_ref::ElementRef,
-    failure::{ErrorKind, Errors},
-};
+use super::{element_ref::ElementRef, failure::Errors};
 use crate::{tensor::layout::count, value::KernelValue};
 
 /// A tensor in a CPU body: its memory and its extents.
@@ -84,22 +79,12 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if CHECKED && !self.proven && !is_inside(&index, &self.shape) {
-            self.out_of_range(index, caller);
+            self.errors.report_index(index, self.shape, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
         let flat = flat_index(&index, &self.shape);
         ElementRef::of(T::element_location(self.storage, Some(flat)))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn out_of_range(&self, index: [usize; N], caller: &Location<'_>) {
-        let mut values = [0; 2 * MAX_RANK];
-        for (value, from) in values.iter_mut().zip(index.iter().chain(&self.shape)) {
-            *value = *from as u64;
-        }
-        self.errors.report(ErrorKind::Index, caller, &values[..2 * N]);
     }
 }
 

@@ -13,10 +13,8 @@ use crate::{
 
 /// What records the operations of a captured program.
 pub(crate) trait Recorder {
-    /// The program that is captured.
     fn program(&self) -> &ProgramShared;
 
-    /// Records a launch.
     fn launch(
         &self,
         kernel: &KernelDef,
@@ -35,10 +33,8 @@ pub(crate) trait Recorder {
         at: &'static Location<'static>,
     ) -> Result<()>;
 
-    /// Records the record of an event.
     fn record_event(&self, event: u64, stream: &StreamState);
 
-    /// Records the wait of a stream for an event.
     fn wait_event(&self, event: u64, stream: &StreamState) -> Result<()>;
 }
 

@@ -1,6 +1,6 @@
 //! The replacement of the arguments of captured launches by name.
 
-use std::{ops::Range, ptr, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use quadrants_ir::{
     Param, ParamId,
@@ -57,7 +57,6 @@ pub(super) struct ResolvedLaunch {
 /// The parameters of a launch that one name stands for.
 #[derive(Debug)]
 struct ResolvedParams {
-    /// The index of the name.
     name: usize,
     parameters: Range<usize>,
     /// Their first word in the argument block.
@@ -74,7 +73,6 @@ pub(super) struct Replacements<'a> {
     pub(super) given: &'a [NamedArgs<'a>],
 }
 
-/// A captured launch with replaced arguments.
 #[derive(Clone, Copy)]
 pub(super) struct ReplacedLaunch<'a> {
     pub(super) op: usize,
@@ -93,7 +91,6 @@ pub(super) static NONE: ResolvedNames = ResolvedNames {
     has_inputs: false,
 };
 
-/// The number of lists of names that are cached.
 const MAX_NAME_LISTS: usize = 16;
 
 impl NamedArgs<'_> {
@@ -103,16 +100,10 @@ impl NamedArgs<'_> {
         self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
     }
 
-    /// Checks that the arguments can be used for a graph of the program.
-    pub(super) fn check(&self, program: &ProgramInner) -> Result<()> {
+    pub(super) fn check(&self, program: &Arc<ProgramInner>) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
-            TensorMemory::Device(device_tensor) => {
-                if !ptr::eq(Arc::as_ptr(&device_tensor.program), program) {
-                    return Err(Error::OtherProgram { what: "a tensor argument" });
-                }
-                device_tensor.required_address.check()
-            }
+            TensorMemory::Device(device_tensor) => device_tensor.check_argument_of(program),
         })
     }
 }
@@ -232,7 +223,6 @@ impl ResolvedParams {
 }
 
 impl<'a> Replacements<'a> {
-    /// Whether all kernels accept the given arguments.
     pub(super) fn are_accepted(self) -> bool {
         self.resolved.parameters.iter().all(|(name, kernel, parameters)| {
             let context = self.recorded.program.shared.launcher.get(*kernel);
@@ -241,7 +231,6 @@ impl<'a> Replacements<'a> {
         })
     }
 
-    /// The launches with replaced arguments, in order.
     pub(super) fn iter(self) -> impl Iterator<Item = ReplacedLaunch<'a>> {
         self.resolved.launches.iter().filter_map(move |launch| self.replaced(launch))
     }
@@ -263,7 +252,6 @@ impl<'a> Replacements<'a> {
         Some(ReplacedLaunch { op: resolved.op, launch, captured_args: &op.args, params, given })
     }
 
-    /// The given tensors.
     pub(super) fn tensors(self) -> impl Iterator<Item = (ParamCode, TensorArg<'a>)> {
         self.given.iter().flat_map(|given| given.args.iter()).filter_map(|arg| match arg {
             ArgKind::Scalar(..) => None,
@@ -271,7 +259,6 @@ impl<'a> Replacements<'a> {
         })
     }
 
-    /// Whether tensors are given.
     pub(super) fn has_tensors(self) -> bool {
         self.given.iter().any(|given| !given.args.tensors.is_empty())
     }
@@ -310,7 +297,6 @@ impl<'a> ReplacedLaunch<'a> {
         Ok(())
     }
 
-    /// Whether the kernel accepts the given arguments.
     pub(super) fn is_accepted(&self, context: &KernelContext) -> bool {
         self.params.iter().all(|params| {
             let codes = &self.given[params.name].args.codes;

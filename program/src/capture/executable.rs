@@ -13,14 +13,12 @@ use super::{
 use crate::{
     Error, Result,
     launch::{argument_head::write_head, prepared::PreparedLaunch},
-    state::ProgramShared,
     stream::state::StreamState,
 };
 
 /// The largest number of executables of a graph; the oldest is evicted.
 const EXECUTABLES: usize = 32;
 
-/// The executables of a captured graph.
 #[derive(Debug, Default)]
 pub(super) struct Executables(Vec<Executable>);
 
@@ -51,7 +49,6 @@ struct Executable {
     words: Vec<u64>,
 }
 
-/// The nodes of a launch.
 #[derive(Debug)]
 struct Nodes {
     /// The node of its first task with iterations; those of the other tasks follow.
@@ -59,7 +56,6 @@ struct Nodes {
     /// The tasks with iterations, and their functions.
     functions: SmallVec<[(usize, FunctionHandle); 1]>,
     set: PreparedLaunch,
-    /// The launch's temporaries.
     temporaries: Option<Buffer>,
     /// The argument buffer, where the argument block is not passed by value.
     block: Option<Buffer>,
@@ -221,7 +217,6 @@ impl Executable {
             && !self.has_memory
     }
 
-    /// Sets the nodes of all operations.
     fn set_all(
         &mut self,
         replacements: Replacements<'_>,
@@ -298,7 +293,15 @@ impl Executable {
         let args = match &nodes.block {
             None => &nodes.set.words[..],
             Some(block) => {
-                nodes.put(&recorded.program.shared, block, stream)?;
+                // After the launches that read it.
+                // SAFETY: the buffer is as large as the largest block.
+                unsafe {
+                    stream.launch_memory.upload(
+                        &stream.stream,
+                        &nodes.set.words,
+                        block.address(),
+                    )??
+                };
                 if same_shapes {
                     return Ok(());
                 }
@@ -380,19 +383,6 @@ impl Nodes {
     fn memory(&self) -> impl Iterator<Item = &Buffer> {
         self.temporaries.iter().chain(&self.block)
     }
-
-    /// Enqueues a copy of the argument block to its buffer, after the launches that read it.
-    fn put(&self, shared: &ProgramShared, block: &Buffer, stream: &StreamState) -> Result<()> {
-        let words = &self.set.words;
-        let staged = stream.launch_memory.stage(&stream.stream, words)?;
-        // SAFETY: the buffer is as large as the largest block; the staged words stay until the copy is complete.
-        let copied = unsafe {
-            let device = shared.context.device();
-            let (from, bytes) = (staged.as_ptr(), size_of_val(&words[..]));
-            device.copy_htod_async(block.address(), from, bytes, stream.stream.handle())
-        };
-        Ok(shared.context.observe(copied)?)
-    }
 }
 
 impl Change<'_> {
@@ -417,23 +407,17 @@ fn copy_nodes(
     Ok(if over.is_empty() { before } else { over })
 }
 
-/// The launch that an operation shall be set to.
-fn wanted<'a>(
+/// The launch that an operation shall be set to. Changes are in order.
+pub(super) fn wanted<'a>(
     launch: &'a CapturedLaunch,
     changes: &'a [Change<'_>],
     op: usize,
 ) -> &'a PreparedLaunch {
-    change_of(changes, op).map_or(&launch.prepared, |change| &change.prepared)
-}
-
-/// The change of an operation. Changes are in order.
-pub(super) fn change_of<'a, 'b>(changes: &'a [Change<'b>], op: usize) -> Option<&'a Change<'b>> {
-    let at = changes.binary_search_by_key(&op, |change| change.op).ok()?;
-    changes.get(at)
+    let at = changes.binary_search_by_key(&op, |change| change.op);
+    at.map_or(&launch.prepared, |at| &changes[at].prepared)
 }
 
 impl Recorded {
-    /// The error of an operation that failed at the device.
     #[cold]
     fn failed(&self, op: usize, source: rt::Error) -> Error {
         match self.ops[op].launch() {

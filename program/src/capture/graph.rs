@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 use super::{
     active::refuse,
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
-    executable::{Change, Executables, change_of},
+    executable::{Change, Executables, wanted},
     order,
-    recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, Work},
+    recorded::{CapturedCopy, Dependencies, Recorded, Work},
 };
 use crate::{
     Result, Stream,
@@ -142,10 +142,14 @@ impl Graph {
         }
         let guard = GraphUseGuard { replacements, stream };
         guard.check_hazards(shared)?;
-        if recorded.may_report(&changes) {
+        let may_report = match &changes[..] {
+            [] => recorded.may_report,
+            changes => recorded.may_report_with(changes),
+        };
+        if may_report {
             stream.report_anew(&shared.context)?;
         }
-        let _exclusion = shared.host_exclusion.lock_for_graph();
+        let _exclusion = shared.host_exclusion.lock(|| true);
         // Dropped before the lock, so that the next user sees the stamps.
         let _guard = guard;
         if recorded.ops.is_empty() {
@@ -189,14 +193,9 @@ impl<'a> GraphLaunch<'a> {
 
 impl Recorded {
     /// Whether a launch with these changes may report errors. It has the launch numbers of the graph's previous launch.
-    fn may_report(&self, changes: &[Change<'_>]) -> bool {
-        if changes.is_empty() {
-            return self.may_report;
-        }
-        self.launches().any(|(at, launch)| {
-            let changed = change_of(changes, at);
-            changed.map_or(&launch.prepared, |change| &change.prepared).may_report()
-        })
+    #[cold]
+    fn may_report_with(&self, changes: &[Change<'_>]) -> bool {
+        self.launches().any(|(at, launch)| wanted(launch, changes, at).may_report())
     }
 }
 
@@ -241,8 +240,7 @@ fn replay(
     for (at, op) in recorded.ops.iter().enumerate() {
         match &op.work {
             Work::Launch(launch) => {
-                let changed = change_of(changes, at);
-                let prepared = changed.map_or(&launch.prepared, |change| &change.prepared);
+                let prepared = wanted(launch, changes, at);
                 let target = LaunchTarget { stream, checks: launch.checks, at: op.at };
                 let (id, context) = (launch.kernel.id, recorded.context(launch));
                 let mut words = prepared.words.clone();
@@ -309,13 +307,9 @@ impl GraphUseGuard<'_> {
     fn each(&self, mut visit: impl FnMut(&LaunchUses<'_>) -> Result<()>) -> Result<()> {
         let recorded = self.replacements.recorded;
         for (at, op) in recorded.ops.iter().enumerate() {
-            let tensor = |arg| match arg {
-                ArgKind::Scalar(..) => None,
-                ArgKind::Tensor(_, tensor) => Some(tensor),
-            };
             let tensors: SmallVec<[TensorArg<'_>; 8]> = match self.replacements.get(at) {
-                Some(replaced) => replaced.args().into_iter().filter_map(tensor).collect(),
-                None => op.args.iter().map(OwnedArg::as_arg).filter_map(tensor).collect(),
+                Some(replaced) => replaced.args().into_iter().filter_map(ArgKind::tensor).collect(),
+                None => op.args.iter().filter_map(|arg| arg.as_arg().tensor()).collect(),
             };
             let (params, kernel) = recorded.uses(op);
             visit(&LaunchUses { kernel, params, tensors: &tensors, at: op.at })?;

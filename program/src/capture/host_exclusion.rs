@@ -5,13 +5,12 @@
 //! So every later user sees the mark. A user that does not see it can only read what graphs only read.
 
 use parking_lot::{Mutex, MutexGuard};
-use quadrants_runtime::Buffer;
 
 /// The lock between users of shared buffers.
 #[derive(Debug)]
 pub(crate) struct HostExclusion {
     /// Whether kernels run on the thread that launches them.
-    enabled: bool,
+    pub(super) enabled: bool,
     lock: Mutex<()>,
 }
 
@@ -20,33 +19,15 @@ impl HostExclusion {
         Self { enabled: !asynchronous, lock: Mutex::new(()) }
     }
 
-    /// Whether the device needs the lock.
-    pub(super) fn is_enabled(&self) -> bool {
-        self.enabled
-    }
-
-    /// Whether a launch outside of graphs needs the lock. `uses_shared` is whether it uses shared buffers.
+    /// Whether a user needs the lock. `uses_shared` is whether it uses shared buffers; launches of graphs do.
     #[inline]
     pub(crate) fn applies_to(&self, uses_shared: impl FnOnce() -> bool) -> bool {
         self.enabled && uses_shared()
     }
 
-    /// Locks for a launch outside of graphs.
+    /// Locks for a user that the lock applies to.
     #[inline]
-    pub(crate) fn lock_for_launch(
-        &self,
-        uses_shared: impl FnOnce() -> bool,
-    ) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) fn lock(&self, uses_shared: impl FnOnce() -> bool) -> Option<MutexGuard<'_, ()>> {
         self.applies_to(uses_shared).then(|| self.lock.lock())
-    }
-
-    /// Locks for a copy by the host.
-    pub(crate) fn lock_for_copy(&self, buffer: &Buffer) -> Option<MutexGuard<'_, ()>> {
-        (self.enabled && buffer.is_shared()).then(|| self.lock.lock())
-    }
-
-    /// Locks for a graph's launch.
-    pub(super) fn lock_for_graph(&self) -> Option<MutexGuard<'_, ()>> {
-        self.enabled.then(|| self.lock.lock())
     }
 }

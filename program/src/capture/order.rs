@@ -61,10 +61,7 @@ pub(super) fn check(
         let args: Vec<ArgKind<'_>> =
             replaced.map_or_else(|| captured.collect(), |replaced| replaced.args());
         let mut uses = Vec::new();
-        let tensors = args.iter().filter_map(|arg| match arg {
-            ArgKind::Scalar(..) => None,
-            ArgKind::Tensor(_, tensor) => Some(tensor),
-        });
+        let tensors = args.into_iter().filter_map(ArgKind::tensor);
         for (tensor, param) in tensors.zip(params) {
             let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) else {
                 continue;

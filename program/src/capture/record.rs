@@ -1,6 +1,11 @@
 //! The recorder of a capture.
 
-use std::{cell::RefCell, collections::HashMap, panic::Location, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    panic::Location,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
 use quadrants_runtime::Buffer;
 
@@ -24,7 +29,6 @@ use crate::{
     tensor::{device_tensor::DeviceTensor, layout::Span},
 };
 
-/// A capture in progress.
 pub(super) struct Capture {
     recording: RefCell<Recording>,
     program: Arc<ProgramInner>,
@@ -56,7 +60,7 @@ impl Capture {
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
         let shared = &program.shared;
-        let needs_checks = shared.hazards.is_some() || shared.host_exclusion.is_enabled();
+        let needs_checks = shared.hazards.is_some() || shared.host_exclusion.enabled;
         let is_plain = !(has_copies || may_report || needs_checks);
         let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
         recorded.find_buffers();
@@ -84,7 +88,7 @@ impl Recorder for Capture {
         let shared = &self.program.shared;
         let (id, context) = shared.retain(kernel)?;
         let kernel = RetainedKernel { program: self.program.clone(), id };
-        let number = shared.next_launch_number();
+        let number = shared.launches.fetch_add(1, Relaxed);
         let prepared =
             context.prepare(&shared.loader, number, args.iter(), checks, stream.stream.id())?;
 

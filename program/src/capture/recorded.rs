@@ -27,7 +27,6 @@ use crate::{
 /// are implied.
 pub(super) type Dependencies = SmallVec<[usize; 4]>;
 
-/// A finished recording.
 #[derive(Debug)]
 pub(super) struct Recorded {
     /// In the order of the capture: dependencies are earlier operations.

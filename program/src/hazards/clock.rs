@@ -9,17 +9,14 @@ use smallvec::SmallVec;
 pub(crate) struct Clock(SmallVec<[Stamp; 4]>);
 
 impl Clock {
-    /// The clock that covers `stamp`.
     pub(crate) fn of(stamp: Stamp) -> Self {
         Self(SmallVec::from_iter([stamp]))
     }
 
-    /// Whether the clock covers `stamp`.
     pub(crate) fn covers(&self, stamp: Stamp) -> bool {
         self.0.iter().any(|own| own.stream == stamp.stream && own.sequence >= stamp.sequence)
     }
 
-    /// Raises the clock so that it covers `stamp`.
     pub(crate) fn raise(&mut self, stamp: Stamp) {
         match self.0.iter_mut().find(|own| own.stream == stamp.stream) {
             Some(own) => own.sequence = own.sequence.max(stamp.sequence),

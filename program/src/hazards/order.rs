@@ -16,7 +16,6 @@ use crate::{
     stream::state::StreamState,
 };
 
-/// How a launch uses its tensors.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchUses<'a> {
     pub(crate) kernel: u32,

@@ -33,7 +33,6 @@ pub(crate) struct Tracker {
     inserted_waits: AtomicU64,
 }
 
-/// The order of work on streams.
 #[derive(Debug, Default)]
 struct StreamOrder {
     /// What the next work of each stream is ordered after, besides the stream's own earlier work. Indexed by the
@@ -59,7 +58,6 @@ pub(crate) struct PendingWait(SmallVec<[(Stamp, Clock); 1]>);
 /// Pairs of uses that conflict, the earlier one first.
 pub(super) type Conflicts = SmallVec<[(Use, Use); 1]>;
 
-/// The buffers that a launch uses.
 pub(crate) trait BufferUses {
     /// Passes each use to `visit`: the buffer, whether it is written, the launch and its parameter, and what computes
     /// the used bytes.
@@ -179,7 +177,6 @@ impl Tracker {
         order.clocks[index].join(clock);
     }
 
-    /// Marks the work that `clock` covers as complete.
     pub(crate) fn mark_complete(&self, clock: &Clock) {
         self.order.lock().complete.join(clock);
     }

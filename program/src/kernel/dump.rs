@@ -21,7 +21,6 @@ use std::{
 use quadrants_codegen::SourceText;
 use quadrants_ir::{Kernel, Offloaded, abi::Form};
 
-/// Writes the IR of a kernel, and its tasks.
 pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     if let Some(folder) = folder() {
         let text = format!("{}\n{offloaded}", quadrants_ir::print(written));

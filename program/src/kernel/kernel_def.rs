@@ -14,10 +14,8 @@ use crate::{
 /// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
 const MAX_KERNELS: u32 = (1 << 24) - 1;
 
-/// The kernel numbers of this process.
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
 
-/// The free kernel numbers.
 struct Numbers {
     /// Numbers of dropped kernels.
     free: Vec<u32>,

@@ -39,7 +39,6 @@ pub(crate) struct KernelLoader {
 }
 
 impl LoadedForm {
-    /// The function of the first task.
     #[inline]
     pub(crate) fn first_function(&self) -> Option<FunctionHandle> {
         self.functions.first().copied()

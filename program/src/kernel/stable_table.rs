@@ -77,7 +77,6 @@ impl<T> StableTable<T> {
         (((log - FIRST.ilog2()) as usize) % BUCKETS, (shifted ^ 1 << log) as usize)
     }
 
-    /// The slots of a bucket.
     #[inline]
     fn bucket(&self, bucket: usize) -> Option<&[Slot<T>]> {
         let first = self.buckets[bucket].load(Acquire);
@@ -92,7 +91,6 @@ impl<T> StableTable<T> {
         self.bucket(bucket).map(|slots| unsafe { slots.get_unchecked(at) })
     }
 
-    /// The entry at an index, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slot(index)?.get()

@@ -80,7 +80,6 @@ impl ExportedKernels {
         file.filter(|file| !file.is_empty()).iter().map(Self::open).collect()
     }
 
-    /// The images with their keys.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&ImageKey, &BundleEntry)> {
         self.0.bundle.entries()
     }

@@ -24,7 +24,6 @@ use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
 
-/// The size limit of the folder.
 const LIMIT_BYTES: u64 = 256 << 20;
 
 /// The compiled kernels that a program finds without a compiler.
@@ -123,7 +122,6 @@ impl<'k> CachedKernel<'k> {
         })
     }
 
-    /// Counts the use of an image from a bundle.
     pub(crate) fn count_exported_hit(&self) {
         self.cache.exported_hits.fetch_add(1, Relaxed);
     }
@@ -159,7 +157,6 @@ impl KeyPrefix {
         Self(all)
     }
 
-    /// The key of the image for an architecture.
     pub(crate) fn key(&self, arch: &str) -> ImageKey {
         ImageCache::key(&[&self.0, arch.as_bytes()].concat())
     }

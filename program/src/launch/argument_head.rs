@@ -29,7 +29,6 @@ pub(super) fn launch_word(kernel: u32, number: u64) -> u64 {
     (u64::from(kernel) << LAUNCH_NUMBER_BITS) | number_of(number)
 }
 
-/// The kernel number in a launch word.
 pub(super) fn kernel_of(launch_word: u64) -> u32 {
     (launch_word >> LAUNCH_NUMBER_BITS) as u32
 }

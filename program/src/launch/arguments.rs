@@ -39,7 +39,6 @@ pub trait Arg<'a> {
 pub struct ArgList<'a> {
     /// The argument block up to the last argument, with room for its head.
     pub(crate) words: Words,
-    /// The code of each argument.
     pub(crate) codes: InlineList<ParamCode, 8>,
     /// The tensor arguments in order. A tensor of structs has one entry per component.
     pub(crate) tensors: InlineList<TensorArg<'a>, 8>,
@@ -58,7 +57,6 @@ pub struct ArgList<'a> {
 /// and a repeated launch of any length allocates nothing.
 pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
 
-/// The most free lists of a thread.
 const MAX_FREE: u8 = 16;
 
 thread_local! {
@@ -173,9 +171,17 @@ impl fmt::Debug for Args<'_> {
 /// One argument of a list, with its code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgKind<'a> {
-    /// The bits of a scalar.
     Scalar(ParamCode, u64),
     Tensor(ParamCode, TensorArg<'a>),
+}
+
+impl<'a> ArgKind<'a> {
+    pub(crate) fn tensor(self) -> Option<TensorArg<'a>> {
+        match self {
+            Self::Scalar(..) => None,
+            Self::Tensor(_, tensor) => Some(tensor),
+        }
+    }
 }
 
 /// A tensor argument, or one component of it.
@@ -187,7 +193,6 @@ pub(crate) struct TensorArg<'a> {
     pub(crate) component: Option<&'a ComponentLayout>,
 }
 
-/// The memory of a tensor argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TensorMemory<'a> {
     Device(&'a DeviceTensor),
@@ -298,7 +303,6 @@ impl<'a> ArgList<'a> {
         self.all_on_device = false;
     }
 
-    /// Appends the components of a tensor of structs.
     #[inline(never)]
     pub(crate) fn push_components(
         &mut self,
@@ -372,7 +376,6 @@ impl<'a> TensorArg<'a> {
         1 + self.shape.len() + strides
     }
 
-    /// Which bytes of the buffer it is.
     pub(crate) fn bytes(&self) -> StridedRange {
         self.device_tensor().map_or(StridedRange::from(0..0), |device_tensor| {
             device_tensor.byte_ranges(self.component, count(self.shape))

@@ -4,7 +4,7 @@ use std::{cell::Cell, sync::OnceLock};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use quadrants_ir::{
-    Offloaded, ParamKind, SiteKind,
+    Array, Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Passing},
     launch_analysis::LaunchAnalysis,
 };
@@ -46,7 +46,6 @@ impl TensorParamUse {
     }
 }
 
-/// What the launcher keeps of one kernel.
 pub(crate) struct KernelContext {
     pub(crate) kernel: Offloaded,
     pub(crate) host: LaunchAnalysis,
@@ -58,7 +57,6 @@ pub(crate) struct KernelContext {
     kernel_word: u64,
     /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
     number_masks: [u64; 2],
-    /// Whether launches can take the fast path.
     pub(super) fast_path: FastPathKind,
     // Before the forms: its graphs use their functions.
     pub(crate) plan: Plan,
@@ -79,7 +77,6 @@ pub(super) enum FastPathKind {
     None,
     /// A launch is one driver call, which makes the context current by itself.
     SingleCall,
-    /// A launch is several driver calls.
     SeveralCalls,
 }
 
@@ -118,7 +115,10 @@ impl KernelContext {
         let temporary_bytes = abi::temporary_bytes(&kernel);
         // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
         let reports_when_proven = image == ImageKind::Native
-            || kernel.sites.iter().any(|site| !matches!(site.kind, SiteKind::Index(_)));
+            || kernel
+                .sites
+                .iter()
+                .any(|site| !matches!(site.kind, SiteKind::Index(Array::Tensor(_))));
         let mut number_masks = [number_of(u64::MAX); 2];
         if !reports_when_proven {
             number_masks[Form::Proven as usize] = 0;
@@ -230,7 +230,6 @@ impl KernelContext {
         self.kernel_word | number & self.number_masks[form as usize]
     }
 
-    /// Whether the kernel accepts arguments with these codes.
     #[inline(always)]
     pub(super) fn accepts(&self, codes: &[ParamCode]) -> bool {
         codes.len() == self.param_codes.len()
@@ -245,7 +244,6 @@ impl KernelContext {
             && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
     }
 
-    /// Whether a form is loaded.
     pub(super) fn is_loaded(&self, form: Form) -> bool {
         self.forms[form as usize].loaded.get().is_some()
     }
@@ -302,7 +300,6 @@ fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> V
     all
 }
 
-/// The tensor parameters, and how all tasks together use them.
 fn tensor_params(kernel: &Offloaded) -> Box<[TensorParamUse]> {
     let mut writes = vec![None; kernel.params.len()];
     for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {

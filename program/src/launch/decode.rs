@@ -1,6 +1,6 @@
 //! Decoding of error records: the cause and the site of an error that a kernel reported.
 
-use quadrants_ir::{Offloaded, ParamId, Site, SiteKind, abi::ErrorRecord};
+use quadrants_ir::{Array, Offloaded, Site, SiteKind, abi::ErrorRecord};
 
 use crate::{KernelErrorCause, body::resolve_site};
 
@@ -18,33 +18,30 @@ pub(super) fn decode_cause<'a>(
         SiteKind::Assert { message } => KernelErrorCause::Assert { message: message.clone() },
         SiteKind::DivideByZero => KernelErrorCause::DivideByZero,
         SiteKind::Bounds => KernelErrorCause::Bounds { iterations: values.to_vec() },
-        SiteKind::SharedIndex(array) => {
-            let (index, shape) = values.split_at(values.len() / 2);
-            KernelErrorCause::Index {
-                tensor: kernel.locals[*array].name.clone(),
-                index: index.to_vec(),
-                shape: shape.to_vec(),
-            }
-        }
-        SiteKind::Index(param) => tensor_index(kernel, *param, values),
+        SiteKind::Index(array) => index_cause(kernel, *array, values),
     };
     (cause, Some(site))
 }
 
 /// The cause of an index out of range. The values are the index and then the shape.
-fn tensor_index(kernel: &Offloaded, param: ParamId, values: &[u64]) -> KernelErrorCause {
-    let param = &kernel.params[param.index()];
+fn index_cause(kernel: &Offloaded, array: Array, values: &[u64]) -> KernelErrorCause {
     let (mut index, mut shape) = values.split_at(values.len() / 2);
-    let rank = usize::from(param.kind.rank());
-    let mut tensor = param.tensor();
-    if rank < index.len() {
-        // The index of a component is the element's index and the index of a scalar in it.
-        let element_out_of_range =
-            index.iter().zip(shape).take(rank).any(|(index, extent)| index >= extent);
-        let wrong = if element_out_of_range { 0..rank } else { rank..index.len() };
-        (index, shape) = (&index[wrong.clone()], &shape[wrong]);
-        tensor = if element_out_of_range { tensor } else { &param.name };
-    }
+    let tensor = match array {
+        Array::Tensor(param) => {
+            let param = &kernel.params[param.index()];
+            let rank = usize::from(param.kind.rank());
+            // The index of a component is the element's index and the index of a scalar in it.
+            let element_out_of_range =
+                index.iter().zip(shape).take(rank).any(|(index, extent)| index >= extent);
+            let is_component = rank < index.len();
+            if is_component {
+                let wrong = if element_out_of_range { 0..rank } else { rank..index.len() };
+                (index, shape) = (&index[wrong.clone()], &shape[wrong]);
+            }
+            if is_component && !element_out_of_range { &param.name } else { param.tensor() }
+        }
+        Array::Shared(array) => &kernel.locals[array].name,
+    };
     KernelErrorCause::Index {
         tensor: tensor.to_owned(),
         index: index.to_vec(),

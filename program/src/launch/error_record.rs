@@ -35,7 +35,6 @@ struct DecodeState {
     decoded: HashMap<u64, KernelError>,
 }
 
-/// One stream's error record.
 #[derive(Debug)]
 pub(crate) struct RecordSlot {
     block: Arc<RecordBlock>,

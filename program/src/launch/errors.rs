@@ -1,8 +1,8 @@
 //! The errors of launches: wrong arguments, races, and failures of the device.
 
 use quadrants_ir::{
-    Offloaded, ScalarType,
-    launch_analysis::{Overflow, Race, RaceObject},
+    Array, Offloaded, ScalarType,
+    launch_analysis::{Overflow, Race},
 };
 use quadrants_runtime as rt;
 
@@ -46,8 +46,8 @@ pub(super) fn result_error(kernel: &Offloaded, requested: Option<ScalarType>) ->
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = match race.object {
-        RaceObject::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-        RaceObject::Shared(array) => kernel.locals[array].name.clone(),
+        Array::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+        Array::Shared(array) => kernel.locals[array].name.clone(),
     };
     let reason = if let Some(Overflow { tensor, bits, increments }) = race.counter {
         let tensor = kernel.params[tensor.index()].name.clone();

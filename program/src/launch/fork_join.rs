@@ -34,8 +34,7 @@ struct Worker {
 /// The workers of a region that is being launched. On every exit path, workers with work are joined, and all are given
 /// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
-    context: &'a Context,
-    /// The launch stream.
+    context: &'a Arc<Context>,
     stream: StreamHandle,
     kept: &'a KeptWorkers,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
@@ -46,64 +45,49 @@ pub(crate) struct ForkJoin<'a> {
     all_joined: bool,
 }
 
-impl WorkerSet {
-    #[cold]
-    fn new(context: &Arc<Context>) -> rt::Result<Box<Self>> {
-        Ok(Box::new(Self { fork: context.lease_event()?, workers: Vec::new() }))
-    }
-
-    #[cold]
-    fn grow(&mut self, context: &Arc<Context>, count: usize) -> rt::Result<()> {
-        while self.workers.len() < count {
-            let stream = context.lease_stream()?;
-            self.workers.push(Worker { stream, join: context.lease_event()? });
-        }
-        Ok(())
-    }
-}
-
 impl<'a> ForkJoin<'a> {
-    /// Takes the workers that the launch stream kept, in the same order, and leases further ones from the pool.
+    /// Takes the workers that the launch stream kept, in the same order.
+    #[inline]
     pub(crate) fn take(
         context: &'a Arc<Context>,
         stream: StreamHandle,
         kept: &'a KeptWorkers,
-        count: usize,
-    ) -> rt::Result<Self> {
-        let taken = kept.0.lock().take();
-        let worker_set = match taken {
-            Some(worker_set) => worker_set,
-            None => WorkerSet::new(context)?,
-        };
-        let workers = worker_set.workers.len();
-        let mut taken = Self {
-            context,
-            stream,
-            kept,
-            worker_set: Some(worker_set),
-            count: 0,
-            joined: 0,
-            all_joined: false,
-        };
-        if let Some(worker_set) = &mut taken.worker_set
-            && workers < count
-        {
-            worker_set.grow(context, count)?;
-        }
-        taken.count = count;
-        Ok(taken)
+    ) -> Self {
+        let worker_set = kept.0.lock().take();
+        Self { context, stream, kept, worker_set, count: 0, joined: 0, all_joined: false }
     }
 
-    /// Makes the workers wait for the work that the launch stream has so far.
+    /// Leases workers from the pool until there are `count`.
+    #[cold]
+    fn grow(&mut self, count: usize) -> rt::Result<()> {
+        let worker_set = match &mut self.worker_set {
+            Some(worker_set) => worker_set,
+            none => {
+                let fork = self.context.lease_event()?;
+                none.insert(Box::new(WorkerSet { fork, workers: Vec::new() }))
+            }
+        };
+        while worker_set.workers.len() < count {
+            let stream = self.context.lease_stream()?;
+            worker_set.workers.push(Worker { stream, join: self.context.lease_event()? });
+        }
+        Ok(())
+    }
+
+    /// Makes `count` workers wait for the work that the launch stream has so far.
     #[inline]
-    pub(crate) fn fork(&mut self) -> rt::Result<()> {
+    pub(crate) fn fork(&mut self, count: usize) -> rt::Result<()> {
+        if self.worker_set.as_ref().is_none_or(|worker_set| worker_set.workers.len() < count) {
+            self.grow(count)?;
+        }
         let Some(worker_set) = &self.worker_set else { return Ok(()) };
+        self.count = count;
         let (context, fork) = (self.context, worker_set.fork.handle());
         let device = &**context.device();
         // SAFETY: the event and the workers are leased, and the launch stream is held by its state.
         unsafe {
             context.observe(device.event_record(fork, self.stream))?;
-            for worker in &worker_set.workers[..self.count] {
+            for worker in &worker_set.workers[..count] {
                 context.observe(device.stream_wait_event(worker.stream.handle(), fork))?;
             }
         }

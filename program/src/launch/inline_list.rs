@@ -66,7 +66,6 @@ impl<T: Copy, const N: usize> InlineList<T, N> {
 }
 
 impl<T, const N: usize> InlineList<T, N> {
-    /// The items, where all are inline.
     #[inline(always)]
     pub(crate) fn inline_items(&self) -> Option<&[T]> {
         // SAFETY: `len` inline items are set.

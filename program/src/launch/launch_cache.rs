@@ -34,10 +34,8 @@ pub(crate) struct LaunchCache {
     slots: [Seqlock; SLOTS],
     /// The length of an argument block without interiors, in words.
     argument_words: usize,
-    /// The number of words of a slot that hold inputs.
+    /// The words of the inputs. The interiors follow in a slot after its head.
     input_words: usize,
-    /// Where the interiors begin in a slot after its head.
-    interiors_at: usize,
     /// Where the shapes other than the first begin in a slot after its head.
     shapes_at: usize,
     /// Whether the first shape is the only one that a launch needs.
@@ -48,14 +46,12 @@ pub(crate) struct LaunchCache {
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchDecision {
     pub(crate) form: Form,
-    /// The launch shape of the first task.
     pub(crate) first: Option<LaunchConfig>,
 }
 
 /// A launch decision to be cached, with all that it depends on.
 pub(super) struct Decided<'a> {
     pub(super) form: Form,
-    /// The first function.
     pub(super) function: FunctionHandle,
     /// Each input of the launch analysis: its index in the argument block, and its value.
     pub(super) inputs: &'a [u64],
@@ -79,7 +75,6 @@ const SLOTS: usize = 8;
 /// The first word of a slot: one of these codes, exclusive-or the launch's [`Checks`].
 const PROVEN: u64 = 2;
 const CHECKED: u64 = 4;
-/// The number of words of a launch shape.
 const SHAPE: usize = 4;
 /// The number of words of a slot's head: the form, the first function, the first shape.
 const HEAD: usize = 2 + SHAPE;
@@ -95,16 +90,14 @@ impl LaunchCache {
     ) -> Self {
         let argument_words = abi::block_words(kernel, Form::Proven);
         let input_words = 2 * host.inputs().len();
-        let interiors_at = input_words;
-        let shapes_at = interiors_at + abi::block_words(kernel, Form::Checked) - argument_words;
+        let shapes_at = input_words + abi::block_words(kernel, Form::Checked) - argument_words;
         let words = HEAD + shapes_at + SHAPE * shapes.saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
-        Self { slots, argument_words, input_words, interiors_at, shapes_at, single_call }
+        Self { slots, argument_words, input_words, shapes_at, single_call }
     }
 
-    /// The number of words of the interiors in an argument block.
     pub(super) fn interior_words(&self) -> usize {
-        self.shapes_at - self.interiors_at
+        self.shapes_at - self.input_words
     }
 
     /// The length of an argument block without interiors, in words.
@@ -213,8 +206,8 @@ impl CacheEntry<'_> {
             }
         }
         if self.form == Form::Checked {
-            let LaunchCache { interiors_at, shapes_at, .. } = *self.cache;
-            push_words(words, self.rest.get(interiors_at..shapes_at)?);
+            let LaunchCache { input_words, shapes_at, .. } = *self.cache;
+            push_words(words, self.rest.get(input_words..shapes_at)?);
         }
         if self.is_current() {
             return Some(LaunchDecision { form: self.form, first });

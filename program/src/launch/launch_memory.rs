@@ -18,7 +18,6 @@ const STAGED_BEFORE_QUERY: usize = 8;
 /// The number from which on the stream is waited for.
 const MAX_STAGED: usize = 256;
 
-/// The memory that a stream keeps for its launches.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLaunchMemory {
     persistent: Mutex<Vec<Buffer>>,
@@ -35,8 +34,7 @@ pub(crate) struct LaunchMemory<'a> {
 }
 
 /// An argument block in pinned memory, for a copy that is about to be enqueued.
-#[derive(Debug)]
-pub(crate) struct Staged<'a> {
+struct Staged<'a> {
     stream: &'a rt::Stream,
     kept: &'a StreamLaunchMemory,
     block: Option<Pinned>,
@@ -59,13 +57,6 @@ impl<'a> LaunchMemory<'a> {
             Memory::Persistent(buffer) => buffer.as_ref().map_or(DevicePtr::NULL, Buffer::address),
             Memory::Ephemeral(memory) => *memory,
         }
-    }
-}
-
-impl Staged<'_> {
-    /// The address of the words.
-    pub(crate) fn as_ptr(&self) -> *const u8 {
-        self.block.as_ref().map_or(std::ptr::null(), |block| block.as_ptr().cast_const())
     }
 }
 
@@ -130,16 +121,28 @@ impl StreamLaunchMemory {
         Ok(LaunchMemory { stream, kept: self, memory })
     }
 
-    /// Copies `words` into pinned memory, for a copy on `stream`. The copy stays until all work is complete that is on
-    /// the stream when the result is dropped.
-    pub(crate) fn stage<'a>(&'a self, stream: &'a rt::Stream, words: &[u64]) -> Result<Staged<'a>> {
+    /// Enqueues a copy of `words` to device memory on `stream`. The inner error is that of the copy.
+    ///
+    /// # Safety
+    /// The memory at `to` has the bytes until the copy is complete.
+    #[cold]
+    pub(crate) unsafe fn upload(
+        &self,
+        stream: &rt::Stream,
+        words: &[u64],
+        to: DevicePtr,
+    ) -> Result<rt::Result<()>> {
         let bytes = size_of_val(words);
         let block = self.reusable(stream, bytes)?;
-        // SAFETY: the block has the bytes, and no copy from it is in flight.
-        unsafe {
-            std::ptr::copy_nonoverlapping(words.as_ptr().cast(), block.as_ptr(), bytes);
-        }
-        Ok(Staged { stream, kept: self, block: Some(block) })
+        let from = block.as_ptr();
+        let _staged = Staged { stream, kept: self, block: Some(block) };
+        // SAFETY: the block has the bytes, no copy from it is in flight, and it stays until this one is complete. The
+        // rest is by the caller.
+        let copied = unsafe {
+            std::ptr::copy_nonoverlapping(words.as_ptr().cast(), from, bytes);
+            stream.context().device().copy_htod_async(to, from, bytes, stream.handle())
+        };
+        Ok(stream.context().observe(copied))
     }
 
     fn reusable(&self, stream: &rt::Stream, bytes: usize) -> Result<Pinned> {

@@ -69,7 +69,6 @@ impl KernelLauncher {
             .any(|context| context.is_loaded(Form::Proven) || context.is_loaded(Form::Checked))
     }
 
-    /// The context of the kernel with this number, if it is built.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&KernelContext> {
         self.contexts.get(id)

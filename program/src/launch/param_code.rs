@@ -15,7 +15,6 @@ impl ParamCode {
     const COMPONENT: u64 = 2;
     /// The position of the element type.
     const ELEM: u32 = 8;
-    /// The position of the rank.
     const RANK: u32 = 16;
     const WRITABLE: u64 = 1 << 24;
     /// The position of the number of scalars.

@@ -36,7 +36,6 @@ pub(crate) struct Plan {
     single_call: bool,
 }
 
-/// A step of a launch plan.
 #[derive(Debug)]
 enum Step {
     /// The whole kernel as one native function.
@@ -49,7 +48,6 @@ enum Step {
 /// A region: blocks that run concurrently.
 #[derive(Debug, Default)]
 struct Region {
-    /// The tasks of each block.
     blocks: Vec<Vec<TaskId>>,
     graphs: RegionGraphCache,
 }
@@ -63,7 +61,6 @@ pub(crate) struct EnqueueTarget<'a> {
     pub(crate) graphs: &'a Graphs,
 }
 
-/// A launch that failed at the device.
 pub(crate) struct LaunchFailure {
     /// Whether some of its tasks had been enqueued.
     pub(crate) started: bool,
@@ -159,7 +156,6 @@ impl Plan {
         })
     }
 
-    /// The number of launch shapes of a launch.
     pub(crate) fn shape_count(&self) -> usize {
         self.shapes
     }
@@ -264,7 +260,6 @@ fn iteration_counts(
 /// The number of threads that fills a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 
-/// A launch that is being enqueued.
 struct Enqueue<'a> {
     target: EnqueueTarget<'a>,
     device: &'a dyn Device,
@@ -295,7 +290,6 @@ impl Enqueue<'_> {
         self.target.context.observe(launched)
     }
 
-    /// Enqueues tasks in order on one stream.
     #[inline(always)]
     fn enqueue_chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
         for task in tasks {
@@ -304,7 +298,6 @@ impl Enqueue<'_> {
         Ok(())
     }
 
-    /// Launches a region.
     #[inline(never)]
     fn region(&mut self, region: &Region) -> rt::Result<()> {
         let shapes = self.shapes;
@@ -336,8 +329,8 @@ impl Enqueue<'_> {
         }
         graphs.count_by_events();
         let count = MAX_WORKERS.min(count - 1);
-        let mut workers = ForkJoin::take(context, launch_stream, workers, count)?;
-        workers.fork()?;
+        let mut workers = ForkJoin::take(context, launch_stream, workers);
+        workers.fork(count)?;
         self.enqueue_chain(first, launch_stream)?;
         let mut next = 0;
         for block in live {

@@ -94,7 +94,6 @@ impl KernelContext {
         if self.check_after_launch { stream.check() } else { Ok(()) }
     }
 
-    /// The function of a task in a form.
     pub(crate) fn function(
         &self,
         loader: &KernelLoader,
@@ -104,7 +103,6 @@ impl KernelContext {
         Ok(self.loaded(loader, form)?.function(task.index()))
     }
 
-    /// The bytes of temporaries that each launch needs.
     pub(crate) fn temporary_bytes(&self) -> usize {
         self.temporary_bytes
     }
@@ -114,7 +112,6 @@ impl KernelContext {
         self.passing == Passing::Buffer
     }
 
-    /// The tensor parameters.
     pub(crate) fn tensor_params(&self) -> &[TensorParamUse] {
         &self.tensor_params
     }

@@ -49,7 +49,6 @@ pub(crate) struct Graphs {
     refused: AtomicU64,
 }
 
-/// The graphs of one region.
 #[derive(Debug, Default)]
 pub(crate) struct RegionGraphCache(Mutex<Vec<GraphEntry>>);
 
@@ -64,7 +63,6 @@ pub(crate) struct GraphKey {
     pub(crate) active_tasks: u64,
 }
 
-/// The tasks of a launch.
 #[derive(Clone, Copy)]
 pub(crate) struct RegionTasks<'a> {
     pub(crate) loaded: &'a LoadedForm,

@@ -18,7 +18,7 @@ use super::{
     target::LaunchTarget,
 };
 use crate::{
-    Error, Result,
+    Result,
     capture::active,
     kernel::kernel_def::KernelDef,
     state::{ProgramInner, ProgramShared},
@@ -97,10 +97,7 @@ fn capture_or_stage(
     target: LaunchTarget<'_>,
 ) -> Result<Option<u64>> {
     for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
-        if !Arc::ptr_eq(&device_tensor.program, program) {
-            return Err(Error::OtherProgram { what: "a tensor argument" });
-        }
-        device_tensor.required_address.check()?;
+        device_tensor.check_argument_of(program)?;
     }
     let captured = active::with(&program.shared, |recorder| {
         recorder.launch(def, args, requested.is_some(), target)

@@ -15,14 +15,16 @@ use crate::{
 ///
 /// `R` also records the launch where hazards are tracked, and is `()` elsewhere. All methods are inlined, so that on
 /// the fast path, which tracks no hazards, the guard stays in registers.
-pub(super) struct StampGuard<'a, R: RecordUses = ()> {
+pub(super) struct StampGuard<'a, R: RecordUses = ()>(Uses<'a, R>);
+
+#[derive(Clone, Copy)]
+struct Uses<'a, R> {
     params: &'a [TensorParamUse],
     tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
     record: R,
 }
 
-/// Records the uses of a launch.
 pub(super) trait RecordUses: Copy {
     fn record(self, stamp: Stamp);
 }
@@ -49,47 +51,39 @@ impl<'a, R: RecordUses> StampGuard<'a, R> {
         stream: &'a StreamState,
         record: R,
     ) -> Self {
-        Self { params, tensors, stream, record }
+        Self(Uses { params, tensors, stream, record })
     }
 
     /// Stamps the tensors. Faster than a drop, which is the path of panics.
     #[inline(always)]
     pub(super) fn finish(self) {
-        let Self { params, tensors, stream, record } = self;
+        let uses = self.0;
         mem::forget(self);
-        stamp(params, tensors, stream, record);
+        uses.stamp();
     }
 }
 
 impl<R: RecordUses> Drop for StampGuard<'_, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        stamp_after_panic(self.params, self.tensors, self.stream, self.record);
+        stamp_after_panic(self.0);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn stamp_after_panic(
-    params: &[TensorParamUse],
-    tensors: &[TensorArg<'_>],
-    stream: &StreamState,
-    record: impl RecordUses,
-) {
-    stamp(params, tensors, stream, record);
+fn stamp_after_panic(uses: Uses<'_, impl RecordUses>) {
+    uses.stamp();
 }
 
-#[inline(always)]
-fn stamp(
-    params: &[TensorParamUse],
-    tensors: &[TensorArg<'_>],
-    stream: &StreamState,
-    record: impl RecordUses,
-) {
-    let stamp = stream.stream.next_stamp();
-    record.record(stamp);
-    for (tensor, param) in tensors.iter().zip(params) {
-        let Some(device_tensor) = tensor.device_tensor() else { continue };
-        device_tensor.buffer.stamp(stamp, param.writable);
+impl<R: RecordUses> Uses<'_, R> {
+    #[inline(always)]
+    fn stamp(self) {
+        let stamp = self.stream.stream.next_stamp();
+        self.record.record(stamp);
+        for (tensor, param) in self.tensors.iter().zip(self.params) {
+            let Some(device_tensor) = tensor.device_tensor() else { continue };
+            device_tensor.buffer.stamp(stamp, param.writable);
+        }
     }
 }

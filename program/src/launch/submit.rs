@@ -83,7 +83,7 @@ impl Submission<'_> {
             shared.check_launch(tracker, uses, stream)?;
         }
         let guard = StampGuard::new(params, tensors, stream, tracked);
-        let exclusion = shared.host_exclusion.lock_for_launch(|| any_shared(tensors));
+        let exclusion = shared.host_exclusion.lock(|| any_shared(tensors));
         let enqueued = self.enqueue(loaded, first, shapes, words);
         drop(exclusion);
         guard.finish();
@@ -100,37 +100,26 @@ impl Submission<'_> {
         words: &[u64],
     ) -> Result<()> {
         let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
-        if context.passing == Passing::Buffer {
-            return self.enqueue_by_buffer(loaded, first, shapes, words);
-        }
-        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, words);
+        let buffer = match context.passing {
+            Passing::Value => None,
+            Passing::Buffer => Some(self.argument_buffer(words)?),
+        };
+        let address = buffer.as_ref().map(|buffer| [buffer.address().raw()]);
+        let args = address.as_ref().map_or(words, |address| &address[..]);
+        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, args);
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 
-    /// Copies the argument block into an argument buffer, and enqueues the launch plan with the buffer's address.
+    /// An argument buffer, with the copy of the argument block enqueued.
     #[cold]
-    fn enqueue_by_buffer(
-        self,
-        loaded: &LoadedForm,
-        first: Option<LaunchConfig>,
-        shapes: &[Option<LaunchConfig>],
-        words: &[u64],
-    ) -> Result<()> {
-        let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
-        let fail = |started, source| launch_error(&context.kernel, started, source);
-        let bytes = size_of_val(words);
-        let buffer = stream.launch_memory.allocate(&stream.stream, bytes)?;
-        let staged = stream.launch_memory.stage(&stream.stream, words)?;
-        // SAFETY: the buffer has the bytes; the staged words stay until the copy is complete.
-        let copied = unsafe {
-            let device = shared.context.device();
-            let (to, from) = (buffer.address(), staged.as_ptr());
-            device.copy_htod_async(to, from, bytes, stream.stream.handle())
-        };
-        shared.context.observe(copied).map_err(|source| fail(false, source))?;
-        let address = [buffer.address().raw()];
-        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, &address);
-        enqueued.map_err(|f| fail(f.started, f.source))
+    fn argument_buffer(&self, words: &[u64]) -> Result<LaunchMemory<'_>> {
+        let Self { context, target: LaunchTarget { stream, .. }, .. } = self;
+        let memory = &stream.launch_memory;
+        let buffer = memory.allocate(&stream.stream, size_of_val(words))?;
+        // SAFETY: the buffer has the bytes.
+        let copied = unsafe { memory.upload(&stream.stream, words, buffer.address())? };
+        copied.map_err(|source| launch_error(&context.kernel, false, source))?;
+        Ok(buffer)
     }
 }
 

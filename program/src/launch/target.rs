@@ -5,11 +5,9 @@ use std::{panic::Location, sync::Arc};
 use super::launch_cache::Checks;
 use crate::stream::state::StreamState;
 
-/// The stream of a launch and how it is launched.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchTarget<'a> {
     pub(crate) stream: &'a Arc<StreamState>,
     pub(crate) checks: Checks,
-    /// The source location of the launch.
     pub(crate) at: &'static Location<'static>,
 }

@@ -14,7 +14,7 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Error, Result,
+    Result,
     capture::active,
     hazards::{
         Clock,
@@ -73,8 +73,8 @@ impl Stream {
     /// Waits for all work enqueued so far.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where a kernel on this stream reported an error that was not returned yet, or an error of the
-    /// device.
+    /// [`Error::Kernel`](crate::Error::Kernel) where a kernel on this stream reported an error that was not returned
+    /// yet, or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
         active::refuse(&self.program.shared, HOST_WAIT)?;
         self.state.synchronize()
@@ -147,9 +147,9 @@ impl Event {
     /// earlier record.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or an error of the device.
+    /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn record(&self, stream: &Stream) -> Result<()> {
-        self.same_program(stream)?;
+        self.program.check_same(&stream.program, "the stream")?;
         let captured = active::with(&self.program.shared, |recorder| {
             recorder.record_event(self.number, &stream.state);
         });
@@ -167,9 +167,9 @@ impl Event {
     /// recorded is complete.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or an error of the device.
+    /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
-        self.same_program(stream)?;
+        self.program.check_same(&stream.program, "the stream")?;
         let captured = active::with(&self.program.shared, |recorder| {
             recorder.wait_event(self.number, &stream.state)
         });
@@ -201,8 +201,8 @@ impl Event {
     /// Waits until the recorded work is complete.
     ///
     /// # Errors
-    /// [`Error::Kernel`] where a kernel on the recorded stream reported an error that was not returned yet; then this
-    /// waits for the whole stream. Or an error of the device.
+    /// [`Error::Kernel`](crate::Error::Kernel) where a kernel on the recorded stream reported an error that was not
+    /// returned yet; then this waits for the whole stream. Or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
         active::refuse(&self.program.shared, HOST_WAIT)?;
         let record = self.last_record();
@@ -217,11 +217,9 @@ impl Event {
     /// Milliseconds from the record of `start` to the record of this event. Both must be timing events and complete.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], or an error of the device.
+    /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
-        if !Arc::ptr_eq(&self.program, &start.program) {
-            return Err(Error::OtherProgram { what: "the start event" });
-        }
+        self.program.check_same(&start.program, "the start event")?;
         active::refuse(&self.program.shared, QUERY)?;
         Ok(self.event.elapsed_ms_since(&start.event)?)
     }
@@ -233,13 +231,5 @@ impl Event {
     /// The last record, where hazards are tracked.
     fn tracked_record(&self) -> Option<(&Tracker, LastRecord)> {
         self.program.shared.hazards.as_ref().map(|tracker| (tracker, self.last_record()))
-    }
-
-    fn same_program(&self, stream: &Stream) -> Result<()> {
-        if Arc::ptr_eq(&self.program, &stream.program) {
-            Ok(())
-        } else {
-            Err(Error::OtherProgram { what: "the stream" })
-        }
     }
 }

@@ -29,7 +29,6 @@ pub(crate) struct StreamState {
     shared: Arc<ProgramShared>,
     pub(crate) stream: Arc<rt::Stream>,
     error_record: Option<RecordSlot>,
-    /// The address of the error record.
     record_address: u64,
     /// Whether other code has the driver's handle, and may enqueue work without stamps.
     pub(super) shared_handle: AtomicBool,

@@ -104,6 +104,12 @@ impl DeviceTensor {
         }
     }
 
+    /// Checks that it can be an argument in a program.
+    pub(crate) fn check_argument_of(&self, program: &Arc<ProgramInner>) -> Result<()> {
+        program.check_same(&self.program, "a tensor argument")?;
+        self.required_address.check()
+    }
+
     #[inline]
     pub(crate) fn address(&self) -> DevicePtr {
         self.buffer.address().offset(self.offset)
@@ -121,7 +127,6 @@ impl DeviceTensor {
         })
     }
 
-    /// The address of a component.
     pub(crate) fn address_of(&self, component: &ComponentLayout) -> DevicePtr {
         self.buffer.address().offset(component.at(self.first))
     }

@@ -37,11 +37,9 @@ pub(crate) struct StorageLayout {
     count: usize,
 }
 
-/// The memory layout of a component.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentLayout {
     pub(crate) ty: ScalarType,
-    /// The number of scalars per element.
     pub(crate) scalars: usize,
     /// The offset of the first scalar, in bytes.
     offset: usize,
@@ -144,7 +142,6 @@ impl StorageLayout {
         self.count
     }
 
-    /// Reads all elements from host memory.
     pub(crate) fn read<T: KernelValue>(&self, memory: &[u64]) -> Vec<T> {
         assert!(size_of_val(memory) >= self.bytes, "the memory is large enough for the elements");
         // Nothing is written through the pointer.
@@ -152,7 +149,6 @@ impl StorageLayout {
         (0..self.count).map(|at| T::read(T::element_location(root, Some(at)))).collect()
     }
 
-    /// Writes elements to host memory.
     pub(crate) fn write<T: KernelValue>(
         &self,
         memory: &mut [u64],

@@ -49,7 +49,6 @@ pub struct Tensor<T, const N: usize> {
     element: PhantomData<fn() -> T>,
 }
 
-/// The memory of a tensor's elements.
 pub(crate) enum Elements<T> {
     Device(DeviceTensor),
     Host(HostArray<T>),
@@ -185,11 +184,6 @@ impl<T, const N: usize> Tensor<T, N> {
             Elements::Host(array) => &mut array.required_address,
         };
         required_address.require_this_address();
-    }
-
-    /// Whether the tensor has a required address and is there.
-    pub(crate) fn is_at_required_address(&self) -> bool {
-        self.required_address().is_here()
     }
 
     /// # Errors

@@ -166,7 +166,7 @@ impl<T, const N: usize> Drop for SliceMut<'_, T, N> {
     fn drop(&mut self) {
         // If the box were freed without the tensor, another box could be made at its address, and the tensor moved
         // into that.
-        if self.tensor.is_at_required_address() {
+        if self.tensor.required_address().is_here() {
             // SAFETY: dropped once, here, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.tensor) }
         }

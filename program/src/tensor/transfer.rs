@@ -36,7 +36,7 @@ impl DeviceTensor {
     pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         active::refuse(shared, "reading a tensor")?;
-        let exclusion = shared.host_exclusion.lock_for_copy(buffer);
+        let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         let host_storage = self.storage.resized(count);
         let mut memory = words(&host_storage);
         wait_for_stamps(shared, buffer.writers(), || {
@@ -79,7 +79,7 @@ impl DeviceTensor {
         if let Some(captured) = captured {
             return captured;
         }
-        let _exclusion = shared.host_exclusion.lock_for_copy(buffer);
+        let _exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.users(), || {
             let mut completed = Completed::new();
             for span in self.storage.spans(self.first, host_storage) {

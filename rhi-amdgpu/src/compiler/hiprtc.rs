@@ -71,7 +71,6 @@ quadrants_codegen::run_time_compiler! { Hiprtc, Table, "hipRTC", "HIPRTC_ERROR",
 pub(super) struct Hiprtc {
     table: Table,
     identity: String,
-    /// The supported processors.
     processors: Vec<String>,
 }
 

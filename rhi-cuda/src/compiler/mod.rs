@@ -26,7 +26,6 @@ pub use self::nvrtc::LIBRARY_VARIABLE;
 /// Architectures of embedded devices. Machine code of other architectures with the same major version does not run on
 /// them.
 const EMBEDDED: [u32; 4] = [72, 87, 101, 110];
-/// The oldest supported architecture.
 const OLDEST: u32 = 70;
 
 /// Makes the compiler for a device. NVRTC is loaded at the first use.

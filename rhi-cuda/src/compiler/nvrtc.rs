@@ -56,7 +56,6 @@ nvrtc_functions! { [quadrants_rhi::driver_table]
 
 quadrants_codegen::run_time_compiler! { Nvrtc, Table, "NVRTC", "NVRTC_ERROR", "cu" }
 
-/// The target of a compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// Machine code for this architecture: `sm_90`.
@@ -65,7 +64,6 @@ pub(super) enum Target {
     Ptx(String),
 }
 
-/// A loaded NVRTC.
 #[derive(Debug)]
 pub(super) struct Nvrtc {
     table: Table,
@@ -75,7 +73,6 @@ pub(super) struct Nvrtc {
 }
 
 impl Target {
-    /// The value of the architecture option.
     pub(super) fn option(&self) -> &str {
         match self {
             Self::Machine(arch) | Self::Ptx(arch) => arch,

@@ -2,9 +2,10 @@
 
 /// Expands to the methods of [`Device`](crate::Device) that are one row of a driver table, inside of its `impl`.
 ///
-/// The device has the fields `context`, which implements [`Context`](crate::table_device::Context), `info` and
-/// `capabilities`. Its table has rows with the names of the methods. The arguments are the driver's flags, what an
-/// image is, and the version of the driver that introduced graphs.
+/// The device has the fields `context`, `info` and `capabilities`. The context implements
+/// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored` and `restore_entered`.
+/// Its table has rows with the names of the methods. The arguments are the driver's flags, what an image is, and the
+/// version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.
@@ -21,6 +22,14 @@ macro_rules! table_operations {
 
         fn capabilities(&self) -> &$crate::Capabilities {
             &self.capabilities
+        }
+
+        unsafe fn make_current(&self) -> $crate::Result<$crate::Entered> {
+            self.context.make_current_until_restored()
+        }
+
+        unsafe fn restore_current(&self, entered: $crate::Entered) {
+            self.context.restore_entered(entered);
         }
 
         fn memory_info(&self) -> $crate::Result<(u64, u64)> {
@@ -194,22 +203,10 @@ macro_rules! table_operations {
             Ok($crate::StreamHandle::from_ptr(stream))
         }
 
-        unsafe fn destroy_stream(&self, stream: $crate::StreamHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: a stream of this device that is not used again, as the caller guarantees.
-            unsafe { context.table.destroy_stream(stream.as_ptr()) }
-        }
-
         unsafe fn stream_query(&self, stream: $crate::StreamHandle) -> $crate::Result<bool> {
             let context = $crate::table_device::enter(&self.context)?;
             // SAFETY: a stream of this device, as the caller guarantees.
             $crate::table_device::ready(unsafe { context.table.stream_query(stream.as_ptr()) })
-        }
-
-        unsafe fn stream_synchronize(&self, stream: $crate::StreamHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: a stream of this device, as the caller guarantees.
-            unsafe { context.table.stream_synchronize(stream.as_ptr()) }
         }
 
         #[inline(always)]
@@ -236,12 +233,6 @@ macro_rules! table_operations {
             Ok($crate::EventHandle::from_ptr(event))
         }
 
-        unsafe fn destroy_event(&self, event: $crate::EventHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: an event of this device that is not used again, as the caller guarantees.
-            unsafe { context.table.destroy_event(event.as_ptr()) }
-        }
-
         #[inline(always)]
         unsafe fn event_record(
             &self,
@@ -260,12 +251,6 @@ macro_rules! table_operations {
             $crate::table_device::ready(unsafe { context.table.event_query(event.as_ptr()) })
         }
 
-        unsafe fn event_synchronize(&self, event: $crate::EventHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: an event of this device, as the caller guarantees.
-            unsafe { context.table.event_synchronize(event.as_ptr()) }
-        }
-
         unsafe fn event_elapsed_ms(
             &self,
             start: $crate::EventHandle,
@@ -276,12 +261,6 @@ macro_rules! table_operations {
             // SAFETY: events of this device, as the caller guarantees; the driver writes a number.
             unsafe { context.table.event_elapsed_ms(&mut ms, start.as_ptr(), end.as_ptr()) }?;
             Ok(ms)
-        }
-
-        unsafe fn unload_module(&self, module: $crate::ModuleHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: a module of this device that is not used again, as the caller guarantees.
-            unsafe { context.table.unload_module(module.as_ptr()) }
         }
 
         unsafe fn function(
@@ -345,12 +324,6 @@ macro_rules! table_operations {
             // SAFETY: the driver writes the graph; no flags.
             unsafe { context.table.create_graph(&mut graph, 0) }?;
             Ok($crate::GraphHandle::from_ptr(graph))
-        }
-
-        unsafe fn destroy_graph(&self, graph: $crate::GraphHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: a graph of this device that is not used again, as the caller guarantees.
-            unsafe { context.table.destroy_graph(graph.as_ptr()) }
         }
 
         unsafe fn add_kernel_node(
@@ -435,10 +408,10 @@ macro_rules! table_operations {
             Ok($crate::GraphExecHandle::from_ptr(exec))
         }
 
-        unsafe fn destroy_graph_exec(&self, exec: $crate::GraphExecHandle) -> $crate::Result<()> {
-            let context = $crate::table_device::enter(&self.context)?;
-            // SAFETY: an executable of this device that is not used again, as the caller guarantees.
-            unsafe { context.table.destroy_graph_exec(exec.as_ptr()) }
+        $crate::table_operations! { of_a_handle:
+            destroy_stream(StreamHandle), stream_synchronize(StreamHandle), destroy_event(EventHandle),
+            event_synchronize(EventHandle), unload_module(ModuleHandle), destroy_graph(GraphHandle),
+            destroy_graph_exec(GraphExecHandle),
         }
 
         #[inline(always)]
@@ -453,4 +426,11 @@ macro_rules! table_operations {
             })
         }
     };
+    (of_a_handle: $($name:ident($handle:ident),)*) => {$(
+        unsafe fn $name(&self, handle: $crate::$handle) -> $crate::Result<()> {
+            let context = $crate::table_device::enter(&self.context)?;
+            // SAFETY: a handle of this device, and not used again after it is destroyed, as the caller guarantees.
+            unsafe { context.table.$name(handle.as_ptr()) }
+        }
+    )*};
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::program::{Below, Leaf, Node, PENDING, Proof, Slot, Step};
 use crate::{
-    BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt,
-    Task, UnaryOp,
+    Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ScalarType,
+    Stmt, Task, UnaryOp,
     abi::ArgLayout,
     launch_analysis::interval::Interval,
     visit::{Nodes, Reach},
@@ -34,9 +34,7 @@ pub(super) struct Builder<'k> {
     /// The slot of each expression, so that shared expressions are visited once. Cleared when a local changes.
     values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, Below)>,
-    /// The number of threads per block.
     pub(super) threads: u32,
-    /// The extents of shared arrays.
     extents: HashMap<LocalId, Vec<u32>>,
     pub(super) locals: Vec<Option<Slot>>,
     /// The facts implied by the bools in scope.
@@ -120,7 +118,7 @@ impl<'k> Builder<'k> {
             }
             Stmt::Assign { local, value } => self.define(local, value),
             Stmt::Eval { value } => self.effect(value),
-            Stmt::Store { tensor, ref index, .. } => self.require(tensor, index),
+            Stmt::Store { ref element, .. } => self.require(element),
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, .. } => {
                 let (begin, end) = (self.value(begin), self.value(end));
@@ -143,7 +141,6 @@ impl<'k> Builder<'k> {
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.invalidate(&[body]);
             }
-            Stmt::SharedStore { array, ref index, .. } => self.require_shared(array, index),
             Stmt::Loop { body } => {
                 if !self.nodes.runs_once(body) {
                     self.invalidate(&[body]);
@@ -258,41 +255,27 @@ impl<'k> Builder<'k> {
 
     fn effect(&mut self, value: ExprId) {
         let nodes = self.nodes;
-        if let ExprKind::Load { tensor, ref index, .. }
-        | ExprKind::Atomic { tensor, ref index, .. } = nodes.exprs[value].kind
-        {
-            self.require(tensor, index);
-        }
-        if let ExprKind::SharedLoad { array, ref index, .. }
-        | ExprKind::SharedAtomic { array, ref index, .. } = nodes.exprs[value].kind
-        {
-            self.require_shared(array, index);
+        if let Some(element) = nodes.exprs[value].kind.element() {
+            self.require(element);
         }
     }
 
-    fn require(&mut self, tensor: ParamId, index: &[ExprId]) {
-        for (axis, &index) in index.iter().enumerate() {
+    fn require(&mut self, element: &Element) {
+        for (axis, &index) in element.index.iter().enumerate() {
             let index = self.value(index);
-            let extent = self.layout.word(tensor) + 1 + axis;
-            self.require_below(index, Below::Word(extent));
-        }
-    }
-
-    fn require_shared(&mut self, array: LocalId, index: &[ExprId]) {
-        for (axis, &index) in index.iter().enumerate() {
-            let index = self.value(index);
-            let extent = self.extents.get(&array).and_then(|dims| dims.get(axis));
-            let extent = extent.copied().unwrap_or_default();
-            self.require_below(index, Below::Number(extent));
-        }
-    }
-
-    fn require_below(&mut self, index: Slot, below: Below) {
-        if !self.required.contains(&(index, below)) {
-            self.required.push((index, below));
-            self.proof.steps.push(Step::Require { index, below });
-            self.proof.has_requirements = true;
-            self.proof.is_unprovable |= self.unconstrained.contains(&index);
+            let below = match element.array {
+                Array::Tensor(tensor) => Below::Word(self.layout.word(tensor) + 1 + axis),
+                Array::Shared(array) => {
+                    let extent = self.extents.get(&array).and_then(|dims| dims.get(axis));
+                    Below::Number(extent.copied().unwrap_or_default())
+                }
+            };
+            if !self.required.contains(&(index, below)) {
+                self.required.push((index, below));
+                self.proof.steps.push(Step::Require { index, below });
+                self.proof.has_requirements = true;
+                self.proof.is_unprovable |= self.unconstrained.contains(&index);
+            }
         }
     }
 
@@ -450,10 +433,8 @@ impl<'k> Builder<'k> {
             }
             ExprKind::Bits { .. }
             | ExprKind::Temp(_)
-            | ExprKind::Load { .. }
-            | ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => self.unknown(ty),
+            | ExprKind::Load(_)
+            | ExprKind::Atomic { .. } => self.unknown(ty),
         }
     }
 }
@@ -485,20 +466,14 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
         match *stmt {
             Stmt::Let { local, value } => {
                 lets.push((local, value));
-                match nodes.exprs[value].kind {
-                    ExprKind::Load { ref index, .. }
-                    | ExprKind::Atomic { ref index, .. }
-                    | ExprKind::SharedLoad { ref index, .. }
-                    | ExprKind::SharedAtomic { ref index, .. } => {
-                        index.iter().for_each(|index| nodes.reach_expr(*index, reach));
-                    }
-                    _ => {}
+                if let Some(element) = nodes.exprs[value].kind.element() {
+                    element.index.iter().for_each(|index| nodes.reach_expr(*index, reach));
                 }
             }
             Stmt::Assign { local, value } => lets.push((local, value)),
             Stmt::Eval { value } => nodes.reach_expr(value, reach),
-            Stmt::Store { ref index, .. } | Stmt::SharedStore { ref index, .. } => {
-                index.iter().for_each(|index| nodes.reach_expr(*index, reach));
+            Stmt::Store { ref element, .. } => {
+                element.index.iter().for_each(|index| nodes.reach_expr(*index, reach));
             }
             Stmt::If { cond, .. } => nodes.reach_expr(cond, reach),
             Stmt::For { begin, end, .. } => {

@@ -13,7 +13,6 @@ pub(super) type Slot = u32;
 /// The jump target of a step whose region is not complete.
 pub(super) const PENDING: usize = usize::MAX;
 
-/// The program of a bounds proof.
 #[derive(Debug)]
 pub(crate) struct Proof {
     /// The initial values of the slots: the constants.
@@ -21,7 +20,7 @@ pub(crate) struct Proof {
     /// The slots that are set at the start of each evaluation.
     pub(super) leaves: Vec<(Slot, Leaf)>,
     pub(super) steps: Vec<Step>,
-    pub(super) has_requirements: bool,
+    pub(crate) has_requirements: bool,
     /// Whether an index may be any value of its type, so that no arguments can prove it.
     pub(super) is_unprovable: bool,
 }
@@ -72,7 +71,6 @@ pub(super) enum Step {
         by: Slot,
         skip_to: usize,
     },
-    /// Requires an index to be in bounds.
     Require {
         index: Slot,
         below: Below,
@@ -151,11 +149,6 @@ impl Proof {
             Leaf::Argument { word, .. } => Some(*word),
             Leaf::Dimension(_) => None,
         })
-    }
-
-    /// Whether there is nothing to prove.
-    pub(crate) fn is_trivial(&self) -> bool {
-        !self.has_requirements
     }
 
     /// Whether the proof holds for some arguments.

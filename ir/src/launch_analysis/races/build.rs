@@ -10,12 +10,11 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::program::{
-    Access, AccessKind, CounterIncrement, Guards, Pair, RaceObject, Races, TaskPair, TaskRaces,
-    TripCount,
+    Access, AccessKind, CounterIncrement, Guards, Pair, Races, TaskPair, TaskRaces, TripCount,
 };
 use crate::{
-    AtomicOp, BinaryOp, BlockId, CollectiveOp, ExprId, ExprKind, GroupId, LocalId, MathFn,
-    Offloaded, ParamId, ScalarType, SiteId, Stmt, Task, TaskId, TempId,
+    Array, AtomicOp, BinaryOp, BlockId, CollectiveOp, Element, ExprId, ExprKind, GroupId, LocalId,
+    MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TempId,
     abi::ArgLayout,
     races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot},
     visit::{Nodes, Reach},
@@ -99,24 +98,25 @@ fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
 
 fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
     for stmt in &nodes.blocks[block].stmts {
-        if let Stmt::Store { tensor, .. } = stmt {
+        if let Stmt::Store { element, .. } = stmt
+            && let Some(tensor) = element.tensor()
+        {
             countable[tensor.index()] = false;
         }
         for value in stmt.exprs() {
-            match nodes.exprs[value].kind {
-                ExprKind::Load { tensor, .. } => countable[tensor.index()] = false,
-                ExprKind::Atomic { tensor, op, value, .. } => {
-                    let by = &nodes.exprs[value];
-                    let constant = match by.kind {
-                        ExprKind::Const(c) => c.as_int(),
-                        _ => None,
-                    };
-                    let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
-                    let positive = is_unsigned || constant.is_some_and(|value| value >= 0);
-                    countable[tensor.index()] &= positive && op == AtomicOp::Add;
-                }
-                _ => {}
-            }
+            let kind = &nodes.exprs[value].kind;
+            let Some(tensor) = kind.element().and_then(Element::tensor) else { continue };
+            let ExprKind::Atomic { op: AtomicOp::Add, value, .. } = *kind else {
+                countable[tensor.index()] = false;
+                continue;
+            };
+            let by = &nodes.exprs[value];
+            let constant = match by.kind {
+                ExprKind::Const(c) => c.as_int(),
+                _ => None,
+            };
+            let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
+            countable[tensor.index()] &= is_unsigned || constant.is_some_and(|value| value >= 0);
         }
         for inner in stmt.blocks() {
             count(nodes, inner, countable);
@@ -244,12 +244,7 @@ impl<'k> TaskBuilder<'k> {
                 let slot = self.value(value);
                 self.env.insert(local, slot);
             }
-            Stmt::Store { tensor, ref index, site, .. } => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Write, index, site);
-            }
-            Stmt::SharedStore { array, ref index, site, .. } => {
-                self.access(RaceObject::Shared(array), AccessKind::Write, index, site);
-            }
+            Stmt::Store { ref element, .. } => self.access(element, AccessKind::Write),
             Stmt::Shared { array, ref dims } => {
                 let dims = dims.iter().map(|dim| self.steps.number(i128::from(*dim))).collect();
                 self.shared_dims.insert(array, dims);
@@ -425,15 +420,18 @@ impl<'k> TaskBuilder<'k> {
         let nodes = self.nodes;
         let ty = int_type(nodes.exprs[value].ty);
         match nodes.exprs[value].kind {
-            ExprKind::Load { tensor, ref index, site } => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Read, index, site);
-                let index: Index = index.iter().map(|index| self.value(*index)).collect();
+            ExprKind::Load(ref element) => {
+                self.access(element, AccessKind::Read);
+                let Array::Tensor(tensor) = element.array else {
+                    return self.steps.unknown(ty, Scope::Iteration);
+                };
                 if self.in_prelude {
                     return self.steps.unknown(ty, Scope::Loop);
                 }
                 if self.changed[tensor.index()] {
                     return self.steps.unknown(ty, Scope::Iteration);
                 }
+                let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
                 if let Some(slot) = self.loads.get(&(tensor, index.clone())) {
                     return *slot;
                 }
@@ -441,17 +439,18 @@ impl<'k> TaskBuilder<'k> {
                 self.loads.insert((tensor, index), slot);
                 slot
             }
-            ExprKind::Atomic { tensor, ref index, value, site, .. } => {
-                self.access(RaceObject::Tensor(tensor), AccessKind::Atomic, index, site);
+            ExprKind::Atomic { ref element, value, .. } => {
+                self.access(element, AccessKind::Atomic);
                 let is_int = nodes.exprs[value].ty.is_int();
-                if !self.countable[tensor.index()] || !is_int || self.in_prelude {
+                let counted = element.tensor().filter(|tensor| self.countable[tensor.index()]);
+                let Some(tensor) = counted.filter(|_| is_int && !self.in_prelude) else {
                     return self.steps.unknown(ty, Scope::Iteration);
-                }
+                };
                 let counter = Counter {
                     tensor: tensor.raw(),
                     ty,
-                    cell: index.iter().map(|index| self.value(*index)).collect(),
-                    extents: self.extents(RaceObject::Tensor(tensor)),
+                    cell: element.index.iter().map(|index| self.value(*index)).collect(),
+                    extents: self.extents(element.array),
                     amount: self.value(value),
                 };
                 self.task.increments.push(CounterIncrement {
@@ -464,36 +463,28 @@ impl<'k> TaskBuilder<'k> {
                 self.steps.program.counters.push(counter);
                 self.steps.push(Node::Ticket { counter: id, id: id as u32 })
             }
-            ExprKind::SharedLoad { array, ref index, site } => {
-                self.access(RaceObject::Shared(array), AccessKind::Read, index, site);
-                self.steps.unknown(ty, Scope::Iteration)
-            }
-            ExprKind::SharedAtomic { array, ref index, site, .. } => {
-                self.access(RaceObject::Shared(array), AccessKind::Atomic, index, site);
-                self.steps.unknown(ty, Scope::Iteration)
-            }
             _ => self.value(value),
         }
     }
 
     /// The extents of a tensor or shared array.
-    fn extents(&mut self, object: RaceObject) -> Index {
+    fn extents(&mut self, object: Array) -> Index {
         match object {
-            RaceObject::Tensor(tensor) => {
+            Array::Tensor(tensor) => {
                 let rank = usize::from(self.nodes.params[tensor.index()].kind.rank());
                 let first = self.layout.word(tensor) + 1;
                 let words = first..first + rank;
                 let ty = ScalarType::U64;
                 words.map(|word| self.steps.push(Node::Argument { word, ty })).collect()
             }
-            RaceObject::Shared(array) => self.shared_dims.get(&array).cloned().unwrap_or_default(),
+            Array::Shared(array) => self.shared_dims.get(&array).cloned().unwrap_or_default(),
         }
     }
 
-    fn access(&mut self, object: RaceObject, kind: AccessKind, index: &[ExprId], site: SiteId) {
+    fn access(&mut self, &Element { array: object, ref index, site }: &Element, kind: AccessKind) {
         let is_changed = match object {
-            RaceObject::Tensor(tensor) => self.changed[tensor.index()],
-            RaceObject::Shared(_) => true,
+            Array::Tensor(tensor) => self.changed[tensor.index()],
+            Array::Shared(_) => true,
         };
         if !is_changed || self.in_prelude || self.nodes.sites[site.index()].asserted {
             return;
@@ -501,8 +492,8 @@ impl<'k> TaskBuilder<'k> {
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
         let extents = self.extents(object);
         let phase = match object {
-            RaceObject::Tensor(_) => 0,
-            RaceObject::Shared(_) => self.phase,
+            Array::Tensor(_) => 0,
+            Array::Shared(_) => self.phase,
         };
         let is_same = |a: &Access| {
             a.object == object
@@ -542,8 +533,8 @@ impl<'k> TaskBuilder<'k> {
         };
         // For shared arrays only threads of one block matter. They differ only in the thread index.
         let first = match a.object {
-            RaceObject::Tensor(_) => 0,
-            RaceObject::Shared(_) => self.task.dims - 1,
+            Array::Tensor(_) => 0,
+            Array::Shared(_) => self.task.dims - 1,
         };
         (first..self.task.dims).all(pinned)
     }
@@ -626,10 +617,7 @@ impl<'k> TaskBuilder<'k> {
                 let from = int_type(nodes.exprs[value].ty);
                 Node::Cast { from, to: ty, value: self.value(value) }
             }
-            ExprKind::Load { .. }
-            | ExprKind::Atomic { .. }
-            | ExprKind::SharedLoad { .. }
-            | ExprKind::SharedAtomic { .. } => {
+            ExprKind::Load(_) | ExprKind::Atomic { .. } => {
                 return self.steps.unknown(ty, Scope::Iteration);
             }
             ref other => {
@@ -653,7 +641,7 @@ fn conflicting_pairs(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, a) in first.accesses.iter().enumerate() {
         for (j, b) in second.accesses.iter().enumerate() {
-            let tensors = matches!(a.object, RaceObject::Tensor(_));
+            let tensors = matches!(a.object, Array::Tensor(_));
             if tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind) {
                 pairs.push([i, j]);
             }

@@ -10,4 +10,4 @@ mod program;
 
 pub(super) use build::races;
 pub(super) use program::Races;
-pub use program::{Overflow, Race, RaceObject};
+pub use program::{Overflow, Race};

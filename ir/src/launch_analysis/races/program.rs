@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::{
-    GroupId, LocalId, ParamId, SiteId, TaskId,
+    Array, GroupId, ParamId, SiteId, TaskId,
     launch_analysis::extents::Extents,
     races::{
         AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
@@ -21,7 +21,7 @@ pub struct Race {
     /// The task of the first access.
     pub task: TaskId,
     /// The accessed object.
-    pub object: RaceObject,
+    pub object: Array,
     /// The sites of the two accesses. They are equal if an access races with itself in another iteration.
     pub sites: [SiteId; 2],
     /// If the accesses are disjoint unless a counter overflows: the counter.
@@ -41,15 +41,6 @@ pub struct Overflow {
     pub bits: u32,
     /// The maximum sum of the amounts that are added; none if it is unknown.
     pub increments: Option<u128>,
-}
-
-/// An object that several threads can access.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum RaceObject {
-    /// A tensor parameter.
-    Tensor(ParamId),
-    /// A shared array of a thread block.
-    Shared(LocalId),
 }
 
 /// The race check of a kernel: a program for each task, and the pairs of tasks that run concurrently.
@@ -113,7 +104,7 @@ pub(super) struct TaskPair {
 
 #[derive(Debug)]
 pub(super) struct Access {
-    pub(super) object: RaceObject,
+    pub(super) object: Array,
     pub(super) kind: AccessKind,
     pub(super) index: Index,
     /// The extents of the object.
@@ -183,8 +174,8 @@ impl Races {
         task.pairs.iter().find_map(|&[a, b]| {
             let (a, b) = (&task.accesses[a], &task.accesses[b]);
             let space = match a.object {
-                RaceObject::Tensor(_) => &space,
-                RaceObject::Shared(_) => &in_block,
+                Array::Tensor(_) => &space,
+                Array::Shared(_) => &in_block,
             };
             if disjoint_in_loop(space, &a.forms(&values), &b.forms(&values)) {
                 return None;

@@ -241,7 +241,6 @@ impl Lanes<'_, '_> {
         }
     }
 
-    /// Whether a call returns a tensor's extents.
     fn is_extent(&self, call: &syn::ExprMethodCall) -> bool {
         (call.method == "len" || call.method == "shape")
             && call.args.is_empty()

@@ -1,8 +1,8 @@
 //! Launches a kernel made of IR by hand, with no macro and no facade.
 
-use quadrants_program::ir::{Arena, Block, Expr, ExprKind, Kernel as Ir, Local, LoopDim, ParallelFor};
+use quadrants_program::ir::{Arena, Array, Block, Element, Expr, ExprKind, Kernel as Ir, Local};
 use quadrants_program::ir::{Const, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind};
-use quadrants_program::ir::{Options, Stmt, TopStmt};
+use quadrants_program::ir::{LoopDim, Options, ParallelFor, Stmt, TopStmt};
 use quadrants_program::{Kernel, Opened, Program, Result};
 
 /// `for i in 0..out.len() { out[i] = 7.0 }`
@@ -16,7 +16,9 @@ fn sevens() -> Ir {
     let index = u64_of(ExprKind::Local(i));
     let value =
         exprs.push(Expr { ty: ScalarType::F32, kind: ExprKind::Const(Const::from(7.0f32)) });
-    let store = Stmt::Store { tensor: out, index: vec![index], value, site: SiteId::new(0) };
+    let array = Array::Tensor(out);
+    let element = Element { array, index: vec![index], site: SiteId::new(0) };
+    let store = Stmt::Store { element, value };
     let body = blocks.push(Block { stmts: vec![store] });
     Ir {
         name: "sevens".into(),
@@ -28,7 +30,7 @@ fn sevens() -> Ir {
         locals,
         exprs,
         blocks,
-        sites: vec![Site { kind: SiteKind::Index(out), file: None, line: 1, column: 1, asserted: false }],
+        sites: vec![Site { kind: SiteKind::Index(array), file: None, line: 1, column: 1, asserted: false }],
         body: vec![TopStmt::ParallelFor(ParallelFor {
             dims: vec![LoopDim { var: i, begin, end }],
             body,
