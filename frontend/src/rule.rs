@@ -179,7 +179,7 @@ pub enum Rule {
     LiteralType(String),
     /// Two iterations of a parallel loop may write the same element by the same access.
     #[error(
-        "iterations {over}may write the same element by `{access}`{reason}; give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or `atomic_max`, or assert in `unsafe {{ … }}` that no two are the same"
+        "iterations {over}may write the same element by `{access}`{reason}; {advice}, or assert in `unsafe {{ … }}` that no two are the same"
     )]
     RaceWithItself {
         /// The access.
@@ -188,6 +188,8 @@ pub enum Rule {
         over: String,
         /// Why, if it is known: ": for example, …".
         reason: String,
+        /// How to fix it.
+        advice: String,
     },
     /// Two iterations of a parallel loop may touch the same element by two accesses, at least one of them a write.
     #[error(
@@ -209,7 +211,7 @@ pub enum Rule {
         /// Why, if it is known: ": for example, …".
         reason: String,
         /// How to fix it.
-        advice: &'static str,
+        advice: String,
     },
     /// Two `stream_parallel` blocks may touch the same element, at least one of them writing.
     #[error(

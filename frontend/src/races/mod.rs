@@ -22,8 +22,8 @@ mod walk;
 use std::collections::HashMap;
 
 use quadrants_ir::races::{
-    AffineForm, GuardedIndex, Side, Slot, Space, Var, VarKind, disjoint, disjoint_in_loop,
-    never_happens, refuted_between, refuted_in_loop,
+    AffineForm, GuardedIndex, Node as Step, Side, Slot, Space, Var, VarKind, disjoint,
+    disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
 };
 
 use access::{Access, AccessKind, Part, Task, overlap, same_tensor};
@@ -164,12 +164,19 @@ impl<'a> RaceChecker<'a> {
             let over = over(&task.names);
             let (span, rule) = if a == b {
                 let reason = self.reason(at, &samples, a, b);
-                (first.span, Rule::RaceWithItself { access: first.text.clone(), over, reason })
+                let advice = time_loop_advice(task, first).unwrap_or_else(|| {
+                    "give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or \
+                     `atomic_max`"
+                        .to_owned()
+                });
+                let access = first.text.clone();
+                (first.span, Rule::RaceWithItself { access, over, reason, advice })
             } else {
                 let (here, other) =
                     if second.kind.is_write() { (first, second) } else { (second, first) };
                 let reason = self.reason(at, &samples, a, b);
-                (here.span, race_in_loop(here, other, over, reason))
+                let advice = time_loop_advice(task, here);
+                (here.span, race_in_loop(here, other, over, reason, advice))
             };
             races.push((&first.tensor, Rejection { span, rule }));
         }
@@ -413,8 +420,31 @@ fn suspects(
     (0..accesses.len()).filter(|at| of_tensors.contains_key(&root(&accesses[*at]))).collect()
 }
 
-fn race_in_loop(here: &Access, other: &Access, over: String, reason: String) -> Rule {
-    let advice = if here.phase.is_some() {
+/// The advice for a loop over time steps around a loop that should be parallel: the access is in an inner loop and
+/// touches the same elements in each iteration of the parallel one.
+fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
+    let [name] = &task.names[..] else { return None };
+    let index: Vec<Slot> = access.index.iter().copied().collect::<Option<_>>()?;
+    let reached = task.steps.program.reached(&index);
+    let nodes = || task.steps.program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+    let of_step = nodes().any(|(node, _)| matches!(node, Step::Var(_)));
+    let in_inner_loop = nodes().any(|(node, _)| matches!(node, Step::Inner { .. }));
+    (in_inner_loop && !of_step).then(|| {
+        format!(
+            "if each iteration of `{name}` needs the results of the one before, launch the kernel once per step \
+             (`capture` makes that cheap) or mark this loop `#[qd::serial]`"
+        )
+    })
+}
+
+fn race_in_loop(
+    here: &Access,
+    other: &Access,
+    over: String,
+    reason: String,
+    advice: Option<String>,
+) -> Rule {
+    let common = if here.phase.is_some() {
         "move one of them to another phase"
     } else if here.kind.is_atomic() || other.kind.is_atomic() {
         "make both atomic, split the loop in two"
@@ -431,7 +461,7 @@ fn race_in_loop(here: &Access, other: &Access, over: String, reason: String) -> 
         line: other.span.line,
         over,
         reason,
-        advice,
+        advice: advice.unwrap_or_else(|| common.to_owned()),
     }
 }
 

@@ -124,6 +124,31 @@ pub struct Counter {
     pub amount: Slot,
 }
 
+impl Program {
+    /// Marks the steps that these slots depend on.
+    #[must_use]
+    pub fn reached(&self, slots: &[Slot]) -> Vec<bool> {
+        let mut reached = vec![false; self.steps.len()];
+        self.reach(slots, &mut reached);
+        reached
+    }
+
+    pub(crate) fn reach(&self, slots: &[Slot], reached: &mut [bool]) {
+        let mut rest: Vec<Slot> = slots.to_vec();
+        while let Some(slot) = rest.pop() {
+            if std::mem::replace(&mut reached[slot as usize], true) {
+                continue;
+            }
+            let node = &self.steps[slot as usize];
+            rest.extend(node.operands());
+            if let Node::Ticket { counter, .. } = node {
+                let counter = &self.counters[*counter];
+                rest.extend(counter.cell.iter().chain(&counter.extents).chain([&counter.amount]));
+            }
+        }
+    }
+}
+
 /// A program in construction. Equal operations get one slot.
 #[derive(Debug, Default)]
 pub struct Builder {

@@ -316,8 +316,7 @@ impl TaskRaces {
     /// Whether an index of an access depends on a value that only the device knows, and that differs between
     /// iterations.
     fn is_data_dependent(&self, access: &Access) -> bool {
-        let mut reached = vec![false; self.program.steps.len()];
-        reach(&self.program, &access.index, &mut reached);
+        let reached = self.program.reached(&access.index);
         self.program.steps.iter().zip(reached).any(|(step, reached)| {
             let is_unknown = matches!(step, Node::Unknown { scope: Scope::Iteration, .. });
             reached && (is_unknown || matches!(step, Node::Ticket { .. }))
@@ -348,7 +347,7 @@ impl TaskRaces {
         let program = &self.program;
         let mut reached = vec![false; program.steps.len()];
         let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
-        compared.for_each(|(access, _)| reach(program, &access.index, &mut reached));
+        compared.for_each(|(access, _)| program.reach(&access.index, &mut reached));
         let nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counters = nodes.filter_map(|(node, _)| match node {
             Node::Ticket { counter, .. } => Some(program.counters[*counter].tensor),
@@ -363,16 +362,16 @@ impl TaskRaces {
         let program = &mut self.program;
         let mut needed = vec![false; program.steps.len()];
         for increment in &self.increments {
-            reach(program, &[increment.amount], &mut needed);
+            program.reach(&[increment.amount], &mut needed);
             for trip_count in &increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
-                    reach(program, &[*begin, *end], &mut needed);
+                    program.reach(&[*begin, *end], &mut needed);
                 }
             }
         }
         for (access, compared) in self.accesses.iter_mut().zip(compared) {
             if *compared {
-                reach(program, &access.index, &mut needed);
+                program.reach(&access.index, &mut needed);
                 access.guards = relevant(program, &access.index, &access.guards);
             } else {
                 access.index.clear();
@@ -382,9 +381,9 @@ impl TaskRaces {
         }
         let mut has_form = needed.clone();
         for access in &self.accesses {
-            reach(program, &access.extents, &mut needed);
+            program.reach(&access.extents, &mut needed);
             let conditions: Index = access.guards.iter().map(|guard| guard.cond).collect();
-            reach(program, &conditions, &mut needed);
+            program.reach(&conditions, &mut needed);
         }
         let mut at = 0;
         let mut number = vec![0; needed.len()];
@@ -433,22 +432,6 @@ impl TaskRaces {
     }
 }
 
-/// Marks the steps that these slots depend on.
-fn reach(program: &Program, slots: &[Slot], reached: &mut [bool]) {
-    let mut rest: Vec<Slot> = slots.to_vec();
-    while let Some(slot) = rest.pop() {
-        if std::mem::replace(&mut reached[slot as usize], true) {
-            continue;
-        }
-        let node = &program.steps[slot as usize];
-        rest.extend(node.operands());
-        if let Node::Ticket { counter, .. } = node {
-            let counter = &program.counters[*counter];
-            rest.extend(counter.cell.iter().chain(&counter.extents).chain([&counter.amount]));
-        }
-    }
-}
-
 /// The conditions that depend on the variables of the parallel loop, or on a value that an index depends on.
 fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
     let varies = |slot: usize| {
@@ -456,8 +439,7 @@ fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
             && program.steps[slot].operands().is_empty()
     };
     let sources = |slots: &[Slot]| {
-        let mut reached = vec![false; program.steps.len()];
-        reach(program, slots, &mut reached);
+        let reached = program.reached(slots);
         (0..reached.len()).filter(|at| reached[*at] && varies(*at)).collect::<Vec<_>>()
     };
     let mut known = sources(index);
