@@ -7,14 +7,12 @@
 //! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
 //! Motzkin, with constants rounded to integers at each step. Disjunctions are split into cases.
 
-use std::collections::HashMap;
-
 use smallvec::SmallVec;
 
 /// The maximum work of one refutation, in combinations of two rows.
 const MAX_WORK: usize = 60_000;
 /// The maximum number of rows during elimination.
-const MAX_ROWS: usize = 1_200;
+const MAX_ROWS: usize = 400;
 /// Rounds of bound propagation between eliminations.
 const ROUNDS: usize = 6;
 
@@ -174,7 +172,7 @@ impl System {
         let state = State {
             bounds: self.bounds.clone(),
             rows: Vec::new(),
-            replaced: HashMap::new(),
+            replaced: Vec::new(),
             cases: Vec::new(),
         };
         let mut work = MAX_WORK;
@@ -193,7 +191,7 @@ struct State {
     /// Values that are at least zero.
     rows: Vec<Linear>,
     /// Variables that an equation eliminated, and their values.
-    replaced: HashMap<Unknown, Linear>,
+    replaced: Vec<(Unknown, Linear)>,
     /// Disjunctions that are not decided yet.
     cases: Vec<Vec<Formula>>,
 }
@@ -206,7 +204,9 @@ impl State {
             Ok(()) if *work == 0 => return false,
             Ok(()) => {}
         }
-        if self.rows_are_contradictory(work) {
+        // Elimination is costly, and rarely succeeds before pairs of cases are distinguished.
+        let is_last = self.cases.iter().all(|cases| cases.len() > 2);
+        if is_last && self.rows_are_contradictory(work) {
             return true;
         }
         // The disjunction with the fewest cases.
@@ -276,10 +276,12 @@ impl State {
     /// The value without eliminated variables.
     fn resolve(&self, value: &Linear) -> Option<Linear> {
         let mut value = value.clone();
-        while let Some((var, by)) =
-            value.terms.iter().find_map(|term| self.replaced.get(&term.0).map(|by| (term.0, by)))
-        {
-            value = value.substitute(var, by)?;
+        let replaced = |value: &Linear| {
+            let mut terms = value.terms.iter();
+            terms.find_map(|term| self.replaced.iter().find(|(var, _)| *var == term.0))
+        };
+        while let Some((var, by)) = replaced(&value) {
+            value = value.substitute(*var, by)?;
         }
         Some(value)
     }
@@ -365,7 +367,7 @@ impl State {
             }
         }
         let bounds = [by.add_constant(-lo), Linear::constant(hi).sub(&by)];
-        self.replaced.insert(var, by);
+        self.replaced.push((var, by));
         bounds.into_iter().flatten().try_for_each(|row| self.row(row))
     }
 
@@ -410,15 +412,17 @@ impl State {
 
     /// Eliminates all variables; whether that gives a contradiction.
     fn rows_are_contradictory(&self, work: &mut usize) -> bool {
-        // Per combination of coefficients, the smallest constant.
-        let mut rows: HashMap<SmallVec<[(Unknown, i128); 4]>, i128> = HashMap::new();
-        let add = |rows: &mut HashMap<_, i128>, row: Linear| {
+        // One row per combination of coefficients, that with the smallest constant.
+        let mut rows: Vec<Linear> = Vec::new();
+        let add = |rows: &mut Vec<Linear>, row: Linear| {
             let row = rounded(row);
             if row.terms.is_empty() {
                 return row.constant < 0;
             }
-            let constant = rows.entry(row.terms).or_insert(row.constant);
-            *constant = (*constant).min(row.constant);
+            match rows.iter_mut().find(|other| other.terms == row.terms) {
+                Some(other) => other.constant = other.constant.min(row.constant),
+                None => rows.push(row),
+            }
             false
         };
         let mut vars: Vec<Unknown> = Vec::new();
@@ -444,11 +448,11 @@ impl State {
             // Eliminates the variable that adds the fewest rows.
             let cost = |var: Unknown| {
                 let (mut lower, mut upper) = (0usize, 0usize);
-                for terms in rows.keys() {
-                    match terms.iter().find(|term| term.0 == var) {
-                        Some(term) if term.1 > 0 => lower += 1,
-                        Some(_) => upper += 1,
-                        None => {}
+                for row in &rows {
+                    match row.coefficient(var) {
+                        0 => {}
+                        coef if coef > 0 => lower += 1,
+                        _ => upper += 1,
                     }
                 }
                 (lower * upper) as isize - (lower + upper) as isize
@@ -456,18 +460,15 @@ impl State {
             let Some(at) = (0..vars.len()).min_by_key(|at| (cost(vars[*at]), *at)) else { break };
             let var = vars.swap_remove(at);
             let (mut lower, mut upper) = (Vec::new(), Vec::new());
-            let mut rest = HashMap::with_capacity(rows.len());
-            for (terms, constant) in rows {
-                let row = Linear { terms, constant };
-                match row.coefficient(var) {
-                    0 => {
-                        rest.insert(row.terms, row.constant);
-                    }
-                    coef if coef > 0 => lower.push((coef, row)),
-                    coef => upper.push((-coef, row)),
+            rows.retain(|row| {
+                let coef = row.coefficient(var);
+                match coef {
+                    0 => return true,
+                    1.. => lower.push((coef, row.clone())),
+                    _ => upper.push((-coef, row.clone())),
                 }
-            }
-            rows = rest;
+                false
+            });
             for (a, low) in &lower {
                 for (b, high) in &upper {
                     *work = work.saturating_sub(1);

@@ -5,7 +5,7 @@
 //! selection of both values; a local that a loop assigns is unknown in it, unless the loop adds the same amount in each
 //! iteration.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
@@ -82,7 +82,32 @@ pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
     for (task, compared) in tasks.iter_mut().zip(&compared) {
         task.prune(compared, &is_counted);
     }
+    for task in &mut tasks {
+        let classes = classes(&task.accesses);
+        without_repetition(&mut task.pairs, [&classes, &classes]);
+    }
+    for TaskPair { tasks: of, pairs } in &mut task_pairs {
+        let [a, b] = of.map(|task| classes(&tasks[task.index()].accesses));
+        without_repetition(pairs, [&a, &b]);
+    }
     Races { tasks, task_pairs }
+}
+
+/// A number for each access. Accesses of one element under the same conditions have the same number.
+fn classes(accesses: &[Access]) -> Vec<usize> {
+    let mut numbers = HashMap::new();
+    let number = |access: &Access| {
+        let next = numbers.len();
+        let key = (access.object, access.phase, access.index.clone(), access.guards.clone());
+        *numbers.entry(key).or_insert(next)
+    };
+    accesses.iter().map(number).collect()
+}
+
+/// Keeps the first of several pairs of the same classes: a read and a write of one element compare alike.
+fn without_repetition(pairs: &mut Vec<Pair>, [first, second]: [&[usize]; 2]) {
+    let mut seen = HashSet::new();
+    pairs.retain(|[a, b]| seen.insert([first[*a], second[*b]]));
 }
 
 /// The tensors that a task, and all tasks concurrent with it, access only by atomic additions that are not negative.
