@@ -344,7 +344,10 @@ impl<'k> TaskBuilder<'k> {
         let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
         self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
         self.env.insert(var, variable);
-        self.repeated(body, nth, ty);
+        // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
+        let unsigned = ty.map(ScalarType::unsigned);
+        let nth = self.steps.push(Node::Cast { from: ty, to: unsigned, value: nth });
+        self.repeated(body, nth, unsigned);
         self.guards.truncate(guards);
         self.loops.pop();
     }
@@ -444,7 +447,14 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Atomic { tensor, ref index, value, site, .. } => {
                 self.access(RaceObject::Tensor(tensor), AccessKind::Atomic, index, site);
                 let is_int = nodes.exprs[value].ty.is_int();
-                if !self.countable[tensor.index()] || !is_int || self.in_prelude {
+                if !is_int || self.in_prelude {
+                    return self.steps.unknown(ty, Scope::Iteration);
+                }
+                // A concurrent task may draw tickets, even if this one cannot.
+                let amount = self.value(value);
+                let loops = self.loops.clone();
+                self.task.increments.push(CounterIncrement { tensor, amount, ty, loops });
+                if !self.countable[tensor.index()] {
                     return self.steps.unknown(ty, Scope::Iteration);
                 }
                 let counter = Counter {
@@ -452,14 +462,8 @@ impl<'k> TaskBuilder<'k> {
                     ty,
                     cell: index.iter().map(|index| self.value(*index)).collect(),
                     extents: self.extents(RaceObject::Tensor(tensor)),
-                    amount: self.value(value),
+                    amount,
                 };
-                self.task.increments.push(CounterIncrement {
-                    tensor,
-                    amount: counter.amount,
-                    ty,
-                    loops: self.loops.clone(),
-                });
                 let id = self.steps.program.counters.len();
                 self.steps.program.counters.push(counter);
                 self.steps.push(Node::Ticket { counter: id, id: id as u32 })
