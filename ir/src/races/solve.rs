@@ -13,6 +13,8 @@ use smallvec::SmallVec;
 const MAX_WORK: usize = 60_000;
 /// The maximum number of rows during elimination.
 const MAX_ROWS: usize = 400;
+/// The maximum magnitude of constants, coefficients and bounds. Their negations and sums of two do not overflow.
+pub(super) const MAX_VALUE: i128 = 1 << 125;
 /// Rounds of bound propagation between eliminations.
 const ROUNDS: usize = 6;
 
@@ -84,10 +86,10 @@ impl Linear {
                 }
             };
             if coef != 0 {
-                terms.push((var, coef));
+                terms.push((var, limited(coef)?));
             }
         }
-        Some(Self { terms, constant })
+        Some(Self { terms, constant: limited(constant)? })
     }
 
     pub(super) fn add(&self, other: &Self) -> Option<Self> {
@@ -99,7 +101,8 @@ impl Linear {
     }
 
     pub(super) fn add_constant(&self, by: i128) -> Option<Self> {
-        Some(Self { terms: self.terms.clone(), constant: self.constant.checked_add(by)? })
+        let constant = limited(self.constant.checked_add(by)?)?;
+        Some(Self { terms: self.terms.clone(), constant })
     }
 
     pub(super) fn scale(&self, by: i128) -> Option<Self> {
@@ -335,7 +338,6 @@ impl State {
             // Pugh's step: a new variable makes the coefficient of `least` a unit modulo `modulus`.
             let modulus = coef.abs() + 1;
             let sigma = self.bounds.len() as Unknown;
-            self.bounds.push((-(1 << 120), 1 << 120));
             let balanced = |a: i128| {
                 let low = a.rem_euclid(modulus);
                 if 2 * low >= modulus { low - modulus } else { low }
@@ -345,6 +347,9 @@ impl State {
             by.terms.retain(|term| term.1 != 0);
             let unit = by.coefficient(least);
             debug_assert_eq!(unit.abs(), 1);
+            // The variable is `by / modulus`, without a rest.
+            let Some((lo, hi)) = range(&self.bounds, &by) else { return Ok(()) };
+            self.bounds.push((lo.div_euclid(modulus), hi.div_euclid(modulus)));
             let solved = by
                 .plus(-unit, &Linear::var(least))
                 .and_then(|rest| rest.plus(-modulus, &Linear::var(sigma)))
@@ -496,7 +501,12 @@ fn range(bounds: &[(i128, i128)], value: &Linear) -> Option<(i128, i128)> {
         lo = lo.checked_add(x.min(y))?;
         hi = hi.checked_add(x.max(y))?;
     }
-    Some((lo, hi))
+    Some((limited(lo)?, limited(hi)?))
+}
+
+/// The value, unless it exceeds [`MAX_VALUE`].
+fn limited(value: i128) -> Option<i128> {
+    (-MAX_VALUE..=MAX_VALUE).contains(&value).then_some(value)
 }
 
 /// The inequality `value >= 0` divided by the divisor of its coefficients.

@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use super::{
     Program, Space, VarKind,
     node::{IntType, Node, Scope, Slot, argument, int_range, shift, widens},
-    solve::{Formula, Linear, System, Unknown},
+    solve::{Formula, Linear, MAX_VALUE, System, Unknown},
 };
 use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
 
@@ -113,7 +113,10 @@ struct Terms<'a> {
     /// The variables of the parallel loop.
     dims: HashMap<(usize, usize), Unknown>,
     products: HashMap<(Unknown, Unknown), Unknown>,
+    /// Quotients and remainders that are rounded towards zero.
     quotients: HashMap<(Linear, Linear), (Linear, Linear)>,
+    /// Quotients and remainders that are rounded down.
+    floors: HashMap<(Linear, i128), (Linear, Linear)>,
     /// Operations that are their own inverse: by side, the operation, the operand and the result.
     involutions: Vec<(usize, Involution, [Linear; 2])>,
     /// Tickets by side.
@@ -133,6 +136,7 @@ impl<'a> Terms<'a> {
             dims: HashMap::new(),
             products: HashMap::new(),
             quotients: HashMap::new(),
+            floors: HashMap::new(),
             involutions: Vec::new(),
             tickets: Vec::new(),
             depth: 0,
@@ -522,15 +526,15 @@ impl<'a> Terms<'a> {
         if lo >= 0 && hi < by {
             return Some((high, low));
         }
-        let key = (low.clone(), Linear::constant(by));
-        if let Some((quotient, remainder)) = self.quotients.get(&key) {
+        let key = (low.clone(), by);
+        if let Some((quotient, remainder)) = self.floors.get(&key) {
             return Some((high.add(quotient)?, remainder.clone()));
         }
         let quotient = self.fresh(lo.div_euclid(by), hi.div_euclid(by));
         let remainder = self.fresh(0, by - 1);
         let whole = remainder.plus(by, &quotient)?;
         self.system.add(Formula::equal(&low, &whole));
-        self.quotients.insert(key, (quotient.clone(), remainder.clone()));
+        self.floors.insert(key, (quotient.clone(), remainder.clone()));
         Some((high.add(&quotient)?, remainder))
     }
 
@@ -596,6 +600,9 @@ impl<'a> Terms<'a> {
         ];
         let lo = corners.iter().copied().min()?;
         let hi = corners.iter().copied().max()?;
+        if lo < -MAX_VALUE || hi > MAX_VALUE {
+            return None;
+        }
         let product = self.system.variable(if v == w { lo.max(0) } else { lo }, hi);
         self.products.insert((v, w), product);
         // A factor of at least one makes no value smaller.

@@ -1,6 +1,7 @@
 //! Promises: an access without a bounds check is in bounds for all iterations of the launch, and iterations do not race
 //! unless the author asserts it with `unsafe`.
 
+mod attacks;
 mod counters;
 mod interiors;
 mod patterns;

@@ -36,6 +36,8 @@ struct TaskBuilder<'k> {
     temps: Vec<TempId>,
     steps: Builder,
     env: Env,
+    /// The values of the current statement's expressions, which share operands.
+    values: HashMap<ExprId, Slot>,
     /// Reads of unchanged tensors.
     loads: HashMap<(ParamId, Index), Slot>,
     shared_dims: HashMap<LocalId, Index>,
@@ -189,6 +191,7 @@ impl<'k> TaskBuilder<'k> {
             temps: assigned(nodes, task.body).1,
             steps: Builder::default(),
             env: Env::new(),
+            values: HashMap::new(),
             loads: HashMap::new(),
             shared_dims: HashMap::new(),
             in_prelude: true,
@@ -257,6 +260,7 @@ impl<'k> TaskBuilder<'k> {
     /// Follows a statement. Returns whether the code after it cannot be reached.
     fn stmt(&mut self, stmt: &Stmt) -> bool {
         let nodes = self.nodes;
+        self.values.clear();
         match *stmt {
             Stmt::Let { local, value } => {
                 let slot = self.effect(value);
@@ -363,8 +367,10 @@ impl<'k> TaskBuilder<'k> {
         let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
         let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
         self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
-        self.env.insert(var, variable);
-        self.repeated(body, nth, ty);
+        // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
+        let unsigned = ty.map(ScalarType::unsigned);
+        let nth = self.steps.push(Node::Cast { from: ty, to: unsigned, value: nth });
+        self.repeated(body, nth, unsigned, Some((var, variable)));
         self.guards.truncate(guards);
         self.loops.pop();
     }
@@ -383,13 +389,13 @@ impl<'k> TaskBuilder<'k> {
         let most = self.steps.number(ENDLESS);
         let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, most));
         self.guards.push(Guard { cond, is: true });
-        self.repeated(body, nth, ty);
+        self.repeated(body, nth, ty, None);
         self.guards.truncate(guards);
         self.loops.pop();
     }
 
-    /// Follows the body of a loop, in iteration `nth`.
-    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType) {
+    /// Follows the body of a loop, in iteration `nth`. The loop's variable is not known before it.
+    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType, var: Option<(LocalId, Slot)>) {
         let nodes = self.nodes;
         let (mut locals, _) = assigned(nodes, body);
         locals.sort_unstable();
@@ -426,6 +432,7 @@ impl<'k> TaskBuilder<'k> {
         let scope = self.scope_here();
         self.forget(&locals, scope);
         self.env.extend(steady);
+        self.env.extend(var);
         self.block(body);
         self.forget(&locals, scope);
     }
@@ -467,23 +474,23 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Atomic { ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
                 let is_int = nodes.exprs[value].ty.is_int();
-                let counted = element.tensor().filter(|tensor| self.countable[tensor.index()]);
-                let Some(tensor) = counted.filter(|_| is_int && !self.in_prelude) else {
+                let Some(tensor) = element.tensor().filter(|_| is_int && !self.in_prelude) else {
                     return self.steps.unknown(ty, Scope::Iteration);
                 };
+                // A concurrent task may draw tickets, even if this one cannot.
+                let amount = self.value(value);
+                let loops = self.loops.clone();
+                self.task.increments.push(CounterIncrement { tensor, amount, ty, loops });
+                if !self.countable[tensor.index()] {
+                    return self.steps.unknown(ty, Scope::Iteration);
+                }
                 let counter = Counter {
                     tensor: tensor.raw(),
                     ty,
                     cell: element.index.iter().map(|index| self.value(*index)).collect(),
                     extents: self.extents(element.array),
-                    amount: self.value(value),
+                    amount,
                 };
-                self.task.increments.push(CounterIncrement {
-                    tensor,
-                    amount: counter.amount,
-                    ty,
-                    loops: self.loops.clone(),
-                });
                 let id = self.steps.program.counters.len();
                 self.steps.program.counters.push(counter);
                 self.steps.push(Node::Ticket { counter: id, id: id as u32 })
@@ -587,6 +594,15 @@ impl<'k> TaskBuilder<'k> {
 
     /// The value of an expression without side effects, and of a division.
     fn value(&mut self, value: ExprId) -> Slot {
+        if let Some(slot) = self.values.get(&value) {
+            return *slot;
+        }
+        let slot = self.new_value(value);
+        self.values.insert(value, slot);
+        slot
+    }
+
+    fn new_value(&mut self, value: ExprId) -> Slot {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = int_type(expr.ty);

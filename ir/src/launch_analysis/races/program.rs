@@ -347,7 +347,10 @@ impl TaskRaces {
         let program = &self.program;
         let mut reached = vec![false; program.steps.len()];
         let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
-        compared.for_each(|(access, _)| program.reach(&access.index, &mut reached));
+        for (access, _) in compared {
+            program.reach(&access.index, &mut reached);
+            access.guards.iter().for_each(|guard| program.reach(&[guard.cond], &mut reached));
+        }
         let nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counters = nodes.filter_map(|(node, _)| match node {
             Node::Ticket { counter, .. } => Some(program.counters[*counter].tensor),

@@ -71,3 +71,16 @@ fn refuted_systems_have_no_solution() {
     // The procedure is incomplete, but rarely fails on small systems.
     assert!(refuted * 100 >= unsatisfiable * 95, "{refuted} of {unsatisfiable}");
 }
+
+/// `2 p == 3 q` has solutions, also for values whose third exceeds 2^120.
+#[test]
+fn equations_of_large_values_have_their_solutions() {
+    let mut system = System::default();
+    let [p, q] = [3, 2].map(|times: i128| {
+        let value = times << 122;
+        Linear::var(system.variable(value - 9, value + 9))
+    });
+    let difference = p.scale(2).unwrap().plus(-3, &q).unwrap();
+    system.add(Formula::Zero(difference));
+    assert!(!system.is_refuted());
+}

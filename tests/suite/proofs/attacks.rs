@@ -1,0 +1,84 @@
+//! Launches with colliding iterations that a less careful analysis would accept.
+
+use quadrants::{self as qd, Error, Result, Tensor};
+use quadrants_tests::{TestBackend, on_all_backends};
+
+/// The pointer is past 127 where the loop variable, less its first value, no longer fits its type.
+#[qd::kernel]
+#[allow(clippy::explicit_counter_loop)] // the pointer is what is tested
+fn a_long_loop_of_a_short_type(n: u32, m: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let mut at = 0_usize;
+        for k in -128_i8..127 {
+            if k >= 0 && at < m {
+                o[at] = i;
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Division rounds towards zero, a shift rounds down.
+#[qd::kernel]
+fn rounding(n: i32, m: i32, o: &mut Tensor<i32, 1>) {
+    for i in -3..n {
+        if i / 4 != i >> 2 && i * m == 0 {
+            o[0] = i;
+        }
+    }
+}
+
+/// Another block's addition lets the counter overflow between two tickets.
+#[qd::kernel]
+fn additions_beside_a_store(by: u32, count: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for i in 0..2_u32 {
+            let at = qd::atomic_add(&mut count[0], 1);
+            o[at as usize] = i;
+        }
+        for _i in 0..2_usize {
+            qd::atomic_add(&mut count[1], 1);
+        }
+        for i in 0..1_u32 {
+            count[1] = i;
+        }
+    });
+    qd::stream_parallel(|| {
+        for _i in 0..1_usize {
+            qd::atomic_add(&mut count[0], by);
+        }
+    });
+}
+
+/// A ticket that only a condition depends on.
+#[qd::kernel]
+fn first_ticket(n: u32, m: u32, by: u32, count: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        let ticket = qd::atomic_add(&mut count[0], by);
+        if ticket == 0 && i * m == 0 {
+            o[0] = i;
+        }
+    }
+}
+
+#[on_all_backends]
+fn colliding_iterations_are_found_whatever_rounds_or_wraps(on: TestBackend) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let mut o = on.program.zeros::<u32, 1>([300])?;
+    let mut signed = on.program.zeros::<i32, 1>([4])?;
+    let mut count = on.program.zeros::<u32, 1>([2])?;
+    let launches = [
+        a_long_loop_of_a_short_type(3, 300, &mut o).launch(),
+        rounding(3, 0, &mut signed).launch(),
+        additions_beside_a_store(u32::MAX, &mut count, &mut o).launch(),
+        first_ticket(5, 0, 1 << 31, &mut count, &mut o).launch(),
+        first_ticket(5, 0, 0, &mut count, &mut o).launch(),
+    ];
+    for launched in launches {
+        assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    }
+    additions_beside_a_store(7, &mut count, &mut o).launch()?;
+    assert_eq!(count.to_vec()?[0], 9);
+    first_ticket(5, 0, 1, &mut count, &mut o).launch()?;
+    Ok(())
+}
