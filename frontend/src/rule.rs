@@ -249,7 +249,10 @@ fn advice(construct: &Construct) -> String {
             ("`if let`, `while let` and `let … else` are", "use a condition of type bool")
         }
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
-        Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
+        Construct::StructUpdate => (
+            "`..` without a value is",
+            "write out all fields, or give the value that has the others: `..base`",
+        ),
         Construct::BlockFor => (
             "`block_for` of this is",
             "write `block_for(blocks, threads, |b| { … })`; of a grid, `[rows, columns]`",
@@ -273,9 +276,10 @@ fn advice(construct: &Construct) -> String {
             "this attribute of a loop is",
             "use `#[serial]`, `#[unroll]`, `#[unroll(n)]` or `#[block_size(n)]`",
         ),
-        Construct::Iterator => {
-            ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")
-        }
+        Construct::Iterator => (
+            "a `for` over this is",
+            "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`, and inside a loop also over an array or vector",
+        ),
         Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
         Construct::Pattern => {
             ("this pattern is", "bind names, `_` and parts of tuples, arrays and structs")
@@ -286,6 +290,9 @@ fn advice(construct: &Construct) -> String {
         Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
         Construct::BlockKind => ("this kind of block is", "use a plain block"),
         Construct::Item => ("items other than `const` are", "move this out of the function"),
+        Construct::Macro(name) if name == "matches" => {
+            return "`matches!` takes a value and a pattern: `matches!(x, 0 | 1)`".to_owned();
+        }
         Construct::Macro(name) => {
             return format!(
                 "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"

@@ -366,12 +366,14 @@ pub enum ExprKind {
         /// The parts in order.
         parts: Vec<Expr>,
     },
-    /// `Point { x: a, y: b }`
+    /// `Point { x: a, y: b }`, `Point { x: a, ..base }`
     Struct {
         /// Its type.
         ty: TypeIx,
         /// The fields in source order.
         fields: Vec<(String, Expr)>,
+        /// The value of the same type that has the other fields. It is evaluated last.
+        base: Option<Box<Expr>>,
     },
     /// `[value; N]`
     Repeat {
@@ -576,7 +578,7 @@ pub enum Construct {
     LetCondition,
     /// A closure other than the argument of `stream_parallel`, `block_for` or a method of a block.
     Closure,
-    /// `S { x, ..base }`
+    /// `S { x, .. }` outside of a pattern.
     StructUpdate,
     /// `block_for` with arguments other than two numbers and a closure with one parameter.
     BlockFor,

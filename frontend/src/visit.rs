@@ -65,8 +65,9 @@ macro_rules! walk {
                 | ExprKind::Associated { args: list, .. } => {
                     list.into_iter().for_each(|expr| visit($Node::Expr(expr)));
                 }
-                ExprKind::Struct { fields, .. } => {
+                ExprKind::Struct { fields, base, .. } => {
                     fields.into_iter().for_each(|(_, expr)| visit($Node::Expr(expr)));
+                    base.into_iter().for_each(|base| visit($Node::Expr(base)));
                 }
                 ExprKind::Method { receiver: first, args: list, .. }
                 | ExprKind::Element { value: first, index: list } => {

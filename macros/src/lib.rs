@@ -14,6 +14,7 @@
 mod ast;
 mod attribute;
 mod body;
+mod desugar;
 mod device;
 mod emit;
 mod errors;
@@ -155,6 +156,7 @@ fn try_expand(
     if let Some(error) = hygiene::refused_self(&function) {
         return Err(error);
     }
+    desugar::desugar(kind, &mut function.block);
     hygiene::make_unambiguous(&mut function.block);
     let attribute = attribute::parse(kind, arguments)?;
     let refused = hygiene::keep_inert(&mut function.attrs);

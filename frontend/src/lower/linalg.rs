@@ -9,7 +9,7 @@ use crate::syntax::{Expr, Span};
 /// The result type of a method of `ty`.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
     let scalar = match ty {
-        Type::Array(..) if name == "len" => return Some(Type::Scalar(ScalarType::U64)),
+        Type::Array(..) | Type::Vector(..) if name == "len" => return Some(Type::Scalar(ScalarType::U64)),
         Type::Vector(ty, _) | Type::Matrix(ty, ..) => ty,
         _ => return None,
     };
@@ -191,7 +191,7 @@ impl Lowerer {
             return Err(self.no_method_of(ty, name, span));
         };
         let leaves = match (name, ty, &values[..]) {
-            ("len", Type::Array(_, len), [_]) => vec![self.emit.constant(len as u64)],
+            ("len", Type::Array(_, len) | Type::Vector(_, len), [_]) => vec![self.emit.constant(len as u64)],
             ("dot", Type::Vector(..), [a, b]) => {
                 let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 vec![self.dot(&a, &b, span)?]

@@ -112,9 +112,21 @@ impl Walk<'_> {
                     }
                 }
             }
-            ExprKind::Struct { fields, .. } => {
+            ExprKind::Struct { fields, base, .. } => {
                 let fields = fields.iter();
-                Value::Parts(fields.map(|(name, value)| (name.clone(), self.eval(value))).collect())
+                let mut parts: Vec<_> =
+                    fields.map(|(name, value)| (name.clone(), self.eval(value))).collect();
+                match base.as_ref().map(|base| self.eval(base)) {
+                    None => Value::Parts(parts),
+                    Some(Value::Parts(rest)) => {
+                        let is_given = |name: &String| parts.iter().any(|(given, _)| given == name);
+                        let rest: Vec<_> =
+                            rest.iter().filter(|(name, _)| !is_given(name)).cloned().collect();
+                        parts.extend(rest);
+                        Value::Parts(parts)
+                    }
+                    Some(_) => Value::Data,
+                }
             }
             ExprKind::Repeat { value, .. } => {
                 self.eval(value);

@@ -226,6 +226,7 @@ builtin! {
     [] f64: to_bits(this) -> u64 = this.to_bits();
 
     [T: KernelValue, const N: usize] [T; N]: len(_this) -> usize = N;
+    [T: Element, const N: usize] Vector<T, N>: len(_this) -> usize = N;
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
         Vector<T, N>: dot(this, other: Self) -> T = this.dot(other);
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]

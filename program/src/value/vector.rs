@@ -45,6 +45,25 @@ impl<T: Element, const N: usize> Vector<T, N> {
     }
 }
 
+impl<T, const N: usize> Vector<T, N> {
+    /// The number of components.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)] // The length is a constant of the type.
+    pub const fn len(&self) -> usize {
+        N
+    }
+}
+
+impl<T, const N: usize> IntoIterator for Vector<T, N> {
+    type Item = T;
+    type IntoIter = std::array::IntoIter<T, N>;
+    #[inline(always)]
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N> {
     /// The dot product, added from the first component on.
     #[inline(always)]

@@ -36,6 +36,7 @@ mod reductions;
 mod resolution;
 mod reviewed;
 mod scalars;
+mod shorthand;
 mod tensors;
 mod top;
 
