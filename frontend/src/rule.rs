@@ -139,11 +139,24 @@ pub enum Rule {
     /// `break` or `continue` outside every loop.
     #[error("`{0}` is outside a loop; remove it, or move it into a loop")]
     OutsideLoop(&'static str),
-    /// `return` in a kernel.
+    /// `return` in a parallel loop.
     #[error(
-        "`return` is not supported in kernels; guard the code that follows with `if`, and write the kernel's result as its last expression"
+        "`return` cannot leave a parallel loop, whose iterations run in any order; end one iteration with `continue`"
     )]
-    ReturnInKernel,
+    ReturnInLoop,
+    /// `return` in a grid of thread blocks.
+    #[error(
+        "`return` cannot leave a grid of thread blocks; end the phase of one thread with `continue`, or guard the work with `if`"
+    )]
+    ReturnInBlocks,
+    /// `return` in a kernel with `stream_parallel` blocks.
+    #[error("a kernel with `stream_parallel` blocks cannot `return`; guard the work with `if`")]
+    ReturnWithStreamParallel,
+    /// `return` before a parallel loop.
+    #[error(
+        "this `return` would skip the parallel loop at line {0}; decide before the launch, or give the loop an empty range: `0..if done {{ 0 }} else {{ n }}`"
+    )]
+    ReturnBeforeLoop(u32),
     /// `a..=b`
     #[error("`a..=b` is not supported in an `ndrange`; write `a..b + 1`")]
     InclusiveRange,

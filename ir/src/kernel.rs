@@ -35,8 +35,8 @@ pub struct Kernel {
     pub sites: Vec<Site>,
     /// The top-level statements.
     pub body: Vec<TopStmt>,
-    /// The type of the returned value, if the kernel returns one.
-    pub result: Option<ScalarType>,
+    /// The types of the scalars of the returned value, in order; none if the kernel returns nothing.
+    pub results: Vec<ScalarType>,
     /// The options of the kernel's attribute.
     pub options: Options,
 }
@@ -66,8 +66,8 @@ pub enum TopStmt {
         /// The statements of the group.
         body: Vec<TopStmt>,
     },
-    /// The kernel's return value. Must be the last statement.
-    Return(ExprId),
+    /// The scalars of the kernel's return value. Must be the last statement.
+    Return(Vec<ExprId>),
 }
 
 /// A parallel loop over one to three dimensions. The last dimension varies fastest.
@@ -234,8 +234,10 @@ pub enum Stmt {
         /// The new value.
         value: ExprId,
     },
-    /// Writes the kernel's result. Created only by offloading.
+    /// Writes a scalar of the kernel's result. Created only by offloading.
     SetResult {
+        /// The number of the scalar.
+        at: u32,
         /// The value.
         value: ExprId,
     },

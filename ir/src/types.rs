@@ -31,17 +31,19 @@ pub enum Type {
     Vector(ScalarType, usize),
     /// `Matrix<T, R, C>`, in row-major order.
     Matrix(ScalarType, usize, usize),
-    /// A user-defined struct.
+    /// A user-defined struct, or an enum without fields.
     Struct(&'static Struct),
 }
 
-/// A user-defined struct.
+/// A user-defined struct. An enum without fields is one whose only field is the discriminant.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Struct {
     /// The name.
     pub name: &'static str,
     /// The fields, in order. Fields of a tuple struct are named by their index.
     pub fields: &'static [Field],
+    /// Whether it is an enum.
+    pub is_enum: bool,
 }
 
 /// A field of a struct.
@@ -173,6 +175,40 @@ impl Type {
         match self {
             Self::Scalar(ty) => Some(ty),
             _ => None,
+        }
+    }
+
+    /// The type of the discriminant, if it is an enum.
+    #[must_use]
+    pub const fn discriminant(self) -> Option<ScalarType> {
+        match self {
+            Self::Struct(Struct { fields: [discriminant], is_enum: true, .. }) => {
+                discriminant.ty.scalar()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether values contain an enum.
+    #[must_use]
+    pub const fn has_enum(self) -> bool {
+        match self {
+            Self::Scalar(_) | Self::Vector(..) | Self::Matrix(..) => false,
+            Self::Array(element, _) => element.has_enum(),
+            Self::Tuple(parts) => {
+                let mut at = 0;
+                while at < parts.len() && !parts[at].has_enum() {
+                    at += 1;
+                }
+                at < parts.len()
+            }
+            Self::Struct(of) => {
+                let mut at = 0;
+                while at < of.fields.len() && !of.fields[at].ty.has_enum() {
+                    at += 1;
+                }
+                of.is_enum || at < of.fields.len()
+            }
         }
     }
 

@@ -65,7 +65,7 @@ impl Stmt {
             | Self::Assign { value, .. }
             | Self::Eval { value }
             | Self::SetTemp { value, .. }
-            | Self::SetResult { value } => (&[], [Some(*value), None]),
+            | Self::SetResult { value, .. } => (&[], [Some(*value), None]),
             Self::Store { index, value, .. } | Self::SharedStore { index, value, .. } => {
                 (index, [Some(*value), None])
             }

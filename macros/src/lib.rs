@@ -17,6 +17,7 @@ mod body;
 mod desugar;
 mod device;
 mod emit;
+mod enums;
 mod errors;
 mod generics;
 mod hygiene;
@@ -80,10 +81,14 @@ pub fn func(
     expand(FunctionKind::Func, arguments.into(), item.into()).into()
 }
 
-/// Makes a struct a kernel value, as its fields must be. It also needs `Clone` and `Copy`.
+/// Makes a struct a kernel value, as its fields must be, or an enum without fields. It also needs `Clone` and `Copy`.
 ///
 /// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` is needed for the
 /// kernel to type-check, but never called. The struct cannot implement `Deref`.
+///
+/// An enum is a parameter, a local and a field of structs; kernels compare it by `==`, `match` and `matches!`, and cast
+/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are no discriminants; store
+/// `value as u32`.
 ///
 /// ```text
 /// #[derive(Clone, Copy, quadrants::KernelValue)]

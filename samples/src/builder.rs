@@ -30,7 +30,7 @@ impl Builder {
             blocks: Arena::new(),
             sites: Vec::new(),
             body: Vec::new(),
-            result: None,
+            results: Vec::new(),
             options,
         };
         Self { kernel, open: Vec::new() }

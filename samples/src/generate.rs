@@ -169,10 +169,10 @@ impl Generator<'_> {
             let body = self.items(4);
             self.builder.kernel.body = body;
             if self.rng.chance(50) {
-                let ty = self.rng.pick(&ScalarType::ALL);
-                let value = self.expr(ty, 3);
-                self.builder.kernel.result = Some(ty);
-                self.builder.kernel.body.push(TopStmt::Return(value));
+                let types: Vec<_> =
+                    (0..=self.rng.below(3)).map(|_| self.rng.pick(&ScalarType::ALL)).collect();
+                let values: Vec<_> = types.iter().map(|ty| self.expr(*ty, 3)).collect();
+                self.builder.result(&values);
             }
             return;
         }

@@ -221,8 +221,8 @@ impl Builder {
         self.kernel.body.push(TopStmt::Serial(block));
     }
 
-    pub fn result(&mut self, value: ExprId) {
-        self.kernel.result = Some(self.ty(value));
-        self.kernel.body.push(TopStmt::Return(value));
+    pub fn result(&mut self, values: &[ExprId]) {
+        self.kernel.results = values.iter().map(|value| self.ty(*value)).collect();
+        self.kernel.body.push(TopStmt::Return(values.to_vec()));
     }
 }

@@ -81,7 +81,9 @@ impl TaskPrinter<'_> {
                 self.close();
             }
             Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
-            Stmt::SetResult { value } => self.set_temporary(result_word(kernel), *value),
+            Stmt::SetResult { at, value } => {
+                self.set_temporary(result_word(kernel) + *at as usize, *value);
+            }
         }
     }
 

@@ -212,7 +212,9 @@ impl Compiler<'_> {
                 }
             }
             Stmt::SetTemp { temp, value } => self.store_word(abi::temp_word(temp), value),
-            Stmt::SetResult { value } => self.store_word(abi::result_word(self.kernel), value),
+            Stmt::SetResult { at, value } => {
+                self.store_word(abi::result_word(self.kernel) + at as usize, value);
+            }
         }
         self.busy = busy;
     }

@@ -36,7 +36,7 @@ struct Evaluator<'k> {
     args: Vec<Arg>,
     locals: HashMap<LocalId, Value>,
     error: Option<(u32, Vec<u64>)>,
-    result: Option<Const>,
+    results: Vec<Const>,
 }
 
 /// The result of a launch of the kernel.
@@ -46,7 +46,7 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
         args: args.to_vec(),
         locals: HashMap::new(),
         error: None,
-        result: None,
+        results: Vec::new(),
     };
     evaluator.top(&kernel.body);
     let tensors = evaluator.args.iter().filter_map(|arg| match arg {
@@ -54,7 +54,7 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
         Arg::Scalar(_) => None,
     });
     let tensors = tensors.collect();
-    Outcome { tensors, result: evaluator.result, error: evaluator.error }
+    Outcome { tensors, results: evaluator.results, error: evaluator.error }
 }
 
 impl From<Const> for Value {
@@ -172,7 +172,9 @@ impl Evaluator<'_> {
                 TopStmt::ParallelFor(parallel) => self.dims(&parallel.dims, parallel.body),
                 TopStmt::BlockFor(_) => unreachable!("not generated"),
                 TopStmt::Group { body, .. } => self.top(body),
-                TopStmt::Return(value) => self.result = Some(self.expr(*value).into()),
+                TopStmt::Return(values) => {
+                    self.results = values.iter().map(|value| self.expr(*value).into()).collect();
+                }
             }
         }
     }
