@@ -11,7 +11,7 @@
 //! rustc checks types, names and numbers of arguments. The race check (`races`) runs on trees that break none of
 //! these rules.
 
-use quadrants_ir::abi::MAX_BLOCK_SIZE;
+use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 
 use crate::{
     builtins::{is_builtin_function, is_builtin_method},
@@ -378,7 +378,8 @@ impl<'a> Checker<'a> {
         if each.options.block_size.is_some() {
             self.reject(span, Rule::BlockSizeOfSerial);
         }
-        let scope = if each.dims.len() > 1 { Scope::NdrangeLoop } else { Scope::Loop };
+        let is_space = each.dims.len() > 1 || each.options.is_space;
+        let scope = if is_space { Scope::NdrangeLoop } else { Scope::Loop };
         self.for_loop(each, span, scope);
     }
 
@@ -389,7 +390,9 @@ impl<'a> Checker<'a> {
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
             self.reject(span, Rule::BlockSize);
         }
-        if !(1..=3).contains(&each.dims.len()) {
+        // The macro makes nested loops of a parallel loop over more dimensions.
+        let most = if scope == Scope::ParallelLoop { 3 } else { MAX_RANK };
+        if !(1..=most).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }
         for dim in &each.dims {
@@ -609,12 +612,13 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            ExprKind::Atomic { place, value, .. } => {
+            ExprKind::Atomic { place, expected, value, .. } => {
                 self.phase_only(expr.span, || "an atomic".to_owned());
                 if let Some(base) = base_name(place) {
                     self.write(base, expr.span);
                 }
                 self.indices(place);
+                self.optional_expr(expected.as_deref());
                 self.expr(value);
             }
             ExprKind::BlockFor(each) => {

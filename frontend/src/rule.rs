@@ -131,9 +131,9 @@ pub enum Rule {
         "`break` cannot leave a parallel loop, whose iterations run in any order; skip the rest of one iteration with `continue`, or guard the work with `if`"
     )]
     BreakParallel,
-    /// `break` out of a serial loop over an `ndrange`.
+    /// `break` out of a serial loop over an `ndrange`, or out of a parallel one of more than three dimensions.
     #[error(
-        "`break` cannot leave a loop over an `ndrange` inside another loop; write nested loops over `a..b`"
+        "`break` cannot leave a loop over an `ndrange`; write nested loops over `a..b`"
     )]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
@@ -178,7 +178,7 @@ pub enum Rule {
     #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
     StepOfZero,
     /// A loop or a grid of blocks with an unsupported number of dimensions.
-    #[error("a loop or a grid of blocks has one to three dimensions; nest loops for more")]
+    #[error("a loop has one to six dimensions, and a grid of blocks one to three")]
     Dimensions,
     /// A block index used as an array although its grid is not an array literal.
     #[error(
@@ -333,7 +333,7 @@ fn advice(construct: &Construct) -> String {
             ("an atomic on this is", "give it an element of a tensor: `&mut t[i]`")
         }
         Construct::Ndrange => {
-            ("`ndrange` here is", "write `for (i, j) in ndrange(…)`, with up to three dimensions")
+            ("`ndrange` here is", "write `for (i, j) in ndrange(…)`, with up to six dimensions")
         }
         Construct::Other(text) => {
             return format!(

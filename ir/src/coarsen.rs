@@ -116,7 +116,8 @@ fn combines(kernel: &Offloaded, block: BlockId) -> bool {
     let constant = |at: &ExprId| matches!(kernel.exprs[*at].kind, ExprKind::Const(_));
     kernel.blocks[block].stmts.iter().any(|stmt| {
         if let Stmt::Eval { value } = stmt
-            && let ExprKind::Atomic { index, .. } = &kernel.exprs[*value].kind
+            && let ExprKind::Atomic { op, index, .. } = &kernel.exprs[*value].kind
+            && op.combines()
         {
             let narrow = matches!(kernel.exprs[*value].ty, ScalarType::I32 | ScalarType::U32);
             return index.iter().all(constant) || narrow && index.len() == 1;

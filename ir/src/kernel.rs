@@ -413,6 +413,8 @@ pub enum ExprKind {
         tensor: ParamId,
         /// One `u64` index per dimension.
         index: Vec<ExprId>,
+        /// The bits that the element must have; only of [`AtomicOp::CompareExchange`].
+        expected: Option<ExprId>,
         /// The operand.
         value: ExprId,
         /// The site that reports an index out of range.
@@ -436,6 +438,8 @@ pub enum ExprKind {
         array: LocalId,
         /// One `u64` index per dimension.
         index: Vec<ExprId>,
+        /// The bits that the element must have; only of [`AtomicOp::CompareExchange`].
+        expected: Option<ExprId>,
         /// The operand.
         value: ExprId,
         /// The site that reports an index out of range.
@@ -529,15 +533,29 @@ pub enum DivRemOp {
 }
 
 named_enum! {
-    /// The combining operation of an atomic. `Min` and `Max` are for integers only.
+    /// The combining operation of an atomic.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
     enum AtomicOp
     /// The name of the function in kernels.
     fn name {
         /// Wraps for integers.
         Add = "atomic_add",
+        /// As [`MathFn::Min`].
         Min = "atomic_min",
+        /// As [`MathFn::Max`].
         Max = "atomic_max",
+        /// Stores the operand.
+        Exchange = "atomic_exchange",
+        /// Stores the operand if the element has the bits of the expected value.
+        CompareExchange = "atomic_compare_exchange",
+    }
+}
+
+impl AtomicOp {
+    /// Whether updates may be combined before they reach the element, because their order does not matter.
+    #[must_use]
+    pub const fn combines(self) -> bool {
+        matches!(self, Self::Add | Self::Min | Self::Max)
     }
 }
 

@@ -262,16 +262,18 @@ impl Printer<'_> {
                 format!("select({})", self.list(&[*cond, *then, *otherwise]))
             }
             ExprKind::Load { tensor, index, .. } => self.element(*tensor, index),
-            ExprKind::Atomic { op, tensor, index, value, .. } => {
+            ExprKind::Atomic { op, tensor, index, expected, value, .. } => {
+                let operands: Vec<_> = expected.iter().copied().chain([*value]).collect();
                 let element = self.element(*tensor, index);
-                format!("{}({element}, {})", op.name(), self.expr(*value))
+                format!("{}({element}, {})", op.name(), self.list(&operands))
             }
             ExprKind::SharedLoad { array, index, .. } => {
                 format!("{}[{}]", self.local(*array), self.list(index))
             }
-            ExprKind::SharedAtomic { op, array, index, value, .. } => {
+            ExprKind::SharedAtomic { op, array, index, expected, value, .. } => {
+                let operands: Vec<_> = expected.iter().copied().chain([*value]).collect();
                 let element = format!("{}[{}]", self.local(*array), self.list(index));
-                format!("{}({element}, {})", op.name(), self.expr(*value))
+                format!("{}({element}, {})", op.name(), self.list(&operands))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let sign = match op {

@@ -49,8 +49,9 @@ impl ExprKind {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
             Self::Load { index, .. } | Self::SharedLoad { index, .. } => (index, [None; 3]),
-            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
-                (index, [Some(*value), None, None])
+            Self::Atomic { index, expected, value, .. }
+            | Self::SharedAtomic { index, expected, value, .. } => {
+                (index, [*expected, Some(*value), None])
             }
         };
         list.iter().copied().chain(rest.into_iter().flatten())

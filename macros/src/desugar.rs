@@ -1,5 +1,6 @@
 //! Syntax that is rewritten to simpler syntax before the tree and the CPU body are made, so that both read the simpler
-//! form: `matches!`, destructuring assignments, and loops over the elements of an array or vector.
+//! form: `matches!`, destructuring assignments, loops over the elements of an array or vector, and parallel loops over
+//! more than three dimensions.
 //!
 //! The rewritten code means what rustc says about the author's: `matches!` is the `match` of std's macro, and a
 //! destructuring assignment is the `let` and the assignments that rustc itself makes of it.
@@ -13,7 +14,10 @@ use syn::{
 };
 
 use crate::{
-    ast::{Assert, is_ndrange, is_of_type, is_serial, is_stream_parallel, is_type_name},
+    ast::{
+        Assert, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel, is_type_name,
+        unparenthesized,
+    },
     spans,
     text::text_of,
 };
@@ -25,7 +29,7 @@ pub(crate) const ELEMENTS: &str = "__elements";
 pub(crate) fn desugar(kind: FunctionKind, body: &mut syn::Block) {
     let mut desugar = Desugar;
     if kind == FunctionKind::Kernel {
-        body.stmts.iter_mut().for_each(|stmt| desugar.top_stmt(stmt));
+        desugar.top_stmts(&mut body.stmts);
     } else {
         desugar.visit_block_mut(body);
     }
@@ -34,7 +38,22 @@ pub(crate) fn desugar(kind: FunctionKind, body: &mut syn::Block) {
 struct Desugar;
 
 impl Desugar {
-    /// A statement at the top level of a kernel or `stream_parallel` block, where a loop is parallel unless `#[serial]`.
+    /// Statements at the top level of a kernel or `stream_parallel` block, where a loop is parallel unless `#[serial]`.
+    fn top_stmts(&mut self, stmts: &mut Vec<Stmt>) {
+        let mut all = Vec::with_capacity(stmts.len());
+        for mut stmt in std::mem::take(stmts) {
+            if let Stmt::Expr(Expr::ForLoop(each), _) = &mut stmt
+                && !is_serial(each)
+                && let Some(lets) = nested_space(each)
+            {
+                all.extend(lets);
+            }
+            self.top_stmt(&mut stmt);
+            all.push(stmt);
+        }
+        *stmts = all;
+    }
+
     fn top_stmt(&mut self, stmt: &mut Stmt) {
         match stmt {
             Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => {
@@ -44,9 +63,7 @@ impl Desugar {
                 for arg in &mut call.args {
                     match arg {
                         Expr::Closure(syn::ExprClosure { body, .. }) => match &mut **body {
-                            Expr::Block(block) => {
-                                block.block.stmts.iter_mut().for_each(|stmt| self.top_stmt(stmt));
-                            }
+                            Expr::Block(block) => self.top_stmts(&mut block.block.stmts),
                             other => self.visit_expr_mut(other),
                         },
                         other => self.visit_expr_mut(other),
@@ -257,4 +274,93 @@ fn is_array_like(expr: &Expr) -> bool {
         Expr::Call(call) => !is_ndrange(call),
         _ => false,
     }
+}
+
+/// The most dimensions of a parallel loop.
+const PARALLEL_RANK: usize = 3;
+
+/// Changes a parallel loop over four to six dimensions to one over the last three, whose body is a serial loop over the
+/// others. Returns the statements before it, which evaluate the bounds of the others. `None` for other loops.
+fn nested_space(each: &mut ExprForLoop) -> Option<Vec<Stmt>> {
+    let syn::Pat::Tuple(pattern) = &*each.pat else { return None };
+    let rank = pattern.elems.len();
+    let Expr::Call(call) = unparenthesized(&each.expr) else { return None };
+    if !is_ndrange(call)
+        || call.args.len() != 1
+        || !(PARALLEL_RANK + 1..=MAX_RANK).contains(&rank)
+        || !matches!(&*call.func, Expr::Path(_))
+    {
+        return None;
+    }
+    let (path, space) = (&call.func, unparenthesized(&call.args[0]));
+    let at = generated(spans::first(space));
+    let mut lets = Vec::new();
+    let name = |what: &str, axis: usize| Ident::new(&format!("__{what}{axis}"), at);
+    let elements = match space {
+        Expr::Array(array) => Some(&array.elems),
+        Expr::Tuple(tuple) => Some(&tuple.elems),
+        _ => None,
+    };
+    let mut ranges: Vec<Expr> = match elements {
+        Some(elements) => elements.iter().cloned().collect(),
+        // Extents, whose number the pattern checks.
+        None => {
+            let names: Vec<Ident> = (0..rank).map(|axis| name("extent", axis)).collect();
+            lets.push(syn::parse_quote_spanned!(at=> let [#(#names),*] = #space;));
+            names.iter().map(|name| syn::parse_quote!(#name)).collect()
+        }
+    };
+    let is_plain = |range: &Expr| match range {
+        Expr::Range(syn::ExprRange { start, end, limits, .. }) => {
+            start.is_some() && end.is_some() && matches!(limits, syn::RangeLimits::HalfOpen(_))
+        }
+        _ => true,
+    };
+    if ranges.len() != rank || !ranges.iter().all(is_plain) {
+        return None;
+    }
+    let inner = ranges.drain(..rank - PARALLEL_RANK).enumerate().map(|(axis, range)| {
+        if elements.is_none() {
+            return range;
+        }
+        let mut evaluated = |what: &str, value: &Expr| -> Expr {
+            let name = name(what, axis);
+            lets.push(syn::parse_quote_spanned!(at=> let #name = #value;));
+            syn::parse_quote!(#name)
+        };
+        match &range {
+            Expr::Range(syn::ExprRange { start: Some(begin), end: Some(end), .. }) => {
+                let (begin, end) = (evaluated("begin", begin), evaluated("end", end));
+                syn::parse_quote!(#begin..#end)
+            }
+            end => evaluated("end", end),
+        }
+    });
+    let inner: Vec<Expr> = inner.collect();
+    let names: Vec<&syn::Pat> = pattern.elems.iter().collect();
+    let (serial, parallel) = names.split_at(rank - PARALLEL_RANK);
+    // An array has extents or ranges, a tuple ranges.
+    let of = |ranges: &[Expr]| match (space, ranges) {
+        (_, [Expr::Range(range)]) => quote!(#range),
+        (_, [end]) => quote!(0..#end),
+        (Expr::Tuple(_), ranges) => quote!(#path((#(#ranges),*))),
+        (_, ranges) => quote!(#path([#(#ranges),*])),
+    };
+    let (serial_space, parallel_space) = (of(&inner), of(&ranges));
+    let (keyword, label, body) = (each.for_token, &each.label, &each.body);
+    let marker = Ident::new(SPACE, at);
+    let serial_pattern = match serial {
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    };
+    let body: syn::Block = syn::parse2(quote_spanned! {at=> {
+        #[#marker]
+        #label #keyword #serial_pattern in #serial_space #body
+    }})
+    .ok()?;
+    let pattern: syn::Pat =
+        syn::parse::Parser::parse2(syn::Pat::parse_single, quote!((#(#parallel),*))).ok()?;
+    let space: Expr = syn::parse2(parallel_space).ok()?;
+    (*each.pat, *each.expr, each.body, each.label) = (pattern, space, body, None);
+    Some(lets)
 }

@@ -16,8 +16,8 @@ pub use quadrants_program::{
     Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder, RegionStatistics, Result,
     Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
-        atomic_max, atomic_min, block_for, ndrange, stream_parallel,
+        AtomicAdd, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
+        atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };

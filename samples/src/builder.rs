@@ -133,7 +133,27 @@ impl Builder {
     ) -> ExprId {
         let site = self.site(SiteKind::Index(tensor));
         let ty = self.elem(tensor);
-        self.expr(ty, ExprKind::Atomic { op, tensor, index: index.to_vec(), value, site })
+        self.expr(ty, ExprKind::Atomic {
+            op,
+            tensor,
+            index: index.to_vec(),
+            expected: None,
+            value,
+            site,
+        })
+    }
+
+    /// An atomic that stores a value if the element has the expected one.
+    pub fn compare_exchange(
+        &mut self,
+        tensor: ParamId,
+        index: &[ExprId],
+        [expected, value]: [ExprId; 2],
+    ) -> ExprId {
+        let site = self.site(SiteKind::Index(tensor));
+        let ty = self.elem(tensor);
+        let (op, index) = (AtomicOp::CompareExchange, index.to_vec());
+        self.expr(ty, ExprKind::Atomic { op, tensor, index, expected: Some(expected), value, site })
     }
 
     pub fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {

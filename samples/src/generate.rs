@@ -458,7 +458,8 @@ impl Generator<'_> {
     fn atomic(&mut self) -> (ScalarType, ExprId) {
         let (tensor, rank) = self.rng.pick(&self.may.atomic.clone());
         let ty = self.builder.elem(tensor);
-        let op = self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]);
+        let all = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::Exchange];
+        let op = self.rng.pick(&all);
         let op = self.may.only.unwrap_or(op);
         // GPUs may flush subnormal sums of `f32` to zero.
         let adds = ty == F64 || ty == F32 && !self.style.exact;

@@ -212,7 +212,7 @@ impl Builder {
         let index = vec![index];
         let site = self.site(SiteKind::SharedIndex(array));
         let ty = self.kernel.locals[array].ty;
-        self.expr(ty, ExprKind::SharedAtomic { op, array, index, value, site })
+        self.expr(ty, ExprKind::SharedAtomic { op, array, index, expected: None, value, site })
     }
 
     /// A top-level serial block.

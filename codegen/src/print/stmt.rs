@@ -247,10 +247,12 @@ impl TaskPrinter<'_> {
                 let elem = self.kernel.params[tensor.index()].kind.elem();
                 if elem == Some(ScalarType::Bool) { format!("{element} != 0") } else { element }
             }
-            ExprKind::Atomic { op, value, .. } | ExprKind::SharedAtomic { op, value, .. } => {
+            ExprKind::Atomic { op, expected, value, .. }
+            | ExprKind::SharedAtomic { op, expected, value, .. } => {
                 let ty = self.kernel.exprs[*value].ty;
-                let value = self.expr(*value);
-                self.cx.dialect.atomic(*op, ty, &format!("&{}", access.element), &value)
+                let expected = expected.map(|expected| self.expr(expected));
+                let operands = (expected.as_deref(), &*self.expr(*value));
+                self.atomic(*op, ty, &format!("&{}", access.element), operands)
             }
             _ => access.element.clone(),
         };

@@ -172,9 +172,12 @@ impl Walk<'_> {
             ExprKind::Call { args, has_receiver, read_only_args, .. } => {
                 self.call(args, (*has_receiver, *read_only_args), expr)
             }
-            ExprKind::Atomic { op, place, value } => {
+            ExprKind::Atomic { op, place, expected, value } => {
                 let Some(part) = self.element_part(place) else { return Value::Data };
                 let values = self.index_values(&part);
+                if let Some(expected) = expected {
+                    self.eval(expected);
+                }
                 let by = self.eval(value).as_number();
                 // A constant has a sample value here; its real value is known at launch.
                 let one = match value.kind {

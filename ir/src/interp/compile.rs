@@ -443,24 +443,41 @@ impl Compiler<'_> {
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
             ExprKind::Load { tensor, ref index, site } => self.load(tensor, index, to, site),
-            ExprKind::Atomic { op, tensor, ref index, value, site } => {
+            ExprKind::Atomic { op, tensor, ref index, expected, value, site } => {
+                let expected = expected.map(|expected| self.value(expected));
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
                 let index: Vec<Reg> = index.iter().map(|index| self.value(*index)).collect();
                 let at = self.element(tensor, &index);
                 let tensor = self.tensor(tensor);
                 self.check(tensor, &index, to, site);
-                self.code.push(Op::Atomic(to, tensor, at, value, combine));
+                self.code.push(match expected {
+                    Some(expected) => Op::CompareExchange {
+                        to,
+                        tensor,
+                        index: at,
+                        expected,
+                        value,
+                        combine,
+                    },
+                    None => Op::Atomic(to, tensor, at, value, combine),
+                });
             }
             ExprKind::SharedLoad { array, ref index, site } => {
                 let (first, len, at) = self.shared(array, index, to, site);
                 self.code.push(Op::SharedLoad(to, first, len, at));
             }
-            ExprKind::SharedAtomic { op, array, ref index, value, site } => {
+            ExprKind::SharedAtomic { op, array, ref index, expected, value, site } => {
+                let expected = expected.map(|expected| self.value(expected));
                 let value = self.value(value);
                 let (first, len, at) = self.shared(array, index, to, site);
                 let combine = select::combine(op, expr.ty);
-                self.code.push(Op::SharedAtomic(to, first, len, at, value, combine));
+                self.code.push(match expected {
+                    Some(expected) => {
+                        Op::SharedCompareExchange { to, first, len, index: at, expected, value }
+                    }
+                    None => Op::SharedAtomic(to, first, len, at, value, combine),
+                });
             }
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));

@@ -177,8 +177,9 @@ impl ExprKind {
                 change(then);
                 change(otherwise);
             }
-            Self::Atomic { index, value, .. } | Self::SharedAtomic { index, value, .. } => {
-                index.iter_mut().for_each(&mut change);
+            Self::Atomic { index, expected, value, .. }
+            | Self::SharedAtomic { index, expected, value, .. } => {
+                index.iter_mut().chain(expected).for_each(&mut change);
                 change(value);
             }
         }

@@ -172,20 +172,20 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             expect_type(ty, access(nodes, *tensor, index, false)?)?;
             site(nodes, *at, SiteUse::Index(*tensor))
         }
-        ExprKind::Atomic { op, tensor, index, value, site: at } => {
+        ExprKind::Atomic { op, tensor, index, expected, value, site: at } => {
             expect_type(ty, access(nodes, *tensor, index, true)?)?;
             expect_type(ty, type_of(*value))?;
-            atomic(*op, ty)?;
+            atomic(*op, ty, expected.map(type_of))?;
             site(nodes, *at, SiteUse::Index(*tensor))
         }
         ExprKind::SharedLoad { array, index, site: at } => {
             expect_type(ty, shared(nodes, *array, index)?)?;
             site(nodes, *at, SiteUse::SharedIndex(*array))
         }
-        ExprKind::SharedAtomic { op, array, index, value, site: at } => {
+        ExprKind::SharedAtomic { op, array, index, expected, value, site: at } => {
             expect_type(ty, shared(nodes, *array, index)?)?;
             expect_type(ty, type_of(*value))?;
-            atomic(*op, ty)?;
+            atomic(*op, ty, expected.map(type_of))?;
             site(nodes, *at, SiteUse::SharedIndex(*array))
         }
         ExprKind::DivRem { lhs, rhs, site: at, .. } => {
@@ -197,11 +197,15 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
     }
 }
 
-fn atomic(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
-    match op {
-        AtomicOp::Add => require_supported(ty.is_int() || ty.is_float(), ty),
-        AtomicOp::Min | AtomicOp::Max => require_supported(ty.is_int(), ty),
-    }
+/// Checks an atomic on an element of type `ty`: only a compare-and-exchange has an expected value.
+fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<(), Rule> {
+    let needs_one = op == AtomicOp::CompareExchange;
+    require(expected.is_some() == needs_one, Rule::Arity {
+        expected: 1 + usize::from(needs_one),
+        found: 1 + usize::from(expected.is_some()),
+    })?;
+    expected.map_or(Ok(()), |expected| expect_type(ty, expected))?;
+    require_supported(ty.is_int() || ty.is_float(), ty)
 }
 
 pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<ScalarType, Rule> {

@@ -343,7 +343,7 @@ impl Evaluator<'_> {
                 None => Const::from_bits(expr.ty, 0).into(),
             },
             ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } => unreachable!(),
-            ExprKind::Atomic { op, tensor, index, value, site } => {
+            ExprKind::Atomic { op, tensor, index, value, site, .. } => {
                 let value = self.expr(value);
                 let Some(at) = self.element(tensor, &index, site) else {
                     return Const::from_bits(expr.ty, 0).into();
@@ -353,6 +353,8 @@ impl Evaluator<'_> {
                     AtomicOp::Add => binary(BinaryOp::Add, old, value),
                     AtomicOp::Min => math(MathFn::Min, &[old, value]),
                     AtomicOp::Max => math(MathFn::Max, &[old, value]),
+                    AtomicOp::Exchange => value,
+                    AtomicOp::CompareExchange => unreachable!("not generated"),
                 };
                 *self.slot(tensor, at) = new.into();
                 old

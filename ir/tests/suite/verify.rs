@@ -255,7 +255,7 @@ fn the_verifier_checks_accesses() {
         vec![m.store(x, &[zero], value)]
     });
     assert_eq!(wrong_element, ty(F32, I32));
-    for (elem, op) in [(F32, AtomicOp::Max), (Bool, AtomicOp::Add), (Bool, AtomicOp::Min)] {
+    for (elem, op) in [(Bool, AtomicOp::Exchange), (Bool, AtomicOp::Add), (Bool, AtomicOp::Min)] {
         let atomic = broken_value(|m| {
             let (x, zero) = (m.tensor("x", elem, 1), m.constant(0u64));
             let value = m.constant(Const::from_bits(elem, 0));
@@ -263,6 +263,17 @@ fn the_verifier_checks_accesses() {
         });
         assert_eq!(atomic, Rule::Operation { ty: elem });
     }
+    let without_expected = broken_value(|m| {
+        let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
+        m.atomic(AtomicOp::CompareExchange, x, &[zero], value)
+    });
+    assert_eq!(without_expected, Rule::Arity { expected: 2, found: 1 });
+    let of_another_type = broken_value(|m| {
+        let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
+        let expected = m.constant(0i32);
+        m.compare_exchange(x, &[zero], [expected, value])
+    });
+    assert_eq!(of_another_type, ty(F32, I32));
     let scalar = broken_value(|m| {
         m.scalar("s", F32);
         m.dim(ParamId::new(0), 0)
