@@ -132,9 +132,7 @@ pub enum Rule {
     )]
     BreakParallel,
     /// `break` out of a serial loop over an `ndrange`, or out of a parallel one of more than three dimensions.
-    #[error(
-        "`break` cannot leave a loop over an `ndrange`; write nested loops over `a..b`"
-    )]
+    #[error("`break` cannot leave a loop over an `ndrange`; write nested loops over `a..b`")]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
     #[error("`{0}` is outside a loop; remove it, or move it into a loop")]
@@ -308,7 +306,7 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"
+                "`{name}!` is not supported in kernels; they have `assert!` and `matches!` and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
             );
         }
         Construct::Associated(name) => {

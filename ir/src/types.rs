@@ -42,8 +42,19 @@ pub struct Struct {
     pub name: &'static str,
     /// The fields, in order. Fields of a tuple struct are named by their index.
     pub fields: &'static [Field],
-    /// Whether it is an enum.
-    pub is_enum: bool,
+    /// What it is in Rust.
+    pub kind: StructKind,
+}
+
+/// What a [`Struct`] is in Rust.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StructKind {
+    /// A struct without operators other than `==`.
+    Struct,
+    /// An enum without fields.
+    Enum,
+    /// A complex number: two floats, with the operators of complex numbers.
+    Complex,
 }
 
 /// A field of a struct.
@@ -182,8 +193,19 @@ impl Type {
     #[must_use]
     pub const fn discriminant(self) -> Option<ScalarType> {
         match self {
-            Self::Struct(Struct { fields: [discriminant], is_enum: true, .. }) => {
+            Self::Struct(Struct { fields: [discriminant], kind: StructKind::Enum, .. }) => {
                 discriminant.ty.scalar()
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of the parts, if it is a complex number.
+    #[must_use]
+    pub const fn complex(self) -> Option<ScalarType> {
+        match self {
+            Self::Struct(Struct { fields: [real, _], kind: StructKind::Complex, .. }) => {
+                real.ty.scalar()
             }
             _ => None,
         }
@@ -207,7 +229,7 @@ impl Type {
                 while at < of.fields.len() && !of.fields[at].ty.has_enum() {
                     at += 1;
                 }
-                of.is_enum || at < of.fields.len()
+                matches!(of.kind, StructKind::Enum) || at < of.fields.len()
             }
         }
     }

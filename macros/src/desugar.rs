@@ -15,8 +15,8 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel, is_type_name,
-        unparenthesized,
+        Assert, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel,
+        is_type_name, unparenthesized,
     },
     spans,
     text::text_of,
@@ -180,16 +180,17 @@ fn pattern<'a>(left: &'a Expr, targets: &mut Vec<(Ident, &'a Expr)>) -> Option<T
     let mut parts = |elements: &'a syn::punctuated::Punctuated<Expr, syn::Token![,]>| {
         elements.iter().map(|part| part_pattern(part, targets)).collect::<Vec<_>>()
     };
+    let at = generated(spans::first(left));
     Some(match left {
         Expr::Paren(paren) => return pattern(&paren.expr, targets),
         Expr::Group(group) => return pattern(&group.expr, targets),
         Expr::Tuple(tuple) => {
             let parts = parts(&tuple.elems);
-            quote!((#(#parts,)*))
+            quote_spanned!(at=> (#(#parts,)*))
         }
         Expr::Array(array) => {
             let parts = parts(&array.elems);
-            quote!([#(#parts),*])
+            quote_spanned!(at=> [#(#parts),*])
         }
         Expr::Call(call) => {
             let Expr::Path(path) = &*call.func else { return None };
@@ -198,7 +199,7 @@ fn pattern<'a>(left: &'a Expr, targets: &mut Vec<(Ident, &'a Expr)>) -> Option<T
                 return None;
             }
             let parts = parts(&call.args);
-            quote!(#path(#(#parts),*))
+            quote_spanned!(at=> #path(#(#parts),*))
         }
         Expr::Struct(of) if of.rest.is_none() => {
             let path = &of.path;
@@ -208,7 +209,7 @@ fn pattern<'a>(left: &'a Expr, targets: &mut Vec<(Ident, &'a Expr)>) -> Option<T
             });
             let fields: TokenStream = fields.collect();
             let rest = of.dot2_token.map(|_| quote!(..));
-            quote!(#path { #fields #rest })
+            quote_spanned!(at=> #path { #fields #rest })
         }
         _ => return None,
     })

@@ -14,7 +14,9 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let refuse = |tokens: &dyn quote::ToTokens, message: &str| {
         Err(syn::Error::new_spanned(tokens.to_token_stream(), message))
     };
-    if let Some(variant) = of.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit)) {
+    if let Some(variant) =
+        of.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit))
+    {
         return refuse(
             &variant.fields,
             "an enum in kernels has variants without fields; write a struct with such an enum and the fields",
@@ -41,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
                 fields: &[#types::Field { name: "discriminant", ty: #of_number::LAYOUT }],
-                is_enum: true,
+                kind: #types::StructKind::Enum,
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Components = (#of_number::Components,);

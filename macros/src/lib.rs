@@ -14,6 +14,7 @@
 mod ast;
 mod attribute;
 mod body;
+mod complex;
 mod desugar;
 mod device;
 mod emit;

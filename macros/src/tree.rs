@@ -11,7 +11,7 @@ mod matches;
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::{Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
@@ -133,8 +133,9 @@ impl Tree {
 
     /// Passes a value through a probe of its type, which must be that of an array or vector.
     fn pass_elements(&mut self, value: &mut syn::Expr) -> TypeIx {
-        let (probe, binding) = (self.next_probe(), Ident::new("value", spans::first(value)));
-        *value = syn::Expr::Verbatim(quote!(#probe.elements(#value)));
+        let start = spans::first(value);
+        let (probe, binding) = (self.next_probe(), Ident::new("value", start));
+        *value = syn::Expr::Verbatim(quote_spanned!(start=> #probe.elements(#value)));
         self.add_type(TypeEntry::Probe { probe, binding, linear: false })
     }
 

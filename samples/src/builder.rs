@@ -133,14 +133,10 @@ impl Builder {
     ) -> ExprId {
         let site = self.site(SiteKind::Index(tensor));
         let ty = self.elem(tensor);
-        self.expr(ty, ExprKind::Atomic {
-            op,
-            tensor,
-            index: index.to_vec(),
-            expected: None,
-            value,
-            site,
-        })
+        self.expr(
+            ty,
+            ExprKind::Atomic { op, tensor, index: index.to_vec(), expected: None, value, site },
+        )
     }
 
     /// An atomic that stores a value if the element has the expected one.

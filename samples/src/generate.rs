@@ -463,13 +463,21 @@ impl Generator<'_> {
         let op = self.may.only.unwrap_or(op);
         // GPUs may flush subnormal sums of `f32` to zero.
         let adds = ty == F64 || ty == F32 && !self.style.exact;
-        if !(ty.is_int() || adds && op == AtomicOp::Add) {
+        let fits = match op {
+            AtomicOp::Add => ty.is_int() || adds,
+            _ => ty.is_int() || ty.is_float(),
+        };
+        if !fits {
             return (ty, self.load((tensor, rank)));
         }
         // Then the additions have the order of iterations.
         self.builder.kernel.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
+        if op == AtomicOp::Exchange && self.rng.chance(50) {
+            let expected = self.expr(ty, 1);
+            return (ty, self.builder.compare_exchange(tensor, &index, [expected, value]));
+        }
         (ty, self.builder.atomic(op, tensor, &index, value))
     }
 

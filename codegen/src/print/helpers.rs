@@ -2,7 +2,7 @@
 
 use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
-use super::{atomics, expr::library, collective_functions as collective, consts};
+use super::{atomics, collective_functions as collective, consts, expr::library};
 use crate::Dialect;
 
 /// A helper function.

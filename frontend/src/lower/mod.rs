@@ -10,6 +10,7 @@ mod access;
 mod aggregate;
 mod blocks;
 mod call;
+mod complex;
 mod early_return;
 mod element;
 mod emit;

@@ -452,14 +452,9 @@ impl Compiler<'_> {
                 let tensor = self.tensor(tensor);
                 self.check(tensor, &index, to, site);
                 self.code.push(match expected {
-                    Some(expected) => Op::CompareExchange {
-                        to,
-                        tensor,
-                        index: at,
-                        expected,
-                        value,
-                        combine,
-                    },
+                    Some(expected) => {
+                        Op::CompareExchange { to, tensor, index: at, expected, value, combine }
+                    }
                     None => Op::Atomic(to, tensor, at, value, combine),
                 });
             }

@@ -200,10 +200,13 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
 /// Checks an atomic on an element of type `ty`: only a compare-and-exchange has an expected value.
 fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<(), Rule> {
     let needs_one = op == AtomicOp::CompareExchange;
-    require(expected.is_some() == needs_one, Rule::Arity {
-        expected: 1 + usize::from(needs_one),
-        found: 1 + usize::from(expected.is_some()),
-    })?;
+    require(
+        expected.is_some() == needs_one,
+        Rule::Arity {
+            expected: 1 + usize::from(needs_one),
+            found: 1 + usize::from(expected.is_some()),
+        },
+    )?;
     expected.map_or(Ok(()), |expected| expect_type(ty, expected))?;
     require_supported(ty.is_int() || ty.is_float(), ty)
 }

@@ -343,7 +343,8 @@ impl Evaluator<'_> {
                 None => Const::from_bits(expr.ty, 0).into(),
             },
             ExprKind::SharedLoad { .. } | ExprKind::SharedAtomic { .. } => unreachable!(),
-            ExprKind::Atomic { op, tensor, index, value, site, .. } => {
+            ExprKind::Atomic { op, tensor, index, expected, value, site } => {
+                let expected = expected.map(|expected| Const::from(self.expr(expected)).bits());
                 let value = self.expr(value);
                 let Some(at) = self.element(tensor, &index, site) else {
                     return Const::from_bits(expr.ty, 0).into();
@@ -354,7 +355,10 @@ impl Evaluator<'_> {
                     AtomicOp::Min => math(MathFn::Min, &[old, value]),
                     AtomicOp::Max => math(MathFn::Max, &[old, value]),
                     AtomicOp::Exchange => value,
-                    AtomicOp::CompareExchange => unreachable!("not generated"),
+                    AtomicOp::CompareExchange => {
+                        let is_expected = Some(Const::from(old).bits()) == expected;
+                        if is_expected { value } else { old }
+                    }
                 };
                 *self.slot(tensor, at) = new.into();
                 old

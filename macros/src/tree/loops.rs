@@ -8,8 +8,8 @@ use syn::{Pat, PatIdent};
 use super::Tree;
 use crate::{
     ast::{
-        MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name, loop_label,
-        loop_options, range_chain,
+        MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name,
+        loop_label, loop_options, range_chain,
     },
     sites,
     tokens::internal,

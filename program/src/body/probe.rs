@@ -54,7 +54,7 @@ impl<T> Probe<T> {
     /// error type if the value has no elements, so that rustc reports nothing else.
     pub fn elements(&self, _value: T) -> T::Same
     where
-        T: Elements,
+        T: Iterated,
     {
         unreachable!("the code with probes is never called")
     }
@@ -98,16 +98,16 @@ impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
     label = "not an array or `Vector`",
     note = "loop over a range, an `ndrange`, an array or a `Vector`"
 )]
-pub trait Elements: KernelValue {
+pub trait Iterated: KernelValue {
     /// The type itself.
     type Same;
 }
 
-impl<T: KernelValue, const N: usize> Elements for [T; N] {
+impl<T: KernelValue, const N: usize> Iterated for [T; N] {
     type Same = Self;
 }
 
-impl<T: Element, const N: usize> Elements for Vector<T, N> {
+impl<T: Element, const N: usize> Iterated for Vector<T, N> {
     type Same = Self;
 }
 

@@ -138,7 +138,8 @@ fn elements_appended_by_tickets_appear_exactly_once(
     Ok(())
 }
 
-const SPECIAL: [f32; 6] = [f32::NAN, -0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
+const SPECIAL: [f32; 6] =
+    [f32::NAN, -0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
 
 source! { each_extreme;
     fn run(x: &Tensor<f32, 1>, each: &mut Tensor<f32, 2>, wide: &mut Tensor<f64, 2>) {

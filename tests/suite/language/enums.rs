@@ -79,7 +79,8 @@ impl Colour {
 
 #[qd::func]
 fn painted(node: Node) -> Node {
-    let colour = if node.key > 3 && node.colour == Colour::Red { START } else { node.colour.next() };
+    let colour =
+        if node.key > 3 && node.colour == Colour::Red { START } else { node.colour.next() };
     Node { colour, ..node }
 }
 

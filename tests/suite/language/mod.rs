@@ -15,6 +15,7 @@ mod built;
 mod calls;
 mod casts;
 mod choices;
+mod complex;
 mod elements;
 mod enums;
 mod exchanges;

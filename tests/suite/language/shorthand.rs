@@ -230,9 +230,7 @@ fn loops_over_elements_take_them_in_order(backend: TestBackend) -> qd::Result<()
 }
 
 #[on_all_backends]
-fn destructuring_assignments_evaluate_the_value_first(
-    backend: TestBackend,
-) -> qd::Result<()> {
+fn destructuring_assignments_evaluate_the_value_first(backend: TestBackend) -> qd::Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::<i32, 2>::zeros([17, 7]));
     referee!(&on.program, swaps[][][x, out]);
