@@ -176,7 +176,9 @@ pub enum Rule {
     #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
     StepOfZero,
     /// A loop or a grid of blocks with an unsupported number of dimensions.
-    #[error("a loop has one to six dimensions, and a grid of blocks one to three")]
+    #[error(
+        "a loop has one to six dimensions, and a grid of blocks one to three; nest loops for more"
+    )]
     Dimensions,
     /// A block index used as an array although its grid is not an array literal.
     #[error(

@@ -474,7 +474,7 @@ impl Generator<'_> {
         self.builder.kernel.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
-        if op == AtomicOp::Exchange && self.rng.chance(50) {
+        if op == AtomicOp::Exchange && ty.is_int() && self.rng.chance(50) {
             let expected = self.expr(ty, 1);
             return (ty, self.builder.compare_exchange(tensor, &index, [expected, value]));
         }

@@ -464,8 +464,8 @@ fn math(function: MathFn, args: &[Value]) -> Value {
         MathFn::Hypot => floats2!(a, args[1], |x, y| x.hypot(y)),
         MathFn::Powf => floats2!(a, args[1], |x, y| x.powf(y)),
         MathFn::Atan2 => floats2!(a, args[1], |x, y| x.atan2(y)),
-        MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.min(y)),
-        MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.max(y)),
+        MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.minimum_number(y)),
+        MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.maximum_number(y)),
         MathFn::Powi => {
             let Value::I32(power) = args[1] else { unreachable!() };
             floats!(a, |x| x.powi(power))

@@ -26,9 +26,10 @@ const MOST: i64 = 1 << 40;
 
 /// Discriminants that need 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelValue)]
+#[repr(i64)]
 enum Wide {
     Least = -7,
-    Most = MOST as isize,
+    Most = MOST,
 }
 
 /// An enum whose `PartialEq` in kernels is that of the discriminants.

@@ -1,6 +1,8 @@
 //! Launches a kernel made of IR by hand, with no macro and no facade.
 
-use quadrants_program::ir::{Arena, Block, Expr, ExprKind, Kernel as Ir, Local, LoopDim, ParallelFor};
+use quadrants_program::ir::{
+    Arena, Block, Expr, ExprKind, Kernel as Ir, Local, LoopDim, ParallelFor,
+};
 use quadrants_program::ir::{Const, Param, ParamId, ParamKind, ScalarType, Site, SiteId, SiteKind};
 use quadrants_program::ir::{Options, Stmt, TopStmt};
 use quadrants_program::{Kernel, Opened, Program, Result};
@@ -28,14 +30,20 @@ fn sevens() -> Ir {
         locals,
         exprs,
         blocks,
-        sites: vec![Site { kind: SiteKind::Index(out), file: None, line: 1, column: 1, asserted: false }],
+        sites: vec![Site {
+            kind: SiteKind::Index(out),
+            file: None,
+            line: 1,
+            column: 1,
+            asserted: false,
+        }],
         body: vec![TopStmt::ParallelFor(ParallelFor {
             dims: vec![LoopDim { var: i, begin, end }],
             body,
             line: 1,
             block_size: None,
         })],
-        result: None,
+        results: Vec::new(),
         options: Options::default(),
     }
 }
