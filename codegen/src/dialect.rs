@@ -15,8 +15,13 @@ pub trait Dialect {
 
     /// An expression that atomically combines `value` into the element at `address` and returns the old element, with
     /// device scope. Both are printed expressions, the address a primary one. `ty` is a number type, and an integer
-    /// type for `Min` and `Max`.
+    /// type for `Min` and `Max`. Not called for `CompareExchange`.
     fn atomic(&self, op: AtomicOp, ty: ScalarType, address: &str, value: &str) -> String;
+
+    /// A statement that atomically replaces the integer at `address` by `value` if it is equal to the variable
+    /// `expected`, and sets the variable to the old integer, with device scope. The integer has type `u32` or `u64`;
+    /// all operands are names.
+    fn compare_exchange(&self, address: &str, expected: &str, value: &str) -> String;
 
     /// An expression that atomically sets the `u64` in device memory at `address` (a printed primary expression) to
     /// `value` and returns the old value, with device scope.

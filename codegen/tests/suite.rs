@@ -26,6 +26,10 @@ impl Dialect for Plain {
         format!("atomic{op:?}({address}, {value})")
     }
 
+    fn compare_exchange(&self, address: &str, expected: &str, value: &str) -> String {
+        format!("compareExchange({address}, &{expected}, {value});")
+    }
+
     fn exchange(&self, address: &str, value: &str) -> String {
         format!("exchange({address}, {value})")
     }

@@ -11,7 +11,7 @@
 //! rustc checks types, names and numbers of arguments. The race check (`races`) runs on trees that break none of
 //! these rules.
 
-use quadrants_ir::abi::MAX_BLOCK_SIZE;
+use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 
 use crate::{
     builtins::{is_builtin_function, is_builtin_method},
@@ -37,6 +37,8 @@ pub fn check(function: &Function) -> Vec<Rejection> {
         labels: Vec::new(),
         depth: 0,
         thread: None,
+        has_streams: false,
+        first_return: None,
     };
     for param in &function.params {
         let binding = match param.passing {
@@ -68,6 +70,10 @@ struct Checker<'a> {
     depth: u16,
     /// In a phase: the position of the binding of the thread number.
     thread: Option<usize>,
+    /// Whether the kernel has `stream_parallel` blocks.
+    has_streams: bool,
+    /// The first `return` of a kernel so far.
+    first_return: Option<Span>,
 }
 
 #[derive(Clone, Copy)]
@@ -112,6 +118,7 @@ impl<'a> Checker<'a> {
 
         let blocks = body.stmts.iter().any(is_stream_parallel_stmt)
             || body.value.as_deref().is_some_and(is_stream_parallel);
+        self.has_streams = blocks;
         for stmt in &body.stmts {
             if blocks && !contains_stream_parallel(stmt) && !self.is_pure_let(stmt) {
                 self.reject(stmt.span, Rule::StreamParallelMixed);
@@ -138,6 +145,7 @@ impl<'a> Checker<'a> {
     fn top_stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
+                self.check_no_return(stmt.span);
                 self.for_loop(each, stmt.span, Scope::ParallelLoop);
             }
             StmtKind::For(each) => self.serial_loop(each, stmt.span),
@@ -147,6 +155,7 @@ impl<'a> Checker<'a> {
                 self.stream_parallel(argument, *span);
             }
             StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
+                self.check_no_return(*span);
                 self.block_for(each, *span);
             }
             _ => self.stmt(stmt),
@@ -335,7 +344,7 @@ impl<'a> Checker<'a> {
             StmtKind::Return { value } => {
                 self.optional_expr(value.as_ref());
                 if self.kind == FunctionKind::Kernel {
-                    self.reject(stmt.span, Rule::ReturnInKernel);
+                    self.kernel_return(stmt.span);
                 }
             }
             StmtKind::Assert { cond, .. } => {
@@ -346,11 +355,31 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn kernel_return(&mut self, span: Span) {
+        if self.scopes.contains(&Scope::Blocks) {
+            self.reject(span, Rule::ReturnInBlocks);
+        } else if self.scopes.contains(&Scope::ParallelLoop) {
+            self.reject(span, Rule::ReturnInLoop);
+        } else if self.has_streams {
+            self.reject(span, Rule::ReturnWithStreamParallel);
+        } else {
+            self.first_return.get_or_insert(span);
+        }
+    }
+
+    /// Rejects a `return` before a parallel loop or grid of blocks.
+    fn check_no_return(&mut self, span: Span) {
+        if let Some(at) = self.first_return.take() {
+            self.reject(at, Rule::ReturnBeforeLoop(span.line));
+        }
+    }
+
     fn serial_loop(&mut self, each: &'a For, span: Span) {
         if each.options.block_size.is_some() {
             self.reject(span, Rule::BlockSizeOfSerial);
         }
-        let scope = if each.dims.len() > 1 { Scope::NdrangeLoop } else { Scope::Loop };
+        let is_space = each.dims.len() > 1 || each.options.is_space;
+        let scope = if is_space { Scope::NdrangeLoop } else { Scope::Loop };
         self.for_loop(each, span, scope);
     }
 
@@ -361,7 +390,9 @@ impl<'a> Checker<'a> {
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
             self.reject(span, Rule::BlockSize);
         }
-        if !(1..=3).contains(&each.dims.len()) {
+        // The macro makes nested loops of a parallel loop over more dimensions.
+        let most = if scope == Scope::ParallelLoop { 3 } else { MAX_RANK };
+        if !(1..=most).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }
         for dim in &each.dims {
@@ -581,12 +612,13 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            ExprKind::Atomic { place, value, .. } => {
+            ExprKind::Atomic { place, expected, value, .. } => {
                 self.phase_only(expr.span, || "an atomic".to_owned());
                 if let Some(base) = base_name(place) {
                     self.write(base, expr.span);
                 }
                 self.indices(place);
+                self.optional_expr(expected.as_deref());
                 self.expr(value);
             }
             ExprKind::BlockFor(each) => {

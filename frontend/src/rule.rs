@@ -131,19 +131,30 @@ pub enum Rule {
         "`break` cannot leave a parallel loop, whose iterations run in any order; skip the rest of one iteration with `continue`, or guard the work with `if`"
     )]
     BreakParallel,
-    /// `break` out of a serial loop over an `ndrange`.
-    #[error(
-        "`break` cannot leave a loop over an `ndrange` inside another loop; write nested loops over `a..b`"
-    )]
+    /// `break` out of a serial loop over an `ndrange`, or out of a parallel one of more than three dimensions.
+    #[error("`break` cannot leave a loop over an `ndrange`; write nested loops over `a..b`")]
     BreakNdrange,
     /// `break` or `continue` outside every loop.
     #[error("`{0}` is outside a loop; remove it, or move it into a loop")]
     OutsideLoop(&'static str),
-    /// `return` in a kernel.
+    /// `return` in a parallel loop.
     #[error(
-        "`return` is not supported in kernels; guard the code that follows with `if`, and write the kernel's result as its last expression"
+        "`return` cannot leave a parallel loop, whose iterations run in any order; end one iteration with `continue`"
     )]
-    ReturnInKernel,
+    ReturnInLoop,
+    /// `return` in a grid of thread blocks.
+    #[error(
+        "`return` cannot leave a grid of thread blocks; end the phase of one thread with `continue`, or guard the work with `if`"
+    )]
+    ReturnInBlocks,
+    /// `return` in a kernel with `stream_parallel` blocks.
+    #[error("a kernel with `stream_parallel` blocks cannot `return`; guard the work with `if`")]
+    ReturnWithStreamParallel,
+    /// `return` before a parallel loop.
+    #[error(
+        "this `return` would skip the parallel loop at line {0}; decide before the launch, or give the loop an empty range: `0..if done {{ 0 }} else {{ n }}`"
+    )]
+    ReturnBeforeLoop(u32),
     /// `a..=b`
     #[error("`a..=b` is not supported in an `ndrange`; write `a..b + 1`")]
     InclusiveRange,
@@ -165,7 +176,9 @@ pub enum Rule {
     #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
     StepOfZero,
     /// A loop or a grid of blocks with an unsupported number of dimensions.
-    #[error("a loop or a grid of blocks has one to three dimensions; nest loops for more")]
+    #[error(
+        "a loop has one to six dimensions, and a grid of blocks one to three; nest loops for more"
+    )]
     Dimensions,
     /// A block index used as an array although its grid is not an array literal.
     #[error(
@@ -257,7 +270,10 @@ fn advice(construct: &Construct) -> String {
             ("`if let`, `while let` and `let … else` are", "use a condition of type bool")
         }
         Construct::Closure => ("closures are", "write a `#[func]` and call it"),
-        Construct::StructUpdate => ("`..` in a struct's value is", "write out all its fields"),
+        Construct::StructUpdate => (
+            "`..` without a value is",
+            "write out all fields, or give the value that has the others: `..base`",
+        ),
         Construct::BlockFor => (
             "`block_for` of this is",
             "write `block_for(blocks, threads, |b| { … })`; of a grid, `[rows, columns]`",
@@ -281,9 +297,10 @@ fn advice(construct: &Construct) -> String {
             "this attribute of a loop is",
             "use `#[serial]`, `#[unroll]`, `#[unroll(n)]` or `#[block_size(n)]`",
         ),
-        Construct::Iterator => {
-            ("a `for` over this is", "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`")
-        }
+        Construct::Iterator => (
+            "a `for` over this is",
+            "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`, and inside a loop also over an array or vector",
+        ),
         Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
         Construct::Pattern => {
             ("this pattern is", "bind names, `_` and parts of tuples, arrays and structs")
@@ -294,9 +311,12 @@ fn advice(construct: &Construct) -> String {
         Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
         Construct::BlockKind => ("this kind of block is", "use a plain block"),
         Construct::Item => ("items other than `const` are", "move this out of the function"),
+        Construct::Macro(name) if name == "matches" => {
+            return "`matches!` takes a value and a pattern: `matches!(x, 0 | 1)`".to_owned();
+        }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; use `assert!(condition, \"message\")` to report an error"
+                "`{name}!` is not supported in kernels; they have `assert!` and `matches!` and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
             );
         }
         Construct::Associated(name) => {
@@ -321,7 +341,7 @@ fn advice(construct: &Construct) -> String {
             ("an atomic on this is", "give it an element of a tensor: `&mut t[i]`")
         }
         Construct::Ndrange => {
-            ("`ndrange` here is", "write `for (i, j) in ndrange(…)`, with up to three dimensions")
+            ("`ndrange` here is", "write `for (i, j) in ndrange(…)`, with up to six dimensions")
         }
         Construct::Other(text) => {
             return format!(

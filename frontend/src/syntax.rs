@@ -245,6 +245,8 @@ pub struct LoopOptions {
     pub block_size: Option<u32>,
     /// `#[unroll]`: 0, unroll fully; `#[unroll(n)]`: unroll by `n`.
     pub unroll: Option<u32>,
+    /// Whether the loop is the serial part of a parallel one over an `ndrange` of more than three dimensions.
+    pub is_space: bool,
 }
 
 /// One dimension of a loop. Dimension `k` of `ndrange(t.shape())` ends at `t.shape()[k]`.
@@ -366,12 +368,14 @@ pub enum ExprKind {
         /// The parts in order.
         parts: Vec<Expr>,
     },
-    /// `Point { x: a, y: b }`
+    /// `Point { x: a, y: b }`, `Point { x: a, ..base }`
     Struct {
         /// Its type.
         ty: TypeIx,
         /// The fields in source order.
         fields: Vec<(String, Expr)>,
+        /// The value of the same type that has the other fields. It is evaluated last.
+        base: Option<Box<Expr>>,
     },
     /// `[value; N]`
     Repeat {
@@ -452,6 +456,8 @@ pub enum ExprKind {
         /// The element or part of one: an [`Index`](Self::Index), or an [`Element`](Self::Element) or
         /// [`Field`](Self::Field) of one.
         place: Box<Expr>,
+        /// The bits that the element must have; only of [`AtomicOp::CompareExchange`].
+        expected: Option<Box<Expr>>,
         /// The operand.
         value: Box<Expr>,
     },
@@ -576,7 +582,7 @@ pub enum Construct {
     LetCondition,
     /// A closure other than the argument of `stream_parallel`, `block_for` or a method of a block.
     Closure,
-    /// `S { x, ..base }`
+    /// `S { x, .. }` outside of a pattern.
     StructUpdate,
     /// `block_for` with arguments other than two numbers and a closure with one parameter.
     BlockFor,
@@ -620,7 +626,7 @@ pub enum Construct {
     InferredCast,
     /// An atomic whose first argument is not `&mut t[i]`.
     AtomicTarget,
-    /// An `ndrange` outside a `for`, or of more than three dimensions.
+    /// An `ndrange` outside a `for`, or of more than six dimensions.
     Ndrange,
     /// Any other syntax; its text, shortened.
     Other(String),

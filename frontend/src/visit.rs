@@ -34,10 +34,14 @@ macro_rules! walk {
                 | ExprKind::Field { value, .. }
                 | ExprKind::Extent { axis: value, .. } => visit($Node::Expr(value)),
                 ExprKind::Binary { lhs: a, rhs: b, .. }
-                | ExprKind::Logic { lhs: a, rhs: b, .. }
-                | ExprKind::Atomic { place: a, value: b, .. } => {
+                | ExprKind::Logic { lhs: a, rhs: b, .. } => {
                     visit($Node::Expr(a));
                     visit($Node::Expr(b));
+                }
+                ExprKind::Atomic { place, expected, value, .. } => {
+                    visit($Node::Expr(place));
+                    expected.into_iter().for_each(|expected| visit($Node::Expr(expected)));
+                    visit($Node::Expr(value));
                 }
                 ExprKind::If { cond, then, otherwise } => {
                     visit($Node::Expr(cond));
@@ -65,8 +69,9 @@ macro_rules! walk {
                 | ExprKind::Associated { args: list, .. } => {
                     list.into_iter().for_each(|expr| visit($Node::Expr(expr)));
                 }
-                ExprKind::Struct { fields, .. } => {
+                ExprKind::Struct { fields, base, .. } => {
                     fields.into_iter().for_each(|(_, expr)| visit($Node::Expr(expr)));
+                    base.into_iter().for_each(|base| visit($Node::Expr(base)));
                 }
                 ExprKind::Method { receiver: first, args: list, .. }
                 | ExprKind::Element { value: first, index: list } => {

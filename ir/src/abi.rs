@@ -147,7 +147,7 @@ pub fn temp_word(temp: TempId) -> usize {
     temp.index()
 }
 
-/// The word of the result, after the temporaries.
+/// The word of the first scalar of the result, after the temporaries. The others follow it.
 #[must_use]
 pub fn result_word(kernel: &Offloaded) -> usize {
     kernel.temps.len()
@@ -156,7 +156,7 @@ pub fn result_word(kernel: &Offloaded) -> usize {
 /// The size of the temporaries of a launch with its result, in bytes.
 #[must_use]
 pub fn temporary_bytes(kernel: &Offloaded) -> usize {
-    8 * (kernel.temps.len() + usize::from(kernel.result.is_some()))
+    8 * (kernel.temps.len() + kernel.results.len())
 }
 
 /// A device error in pinned memory, as written by device code. Only the first error is recorded.

@@ -119,8 +119,11 @@ fn combines(kernel: &Offloaded, block: BlockId) -> bool {
     kernel.blocks[block].stmts.iter().any(|stmt| {
         if let Stmt::Eval { value } = stmt
             && let ExprKind::Atomic {
-                element: Element { array: Array::Tensor(_), index, .. }, ..
+                op,
+                element: Element { array: Array::Tensor(_), index, .. },
+                ..
             } = &kernel.exprs[*value].kind
+            && op.combines()
         {
             let narrow = matches!(kernel.exprs[*value].ty, ScalarType::I32 | ScalarType::U32);
             return index.iter().all(constant) || narrow && index.len() == 1;

@@ -35,8 +35,8 @@ pub struct Kernel {
     pub sites: Vec<Site>,
     /// The top-level statements.
     pub body: Vec<TopStmt>,
-    /// The type of the returned value, if the kernel returns one.
-    pub result: Option<ScalarType>,
+    /// The types of the scalars of the returned value, in order; none if the kernel returns nothing.
+    pub results: Vec<ScalarType>,
     /// The options of the kernel's attribute.
     pub options: Options,
 }
@@ -66,8 +66,8 @@ pub enum TopStmt {
         /// The statements of the group.
         body: Vec<TopStmt>,
     },
-    /// The kernel's return value. Must be the last statement.
-    Return(ExprId),
+    /// The scalars of the kernel's return value. Must be the last statement.
+    Return(Vec<ExprId>),
 }
 
 /// A parallel loop over one to three dimensions. The last dimension varies fastest.
@@ -219,8 +219,10 @@ pub enum Stmt {
         /// The new value.
         value: ExprId,
     },
-    /// Writes the kernel's result. Created only by offloading.
+    /// Writes a scalar of the kernel's result. Created only by offloading.
     SetResult {
+        /// The number of the scalar.
+        at: u32,
         /// The value.
         value: ExprId,
     },
@@ -407,6 +409,8 @@ pub enum ExprKind {
         op: AtomicOp,
         /// The element.
         element: Element,
+        /// The bits that the element must have; only of [`AtomicOp::CompareExchange`].
+        expected: Option<ExprId>,
         /// The operand.
         value: ExprId,
     },
@@ -513,15 +517,29 @@ pub enum DivRemOp {
 }
 
 named_enum! {
-    /// The combining operation of an atomic. `Min` and `Max` are for integers only.
+    /// The combining operation of an atomic.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
     enum AtomicOp
     /// The name of the function in kernels.
     fn name {
         /// Wraps for integers.
         Add = "atomic_add",
+        /// As [`MathFn::Min`].
         Min = "atomic_min",
+        /// As [`MathFn::Max`].
         Max = "atomic_max",
+        /// Stores the operand.
+        Exchange = "atomic_exchange",
+        /// Stores the operand if the element has the bits of the expected value.
+        CompareExchange = "atomic_compare_exchange",
+    }
+}
+
+impl AtomicOp {
+    /// Whether updates may be combined before they reach the element, because their order does not matter.
+    #[must_use]
+    pub const fn combines(self) -> bool {
+        matches!(self, Self::Add | Self::Min | Self::Max)
     }
 }
 

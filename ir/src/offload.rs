@@ -76,7 +76,7 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
             blocks: kernel.blocks.clone(),
             sites: kernel.sites.clone(),
             temps: Vec::new(),
-            result: kernel.result,
+            results: kernel.results.clone(),
             options: kernel.options,
             tasks: Vec::new(),
         },
@@ -104,7 +104,7 @@ impl<'k> Offloader<'k> {
                     self.push(group, ItemKind::Blocks(each, bounds_site), reach);
                 }
                 TopStmt::Group { group, body } => self.collect(body, *group),
-                TopStmt::Return(value) => self.collect_return(*value),
+                TopStmt::Return(values) => self.collect_return(values),
             }
         }
     }
@@ -157,20 +157,21 @@ impl<'k> Offloader<'k> {
         (reach, bounds_site)
     }
 
-    fn collect_return(&mut self, value: ExprId) {
-        let set = Stmt::SetResult { value };
+    fn collect_return(&mut self, values: &[ExprId]) {
+        let sets = values.iter().zip(0..).map(|(value, at)| Stmt::SetResult { at, value: *value });
+        let sets: Vec<Stmt> = sets.collect();
         // A kernel with groups has no `Return`, so the previous item is in no group either.
         if let Some(Item { kind: ItemKind::Serial { stmts, .. }, reach, .. }) =
             self.items.last_mut()
         {
-            self.nodes.reach_stmt(&set, reach);
-            stmts.push(set);
+            sets.iter().for_each(|set| self.nodes.reach_stmt(set, reach));
+            stmts.extend(sets);
             return;
         }
         let mut reach = Reach::new(self.nodes);
-        self.nodes.reach_stmt(&set, &mut reach);
+        sets.iter().for_each(|set| self.nodes.reach_stmt(set, &mut reach));
         let block = self.out.blocks.push(Block::default());
-        self.push(GroupId::NONE, ItemKind::Serial { block, stmts: vec![set] }, reach);
+        self.push(GroupId::NONE, ItemKind::Serial { block, stmts: sets }, reach);
     }
 
     fn push(&mut self, group: GroupId, kind: ItemKind<'k>, reach: Reach) {

@@ -19,7 +19,7 @@ struct Printer<'k> {
 #[must_use]
 pub fn print(kernel: &Kernel) -> String {
     let mut printer = Printer { nodes: kernel.into(), out: String::new(), indent: 0 };
-    printer.head("kernel", &kernel.name, &kernel.params, kernel.result);
+    printer.head("kernel", &kernel.name, &kernel.params, &kernel.results);
     printer.top(&kernel.body);
     printer.close();
     printer.out
@@ -28,7 +28,7 @@ pub fn print(kernel: &Kernel) -> String {
 impl Display for Offloaded {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut printer = Printer { nodes: self.into(), out: String::new(), indent: 0 };
-        printer.head("offloaded", &self.name, &self.params, self.result);
+        printer.head("offloaded", &self.name, &self.params, &self.results);
         for (i, ty) in self.temps.iter().enumerate() {
             printer.line(&format!("temp t{i}: {ty}"));
         }
@@ -59,9 +59,14 @@ impl Printer<'_> {
         self.line("}");
     }
 
-    fn head(&mut self, what: &str, name: &str, params: &[Param], result: Option<ScalarType>) {
+    fn head(&mut self, what: &str, name: &str, params: &[Param], results: &[ScalarType]) {
         let params: Vec<String> = params.iter().map(param).collect();
-        let result = result.map(|ty| format!(" -> {ty}")).unwrap_or_default();
+        let types: Vec<String> = results.iter().map(ToString::to_string).collect();
+        let result = match &types[..] {
+            [] => String::new(),
+            [ty] => format!(" -> {ty}"),
+            types => format!(" -> ({})", types.join(", ")),
+        };
         self.open(&format!("{what} {name}({}){result}", params.join(", ")));
     }
 
@@ -83,7 +88,10 @@ impl Printer<'_> {
                     self.top(body);
                     self.close();
                 }
-                TopStmt::Return(value) => self.line(&format!("return {}", self.expr(*value))),
+                TopStmt::Return(values) => {
+                    let values: Vec<String> = values.iter().map(|at| self.expr(*at)).collect();
+                    self.line(&format!("return {}", values.join(", ")));
+                }
             }
         }
     }
@@ -204,7 +212,12 @@ impl Printer<'_> {
             Stmt::SetTemp { temp, value } => {
                 self.line(&format!("{temp:?} = {}", self.expr(*value)));
             }
-            Stmt::SetResult { value } => self.line(&format!("result = {}", self.expr(*value))),
+            Stmt::SetResult { at: 0, value } => {
+                self.line(&format!("result = {}", self.expr(*value)));
+            }
+            Stmt::SetResult { at, value } => {
+                self.line(&format!("result.{at} = {}", self.expr(*value)));
+            }
         }
     }
 
@@ -246,8 +259,9 @@ impl Printer<'_> {
                 format!("select({})", self.list(&[*cond, *then, *otherwise]))
             }
             ExprKind::Load(element) => self.element(element),
-            ExprKind::Atomic { op, element, value } => {
-                format!("{}({}, {})", op.name(), self.element(element), self.expr(*value))
+            ExprKind::Atomic { op, element, expected, value } => {
+                let operands: Vec<_> = expected.iter().copied().chain([*value]).collect();
+                format!("{}({}, {})", op.name(), self.element(element), self.list(&operands))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let sign = match op {

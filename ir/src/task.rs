@@ -35,8 +35,8 @@ pub struct Offloaded {
     pub sites: Vec<Site>,
     /// The types of the launch's temporaries.
     pub temps: Vec<ScalarType>,
-    /// The type of the returned value, if the kernel returns one.
-    pub result: Option<ScalarType>,
+    /// The types of the scalars of the returned value, in order; none if the kernel returns nothing.
+    pub results: Vec<ScalarType>,
     /// The options of the kernel's attribute.
     pub options: Options,
     /// The tasks, in source order.

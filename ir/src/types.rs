@@ -31,17 +31,30 @@ pub enum Type {
     Vector(ScalarType, usize),
     /// `Matrix<T, R, C>`, in row-major order.
     Matrix(ScalarType, usize, usize),
-    /// A user-defined struct.
+    /// A user-defined struct, or an enum without fields.
     Struct(&'static Struct),
 }
 
-/// A user-defined struct.
+/// A user-defined struct. An enum without fields is one whose only field is the discriminant.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Struct {
     /// The name.
     pub name: &'static str,
     /// The fields, in order. Fields of a tuple struct are named by their index.
     pub fields: &'static [Field],
+    /// What it is in Rust.
+    pub kind: StructKind,
+}
+
+/// What a [`Struct`] is in Rust.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StructKind {
+    /// A struct without operators other than `==`.
+    Struct,
+    /// An enum without fields.
+    Enum,
+    /// A complex number: two floats, with the operators of complex numbers.
+    Complex,
 }
 
 /// A field of a struct.
@@ -173,6 +186,51 @@ impl Type {
         match self {
             Self::Scalar(ty) => Some(ty),
             _ => None,
+        }
+    }
+
+    /// The type of the discriminant, if it is an enum.
+    #[must_use]
+    pub const fn discriminant(self) -> Option<ScalarType> {
+        match self {
+            Self::Struct(Struct { fields: [discriminant], kind: StructKind::Enum, .. }) => {
+                discriminant.ty.scalar()
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of the parts, if it is a complex number.
+    #[must_use]
+    pub const fn complex(self) -> Option<ScalarType> {
+        match self {
+            Self::Struct(Struct { fields: [real, _], kind: StructKind::Complex, .. }) => {
+                real.ty.scalar()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether values contain an enum.
+    #[must_use]
+    pub const fn has_enum(self) -> bool {
+        match self {
+            Self::Scalar(_) | Self::Vector(..) | Self::Matrix(..) => false,
+            Self::Array(element, _) => element.has_enum(),
+            Self::Tuple(parts) => {
+                let mut at = 0;
+                while at < parts.len() && !parts[at].has_enum() {
+                    at += 1;
+                }
+                at < parts.len()
+            }
+            Self::Struct(of) => {
+                let mut at = 0;
+                while at < of.fields.len() && !of.fields[at].ty.has_enum() {
+                    at += 1;
+                }
+                matches!(of.kind, StructKind::Enum) || at < of.fields.len()
+            }
         }
     }
 

@@ -47,7 +47,9 @@ impl ExprKind {
                 (&[], [Some(*cond), Some(*then), Some(*otherwise)])
             }
             Self::Load(element) => (&element.index, [None; 3]),
-            Self::Atomic { element, value, .. } => (&element.index, [Some(*value), None, None]),
+            Self::Atomic { element, expected, value, .. } => {
+                (&element.index, [*expected, Some(*value), None])
+            }
         };
         list.iter().copied().chain(rest.into_iter().flatten())
     }
@@ -61,7 +63,7 @@ impl Stmt {
             | Self::Assign { value, .. }
             | Self::Eval { value }
             | Self::SetTemp { value, .. }
-            | Self::SetResult { value } => (&[], [Some(*value), None]),
+            | Self::SetResult { value, .. } => (&[], [Some(*value), None]),
             Self::Store { element, value } => (&element.index, [Some(*value), None]),
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),

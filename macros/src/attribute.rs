@@ -20,6 +20,17 @@ pub(crate) struct Paths {
     pub(crate) frontend: TokenStream,
 }
 
+/// The argument of a derive for a struct with the operators of complex numbers.
+const COMPLEX: &str = "complex";
+
+/// Whether a derive's attribute is `#[device(complex)]`.
+pub(crate) fn is_complex(input: &DeriveInput) -> bool {
+    let arguments = Punctuated::<Meta, Token![,]>::parse_terminated;
+    let attributes = input.attrs.iter().filter(|attribute| attribute.path().is_ident("device"));
+    let mut metas = attributes.filter_map(|attribute| attribute.parse_args_with(arguments).ok());
+    metas.any(|metas| metas.iter().any(|meta| meta.path().is_ident(COMPLEX)))
+}
+
 impl Paths {
     fn new(krate: &Path) -> Self {
         let private = quote!(#krate::__private);
@@ -34,6 +45,8 @@ impl Paths {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("crate") {
                     krate = meta.value()?.parse()?;
+                    Ok(())
+                } else if meta.path.is_ident(COMPLEX) {
                     Ok(())
                 } else {
                     Err(meta.error("the only argument is `crate = path`"))

@@ -1,4 +1,4 @@
-//! `#[derive(KernelValue)]`: a struct as a kernel value.
+//! `#[derive(KernelValue)]`: a struct as a kernel value. Enums are in [`enums`](crate::enums).
 //!
 //! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
 //! author's crate does not apply to them.
@@ -8,17 +8,22 @@ use quadrants_frontend::name_number;
 use quote::quote;
 use syn::{Data, DeriveInput, Member, parse_quote};
 
-use crate::{attribute::Paths, hygiene, identity, sites};
+use crate::{attribute::Paths, complex, enums, hygiene, identity, sites, tokens::internal};
 
-/// The implementation for a struct.
+/// The implementation for a struct or an enum.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
-    let Data::Struct(of) = &input.data else {
-        return Err(syn::Error::new_spanned(
-            &input.ident,
-            "only structs are kernel values; kernels have no enums and unions",
-        ));
+    let of = match &input.data {
+        Data::Struct(of) => of,
+        Data::Enum(of) => return enums::derive(input, of),
+        Data::Union(_) => {
+            let message =
+                "structs and enums without fields are kernel values; kernels have no unions";
+            return Err(syn::Error::new_spanned(&input.ident, message));
+        }
     };
     let Paths { private, body: support, .. } = Paths::of_derive(input)?;
+    let operators = complex::operators(input, &support)?;
+    let kind = internal(if operators.is_some() { "Complex" } else { "Struct" });
     let types = quote!(#private::ir::types);
     let name = &input.ident;
     let text = name.to_string();
@@ -67,6 +72,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     name: #names,
                     ty: <#fields as #private::KernelValue>::LAYOUT,
                 }),*],
+                kind: #types::StructKind::#kind,
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Components = (#(<#fields as #private::KernelValue>::Components,)*);
@@ -115,6 +121,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
 
         impl #with #support::ValuesDoNotDeref for #name #arguments #bounds {}
+
+        #operators
 
         #(
             // SAFETY: the type and the location of the struct's field with this name.

@@ -14,8 +14,11 @@
 mod ast;
 mod attribute;
 mod body;
+mod complex;
+mod desugar;
 mod device;
 mod emit;
+mod enums;
 mod errors;
 mod generics;
 mod hygiene;
@@ -79,10 +82,14 @@ pub fn func(
     expand(FunctionKind::Func, arguments.into(), item.into()).into()
 }
 
-/// Makes a struct a kernel value, as its fields must be. It also needs `Clone` and `Copy`.
+/// Makes a struct a kernel value, as its fields must be, or an enum without fields. It also needs `Clone` and `Copy`.
 ///
 /// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` is needed for the
 /// kernel to type-check, but never called. The struct cannot implement `Deref`.
+///
+/// An enum is a parameter, a local and a field of structs; kernels compare it by `==`, `match` and `matches!`, and cast
+/// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are no discriminants; store
+/// `value as u32`.
 ///
 /// ```text
 /// #[derive(Clone, Copy, quadrants::KernelValue)]
@@ -155,6 +162,7 @@ fn try_expand(
     if let Some(error) = hygiene::refused_self(&function) {
         return Err(error);
     }
+    desugar::desugar(kind, &mut function.block);
     hygiene::make_unambiguous(&mut function.block);
     let attribute = attribute::parse(kind, arguments)?;
     let refused = hygiene::keep_inert(&mut function.attrs);

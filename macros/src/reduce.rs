@@ -154,7 +154,8 @@ impl Candidates {
     /// Tensor, operation and index of an atomic on an element that is the same for all iterations.
     fn atomic(&self, call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
         let Expr::Path(path) = &*call.func else { return None };
-        let op = atomic_op(&path.path.segments.last()?.ident.to_string())?;
+        let op =
+            atomic_op(&path.path.segments.last()?.ident.to_string()).filter(|op| op.combines())?;
         let mut argument = call.args.first()?.clone();
         let Expr::Index(element) = borrowed_element(&mut argument)? else { return None };
         let Expr::Path(base) = &*element.expr else { return None };

@@ -94,14 +94,9 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         ReturnType::Type(_, ty) => match ungrouped(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => None,
             ty @ Type::Path(_) => Some(ty.clone()),
-            ty @ (Type::Tuple(_) | Type::Array(_)) if kind == FunctionKind::Func => {
-                Some(ty.clone())
-            }
+            ty @ (Type::Tuple(_) | Type::Array(_)) => Some(ty.clone()),
             other => {
-                let message = match kind {
-                    FunctionKind::Kernel => "a kernel returns a number or nothing",
-                    FunctionKind::Func => "a func returns a kernel value or nothing",
-                };
+                let message = format!("{what} returns a kernel value or nothing");
                 errors.add(syn::Error::new(other.span(), message));
                 None
             }

@@ -11,11 +11,12 @@ mod matches;
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::{Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
     ast::{Assert, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
+    desugar::ELEMENTS,
     sites::{self, Site, Sites},
     spans::{self, Spans},
     text::text_of,
@@ -127,6 +128,14 @@ impl Tree {
         let ty = self.pass_as(value, linear);
         *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
         ty
+    }
+
+    /// Passes a value through a probe of its type, which must be that of an array or vector.
+    fn pass_elements(&mut self, value: &mut syn::Expr) -> TypeIx {
+        let start = spans::first(value);
+        let (probe, binding) = (self.next_probe(), Ident::new("value", start));
+        *value = syn::Expr::Verbatim(quote_spanned!(start=> #probe.elements(#value)));
+        self.add_type(TypeEntry::Probe { probe, binding, linear: false })
     }
 
     /// Records that the expression at a site has the type with this number, and returns the number.
@@ -325,7 +334,13 @@ impl Tree {
                     return collective;
                 }
                 let value = self.expr(init);
-                let ty = self.bind_probed(ident, probes);
+                let ty = if ident == ELEMENTS {
+                    let ty = self.pass_elements(init);
+                    self.bind(ident);
+                    ty
+                } else {
+                    self.bind_probed(ident, probes)
+                };
                 let (name, mutable) = (ident.to_string(), mutability.is_some());
                 StmtKind::Let { name, mutable, ty: self.put_site(site, ty), value }
             }

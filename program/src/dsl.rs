@@ -12,7 +12,7 @@ use std::{
 
 pub use blocks::{Block, PerThread, SharedArray, block_for};
 
-use quadrants_ir::ExactFloat;
+use quadrants_ir::{ExactFloat, abi::MAX_RANK};
 
 use crate::Element;
 
@@ -46,10 +46,13 @@ use crate::Element;
 #[derive(Debug)]
 pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
 
-/// The index space of a parallel loop over one to three dimensions. The last dimension varies fastest.
+/// The index space of a loop over one to six dimensions. The last dimension varies fastest.
 ///
 /// The argument is an array of extents, `ndrange([h, w])` or `ndrange(tensor.shape())`, or an array or tuple of ranges,
 /// `ndrange((1..h - 1, 1..w - 1))`.
+///
+/// In a parallel loop over more than three dimensions, the last three are those of the threads; each thread runs the
+/// others in order.
 ///
 /// # Examples
 /// ```
@@ -65,7 +68,7 @@ pub struct ndrange<D>(#[doc(hidden)] pub D);
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the index space of a loop",
     label = "not extents or ranges",
-    note = "`ndrange` takes an array of one to three extents, or an array or tuple of ranges"
+    note = "`ndrange` takes an array of one to six extents, or an array or tuple of ranges"
 )]
 pub trait IndexSpace {
     /// The integer type of the indices.
@@ -77,7 +80,7 @@ pub trait IndexSpace {
     #[doc(hidden)]
     fn bounds(self) -> Self::Bounds;
     #[doc(hidden)]
-    fn item(at: &[Self::Int; 3]) -> Self::Item;
+    fn item(at: &[Self::Int; MAX_RANK]) -> Self::Item;
 }
 
 /// An integer type that parallel loops can use as their index.
@@ -96,7 +99,7 @@ pub trait LoopInt: Element + PartialOrd {
 #[derive(Debug)]
 pub struct Indices<D: IndexSpace> {
     bounds: D::Bounds,
-    next: Option<[D::Int; 3]>,
+    next: Option<[D::Int; MAX_RANK]>,
 }
 
 /// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
@@ -115,16 +118,22 @@ pub trait AtomicAdd: Element {
     unsafe fn fetch_add(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_min`] and [`atomic_max`] support: `i32`, `i64`, `u32`, `u64`, `usize`.
+/// A type that [`atomic_min`] and [`atomic_max`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
-    note = "supported types: `i32`, `i64`, `u32`, `u64`, `usize`"
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
 )]
-pub trait AtomicMinMax: Element + Ord {
+pub trait AtomicMinMax: Element {
+    /// The identity of the maximum.
     #[doc(hidden)]
     const SMALLEST: Self;
+    /// The identity of the minimum.
     #[doc(hidden)]
     const LARGEST: Self;
+    #[doc(hidden)]
+    fn lesser(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn greater(self, other: Self) -> Self;
     /// # Safety
     /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
@@ -133,6 +142,25 @@ pub trait AtomicMinMax: Element + Ord {
     /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
+}
+
+/// A type that [`atomic_exchange`] and [`atomic_compare_exchange`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`,
+/// `usize`.
+#[diagnostic::on_unimplemented(
+    message = "`atomic_exchange` and `atomic_compare_exchange` are not defined for `{Self}`",
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+)]
+pub trait AtomicExchange: Element {
+    /// # Safety
+    /// `element` must be valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn exchange(element: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// `element` must be valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn compare_exchange(element: *mut Self, expected: Self, value: Self) -> Self;
+    #[doc(hidden)]
+    fn same_bits(self, other: Self) -> bool;
 }
 
 /// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
@@ -182,15 +210,49 @@ pub fn atomic_add<T: AtomicAdd>(element: &mut T, value: T) -> T {
 }
 
 /// Stores the smaller of an element and `value`, and returns the old value. In a kernel the operation is atomic
-/// (relaxed).
+/// (relaxed). Of a number and a NaN it stores the number, and −0 is less than +0, as for `min` of floats in kernels.
 pub fn atomic_min<T: AtomicMinMax>(element: &mut T, value: T) -> T {
-    std::mem::replace(element, value.min(*element))
+    std::mem::replace(element, element.lesser(value))
 }
 
 /// Stores the larger of an element and `value`, and returns the old value. In a kernel the operation is atomic
-/// (relaxed).
+/// (relaxed). Of a number and a NaN it stores the number, and −0 is less than +0, as for `max` of floats in kernels.
 pub fn atomic_max<T: AtomicMinMax>(element: &mut T, value: T) -> T {
-    std::mem::replace(element, value.max(*element))
+    std::mem::replace(element, element.greater(value))
+}
+
+/// Stores `value` in an element and returns the old value. In a kernel the operation is atomic (relaxed). If the index
+/// is out of range, nothing is stored, the result is zero, and the launch reports an error.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::dsl::atomic_exchange;
+/// let mut owner = 3;
+/// assert_eq!((atomic_exchange(&mut owner, 8), owner), (3, 8));
+/// ```
+pub fn atomic_exchange<T: AtomicExchange>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, value)
+}
+
+/// Stores `value` in an element if the element has the bits of `expected`, and returns the old value. In a kernel the
+/// operation is atomic (relaxed). If the index is out of range, nothing is stored, the result is zero, and the launch
+/// reports an error.
+///
+/// Floats are compared by their bits: −0 is not +0, and a NaN is equal to itself.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::dsl::atomic_compare_exchange;
+/// let mut slot = 0;
+/// assert_eq!((atomic_compare_exchange(&mut slot, 0, 7), slot), (0, 7));
+/// assert_eq!((atomic_compare_exchange(&mut slot, 0, 9), slot), (7, 7));
+/// ```
+pub fn atomic_compare_exchange<T: AtomicExchange>(element: &mut T, expected: T, value: T) -> T {
+    let old = *element;
+    if old.same_bits(expected) {
+        *element = value;
+    }
+    old
 }
 
 impl<D: IndexSpace> IntoIterator for ndrange<D> {
@@ -234,7 +296,7 @@ macro_rules! index_spaces {
                 let $given = self;
                 $bounds
             }
-            fn item($at: &[I; 3]) -> $item {
+            fn item($at: &[I; MAX_RANK]) -> $item {
                 $make
             }
         }
@@ -256,10 +318,25 @@ index_spaces! {
         [Range<I>; 3]: |ranges| ranges;
         (Range<I>, Range<I>, Range<I>): |ranges| [ranges.0, ranges.1, ranges.2];
     }
+    4, (I, I, I, I), |at| (at[0], at[1], at[2], at[3]) => {
+        [I; 4]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 4]: |ranges| ranges;
+        (Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
+    }
+    5, (I, I, I, I, I), |at| (at[0], at[1], at[2], at[3], at[4]) => {
+        [I; 5]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 5]: |ranges| ranges;
+        (Range<I>, Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
+    }
+    6, (I, I, I, I, I, I), |at| (at[0], at[1], at[2], at[3], at[4], at[5]) => {
+        [I; 6]: |extents| extents.map(|end| I::ZERO..end);
+        [Range<I>; 6]: |ranges| ranges;
+        (Range<I>, Range<I>, Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
+    }
 }
 
-macro_rules! integers {
-    ($($int:ty, $atomic:ident;)*) => {$(
+macro_rules! loop_ints {
+    ($($int:ty)*) => {$(
         impl LoopInt for $int {
             const ZERO: Self = 0;
             #[inline(always)]
@@ -271,7 +348,13 @@ macro_rules! integers {
                 self.wrapping_add(steps as Self)
             }
         }
+    )*};
+}
 
+loop_ints!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
+
+macro_rules! integers {
+    ($($int:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $int {
             const IS_FLOAT: bool = false;
             const IDENTITY: Self = 0;
@@ -290,6 +373,14 @@ macro_rules! integers {
             const SMALLEST: Self = Self::MIN;
             const LARGEST: Self = Self::MAX;
             #[inline(always)]
+            fn lesser(self, other: Self) -> Self {
+                Ord::min(self, other)
+            }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                Ord::max(self, other)
+            }
+            #[inline(always)]
             unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $atomic::from_ptr(element) }.fetch_min(value, Relaxed)
@@ -300,7 +391,45 @@ macro_rules! integers {
                 unsafe { $atomic::from_ptr(element) }.fetch_max(value, Relaxed)
             }
         }
+
+        impl AtomicExchange for $int {
+            #[inline(always)]
+            unsafe fn exchange(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $atomic::from_ptr(element) }.swap(value, Relaxed)
+            }
+            #[inline(always)]
+            unsafe fn compare_exchange(element: *mut Self, expected: Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                let element = unsafe { $atomic::from_ptr(element) };
+                element.compare_exchange(expected, value, Relaxed, Relaxed).unwrap_or_else(|old| old)
+            }
+            #[inline(always)]
+            fn same_bits(self, other: Self) -> bool {
+                self == other
+            }
+        }
     )*};
+}
+
+/// Replaces a float in memory by `update` of it, atomically; returns the old one. Writes nothing if its bits stay.
+macro_rules! fetch_update {
+    ($atomic:ident, $element:expr, |$old:ident| $update:expr) => {{
+        // SAFETY: the caller's promise; the integer has the float's size and alignment.
+        let bits = unsafe { $atomic::from_ptr($element.cast()) };
+        let mut seen = bits.load(Relaxed);
+        loop {
+            let $old = Self::from_bits(seen);
+            let new = $update.to_bits();
+            if new == seen {
+                return $old;
+            }
+            match bits.compare_exchange_weak(seen, new, Relaxed, Relaxed) {
+                Ok(_) => return $old,
+                Err(now) => seen = now,
+            }
+        }
+    }};
 }
 
 macro_rules! floats {
@@ -324,6 +453,49 @@ macro_rules! floats {
                         Err(now) => old = now,
                     }
                 }
+            }
+        }
+
+        impl AtomicMinMax for $float {
+            // Of a number and a NaN, the number is the smaller and the larger one.
+            const SMALLEST: Self = Self::NAN;
+            const LARGEST: Self = Self::NAN;
+            #[inline(always)]
+            fn lesser(self, other: Self) -> Self {
+                self.minimum_number(other)
+            }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                self.maximum_number(other)
+            }
+            #[inline(always)]
+            unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
+                fetch_update!($atomic, element, |old| old.minimum_number(value))
+            }
+            #[inline(always)]
+            unsafe fn fetch_max(element: *mut Self, value: Self) -> Self {
+                fetch_update!($atomic, element, |old| old.maximum_number(value))
+            }
+        }
+
+        impl AtomicExchange for $float {
+            #[inline(always)]
+            unsafe fn exchange(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise; the integer has the float's size and alignment.
+                let bits = unsafe { $atomic::from_ptr(element.cast()) };
+                Self::from_bits(bits.swap(value.to_bits(), Relaxed))
+            }
+            #[inline(always)]
+            unsafe fn compare_exchange(element: *mut Self, expected: Self, value: Self) -> Self {
+                // SAFETY: as above.
+                let bits = unsafe { $atomic::from_ptr(element.cast()) };
+                let (expected, value) = (expected.to_bits(), value.to_bits());
+                let old = bits.compare_exchange(expected, value, Relaxed, Relaxed);
+                Self::from_bits(old.unwrap_or_else(|old| old))
+            }
+            #[inline(always)]
+            fn same_bits(self, other: Self) -> bool {
+                self.to_bits() == other.to_bits()
             }
         }
     )*};
@@ -381,6 +553,9 @@ mod tests {
         assert_eq!(ndrange([3_i32]).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(ndrange([-1..1, 4..4]).into_iter().count(), 0);
         assert_eq!(ndrange((0..2, 0..3, 0..4)).into_iter().count(), 24);
+        assert_eq!(ndrange([2, 1, 3, 1, 2, 2]).into_iter().count(), 24);
+        let last = ndrange((0..2, 1..3, 0..1, 4..6)).into_iter().last();
+        assert_eq!(last, Some((1, 2, 0, 5)));
     }
 
     #[test]
@@ -389,6 +564,7 @@ mod tests {
         assert_eq!(i64::MIN.steps(i64::MAX), u64::MAX);
         assert_eq!(5_u32.steps(5), 0);
         assert_eq!(i32::MIN.forward(u64::from(u32::MAX)), i32::MAX);
+        assert_eq!((i8::MIN.steps(i8::MAX), (-100_i8).forward(200), 3_u16.steps(3)), (255, 100, 0));
     }
 
     #[test]
@@ -396,5 +572,13 @@ mod tests {
         let mut x = 3_i32;
         assert_eq!((atomic_add(&mut x, i32::MAX), atomic_max(&mut x, 7)), (3, i32::MIN + 2));
         assert_eq!((atomic_min(&mut x, 1), x), (7, 1));
+        let mut y = f32::NAN;
+        assert!(atomic_min(&mut y, 2.0).is_nan());
+        assert_eq!((atomic_max(&mut y, f32::NAN), atomic_min(&mut y, -1.0), y), (2.0, 2.0, -1.0));
+        let mut zero = 0.0_f64;
+        atomic_min(&mut zero, -0.0);
+        assert_eq!(zero.to_bits(), (-0.0_f64).to_bits());
+        assert_eq!(atomic_compare_exchange(&mut zero, 0.0, 1.0).to_bits(), (-0.0_f64).to_bits());
+        assert_eq!((atomic_exchange(&mut zero, 5.0), zero), (-0.0, 5.0));
     }
 }

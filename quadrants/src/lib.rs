@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod arch;
+mod complex;
 #[cfg(test)]
 mod configuration;
 mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};
+pub use complex::Complex;
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
@@ -17,8 +19,9 @@ pub use quadrants_program::{
     RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target,
     Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray, atomic_add,
-        atomic_max, atomic_min, block_for, ndrange, stream_parallel,
+        AtomicAdd, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray,
+        atomic_add, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min, block_for,
+        ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };

@@ -31,7 +31,7 @@ impl Builder {
             blocks: Arena::new(),
             sites: Vec::new(),
             body: Vec::new(),
-            result: None,
+            results: Vec::new(),
             options,
         };
         Self { kernel, open: Vec::new() }
@@ -138,7 +138,20 @@ impl Builder {
     ) -> ExprId {
         let element = self.element(Array::Tensor(tensor), index);
         let ty = self.elem(tensor);
-        self.expr(ty, ExprKind::Atomic { op, element, value })
+        self.expr(ty, ExprKind::Atomic { op, element, expected: None, value })
+    }
+
+    /// An atomic that stores a value if the element has the expected one.
+    pub fn compare_exchange(
+        &mut self,
+        tensor: ParamId,
+        index: &[ExprId],
+        [expected, value]: [ExprId; 2],
+    ) -> ExprId {
+        let element = self.element(Array::Tensor(tensor), index);
+        let ty = self.elem(tensor);
+        let op = AtomicOp::CompareExchange;
+        self.expr(ty, ExprKind::Atomic { op, element, expected: Some(expected), value })
     }
 
     pub fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> ExprId {

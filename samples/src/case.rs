@@ -97,8 +97,8 @@ impl<'a> Case<'a> {
         words[LAUNCH_WORD] = launch;
         let record = vec![0; size_of::<ErrorRecord>()];
         let mut buffers = vec![Buffer::new(ERROR_WORD, ScalarType::U32, record)];
-        if !kernel.temps.is_empty() || kernel.result.is_some() {
-            let types = kernel.temps.iter().copied().chain(kernel.result).collect();
+        if !kernel.temps.is_empty() || !kernel.results.is_empty() {
+            let types = kernel.temps.iter().chain(&kernel.results).copied().collect();
             let bytes = vec![0; temporary_bytes(kernel)];
             buffers.push(Buffer { word: TEMPORARIES_WORD, bytes, elems: Elems::Words(types) });
         }

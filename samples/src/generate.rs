@@ -169,10 +169,10 @@ impl Generator<'_> {
             let body = self.items(4);
             self.builder.kernel.body = body;
             if self.rng.chance(50) {
-                let ty = self.rng.pick(&ScalarType::ALL);
-                let value = self.expr(ty, 3);
-                self.builder.kernel.result = Some(ty);
-                self.builder.kernel.body.push(TopStmt::Return(value));
+                let types: Vec<_> =
+                    (0..=self.rng.below(3)).map(|_| self.rng.pick(&ScalarType::ALL)).collect();
+                let values: Vec<_> = types.iter().map(|ty| self.expr(*ty, 3)).collect();
+                self.builder.result(&values);
             }
             return;
         }
@@ -458,17 +458,26 @@ impl Generator<'_> {
     fn atomic(&mut self) -> (ScalarType, ExprId) {
         let (tensor, rank) = self.rng.pick(&self.may.atomic.clone());
         let ty = self.builder.elem(tensor);
-        let op = self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]);
+        let all = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::Exchange];
+        let op = self.rng.pick(&all);
         let op = self.may.only.unwrap_or(op);
         // GPUs may flush subnormal sums of `f32` to zero.
         let adds = ty == F64 || ty == F32 && !self.style.exact;
-        if !(ty.is_int() || adds && op == AtomicOp::Add) {
+        let fits = match op {
+            AtomicOp::Add => ty.is_int() || adds,
+            _ => ty.is_int() || ty.is_float(),
+        };
+        if !fits {
             return (ty, self.load((tensor, rank)));
         }
         // Then the additions have the order of iterations.
         self.builder.kernel.options.strict |= ty.is_float();
         let index = self.index(tensor, rank);
         let value = self.expr(ty, 2);
+        if op == AtomicOp::Exchange && ty.is_int() && self.rng.chance(50) {
+            let expected = self.expr(ty, 1);
+            return (ty, self.builder.compare_exchange(tensor, &index, [expected, value]));
+        }
         (ty, self.builder.atomic(op, tensor, &index, value))
     }
 

@@ -112,9 +112,6 @@ static unsigned __brev(unsigned value) { return (unsigned)(__brevll(value) >> 32
 static int __ffs(int value) { return __builtin_ffs(value); }
 static int __ffsll(long long value) { return __builtin_ffsll(value); }
 
-// There is one thread, which reports if no report is pending. The address is not dereferenced.
-static unsigned long long exchange(unsigned long long*, unsigned long long value) { return ~value; }
-static unsigned long long atomicExch(unsigned long long*, unsigned long long value) { return ~value; }
 static void fence() {}
 static void __threadfence_system() {}
 
@@ -146,11 +143,30 @@ template <class T>
 static T atomicMin(T* place, typename Same<T>::type value) { return replace(place, value < *place ? value : *place); }
 template <class T>
 static T atomicMax(T* place, typename Same<T>::type value) { return replace(place, value > *place ? value : *place); }
+// The claim of an error record has no address: there is one thread, which reports if no report is pending.
+template <class T>
+static T atomicExch(T* place, typename Same<T>::type value) {
+    if constexpr (std::is_same_v<T, unsigned long long>) {
+        if (!place) return ~value;
+    }
+    return replace(place, value);
+}
+template <class T>
+static T atomicExchange(T* place, typename Same<T>::type value) { return replace(place, value); }
+static unsigned long long exchange(unsigned long long* place, unsigned long long value) { return atomicExch(place, value); }
+template <class T>
+static T atomicCAS(T* place, typename Same<T>::type expected, typename Same<T>::type value) {
+    return replace(place, *place == expected ? value : *place);
+}
+template <class T>
+static void compareExchange(T* place, T* expected, T value) { *expected = atomicCAS(place, *expected, value); }
 
 // Some compilers predefine these names.
 #define __hip_atomic_fetch_add(place, value, order, scope) atomicAdd(place, value)
 #define __hip_atomic_fetch_min(place, value, order, scope) atomicMin(place, value)
 #define __hip_atomic_fetch_max(place, value, order, scope) atomicMax(place, value)
+#define __hip_atomic_compare_exchange_strong(place, expected, value, success, failure, scope) \
+    compareExchange(place, expected, value)
 #define __hip_atomic_exchange(place, value, order, scope) atomicExch(place, value)
 
 template <class Args, class Function>

@@ -28,7 +28,8 @@ pub enum Arg {
 pub struct Outcome {
     /// The elements of each tensor, in parameter order.
     pub tensors: Vec<Vec<Const>>,
-    pub result: Option<Const>,
+    /// The scalars of the returned value.
+    pub results: Vec<Const>,
     /// The site and values of the device error.
     pub error: Option<(u32, Vec<u64>)>,
 }
@@ -105,9 +106,9 @@ pub fn run_with_fuel(
         let values = (0..count).map(|i| memory.load(RECORD + 24 + 8 * i, 8).unwrap());
         (site, values.collect())
     });
-    let result = kernel.result.map(|ty| {
-        let at = SCRATCH + 8 * abi::result_word(kernel) as u64;
-        Const::from_bits(ty, memory.load(at, 8).unwrap())
-    });
-    Ok(Outcome { tensors, result, error })
+    let first = SCRATCH + 8 * abi::result_word(kernel) as u64;
+    let result =
+        |(ty, at): (&_, u64)| Const::from_bits(*ty, memory.load(first + 8 * at, 8).unwrap());
+    let results = kernel.results.iter().zip(0..).map(result).collect();
+    Ok(Outcome { tensors, results, error })
 }

@@ -65,7 +65,7 @@ fn without_items(kernel: &Kernel, out: &mut Vec<Kernel>) {
     for at in 0..kernel.body.len() {
         let mut less = kernel.clone();
         if let TopStmt::Return(_) = less.body.remove(at) {
-            less.result = None;
+            less.results.clear();
         }
         out.push(less);
         if let TopStmt::Group { body, .. } = &kernel.body[at] {
@@ -158,7 +158,7 @@ fn roots(kernel: &Kernel) -> Vec<ExprId> {
                 roots.extend(dims.iter().flat_map(|dim| [dim.begin, dim.end]));
             }
             TopStmt::Group { body, .. } => todo.extend(body),
-            TopStmt::Return(value) => roots.push(*value),
+            TopStmt::Return(values) => roots.extend(values),
             TopStmt::Serial(_) => {}
         }
     }

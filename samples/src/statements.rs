@@ -209,7 +209,7 @@ impl Builder {
     ) -> ExprId {
         let element = self.element(Array::Shared(array), &[index]);
         let ty = self.kernel.locals[array].ty;
-        self.expr(ty, ExprKind::Atomic { op, element, value })
+        self.expr(ty, ExprKind::Atomic { op, element, expected: None, value })
     }
 
     /// A top-level serial block.
@@ -218,8 +218,8 @@ impl Builder {
         self.kernel.body.push(TopStmt::Serial(block));
     }
 
-    pub fn result(&mut self, value: ExprId) {
-        self.kernel.result = Some(self.ty(value));
-        self.kernel.body.push(TopStmt::Return(value));
+    pub fn result(&mut self, values: &[ExprId]) {
+        self.kernel.results = values.iter().map(|value| self.ty(*value)).collect();
+        self.kernel.body.push(TopStmt::Return(values.to_vec()));
     }
 }

@@ -258,6 +258,10 @@ impl Generator {
             }
             Ty::Struct(number) => {
                 let fields = self.structs[*number].fields.clone();
+                let of = self.structs[*number].clone();
+                if !of.tuple && self.rng.percent(25) {
+                    return self.updated(ty, &of.name, &fields, depth);
+                }
                 let values: Vec<_> = fields.iter().map(|(_, ty)| self.expr(ty, depth)).collect();
                 self.made(*number, values)
             }
@@ -311,6 +315,7 @@ impl Generator {
                 let (op, precedence) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
                 self.binary(&Ty::Bool, depth, op, precedence)
             }
+            4 if self.rng.percent(50) => self.matches(depth),
             4 => self.method_of(None, &Ty::Bool, depth).unwrap_or_else(|| self.leaf(&Ty::Bool)),
             5..9 if !self.structs.is_empty()
                 && self.rng.percent(if self.wants_equality { 90 } else { 45 }) =>

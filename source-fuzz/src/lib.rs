@@ -13,6 +13,7 @@ mod literal;
 mod loop_value;
 mod module;
 pub mod rng;
+mod shorthand;
 pub mod stage;
 mod stmt;
 mod traps;

@@ -42,12 +42,18 @@ impl Generator {
             4..8 => self.assignment(depth).unwrap_or_else(|| self.binding(depth)),
             8 if depth > 0 => self.branches(depth - 1),
             9 if depth > 0 => self.cases(depth - 1),
-            10 | 11 if depth > 0 && self.loops < 2 => self.for_loop(depth - 1),
+            10 | 11 if depth > 0 && self.loops < 2 => match self.rng.percent(25) {
+                true => self.element_loop(depth - 1),
+                false => self.for_loop(depth - 1),
+            },
             12 if depth > 0 && self.loops < 2 => self.while_loop(depth - 1),
             13 if depth > 0 && self.loops < 2 => self.endless_loop(depth - 1),
             14 => self.jump().unwrap_or_else(|| self.binding(depth)),
             15 => self.assertion(),
             16 => self.constant(),
+            17 if self.rng.percent(40) => {
+                self.assigned_pair(depth).unwrap_or_else(|| self.binding(depth))
+            }
             17 => self.changed(depth).unwrap_or_else(|| self.binding(depth)),
             18 => self.write(depth).unwrap_or_else(|| self.binding(depth)),
             _ => {

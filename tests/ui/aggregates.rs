@@ -18,21 +18,6 @@ impl Known {
     }
 }
 
-#[derive(Clone, Copy, KernelValue)]
-enum Either {
-    One,
-    Two,
-}
-
-#[qd::kernel]
-fn update(out: &mut Tensor<f32, 1>) {
-    for i in 0..out.len() {
-        let base = Known { x: 1.0, y: 2.0 };
-        let changed = Known { x: 2.0, ..base };
-        out[i] = changed.x;
-    }
-}
-
 #[qd::kernel]
 fn stranger(out: &mut Tensor<f32, 1>) {
     for i in 0..out.len() {

@@ -27,12 +27,15 @@ pub(super) fn constant(value: Const) -> String {
     }
 }
 
-/// The identity element. For sums of floats it is negative zero.
+/// The identity element of an operation that [combines](AtomicOp::combines). For sums of floats it is negative zero,
+/// and for minima and maxima of floats NaN.
 pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
     let (low, high) = ty.int_range().unwrap_or_default();
     match op {
         AtomicOp::Add if ty.is_float() => self::float(ty, -0.0),
-        AtomicOp::Add => zero(ty),
+        AtomicOp::Add | AtomicOp::Exchange | AtomicOp::CompareExchange => zero(ty),
+        AtomicOp::Min | AtomicOp::Max if ty == ScalarType::F32 => constant(f32::NAN.into()),
+        AtomicOp::Min | AtomicOp::Max if ty.is_float() => constant(f64::NAN.into()),
         AtomicOp::Min => int(ty, high),
         AtomicOp::Max => int(ty, low),
     }

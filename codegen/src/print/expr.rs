@@ -348,7 +348,8 @@ fn arithmetic(op: BinaryOp) -> (Level, &'static str) {
     (if multiplies { Level::Multiplicative } else { Level::Additive }, op.symbol())
 }
 
-fn library(name: &str, ty: ScalarType) -> String {
+/// The name of a library function for floats of type `ty`.
+pub(super) fn library(name: &str, ty: ScalarType) -> String {
     let suffix = if ty == ScalarType::F32 { "f" } else { "" };
     format!("{name}{suffix}")
 }

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
 
-use super::{collective_functions as collective, consts};
+use super::{atomics, collective_functions as collective, consts, expr::library};
 use crate::Dialect;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,6 +33,12 @@ pub(super) enum Helper {
     Div(ScalarType),
     /// Integer remainder without undefined behaviour.
     Rem(ScalarType),
+    /// Stores a value if the element has the expected bits.
+    CompareExchange(ScalarType),
+    /// The atomic minimum of floats.
+    AtomicMin(ScalarType),
+    /// The atomic maximum of floats.
+    AtomicMax(ScalarType),
     /// A collective of a thread block.
     Collective { op: CollectiveOp, ty: ScalarType },
     /// The type of a vector load: 16 bytes.
@@ -65,6 +71,9 @@ impl Helper {
             }
             Self::Div(ty) => format!("qd_div_{ty}"),
             Self::Rem(ty) => format!("qd_rem_{ty}"),
+            Self::CompareExchange(ty) => format!("qd_compare_exchange_{ty}"),
+            Self::AtomicMin(ty) => format!("qd_atomic_min_{ty}"),
+            Self::AtomicMax(ty) => format!("qd_atomic_max_{ty}"),
             Self::Collective { op, ty } => collective::name(op, ty),
             Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
@@ -76,6 +85,9 @@ impl Helper {
         match self {
             Self::Words => format!("struct alignas(16) {name} {{\n    u32 parts[4];\n}};\n"),
             Self::Fail => fail(dialect),
+            Self::CompareExchange(ty) => atomics::compare_exchange(ty, &name, dialect),
+            Self::AtomicMin(ty) => atomics::update(ty, &name, &library("fmin", ty), dialect),
+            Self::AtomicMax(ty) => atomics::update(ty, &name, &library("fmax", ty), dialect),
             Self::Collective { op, ty } => collective::definition(op, ty, dialect),
             Self::IsFirst => inline(
                 "bool",

@@ -13,6 +13,7 @@
 //! declared block size, with the threads along x.
 
 mod address;
+mod atomics;
 mod blocks;
 mod coarsen;
 mod collective;

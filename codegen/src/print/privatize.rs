@@ -80,8 +80,8 @@ impl TaskPrinter<'_> {
         let value = self.expr(value);
         let at = self.expr(at);
         let on_copy =
-            self.cx.dialect.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), &value);
-        let on_tensor = self.cx.dialect.atomic(op, ty, &format!("&{}", access.element), &value);
+            self.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), (None, &value));
+        let on_tensor = self.atomic(op, ty, &format!("&{}", access.element), (None, &value));
         match self.use_copies {
             Some(true) => self.line(&format!("{on_copy};")),
             Some(false) => self.line(&format!("{on_tensor};")),
@@ -128,7 +128,7 @@ impl TaskPrinter<'_> {
             self.line(&format!(
                 "for (u32 {copy} = 0u; {copy} < {copies}; {copy}++) {total} = {combined};"
             ));
-            let update = self.cx.dialect.atomic(op, ty, &format!("&{name}[{k}]"), &total);
+            let update = self.atomic(op, ty, &format!("&{name}[{k}]"), (None, &total));
             let identity_value = match op {
                 AtomicOp::Add => consts::zero(ty),
                 _ => consts::identity(op, ty),

@@ -13,7 +13,7 @@ use quadrants_ir::{
     abi::{Form, MAX_BLOCK_SIZE},
 };
 
-use super::{consts, helpers::Helper, privatize, task::TaskPrinter};
+use super::{consts, expr::library, helpers::Helper, privatize, task::TaskPrinter};
 
 /// The maximum number of reductions of a loop; each needs shared memory.
 const MAX_REDUCTIONS: usize = 4;
@@ -140,7 +140,7 @@ impl TaskPrinter<'_> {
             offset = format!("{offset} + {} * {plane}", self.expr(choice));
         }
         let element = format!("&{}[{offset}]", self.param(*tensor));
-        let update = self.cx.dialect.atomic(*op, *ty, &element, &format!("{array}[0]"));
+        let update = self.atomic(*op, *ty, &element, (None, &format!("{array}[0]")));
         match conditions.join(" && ") {
             none if none.is_empty() => self.line(&format!("{update};")),
             inside => self.line(&format!("if ({inside}) {update};")),
@@ -160,6 +160,9 @@ impl TaskPrinter<'_> {
                 format!("({ty})(({unsigned}){a} + ({unsigned})({b}))")
             }
             AtomicOp::Add => format!("{a} + ({b})"),
+            AtomicOp::Min if ty.is_float() => format!("{}({a}, {b})", library("fmin", ty)),
+            AtomicOp::Max if ty.is_float() => format!("{}({a}, {b})", library("fmax", ty)),
+            AtomicOp::Exchange | AtomicOp::CompareExchange => b.to_owned(),
             AtomicOp::Min => format!("{}({a}, {b})", self.helper(Helper::Min(ty))),
             AtomicOp::Max => format!("{}({a}, {b})", self.helper(Helper::Max(ty))),
         }
@@ -182,7 +185,7 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                 ExprKind::Atomic { op, .. } => {
                     let wanted = !matches!(stmt, Stmt::Eval { .. });
                     let ty = kernel.exprs[value].ty;
-                    let here = if wanted {
+                    let here = if wanted || !op.combines() {
                         Use::Other
                     } else if index.iter().all(|at| is_constant(kernel, *at)) {
                         Use::Reduced(*op, index.clone(), ty)

@@ -74,7 +74,9 @@ impl TaskPrinter<'_> {
                 self.close();
             }
             Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
-            Stmt::SetResult { value } => self.set_temporary(result_word(kernel), *value),
+            Stmt::SetResult { at, value } => {
+                self.set_temporary(result_word(kernel) + *at as usize, *value);
+            }
         }
     }
 
@@ -223,10 +225,11 @@ impl TaskPrinter<'_> {
         let element = root.element()?;
         let access = self.element(element);
         let value = match (root, element.array) {
-            (ExprKind::Atomic { op, value, .. }, _) => {
+            (ExprKind::Atomic { op, expected, value, .. }, _) => {
                 let ty = self.kernel.exprs[*value].ty;
-                let value = self.expr(*value);
-                self.cx.dialect.atomic(*op, ty, &format!("&{}", access.element), &value)
+                let expected = expected.map(|expected| self.expr(expected));
+                let operands = (expected.as_deref(), &*self.expr(*value));
+                self.atomic(*op, ty, &format!("&{}", access.element), operands)
             }
             (_, Array::Tensor(tensor)) => {
                 let value = match self.is_read_only(tensor, element.site) {

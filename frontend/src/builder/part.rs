@@ -120,7 +120,7 @@ impl<'b> Part<'b> {
         let ty = self.scalar();
         self.builder.check_atomic(op, ty);
         let value = Box::new(self.builder.operand(value, ty));
-        let kind = ExprKind::Atomic { op, place: Box::new(self.place), value };
+        let kind = ExprKind::Atomic { op, place: Box::new(self.place), expected: None, value };
         self.builder.compute("old", kind, ty)
     }
 

@@ -107,7 +107,7 @@ impl<'b> TensorParam<'b> {
         self.builder.check_atomic(op, self.elem);
         let place = Box::new(self.place(index));
         let value = Box::new(self.builder.operand(value, self.elem));
-        let kind = ExprKind::Atomic { op, place, value };
+        let kind = ExprKind::Atomic { op, place, expected: None, value };
         self.builder.compute("old", kind, self.elem)
     }
 
@@ -141,7 +141,8 @@ impl KernelBuilder {
     pub(super) fn check_atomic(&self, op: AtomicOp, ty: ScalarType) {
         let defined = match op {
             AtomicOp::Add => !matches!(ty, ScalarType::Bool | ScalarType::I64 | ScalarType::F64),
-            AtomicOp::Min | AtomicOp::Max => ty.is_int(),
+            AtomicOp::Min | AtomicOp::Max => ty.is_int() || ty.is_float(),
+            AtomicOp::Exchange | AtomicOp::CompareExchange => ty.is_int() || ty.is_float(),
         };
         if !defined {
             self.misuse(Misuse::Undefined { operation: op.name(), ty });

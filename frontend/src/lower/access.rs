@@ -70,27 +70,30 @@ impl Lowerer {
         op: AtomicOp,
         array: Array,
         index: Vec<ExprId>,
-        value: ExprId,
+        (expected, value): (Option<ExprId>, ExprId),
         span: Span,
     ) -> Ir {
-        Ir::Atomic { op, element: self.element(array, index, span), value }
+        Ir::Atomic { op, element: self.element(array, index, span), expected, value }
     }
 
     /// The type and the operation of an atomic expression that is not yet emitted.
     pub(super) fn atomic(&mut self, expr: &Expr) -> Result<(ScalarType, Ir)> {
-        let ExprKind::Atomic { op, place, value } = &expr.kind else {
+        let ExprKind::Atomic { op, place, expected, value } = &expr.kind else {
             return Err(self.type_error(expr.span, "this is not an atomic"));
         };
+        let operands = (expected.as_deref(), &**value);
         let ExprKind::Index { base, index } = &place.kind else {
-            return self.atomic_element(*op, place, value, expr.span);
+            return self.atomic_element(*op, place, operands, expr.span);
         };
         let (array, elem) = self.array(base, index.len(), expr.span)?;
         let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
+        list.extend(expected.iter().map(|expected| (&**expected, elem)));
         list.push((value, elem));
         let mut index = self.scalars(&list)?;
         let Some(value) = index.pop() else {
             return Err(self.type_error(expr.span, "an atomic needs a value"));
         };
-        Ok((elem, self.atomic_op(*op, array, index, value, expr.span)))
+        let expected = expected.as_ref().and_then(|_| index.pop());
+        Ok((elem, self.atomic_op(*op, array, index, (expected, value), expr.span)))
     }
 }

@@ -98,9 +98,9 @@ impl Lowerer {
                 let ty = self.type_at(*ty, span)?;
                 self.aggregate(ty, parts, span)
             }
-            ExprKind::Struct { ty, fields } => {
+            ExprKind::Struct { ty, fields, base } => {
                 let ty = self.type_at(*ty, span)?;
-                self.struct_literal(ty, fields, span)
+                self.struct_literal(ty, fields, base.as_deref(), span)
             }
             ExprKind::Repeat { ty, value } => {
                 let ty = self.type_at(*ty, span)?;
@@ -237,7 +237,13 @@ impl Lowerer {
         Ok(Value { ty, leaves: values.into_iter().flat_map(|value| value.leaves).collect() })
     }
 
-    fn struct_literal(&mut self, ty: Type, fields: &[(String, Expr)], span: Span) -> Result<Value> {
+    fn struct_literal(
+        &mut self,
+        ty: Type,
+        fields: &[(String, Expr)],
+        base: Option<&Expr>,
+        span: Span,
+    ) -> Result<Value> {
         let mut list = Vec::with_capacity(fields.len());
         let mut firsts = Vec::with_capacity(fields.len());
         for (name, value) in fields {
@@ -247,7 +253,18 @@ impl Lowerer {
             list.push((value, of_field));
             firsts.push(first);
         }
-        let values = self.values(&list)?;
+        // Rust evaluates the base last.
+        list.extend(base.map(|base| (base, ty)));
+        let mut values = self.values(&list)?;
+        if base.is_some()
+            && let Some(mut whole) = values.pop()
+        {
+            for (first, value) in firsts.into_iter().zip(values) {
+                let end = first + value.leaves.len();
+                whole.leaves.splice(first..end, value.leaves);
+            }
+            return Ok(whole);
+        }
         let mut in_order: Vec<_> = firsts.into_iter().zip(values).collect();
         in_order.sort_by_key(|(first, _)| *first);
         let leaves: Vec<_> = in_order.into_iter().flat_map(|(_, value)| value.leaves).collect();

@@ -188,9 +188,18 @@ impl Lowerer {
             Some(ix) => Some(self.type_at(ix, function.span)?),
             None => None,
         };
+        self.early_body(&function.body.stmts, function.body.value.as_deref(), result)
+    }
+
+    /// Lowers the statements and the value of a function that may return early.
+    pub(super) fn early_body(
+        &mut self,
+        stmts: &[Stmt],
+        value: Option<&Expr>,
+        result: Option<Type>,
+    ) -> Result<Option<Value>> {
         let exit = self.prepare_early_returns(result);
-        let value = function.body.value.as_deref();
-        self.stmts(&function.body.stmts, &mut |this| match (value, &exit.value) {
+        self.stmts(stmts, &mut |this| match (value, &exit.value) {
             (Some(value), Some((ty, locals))) => {
                 let finish = |this: &mut Self| {
                     let value = this.value_as(value, *ty)?;

@@ -1,6 +1,6 @@
-//! Lowering of early returns of funcs. A func is inlined, so a `return` stores the result and breaks out of an IR
-//! loop that runs once and contains all code that could follow. After each loop of the func that contains the
-//! `return`, a flag says whether to break further.
+//! Lowering of early returns of funcs, and of the serial code at the end of a kernel. A func is inlined, so a `return`
+//! stores the result and breaks out of an IR loop that runs once and contains all code that could follow. After each
+//! loop of the func that contains the `return`, a flag says whether to break further.
 //!
 //! Code of such a func outside all loops is in *tail position*: no code of the func runs after it. There, two forms
 //! need no loop and keep conditions in a form that proofs can use: `return v;` ends the code, and the code after

@@ -120,7 +120,7 @@ impl Lowerer {
         &mut self,
         op: AtomicOp,
         place: &Expr,
-        value: &Expr,
+        (expected, value): (Option<&Expr>, &Expr),
         span: Span,
     ) -> Result<(ScalarType, Ir)> {
         let Some(element) = self.tensor_element(place)? else {
@@ -130,10 +130,15 @@ impl Lowerer {
             let what = format!("an atomic needs a number, found {}", element.ty);
             return Err(self.type_error(span, what));
         };
-        let value = self.scalar_as(value, ty)?;
-        let value = self.emit.limit_depth(value);
+        let operands: Vec<_> = expected.into_iter().chain([value]).map(|at| (at, ty)).collect();
+        let operands = self.scalars(&operands)?;
+        let (expected, value) = match operands[..] {
+            [expected, value] => (Some(expected), value),
+            [value] => (None, value),
+            _ => return Err(self.type_error(span, "an atomic needs a value")),
+        };
         let (tensor, _, index) = self.scalar_at(&element, *component, offset)?;
-        Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, value, span)))
+        Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, (expected, value), span)))
     }
 
     /// The parameter of a component, the type of its scalars, and the indices of the scalar at `offset`.

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{GroupId, LoopDim, ParallelFor, ScalarType, TopStmt};
+use quadrants_ir::{GroupId, LoopDim, ParallelFor, TopStmt, types::Type};
 
-use super::{Lowerer, Result, scope::Loop};
+use super::{
+    Lowerer, Result, early_return,
+    scope::{Loop, Value},
+};
 use crate::{
     syntax::{Block, Expr, ExprKind, For, Function, Span, Stmt, StmtKind, StreamParallelArgument},
     unit::Unit,
@@ -15,7 +18,7 @@ impl Lowerer {
     pub(super) fn kernel_body(
         &mut self,
         unit: &Unit,
-        result: Option<ScalarType>,
+        result: Option<Type>,
     ) -> Result<Vec<TopStmt>> {
         let body = &unit.function.body;
         let mut top = Vec::new();
@@ -23,15 +26,21 @@ impl Lowerer {
             self.stream_parallel_blocks(body, &mut top)?;
             return Ok(top);
         }
-        for stmt in &body.stmts {
+        for (at, stmt) in body.stmts.iter().enumerate() {
+            if early_return::returns(stmt) {
+                return self.returning(&body.stmts[at..], body, result, top);
+            }
             self.top_stmt(stmt, &mut top)?;
         }
         match (body.value.as_deref(), result) {
+            (Some(value), _) if early_return::expr_returns(value) => {
+                return self.returning(&[], body, result, top);
+            }
             (Some(value), None) => self.discard(value)?,
             (Some(value), Some(ty)) => {
-                let value = self.scalar_as(value, ty)?;
+                let value = self.value_as(value, ty)?;
                 self.flush(&mut top);
-                top.push(TopStmt::Return(value));
+                return_value(value, &mut top);
             }
             (None, Some(_)) => {
                 return Err(self.type_error(unit.function.span, "the kernel must return a value"));
@@ -39,6 +48,23 @@ impl Lowerer {
             (None, None) => {}
         }
         self.flush(&mut top);
+        Ok(top)
+    }
+
+    /// Lowers the rest of a kernel, from the first statement with a `return` on, as the code of a func is lowered. It
+    /// is serial: the rules allow no parallel loop in it.
+    fn returning(
+        &mut self,
+        stmts: &[Stmt],
+        body: &Block,
+        result: Option<Type>,
+        mut top: Vec<TopStmt>,
+    ) -> Result<Vec<TopStmt>> {
+        let value = self.early_body(stmts, body.value.as_deref(), result)?;
+        self.flush(&mut top);
+        if let Some(value) = value {
+            return_value(value, &mut top);
+        }
         Ok(top)
     }
 
@@ -122,6 +148,13 @@ impl Lowerer {
             let block = self.emit.block(stmts);
             top.push(TopStmt::Serial(block));
         }
+    }
+}
+
+/// The return of a value, which has at least one scalar or needs none.
+fn return_value(value: Value, top: &mut Vec<TopStmt>) {
+    if !value.leaves.is_empty() {
+        top.push(TopStmt::Return(value.leaves));
     }
 }
 

@@ -9,7 +9,9 @@ use crate::syntax::{Expr, Span};
 /// The result type of a method of `ty`.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
     let scalar = match ty {
-        Type::Array(..) if name == "len" => return Some(Type::Scalar(ScalarType::U64)),
+        Type::Array(..) | Type::Vector(..) if name == "len" => {
+            return Some(Type::Scalar(ScalarType::U64));
+        }
         Type::Vector(ty, _) | Type::Matrix(ty, ..) => ty,
         _ => return None,
     };
@@ -40,11 +42,11 @@ pub(super) fn operator_type(op: BinaryOp, lhs: Option<Type>, rhs: Option<Type>) 
     }
 }
 
-/// The type of the scalars of a number, vector or matrix.
+/// The type of the scalars of a number, vector, matrix or complex number.
 pub(super) const fn component_type(ty: Type) -> Option<ScalarType> {
     match ty {
         Type::Scalar(ty) | Type::Vector(ty, _) | Type::Matrix(ty, ..) => Some(ty),
-        _ => None,
+        _ => ty.complex(),
     }
 }
 
@@ -79,6 +81,10 @@ impl Lowerer {
         span: Span,
     ) -> Result<Value> {
         use BinaryOp::{Add, Div, Eq, Mul, Ne, Sub};
+        let is_complex = lhs.ty.complex().is_some() || rhs.ty.complex().is_some();
+        if is_complex && let Some(value) = self.complex_binary(op, &lhs, &rhs, span)? {
+            return Ok(value);
+        }
         match (op, lhs.ty, rhs.ty) {
             (Add | Sub, Type::Vector(..) | Type::Matrix(..), ty) if lhs.ty == ty => {
                 let pairs = lhs.leaves.into_iter().zip(rhs.leaves);
@@ -133,7 +139,8 @@ impl Lowerer {
     }
 
     pub(super) fn negate(&mut self, op: UnaryOp, value: Value, span: Span) -> Result<Value> {
-        let negated = op == UnaryOp::Neg && matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
+        let is_linear = matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
+        let negated = op == UnaryOp::Neg && (is_linear || value.ty.complex().is_some());
         if !negated {
             let what = format!("this operation is not defined for {} in kernels", value.ty);
             return Err(self.type_error(span, what));
@@ -163,7 +170,7 @@ impl Lowerer {
         Ok(leaves)
     }
 
-    fn reuse_all(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
+    pub(super) fn reuse_all(&mut self, leaves: &[ExprId]) -> Vec<ExprId> {
         leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect()
     }
 
@@ -191,7 +198,9 @@ impl Lowerer {
             return Err(self.no_method_of(ty, name, span));
         };
         let leaves = match (name, ty, &values[..]) {
-            ("len", Type::Array(_, len), [_]) => vec![self.emit.constant(len as u64)],
+            ("len", Type::Array(_, len) | Type::Vector(_, len), [_]) => {
+                vec![self.emit.constant(len as u64)]
+            }
             ("dot", Type::Vector(..), [a, b]) => {
                 let (a, b) = (self.reuse_all(&a.leaves), self.reuse_all(&b.leaves));
                 vec![self.dot(&a, &b, span)?]
@@ -216,6 +225,11 @@ impl Lowerer {
             ("trace", Type::Matrix(_, rows, columns), [a]) if rows == columns => {
                 let diagonal: Vec<_> = (0..rows).map(|at| a.leaves[at * columns + at]).collect();
                 vec![self.sum(&diagonal, span)?]
+            }
+            ("min" | "max", Type::Vector(..), [a, b]) => {
+                let function = if name == "min" { MathFn::Min } else { MathFn::Max };
+                let pairs = a.leaves.iter().zip(&b.leaves);
+                pairs.map(|(a, b)| self.emit.math(function, &[*a, *b])).collect()
             }
             ("component_mul", Type::Vector(..), [a, b]) => {
                 let pairs = a.leaves.iter().zip(&b.leaves);

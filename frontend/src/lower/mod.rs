@@ -10,6 +10,7 @@ mod access;
 mod aggregate;
 mod blocks;
 mod call;
+mod complex;
 mod early_return;
 mod element;
 mod emit;
@@ -112,8 +113,8 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
     let result = match function.result {
         Some(ix) => {
             let ty = lowerer.type_at(ix, function.span)?;
-            let what = "a kernel returns a number or nothing";
-            Some(ty.scalar().ok_or_else(|| lowerer.type_error(function.span, what))?)
+            lowerer.check_size(ty, function.span)?;
+            Some(ty)
         }
         None => None,
     };
@@ -128,7 +129,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
         blocks,
         sites,
         body,
-        result,
+        results: result.map_or_else(Vec::new, Type::leaf_types),
         options: function.options,
     };
     // Kernels of the macro are verified before offload.

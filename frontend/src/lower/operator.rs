@@ -84,9 +84,13 @@ impl Lowerer {
         let Some(ty) = ty.scalar() else {
             return Err(self.type_error(span, format!("cannot cast to {ty}")));
         };
-        let hint = literal::takes_cast_type(value, ty).then_some(ty);
-        let hint = self.infer(value).or(hint);
-        let value = self.scalar(value, hint)?;
+        let value = match self.infer_type(value) {
+            Some(of) if of.discriminant().is_some() => self.value_as(value, of)?.leaves[0],
+            of => {
+                let hint = literal::takes_cast_type(value, ty).then_some(ty);
+                self.scalar(value, of.and_then(Type::scalar).or(hint))?
+            }
+        };
         let value = self.emit.limit_depth(value);
         let from = self.emit.ty(value);
         if from == ty {

@@ -109,9 +109,21 @@ impl Walk<'_> {
                     }
                 }
             }
-            ExprKind::Struct { fields, .. } => {
+            ExprKind::Struct { fields, base, .. } => {
                 let fields = fields.iter();
-                Value::Parts(fields.map(|(name, value)| (name.clone(), self.eval(value))).collect())
+                let mut parts: Vec<_> =
+                    fields.map(|(name, value)| (name.clone(), self.eval(value))).collect();
+                match base.as_ref().map(|base| self.eval(base)) {
+                    None => Value::Parts(parts),
+                    Some(Value::Parts(rest)) => {
+                        let is_given = |name: &String| parts.iter().any(|(given, _)| given == name);
+                        let rest: Vec<_> =
+                            rest.iter().filter(|(name, _)| !is_given(name)).cloned().collect();
+                        parts.extend(rest);
+                        Value::Parts(parts)
+                    }
+                    Some(_) => Value::Data,
+                }
             }
             ExprKind::Repeat { value, .. } => {
                 self.eval(value);
@@ -157,9 +169,12 @@ impl Walk<'_> {
             ExprKind::Call { args, has_receiver, read_only_args, .. } => {
                 self.call(args, (*has_receiver, *read_only_args), expr)
             }
-            ExprKind::Atomic { op, place, value } => {
+            ExprKind::Atomic { op, place, expected, value } => {
                 let Some(part) = self.element_part(place) else { return Value::Data };
                 let values = self.index_values(&part);
+                if let Some(expected) = expected {
+                    self.eval(expected);
+                }
                 let by = self.eval(value);
                 let counts = *op == AtomicOp::Add;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };

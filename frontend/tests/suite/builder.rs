@@ -271,9 +271,9 @@ fn invalid_calls_are_reported() {
     assert_eq!(misuse(b), Misuse::TensorRank { rank: 7 });
 
     let b = KernelBuilder::new("atomic");
-    let t = b.param_tensor_mut("t", F32, 1);
-    let _ = t.atomic_min(0u64, 1.0f32);
-    assert_eq!(misuse(b), Misuse::Undefined { operation: "atomic_min", ty: F32 });
+    let t = b.param_tensor_mut("t", Bool, 1);
+    let _ = t.atomic_min(0u64, true);
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "atomic_min", ty: Bool });
 
     let b = KernelBuilder::new("arguments");
     let _ = b.constant(1.0f32).math(quadrants_ir::MathFn::Sqrt, &[b.constant(1.0f32)]);

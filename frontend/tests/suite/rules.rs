@@ -213,8 +213,10 @@ fn invalid_breaks_and_continues_are_rejected() {
 #[test]
 fn return_is_rejected_in_kernels_and_accepted_in_funcs() {
     let return_ = |line| stmt(line, StmtKind::Return { value: Some(e!(1)) });
-    kernel_rejected(vec![return_(1)], &[(1, Rule::ReturnInKernel)]);
-    kernel_rejected(vec![each(1, "i", e!(9), vec![return_(2)])], &[(2, Rule::ReturnInKernel)]);
+    kernel_rejected(vec![return_(1)], &[]);
+    kernel_rejected(vec![each(1, "i", e!(9), vec![return_(2)])], &[(2, Rule::ReturnInLoop)]);
+    let before = vec![return_(1), each(2, "i", e!(9), vec![]), each(3, "i", e!(9), vec![])];
+    kernel_rejected(before, &[(1, Rule::ReturnBeforeLoop(2))]);
     let early = block(vec![run(1, if_(e!((n > 1)), vec![return_(2)])), return_(3)]);
     rejected(&function(FunctionKind::Func, &["n"], Some(I32), early), &[]);
 }

@@ -123,7 +123,7 @@ fn run_offloaded(kernel: &Offloaded, args: &[Arg]) -> Outcome {
     };
     let failed = word(RECORD, std::mem::offset_of!(ErrorRecord, state), 4) != 0;
     let site = word(RECORD, std::mem::offset_of!(ErrorRecord, site), 4) as u32;
-    let result = kernel.result.map_or(0, |_| word(SCRATCH, 8 * result_word(kernel), 8));
+    let result = kernel.results.first().map_or(0, |_| word(SCRATCH, 8 * result_word(kernel), 8));
     Outcome {
         tensors: addresses.iter().map(|a| memory.bytes(*a).unwrap().to_vec()).collect(),
         result,

@@ -140,7 +140,7 @@ pub(crate) fn extent(base: &str, axis: u32) -> Expr {
 pub(crate) fn add_to(base: &str, at: Vec<Expr>, value: Expr) -> Expr {
     let value = Box::new(value);
     let place = expr(ExprKind::Index { base: base.to_owned(), index: at });
-    expr(ExprKind::Atomic { op: AtomicOp::Add, place: Box::new(place), value })
+    expr(ExprKind::Atomic { op: AtomicOp::Add, place: Box::new(place), expected: None, value })
 }
 
 pub(crate) fn parallel(body: Block) -> Expr {

@@ -219,7 +219,9 @@ impl Compiler<'_> {
                 }
             }
             Stmt::SetTemp { temp, value } => self.store_word(abi::temp_word(temp), value),
-            Stmt::SetResult { value } => self.store_word(abi::result_word(self.kernel), value),
+            Stmt::SetResult { at, value } => {
+                self.store_word(abi::result_word(self.kernel) + at as usize, value);
+            }
         }
         self.busy = busy;
     }
@@ -454,20 +456,31 @@ impl Compiler<'_> {
                 };
                 self.code.push(op);
             }
-            ExprKind::Atomic { op, ref element, value } => {
+            ExprKind::Atomic { op, ref element, expected, value } => {
+                let expected = expected.map(|expected| self.value(expected));
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
-                let index = self.index(element);
+                let indices = self.index(element);
                 let op = match element.array {
                     Array::Tensor(param) => {
-                        let at = self.element(param, &index);
+                        let index = self.element(param, &indices);
                         let tensor = self.tensor(param);
-                        self.check(tensor, &index, to, element.site);
-                        Op::Atomic(to, tensor, at, value, combine)
+                        self.check(tensor, &indices, to, element.site);
+                        match expected {
+                            Some(expected) => {
+                                Op::CompareExchange { to, tensor, index, expected, value, combine }
+                            }
+                            None => Op::Atomic(to, tensor, index, value, combine),
+                        }
                     }
                     Array::Shared(array) => {
-                        let (first, len, at) = self.shared(array, &index, to, element.site);
-                        Op::SharedAtomic(to, first, len, at, value, combine)
+                        let (first, len, index) = self.shared(array, &indices, to, element.site);
+                        match expected {
+                            Some(expected) => {
+                                Op::SharedCompareExchange { to, first, len, index, expected, value }
+                            }
+                            None => Op::SharedAtomic(to, first, len, index, value, combine),
+                        }
                     }
                 };
                 self.code.push(op);

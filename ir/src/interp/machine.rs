@@ -38,6 +38,8 @@ pub(super) enum Combine {
     MinF64,
     MaxF32,
     MaxF64,
+    Replace32,
+    Replace64,
     And,
     Or,
 }
@@ -138,6 +140,8 @@ macro_rules! machine {
             Store2(Reg, Reg, Reg, Reg, Size),
             /// Operands: result, tensor, linear index, value.
             Atomic(Reg, Reg, Reg, Reg, Combine),
+            /// Combines only if the element is equal to the expected value.
+            CompareExchange { to: Reg, tensor: Reg, index: Reg, expected: Reg, value: Reg, combine: Combine },
             /// Sets the registers of a shared array to zero.
             Clear { first: Reg, len: u32 },
             /// The same checks for an index of a shared array.
@@ -149,6 +153,7 @@ macro_rules! machine {
             SharedStore(Reg, Reg, u32, Reg),
             /// Operands: result, first register of a shared array, its length, index, value.
             SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
+            SharedCompareExchange { to: Reg, first: Reg, len: u32, index: Reg, expected: Reg, value: Reg },
             /// Reduces the values of a block's threads, in registers from `first` on. Their contents are unspecified
             /// afterwards.
             Reduce { to: Reg, first: Reg, len: u32, combine: Combine },
@@ -340,6 +345,14 @@ macro_rules! machine {
                         store(*memory, address, size, combine.combine(old, new))?;
                         r!(d) = old;
                     }
+                    Op::CompareExchange { to, tensor, index, expected, value, combine } => {
+                        let size = combine.size();
+                        let address = element(r!(tensor), r!(index), size);
+                        let old = load(*memory, address, size)?;
+                        let new = if old == r!(expected) { r!(value) } else { old };
+                        store(*memory, address, size, new)?;
+                        r!(to) = old;
+                    }
                     Op::Clear { first, len } => {
                         regs[first as usize..][..len as usize].fill(0);
                     }
@@ -364,6 +377,14 @@ macro_rules! machine {
                         let old = regs[at];
                         regs[at] = combine.combine(old, r!(v));
                         r!(d) = old;
+                    }
+                    Op::SharedCompareExchange { to, first, len, index, expected, value } => {
+                        let at = shared(first, len, r!(index), true)?;
+                        let old = regs[at];
+                        if old == r!(expected) {
+                            regs[at] = r!(value);
+                        }
+                        r!(to) = old;
                     }
                     Op::Reduce { to, first, len, combine } => {
                         let values = &mut regs[first as usize..][..len as usize];
@@ -567,6 +588,7 @@ impl Combine {
         match self {
             Self::Add32 | Self::AddF32 | Self::MinI32 | Self::MaxI32 => Size::Four,
             Self::MinU32 | Self::MaxU32 | Self::MinF32 | Self::MaxF32 => Size::Four,
+            Self::Replace32 => Size::Four,
             _ => Size::Eight,
         }
     }
@@ -575,7 +597,7 @@ impl Combine {
     fn identity(self) -> u64 {
         match self {
             Self::Add32 | Self::Add64 | Self::AddF32 | Self::AddF64 | Self::Or => 0,
-            Self::MaxU32 | Self::MaxU64 => 0,
+            Self::MaxU32 | Self::MaxU64 | Self::Replace32 | Self::Replace64 => 0,
             Self::And => 1,
             Self::MinI32 => put(i32::MAX),
             Self::MinI64 => put(i64::MAX),
@@ -604,6 +626,7 @@ impl Combine {
             Self::MinF64 => put(f64::get(old).minimum_number(f64::get(new))),
             Self::MaxF32 => put(f32::get(old).maximum_number(f32::get(new))),
             Self::MaxF64 => put(f64::get(old).maximum_number(f64::get(new))),
+            Self::Replace32 | Self::Replace64 => new,
             Self::And => old & new,
             Self::Or => old | new,
             Self::MinU32 | Self::MinU64 => old.min(new),

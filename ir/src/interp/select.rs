@@ -240,16 +240,12 @@ pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
 
 /// The combining operation of a reduction over values of `ty`.
 pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> Combine {
-    match (op, kind(ty)) {
-        (ReduceOp::Add, _) => combine(AtomicOp::Add, ty),
-        (ReduceOp::Min, Kind::F32) => Combine::MinF32,
-        (ReduceOp::Min, Kind::F64) => Combine::MinF64,
-        (ReduceOp::Min, _) => combine(AtomicOp::Min, ty),
-        (ReduceOp::Max, Kind::F32) => Combine::MaxF32,
-        (ReduceOp::Max, Kind::F64) => Combine::MaxF64,
-        (ReduceOp::Max, _) => combine(AtomicOp::Max, ty),
-        (ReduceOp::And, _) => Combine::And,
-        (ReduceOp::Or, _) => Combine::Or,
+    match op {
+        ReduceOp::Add => combine(AtomicOp::Add, ty),
+        ReduceOp::Min => combine(AtomicOp::Min, ty),
+        ReduceOp::Max => combine(AtomicOp::Max, ty),
+        ReduceOp::And => Combine::And,
+        ReduceOp::Or => Combine::Or,
     }
 }
 
@@ -259,6 +255,14 @@ pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
         (AtomicOp::Add, Kind::I64 | Kind::U64) => Combine::Add64,
         (AtomicOp::Add, Kind::F32) => Combine::AddF32,
         (AtomicOp::Add, Kind::F64) => Combine::AddF64,
+        (AtomicOp::Min, Kind::F32) => Combine::MinF32,
+        (AtomicOp::Min, Kind::F64) => Combine::MinF64,
+        (AtomicOp::Max, Kind::F32) => Combine::MaxF32,
+        (AtomicOp::Max, Kind::F64) => Combine::MaxF64,
+        (AtomicOp::Exchange | AtomicOp::CompareExchange, _) => match ty.size() {
+            4 => Combine::Replace32,
+            _ => Combine::Replace64,
+        },
         (AtomicOp::Min, Kind::I32) => Combine::MinI32,
         (AtomicOp::Min, Kind::I64) => Combine::MinI64,
         (AtomicOp::Min, Kind::U32) => Combine::MinU32,

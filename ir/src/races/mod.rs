@@ -17,10 +17,9 @@
 //!
 //! Devices compute indices modulo 2⁶⁴, so that indices also agree if the difference is a multiple of 2⁶⁴. The range of
 //! the difference must therefore be shorter than that. All arithmetic is checked and has 128 bits.
-
 //!
-//! Where this test decides nothing, [`refuted_in_loop`] and [`refuted_between`] state the question as a system of linear
-//! constraints, which also takes conditions and operations into account that are not affine.
+//! Where this test decides nothing, [`refuted_in_loop`] and [`refuted_between`] state the question as a system of
+//! linear constraints, which also takes conditions and operations into account that are not affine.
 
 mod affine;
 mod example;

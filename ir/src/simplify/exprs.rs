@@ -174,8 +174,8 @@ impl ExprKind {
                 change(then);
                 change(otherwise);
             }
-            Self::Atomic { element, value, .. } => {
-                element.index.iter_mut().for_each(&mut change);
+            Self::Atomic { element, expected, value, .. } => {
+                element.index.iter_mut().chain(expected).for_each(&mut change);
                 change(value);
             }
         }

@@ -151,7 +151,7 @@ impl Simplifier<'_> {
                 from: from.map(|from| exprs.rewrite(from)),
             },
             Stmt::SetTemp { temp, value } => Stmt::SetTemp { temp, value: exprs.rewrite(value) },
-            Stmt::SetResult { value } => Stmt::SetResult { value: exprs.rewrite(value) },
+            Stmt::SetResult { at, value } => Stmt::SetResult { at, value: exprs.rewrite(value) },
             Stmt::Break | Stmt::Continue | Stmt::Shared { .. } => stmt.clone(),
         };
         out.push(new);

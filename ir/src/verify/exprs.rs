@@ -160,13 +160,10 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             expect_type(ty, access(nodes, element, false)?)?;
             site(nodes, element.site, SiteUse::Index(element.array))
         }
-        ExprKind::Atomic { op, element, value } => {
+        ExprKind::Atomic { op, element, expected, value } => {
             expect_type(ty, access(nodes, element, true)?)?;
             expect_type(ty, type_of(*value))?;
-            match op {
-                AtomicOp::Add => require_supported(ty.is_int() || ty.is_float(), ty)?,
-                AtomicOp::Min | AtomicOp::Max => require_supported(ty.is_int(), ty)?,
-            }
+            atomic(*op, ty, expected.map(type_of))?;
             site(nodes, element.site, SiteUse::Index(element.array))
         }
         ExprKind::DivRem { lhs, rhs, site: at, .. } => {
@@ -176,6 +173,20 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             site(nodes, *at, SiteUse::DivideByZero)
         }
     }
+}
+
+/// Checks an atomic on an element of type `ty`: only a compare-and-exchange has an expected value.
+fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<(), Rule> {
+    let needs_one = op == AtomicOp::CompareExchange;
+    require(
+        expected.is_some() == needs_one,
+        Rule::Arity {
+            expected: 1 + usize::from(needs_one),
+            found: 1 + usize::from(expected.is_some()),
+        },
+    )?;
+    expected.map_or(Ok(()), |expected| expect_type(ty, expected))?;
+    require_supported(ty.is_int() || ty.is_float(), ty)
 }
 
 pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<ScalarType, Rule> {

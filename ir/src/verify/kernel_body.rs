@@ -41,7 +41,7 @@ fn error(name: &str, (at, rule): Violation) -> VerifyError {
 fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, None)?;
-    let mut scope = Scope::new(nodes, None, kernel.result);
+    let mut scope = Scope::new(nodes, None, &kernel.results);
     let grouped = kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::Group { .. }));
     let mut groups = 0;
     for (at, stmt) in kernel.body.iter().enumerate() {
@@ -58,10 +58,14 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
                 }
                 scope.reset(checkpoint);
             }
-            TopStmt::Return(value) => {
-                let ty = scope.pure(*value).map_err(|rule| (location, rule))?;
-                let result = kernel.result.ok_or((location, Rule::Return))?;
-                expect_type(result, ty).map_err(|rule| (location, rule))?;
+            TopStmt::Return(values) => {
+                if values.is_empty() || values.len() != kernel.results.len() {
+                    return Err((location, Rule::Return));
+                }
+                for (value, result) in values.iter().zip(&kernel.results) {
+                    let ty = scope.pure(*value).map_err(|rule| (location, rule))?;
+                    expect_type(*result, ty).map_err(|rule| (location, rule))?;
+                }
                 if at + 1 != kernel.body.len() {
                     return Err((location, Rule::Return));
                 }
@@ -73,7 +77,7 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
         }
     }
     let returns = matches!(kernel.body.last(), Some(TopStmt::Return(_)));
-    if kernel.result.is_some() != returns {
+    if kernel.results.is_empty() == returns {
         return Err((Location::Kernel, Rule::Return));
     }
     Ok(())
@@ -184,7 +188,7 @@ fn check_name(name: &str) -> Result<(), Rule> {
 fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, Some(&kernel.temps))?;
-    let mut scope = Scope::new(nodes, Some(&kernel.temps), kernel.result);
+    let mut scope = Scope::new(nodes, Some(&kernel.temps), &kernel.results);
     let mut group = GroupId::NONE;
     for (at, task) in kernel.tasks.iter().enumerate() {
         let location = Location::Top(at);

@@ -26,7 +26,7 @@
 //!
 //! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks
 //!   of pure, immutable `Let`s;
-//! * `Return` is the last statement if and only if the kernel has a result, and has its type;
+//! * `Return` is the last statement if and only if the kernel has a result, and has its types;
 //! * there are no temporaries, and no `SetTemp` or `SetResult`.
 //!
 //! After offloading it also checks that:

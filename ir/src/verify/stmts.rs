@@ -32,7 +32,8 @@ pub(super) struct Scope<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
     pub(super) temps: Option<&'k [ScalarType]>,
-    pub(super) result: Option<ScalarType>,
+    /// The types of the scalars of the result, for `SetResult`.
+    pub(super) results: &'k [ScalarType],
     /// The locals in scope, innermost last.
     visible: Vec<LocalId>,
     in_scope: Vec<bool>,
@@ -68,12 +69,12 @@ impl<'k> Scope<'k> {
     pub(super) fn new(
         nodes: Nodes<'k>,
         temps: Option<&'k [ScalarType]>,
-        result: Option<ScalarType>,
+        results: &'k [ScalarType],
     ) -> Self {
         Self {
             nodes,
             temps,
-            result,
+            results,
             visible: Vec::new(),
             in_scope: vec![false; nodes.locals.len()],
             defined: vec![false; nodes.locals.len()],
@@ -336,10 +337,11 @@ impl<'k> Scope<'k> {
                 expect_type(temp_type(self.temps, temp)?, ty)?;
                 require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
             }
-            Stmt::SetResult { value } => {
+            Stmt::SetResult { at, value } => {
                 let ty = self.pure(value)?;
                 require(self.temps.is_some(), Rule::OffloadOnly)?;
-                expect_type(self.result.ok_or(Rule::Return)?, ty)?;
+                let result = self.results.get(at as usize).copied();
+                expect_type(result.ok_or(Rule::Return)?, ty)?;
                 require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
             }
         }

@@ -97,15 +97,15 @@ fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
     let value = m.div_rem(DivRemOp::Div, n, d);
     let serial = m.serial(vec![Stmt::Let { local: quotient, value }]);
     let value = m.read(quotient);
-    m.kernel.result = Some(I32);
-    m.kernel.body = vec![serial, TopStmt::Return(value)];
+    m.kernel.results = vec![I32];
+    m.kernel.body = vec![serial, TopStmt::Return(vec![value])];
     let kernel = offload(&m.kernel).unwrap();
     for (n, d, result, error) in
         [(7, -2, -3, None), (i32::MIN, -1, i32::MIN, None), (7, 0, 0, Some((0, vec![])))]
     {
         let args = [Arg::Scalar(n.into()), Arg::Scalar(d.into())];
         let outcome = run(&kernel, Form::Checked, &args).unwrap();
-        assert_eq!((outcome.result, outcome.error), (Some(result.into()), error));
+        assert_eq!((outcome.results, outcome.error), (vec![result.into()], error));
     }
 }
 

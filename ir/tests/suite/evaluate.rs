@@ -36,7 +36,7 @@ struct Evaluator<'k> {
     args: Vec<Arg>,
     locals: HashMap<LocalId, Value>,
     error: Option<(u32, Vec<u64>)>,
-    result: Option<Const>,
+    results: Vec<Const>,
 }
 
 /// The result of a launch of the kernel.
@@ -46,7 +46,7 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
         args: args.to_vec(),
         locals: HashMap::new(),
         error: None,
-        result: None,
+        results: Vec::new(),
     };
     evaluator.top(&kernel.body);
     let tensors = evaluator.args.iter().filter_map(|arg| match arg {
@@ -54,7 +54,7 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
         Arg::Scalar(_) => None,
     });
     let tensors = tensors.collect();
-    Outcome { tensors, result: evaluator.result, error: evaluator.error }
+    Outcome { tensors, results: evaluator.results, error: evaluator.error }
 }
 
 impl From<Const> for Value {
@@ -172,7 +172,9 @@ impl Evaluator<'_> {
                 TopStmt::ParallelFor(parallel) => self.dims(&parallel.dims, parallel.body),
                 TopStmt::BlockFor(_) => unreachable!("not generated"),
                 TopStmt::Group { body, .. } => self.top(body),
-                TopStmt::Return(value) => self.result = Some(self.expr(*value).into()),
+                TopStmt::Return(values) => {
+                    self.results = values.iter().map(|value| self.expr(*value).into()).collect();
+                }
             }
         }
     }
@@ -341,7 +343,8 @@ impl Evaluator<'_> {
                 Some((tensor, at)) => (*self.slot(tensor, at)).into(),
                 None => Const::from_bits(expr.ty, 0).into(),
             },
-            ExprKind::Atomic { op, element, value } => {
+            ExprKind::Atomic { op, element, expected, value } => {
+                let expected = expected.map(|expected| Const::from(self.expr(expected)).bits());
                 let value = self.expr(value);
                 let Some((tensor, at)) = self.element(&element) else {
                     return Const::from_bits(expr.ty, 0).into();
@@ -351,6 +354,11 @@ impl Evaluator<'_> {
                     AtomicOp::Add => binary(BinaryOp::Add, old, value),
                     AtomicOp::Min => math(MathFn::Min, &[old, value]),
                     AtomicOp::Max => math(MathFn::Max, &[old, value]),
+                    AtomicOp::Exchange => value,
+                    AtomicOp::CompareExchange => {
+                        let is_expected = Some(Const::from(old).bits()) == expected;
+                        if is_expected { value } else { old }
+                    }
                 };
                 *self.slot(tensor, at) = new.into();
                 old
@@ -456,8 +464,8 @@ fn math(function: MathFn, args: &[Value]) -> Value {
         MathFn::Hypot => floats2!(a, args[1], |x, y| x.hypot(y)),
         MathFn::Powf => floats2!(a, args[1], |x, y| x.powf(y)),
         MathFn::Atan2 => floats2!(a, args[1], |x, y| x.atan2(y)),
-        MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.min(y)),
-        MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.max(y)),
+        MathFn::Min => each2!(a, args[1], |x, y| x.min(y), x.minimum_number(y)),
+        MathFn::Max => each2!(a, args[1], |x, y| x.max(y), x.maximum_number(y)),
         MathFn::Powi => {
             let Value::I32(power) = args[1] else { unreachable!() };
             floats!(a, |x| x.powi(power))

@@ -100,8 +100,6 @@ fn same(a: &Outcome, b: &Outcome) -> bool {
     let tensors = a.tensors.iter().flatten().zip(b.tensors.iter().flatten());
     a.error == b.error
         && tensors.into_iter().all(|(a, b)| value(a, b))
-        && match (&a.result, &b.result) {
-            (Some(a), Some(b)) => value(a, b),
-            (a, b) => a == b,
-        }
+        && a.results.len() == b.results.len()
+        && a.results.iter().zip(&b.results).all(|(a, b)| value(a, b))
 }

@@ -89,8 +89,8 @@ fn locals_are_passed_in_temporaries_or_duplicated() {
     let root = m.block(vec![Stmt::Assign { local: total, value }]);
     let tail = m.serial(vec![Stmt::If { cond, then: add, otherwise: root }]);
     let again = m.parallel(&[(j, zero, end)], vec![]);
-    m.kernel.result = Some(F32);
-    m.kernel.body = vec![head, parallel, tail, again, TopStmt::Return(total_value)];
+    m.kernel.results = vec![F32];
+    m.kernel.body = vec![head, parallel, tail, again, TopStmt::Return(vec![total_value])];
     let kernel = offload(&m.kernel).unwrap();
     verify_offloaded(&kernel).unwrap();
     assert_eq!(
@@ -152,8 +152,8 @@ fn a_result_is_set_in_the_preceding_serial_task() {
     let serial = m.serial(vec![Stmt::Let { local: v, value }]);
     let value = m.read(v);
     let value = m.expr(I32, ExprKind::Unary { op: UnaryOp::Neg, value });
-    m.kernel.result = Some(I32);
-    m.kernel.body = vec![serial, TopStmt::Return(value)];
+    m.kernel.results = vec![I32];
+    m.kernel.body = vec![serial, TopStmt::Return(vec![value])];
     assert_eq!(
         offload(&m.kernel).unwrap().to_string(),
         "\

@@ -255,7 +255,7 @@ fn the_verifier_checks_accesses() {
         vec![m.store(x, &[zero], value)]
     });
     assert_eq!(wrong_element, ty(F32, I32));
-    for (elem, op) in [(F32, AtomicOp::Max), (Bool, AtomicOp::Add), (Bool, AtomicOp::Min)] {
+    for (elem, op) in [(Bool, AtomicOp::Exchange), (Bool, AtomicOp::Add), (Bool, AtomicOp::Min)] {
         let atomic = broken_value(|m| {
             let (x, zero) = (m.tensor("x", elem, 1), m.constant(0u64));
             let value = m.constant(Const::from_bits(elem, 0));
@@ -263,6 +263,17 @@ fn the_verifier_checks_accesses() {
         });
         assert_eq!(atomic, Rule::Operation { ty: elem });
     }
+    let without_expected = broken_value(|m| {
+        let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
+        m.atomic(AtomicOp::CompareExchange, x, &[zero], value)
+    });
+    assert_eq!(without_expected, Rule::Arity { expected: 2, found: 1 });
+    let of_another_type = broken_value(|m| {
+        let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
+        let expected = m.constant(0i32);
+        m.compare_exchange(x, &[zero], [expected, value])
+    });
+    assert_eq!(of_another_type, ty(F32, I32));
     let scalar = broken_value(|m| {
         m.scalar("s", F32);
         m.dim(ParamId::new(0), 0)
@@ -408,29 +419,29 @@ fn the_verifier_checks_groups() {
     });
     assert_eq!(reading, Rule::GroupMixed);
     let returning = broken(|m| {
-        m.kernel.result = Some(I32);
-        vec![group(1, vec![]), TopStmt::Return(m.constant(0i32))]
+        m.kernel.results = vec![I32];
+        vec![group(1, vec![]), TopStmt::Return(vec![m.constant(0i32)])]
     });
     assert_eq!(returning, Rule::GroupMixed);
 }
 
 #[test]
 fn the_verifier_checks_returns() {
-    assert_eq!(broken(|m| vec![TopStmt::Return(m.constant(0i32))]), Rule::Return);
+    assert_eq!(broken(|m| vec![TopStmt::Return(vec![m.constant(0i32)])]), Rule::Return);
     let missing = |m: &mut Builder| {
-        m.kernel.result = Some(I32);
+        m.kernel.results = vec![I32];
         vec![]
     };
     assert_eq!(broken(missing), Rule::Return);
     let early = |m: &mut Builder| {
-        m.kernel.result = Some(I32);
+        m.kernel.results = vec![I32];
         let value = m.constant(0i32);
-        vec![TopStmt::Return(value), TopStmt::Return(value)]
+        vec![TopStmt::Return(vec![value]), TopStmt::Return(vec![value])]
     };
     assert_eq!(broken(early), Rule::Return);
     let other_type = |m: &mut Builder| {
-        m.kernel.result = Some(I32);
-        vec![TopStmt::Return(m.constant(0u32))]
+        m.kernel.results = vec![I32];
+        vec![TopStmt::Return(vec![m.constant(0u32)])]
     };
     assert_eq!(broken(other_type), ty(I32, U32));
 }
@@ -441,7 +452,7 @@ fn temporaries_exist_only_after_offloading() {
     assert_eq!(broken_value(|m| m.expr(U64, ExprKind::Temp(temp))), Rule::OffloadOnly);
     let set = broken_serial(|m| vec![Stmt::SetTemp { temp, value: m.constant(0i32) }]);
     assert_eq!(set, Rule::OffloadOnly);
-    let result = broken_serial(|m| vec![Stmt::SetResult { value: m.constant(0i32) }]);
+    let result = broken_serial(|m| vec![Stmt::SetResult { at: 0, value: m.constant(0i32) }]);
     assert_eq!(result, Rule::OffloadOnly);
 }
 

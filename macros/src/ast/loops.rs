@@ -9,6 +9,12 @@ use syn::{
 use super::visit::is_loop;
 use crate::sites;
 
+/// The most dimensions of a loop.
+pub(crate) const MAX_RANK: usize = 6;
+
+/// The attribute of the serial part of a parallel loop over many dimensions. It is reserved.
+pub(crate) const SPACE: &str = "__space";
+
 /// A range with its `rev` and `step_by`.
 pub(crate) struct RangeChain<'a> {
     pub(crate) range: &'a mut ExprRange,
@@ -44,6 +50,7 @@ pub(crate) fn loop_options(attributes: &[Attribute]) -> Option<LoopOptions> {
         let name = &attribute.path().segments.last()?.ident;
         match &attribute.meta {
             Meta::Path(_) if name == "serial" => options.serial = true,
+            Meta::Path(_) if name == SPACE => options.is_space = true,
             Meta::Path(_) if name == "unroll" => options.unroll = Some(0),
             Meta::List(list) if name == "unroll" => {
                 let times: LitInt = list.parse_args().ok()?;

@@ -1,14 +1,48 @@
 //! What is emitted for a kernel: a function that makes a launch.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quadrants_frontend::syntax::ParamPassing;
 use quote::{quote, quote_spanned};
+use syn::{
+    Expr, Lifetime,
+    visit_mut::{self, VisitMut},
+};
 
 use super::{
     Emission,
     fragments::{header, quiet},
 };
 use crate::{attribute::Paths, body::Body, signature::Param, tokens::internal};
+
+/// A kernel's block with `break`s of a label instead of its `return`s, and the label if there is one: the CPU body
+/// continues after the author's code.
+fn with_breaks(block: &syn::Block) -> (syn::Block, Option<Lifetime>) {
+    struct Returns {
+        label: Lifetime,
+        found: bool,
+    }
+    impl VisitMut for Returns {
+        fn visit_expr_mut(&mut self, expr: &mut Expr) {
+            visit_mut::visit_expr_mut(self, expr);
+            if let Expr::Return(leave) = expr {
+                self.found = true;
+                *expr = Expr::Break(syn::ExprBreak {
+                    attrs: Vec::new(),
+                    break_token: syn::Token![break](leave.return_token.span),
+                    label: Some(self.label.clone()),
+                    expr: leave.expr.take(),
+                });
+            }
+        }
+
+        // A `return` in a closure is already rejected.
+        fn visit_expr_closure_mut(&mut self, _: &mut syn::ExprClosure) {}
+    }
+    let mut block = block.clone();
+    let mut returns = Returns { label: Lifetime::new("'kernel", Span::mixed_site()), found: false };
+    returns.visit_block_mut(&mut block);
+    (block, returns.found.then_some(returns.label))
+}
 
 impl Emission<'_> {
     pub(super) fn kernel(&self) -> TokenStream {
@@ -77,8 +111,13 @@ impl Emission<'_> {
         let elements_let = self.tree.regions.first().map(|_| quote!(let #elements = #count;));
         let of = self.body_type();
         let typing = self.typing(of.clone());
+        let (block, label) = with_breaks(&self.item.block);
         let body = Body::new(support, &self.signature.params, self.strict, typing)
-            .kernel(&self.item.block, &quote!(#elements));
+            .kernel(&block, &quote!(#elements));
+        let body = match label {
+            Some(label) => quote!(#label: { #body }),
+            None => body,
+        };
         let body = match &self.signature.result {
             Some(ty) => quote! {
                 let #value = #support::gate::<__OK, _>({ #body });

@@ -136,8 +136,14 @@ impl Rewrite<'_> {
         let name = path.path.segments.last()?.ident.clone();
         atomic_op(&name.to_string())?;
         let mut args = call.args.iter_mut();
-        let (Some(place), Some(value), None) = (args.next(), args.next(), args.next()) else {
+        let (Some(place), Some(first), second, None) =
+            (args.next(), args.next(), args.next(), args.next())
+        else {
             return None;
+        };
+        let (expected, value) = match second {
+            Some(value) => (Some(first), value),
+            None => (None, first),
         };
         let element = borrowed_element(place)?;
         let support = spans::at(self.support, start);
@@ -158,7 +164,11 @@ impl Rewrite<'_> {
             }
             _ => return None,
         };
+        let expected = expected.map(|expected| {
+            self.visit_expr_mut(expected);
+            quote!(#expected,)
+        });
         self.visit_expr_mut(value);
-        Some(quote_spanned!(start=> #support::#name(#location, #value)))
+        Some(quote_spanned!(start=> #support::#name(#location, #expected #value)))
     }
 }

@@ -39,13 +39,14 @@ impl Tree {
                 let ty = self.pass(expr);
                 ExprKind::Repeat { ty: self.put_site(site, ty), value }
             }
-            E::Struct(value) if value.rest.is_none() && value.dot2_token.is_none() => {
+            E::Struct(value) if value.rest.is_some() || value.dot2_token.is_none() => {
                 let fields = value.fields.iter_mut();
                 let fields =
                     fields.map(|field| (member_name(&field.member), self.expr(&mut field.expr)));
                 let fields = fields.collect();
+                let base = value.rest.as_mut().map(|base| Box::new(self.expr(base)));
                 let ty = self.pass(expr);
-                ExprKind::Struct { ty: self.put_site(site, ty), fields }
+                ExprKind::Struct { ty: self.put_site(site, ty), fields, base }
             }
             _ => ExprKind::Unsupported(Construct::StructUpdate),
         }

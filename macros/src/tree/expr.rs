@@ -352,13 +352,17 @@ impl Tree {
     }
 
     fn atomic(&mut self, op: AtomicOp, call: &mut syn::ExprCall) -> ExprKind {
+        let compares = op == AtomicOp::CompareExchange;
+        let is_complete = call.args.len() == 2 + usize::from(compares);
         let mut args = call.args.iter_mut();
-        if let (Some(place), Some(value), None) = (args.next(), args.next(), args.next())
+        if let Some(place) = args.next().filter(|_| is_complete)
             && let Some(element) = borrowed_element(place)
         {
             let place = self.boxed(element);
-            if is_element(&place) {
-                return ExprKind::Atomic { op, place, value: self.boxed(value) };
+            let value = args.next_back();
+            let expected = args.next().map(|expected| self.boxed(expected));
+            if let Some(value) = value.filter(|_| is_element(&place)) {
+                return ExprKind::Atomic { op, place, expected, value: self.boxed(value) };
             }
         }
         ExprKind::Unsupported(Construct::AtomicTarget)

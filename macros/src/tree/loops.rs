@@ -8,8 +8,8 @@ use syn::{Pat, PatIdent};
 use super::Tree;
 use crate::{
     ast::{
-        RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name, loop_label,
-        loop_options, range_chain,
+        MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name,
+        loop_label, loop_options, range_chain,
     },
     sites,
     tokens::internal,
@@ -188,7 +188,7 @@ impl Tree {
             let axes = (0..rank).map(|axis| Expr { kind: int(axis), span });
             Ok(axes.map(|axis| Bounds::up_to(Expr { kind: end(axis), span })).collect())
         };
-        if rank > 3 {
+        if rank > MAX_RANK {
             return Err(Construct::Ndrange);
         }
         if let Some(base) = self.shape_of(space) {

@@ -1,9 +1,9 @@
-//! Atomic operations of CPU bodies: `atomic_add`, `atomic_min` and `atomic_max` on an [`ElementRef`].
+//! Atomic operations of CPU bodies: `atomic_add` and the others of kernels, on an [`ElementRef`].
 //!
 //! They never go through `&mut`, because many iterations refer to the same element at once.
 
 use super::element_ref::ElementRef;
-use crate::dsl::{AtomicAdd, AtomicMinMax};
+use crate::dsl::{AtomicAdd, AtomicExchange, AtomicMinMax};
 
 /// Adds `value` and returns the old element; does nothing and returns zero if the reference is out of range.
 #[inline(always)]
@@ -24,6 +24,26 @@ pub fn atomic_min<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
 pub fn atomic_max<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_max(address, value) })
+}
+
+/// Stores `value` and returns the old element; returns zero if the reference is out of range.
+#[inline(always)]
+pub fn atomic_exchange<T: AtomicExchange>(element: ElementRef<T>, value: T) -> T {
+    // SAFETY: as for `atomic_add`.
+    element.address().map_or_else(T::default, |address| unsafe { T::exchange(address, value) })
+}
+
+/// Stores `value` if the element has the bits of `expected`, and returns the old element; returns zero if the reference
+/// is out of range.
+#[inline(always)]
+pub fn atomic_compare_exchange<T: AtomicExchange>(
+    element: ElementRef<T>,
+    expected: T,
+    value: T,
+) -> T {
+    // SAFETY: as for `atomic_add`.
+    let exchange = |address| unsafe { T::compare_exchange(address, expected, value) };
+    element.address().map_or_else(T::default, exchange)
 }
 
 #[cfg(test)]

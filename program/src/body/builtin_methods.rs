@@ -10,7 +10,8 @@ use super::{
     failure::{clamped, divisor_of, opaque},
 };
 use crate::{
-    Element, Float, KernelValue, Matrix, Number, Signed, Vector, value::identity::Identity,
+    Element, Float, KernelValue, Matrix, Number, Signed, Vector, dsl::Combine,
+    value::identity::Identity,
 };
 
 /// The functions of `f16` that convert from other floats.
@@ -226,6 +227,7 @@ builtin! {
     [] f64: to_bits(this) -> u64 = this.to_bits();
 
     [T: KernelValue, const N: usize] [T; N]: len(_this) -> usize = N;
+    [T: Element, const N: usize] Vector<T, N>: len(_this) -> usize = N;
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
         Vector<T, N>: dot(this, other: Self) -> T = this.dot(other);
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
@@ -234,6 +236,8 @@ builtin! {
         Vector<T, N>: sum(this) -> T = this.sum();
     [T: Element + Mul<Output = T> + Add<Output = T>, const N: usize]
         Vector<T, N>: component_mul(this, other: Self) -> Self = this.component_mul(other);
+    [T: Combine, const N: usize] Vector<T, N>: min(this, other: Self) -> Self = this.min(other);
+    [T: Combine, const N: usize] Vector<T, N>: max(this, other: Self) -> Self = this.max(other);
     [T: Float, const N: usize] Vector<T, N>: norm(this) -> T = this.norm();
     [T: Float, const N: usize] Vector<T, N>: normalized(this) -> Self = this.normalized();
     [T: Element + Mul<Output = T> + Sub<Output = T>]

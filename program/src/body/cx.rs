@@ -14,7 +14,7 @@ use super::{
     view::{View, WithProven},
 };
 use crate::{
-    Element, KernelValue,
+    KernelValue,
     value::{
         identity::Identity,
         memory::{Component, Memory},
@@ -105,12 +105,15 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 
     /// Writes the kernel's result.
     #[inline(always)]
-    pub fn finish<T: Element>(&self, value: T) {
+    pub fn finish<T: KernelValue>(&self, value: T) {
         let temporaries = self.args[TEMPORARIES_WORD] as *mut u64;
-        let value: quadrants_ir::Const = value.into();
-        // SAFETY: the maker of `self` guarantees the temporaries, which have a word for the result of a kernel that
-        // has one.
-        unsafe { temporaries.add(self.result_word).write(value.bits()) }
+        let mut word = self.result_word;
+        value.push_scalars(&mut |scalar| {
+            // SAFETY: the maker of `self` guarantees the temporaries, which have a word for each scalar of the result
+            // of a kernel that has one.
+            unsafe { temporaries.add(word).write(scalar.bits()) }
+            word += 1;
+        });
     }
 
     /// Calls `f(a)`, compiled for level `L`.

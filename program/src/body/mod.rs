@@ -30,7 +30,7 @@ mod stepped_range;
 mod thread_block;
 mod view;
 
-pub use atomic::{atomic_add, atomic_max, atomic_min};
+pub use atomic::{atomic_add, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min};
 pub use builtin_methods::{FromFloat, ToFloat};
 pub use callable::{Callee, Func, Function, HasMethod, Method};
 pub use collective::{Contributions, PerThread};
@@ -66,7 +66,7 @@ pub use crate::value::{
     HasElement, HasField,
     identity::{Identity, Part},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
-    numeric::Number,
+    numeric::{Float, Number},
 };
 
 #[cfg(test)]

@@ -50,6 +50,15 @@ impl<T> Probe<T> {
         value
     }
 
+    /// Unifies the probe's type with that of `value`, which a loop iterates over. Never called: its result is of an
+    /// error type if the value has no elements, so that rustc reports nothing else.
+    pub fn elements(&self, _value: T) -> T::Same
+    where
+        T: Iterated,
+    {
+        unreachable!("the code with probes is never called")
+    }
+
     /// As [`pass`](Self::pass), for a struct or variant expression that could also be a function call. The closure uses
     /// the same path in a pattern, where a function's name is an error.
     pub const fn pass_constructed(&self, value: T, _pattern: fn(T)) -> T
@@ -82,6 +91,25 @@ pub trait Linear: KernelValue {}
 
 impl<T: Element, const N: usize> Linear for Vector<T, N> {}
 impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
+
+/// An array or vector: what a loop in a kernel can iterate over, by value.
+#[diagnostic::on_unimplemented(
+    message = "kernels cannot iterate over `{Self}`",
+    label = "not an array or `Vector`",
+    note = "loop over a range, an `ndrange`, an array or a `Vector`"
+)]
+pub trait Iterated: KernelValue {
+    /// The type itself.
+    type Same;
+}
+
+impl<T: KernelValue, const N: usize> Iterated for [T; N] {
+    type Same = Self;
+}
+
+impl<T: Element, const N: usize> Iterated for Vector<T, N> {
+    type Same = Self;
+}
 
 /// A number type as the IR's.
 #[must_use]

@@ -112,9 +112,9 @@ reductions! {
     partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
         |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::IDENTITY, |a, b| a.plus(b);
     partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
-        |_strict| false, T::LARGEST, |a, b| a.min(b);
+        |_strict| false, T::LARGEST, |a, b| a.lesser(b);
     partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
-        |_strict| false, T::SMALLEST, |a, b| a.max(b);
+        |_strict| false, T::SMALLEST, |a, b| a.greater(b);
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl KernelContext {
             tensor_params: tensor_params(&kernel),
             // The launch runs on this thread, or waits for the kernel's value.
             check_after_launch: !kernel.sites.is_empty()
-                && (!capabilities.asynchronous || kernel.result.is_some()),
+                && (!capabilities.asynchronous || !kernel.results.is_empty()),
             kernel,
         })
     }

@@ -1,8 +1,9 @@
 //! The errors of launches: wrong arguments, races, and failures of the device.
 
 use quadrants_ir::{
-    Array, Offloaded, ScalarType,
+    Array, Offloaded,
     launch_analysis::{Overflow, Race},
+    types::Type,
 };
 use quadrants_runtime as rt;
 
@@ -31,14 +32,15 @@ pub(super) fn argument_error(kernel: &Offloaded, codes: &[ParamCode]) -> Error {
 
 /// The error for a kernel's value that is requested with another type.
 #[cold]
-pub(super) fn result_error(kernel: &Offloaded, requested: Option<ScalarType>) -> Error {
-    let name =
-        |ty: Option<ScalarType>| ty.map_or_else(|| "nothing".to_owned(), |ty| ty.to_string());
-    Error::ResultType {
-        kernel: kernel.name.clone(),
-        asked: name(requested),
-        returns: name(kernel.result),
-    }
+pub(super) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error {
+    let types: Vec<String> = kernel.results.iter().map(ToString::to_string).collect();
+    let returns = match &types[..] {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        types => format!("({})", types.join(", ")),
+    };
+    let asked = requested.map_or_else(|| "nothing".to_owned(), |ty| ty.to_string());
+    Error::ResultType { kernel: kernel.name.clone(), asked, returns }
 }
 
 /// The error for a launch that may race.

@@ -160,7 +160,7 @@ mod tests {
             blocks: Arena::new(),
             sites: Vec::new(),
             body: Vec::new(),
-            result: None,
+            results: Vec::new(),
             options: Options::default(),
         }
     }

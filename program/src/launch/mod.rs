@@ -31,10 +31,10 @@ mod unload;
 
 use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::types::Type;
 
 use crate::{
-    Element, Error, Program, Result, Stream,
+    Error, KernelValue, Program, Result, Stream,
     kernel::kernel_def::KernelDef,
     launch::{
         arguments::{Arg, Args},
@@ -56,34 +56,35 @@ pub struct Launch<'a, R = ()> {
     result: PhantomData<fn() -> R>,
 }
 
-/// The type of a kernel's value: nothing, or a scalar.
+/// The type of a kernel's value: nothing, or a kernel value.
 pub trait KernelResult: Sized + sealed::Sealed {
-    /// The scalar type of the value.
+    /// The type of the value.
     #[doc(hidden)]
-    const TYPE: Option<ScalarType>;
+    const TYPE: Option<Type>;
 
-    /// The value from the word that the kernel wrote; no word where the kernel returns nothing.
+    /// The value from the words that the kernel wrote, one per scalar.
     #[doc(hidden)]
-    fn from_word(word: Option<u64>) -> Self;
+    fn from_words(words: &[u64]) -> Self;
 }
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for () {}
-    impl<T: crate::Element> Sealed for T {}
+    impl<T: crate::KernelValue> Sealed for T {}
 }
 
 impl KernelResult for () {
-    const TYPE: Option<ScalarType> = None;
+    const TYPE: Option<Type> = None;
 
-    fn from_word(_: Option<u64>) {}
+    fn from_words(_: &[u64]) {}
 }
 
-impl<T: Element> KernelResult for T {
-    const TYPE: Option<ScalarType> = Some(T::TYPE);
+impl<T: KernelValue> KernelResult for T {
+    const TYPE: Option<Type> = Some(T::LAYOUT);
 
-    fn from_word(word: Option<u64>) -> Self {
-        T::from_bits64(word.unwrap_or_default())
+    fn from_words(words: &[u64]) -> Self {
+        let mut words = words.iter();
+        T::from_scalars(&mut || words.next().copied().unwrap_or_default())
     }
 }
 
@@ -213,9 +214,9 @@ impl<'a, R: KernelResult> Launch<'a, R> {
         if let FastPath::Launched = launched {
             // The variant has no data; without this, the compiler emits a check for it.
             mem::forget(launched);
-            return Ok(R::from_word(None));
+            return Ok(R::from_words(&[]));
         }
         let target = LaunchTarget { stream, checks, at };
-        submit_slow(program, kernel, launched, R::TYPE, target).map(R::from_word)
+        submit_slow(program, kernel, launched, R::TYPE, target).map(|words| R::from_words(&words))
     }
 }

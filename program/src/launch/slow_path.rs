@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::types::Type;
 
 use super::{
     arguments::{ArgList, TensorArg},
@@ -14,7 +14,7 @@ use super::{
     fast_path::{FastPath, is_direct},
     plan::LaunchFailure,
     staged::launch_staged,
-    submit::Submission,
+    submit::{ResultWords, Submission},
     target::LaunchTarget,
 };
 use crate::{
@@ -24,20 +24,20 @@ use crate::{
     state::{ProgramInner, ProgramShared},
 };
 
-/// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the word
-/// of the kernel's value, if it has one. The caller expects a value of the type `requested`.
+/// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the words
+/// of the kernel's value, one per scalar. The caller expects a value of the type `requested`.
 #[inline(never)]
 pub(crate) fn submit_slow(
     program: &Arc<ProgramInner>,
     def: &KernelDef,
     fast_path: FastPath<'_>,
-    requested: Option<ScalarType>,
+    requested: Option<Type>,
     target: LaunchTarget<'_>,
-) -> Result<Option<u64>> {
+) -> Result<ResultWords> {
     let shared = &*program.shared;
     let mut args = match fast_path {
-        FastPath::Launched => return Ok(None),
-        FastPath::CheckErrors => return target.stream.check().map(|()| None),
+        FastPath::Launched => return Ok(ResultWords::new()),
+        FastPath::CheckErrors => return target.stream.check().map(|()| ResultWords::new()),
         FastPath::LaunchFailure(failure) => {
             let context = def.assigned_id().and_then(|id| shared.launcher.get(id));
             return Err(match (context, *failure) {
@@ -59,16 +59,17 @@ pub(crate) fn submit_slow(
     launched
 }
 
-/// Launches a kernel on arguments in the program's memory. Returns the word of its value, if it has one.
+/// Launches a kernel on arguments in the program's memory. Returns the words of its value.
 fn launch(
     shared: &ProgramShared,
     def: &KernelDef,
     args: &mut ArgList<'_>,
-    requested: Option<ScalarType>,
+    requested: Option<Type>,
     target: LaunchTarget<'_>,
-) -> Result<Option<u64>> {
+) -> Result<ResultWords> {
     let (id, context) = shared.launcher.context_of(&shared.loader, def)?;
-    if requested != context.kernel.result {
+    let types = requested.map_or_else(Vec::new, Type::leaf_types);
+    if types != context.kernel.results {
         return Err(result_error(&context.kernel, requested));
     }
     if !context.accepts(&args.codes) {
@@ -83,7 +84,7 @@ fn launch(
     if context.check_after_launch {
         target.stream.check()?;
     }
-    Ok(None)
+    Ok(ResultWords::new())
 }
 
 /// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where the
@@ -93,9 +94,9 @@ fn capture_or_stage(
     program: &Arc<ProgramInner>,
     def: &KernelDef,
     args: &ArgList<'_>,
-    requested: Option<ScalarType>,
+    requested: Option<Type>,
     target: LaunchTarget<'_>,
-) -> Result<Option<u64>> {
+) -> Result<ResultWords> {
     for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
         device_tensor.check_argument_of(program)?;
     }
@@ -103,7 +104,7 @@ fn capture_or_stage(
         recorder.launch(def, args, requested.is_some(), target)
     });
     if let Some(captured) = captured {
-        return captured.map(|()| None);
+        return captured.map(|()| ResultWords::new());
     }
     launch_staged(program, args, |args| launch(&program.shared, def, args, requested, target))
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::abi::{self, Passing};
 use quadrants_rhi::{DevicePtr, LaunchConfig};
+use smallvec::SmallVec;
 
 use super::{
     argument_head::write_head,
@@ -27,6 +28,9 @@ use crate::{
     stream::state::StreamState,
 };
 
+/// The words of a kernel's value, one per scalar.
+pub(super) type ResultWords = SmallVec<[u64; 4]>;
+
 /// A launch that takes the slow path.
 #[derive(Clone, Copy)]
 pub(super) struct Submission<'a> {
@@ -40,7 +44,7 @@ pub(super) struct Submission<'a> {
 impl Submission<'_> {
     /// Submits a launch of several driver calls, or one that needs temporaries or returns a value. Waits for the value.
     #[inline(never)]
-    pub(super) fn submit_with_memory(self, args: &mut ArgList<'_>) -> Result<Option<u64>> {
+    pub(super) fn submit_with_memory(self, args: &mut ArgList<'_>) -> Result<ResultWords> {
         let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
         // SAFETY: only calls of this device are made, and no user code runs: devices that run native functions have no
         // contexts.
@@ -48,19 +52,20 @@ impl Submission<'_> {
         stream.check()?;
         let temporaries = stream.temporaries(context.temporary_bytes)?;
         self.submit(args, LaunchMemory::address_of(temporaries.as_ref()))?;
-        let word = match (context.kernel.result, &temporaries) {
-            (Some(_), Some(memory)) => {
+        let count = context.kernel.results.len();
+        let words = match &temporaries {
+            Some(memory) if count > 0 => {
                 let address = memory.address().offset(8 * abi::result_word(&context.kernel));
                 let tracker = shared.hazards.as_ref();
                 let clock = |tracker: &Tracker| tracker.clock_of(&stream.stream);
-                Some(wait_tracked(tracker, clock, || read_word(stream, address))?)
+                wait_tracked(tracker, clock, || read_words(stream, address, count))?
             }
-            _ => None,
+            _ => ResultWords::new(),
         };
         if context.check_after_launch {
             stream.check()?;
         }
-        Ok(word)
+        Ok(words)
     }
 
     /// Decides and enqueues the launch, whose temporaries are at the address `temporaries`.
@@ -123,10 +128,11 @@ impl Submission<'_> {
     }
 }
 
-/// Reads one word after everything on the stream, and waits for it.
-fn read_word(stream: &StreamState, address: DevicePtr) -> Result<u64> {
-    let mut word = [0u8; 8];
-    // SAFETY: the launch's temporaries hold the word until they are dropped.
-    unsafe { stream.stream.read(address, &mut word)? };
-    Ok(u64::from_le_bytes(word))
+/// Reads words after everything on the stream, and waits for them.
+fn read_words(stream: &StreamState, address: DevicePtr, count: usize) -> Result<ResultWords> {
+    let mut bytes: SmallVec<[u8; 32]> = SmallVec::from_elem(0, 8 * count);
+    // SAFETY: the launch's temporaries hold the words until they are dropped.
+    unsafe { stream.stream.read(address, &mut bytes)? };
+    let (words, _) = bytes.as_chunks();
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

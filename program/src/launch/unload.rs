@@ -61,7 +61,7 @@ impl ProgramShared {
     /// built.
     pub(crate) fn retain(&self, def: &KernelDef) -> Result<(u32, &KernelContext)> {
         let (id, context) = self.launcher.context_of(&self.loader, def)?;
-        if context.kernel.result.is_some() {
+        if !context.kernel.results.is_empty() {
             return Err(result_error(&context.kernel, None));
         }
         context.retention.lock().graphs += 1;

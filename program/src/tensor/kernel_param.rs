@@ -14,6 +14,9 @@ use crate::{
     value::identity::{Identity, Part},
 };
 
+/// Why an enum cannot be an element.
+pub(super) const NO_ENUMS: &str = "a tensor cannot have elements with enums, because its memory may hold numbers that are no discriminants; store a number such as `value as u32`";
+
 // SAFETY: `take` returns a view of this element type and rank.
 unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     type View<const CHECKED: bool> = View<T, N, CHECKED>;
@@ -24,6 +27,7 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
             !T::LAYOUT.is_empty(),
             "the element type of a kernel's tensor must contain at least one number"
         );
+        assert!(!T::LAYOUT.has_enum(), "{}", NO_ENUMS);
         ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
     };
 

@@ -213,6 +213,7 @@ impl<T, const N: usize> Tensor<T, N> {
 }
 
 fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLayout> {
+    const { assert!(!T::LAYOUT.has_enum(), "{}", kernel_param::NO_ENUMS) };
     let count = match shape.contains(&0) {
         true => Some(0),
         false => shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent)),

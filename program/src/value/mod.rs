@@ -34,7 +34,7 @@ use assign_operators;
 /// tensor elements.
 ///
 /// Implemented for numbers and bools, and for tuples, arrays, [`Vector`](crate::Vector)s and
-/// [`Matrix`](crate::Matrix)es of such types. Derive it for structs with such fields:
+/// [`Matrix`](crate::Matrix)es of such types. Derive it for structs with such fields, and for enums without fields:
 /// `#[derive(Clone, Copy, quadrants::KernelValue)]`. The trait's other items are not part of the stable interface.
 ///
 /// # Safety
@@ -52,7 +52,7 @@ use assign_operators;
     message = "`{Self}` cannot be used as a value in kernels",
     label = "not a kernel value",
     note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
-            and structs that derive `KernelValue`"
+            and structs and enums that derive `KernelValue`"
 )]
 pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
     /// The type in the IR.

@@ -11,6 +11,7 @@ use super::assign_operators;
 use crate::{
     Element, Float,
     body::{Bounded, check_index, divisor_of},
+    dsl::Combine,
 };
 
 /// A vector of `N` numbers, indexed by component.
@@ -42,6 +43,25 @@ impl<T: Element, const N: usize> Vector<T, N> {
     #[must_use]
     pub fn zero() -> Self {
         Self([T::default(); N])
+    }
+}
+
+impl<T, const N: usize> Vector<T, N> {
+    /// The number of components.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::len_without_is_empty)] // The length is a constant of the type.
+    pub const fn len(&self) -> usize {
+        N
+    }
+}
+
+impl<T, const N: usize> IntoIterator for Vector<T, N> {
+    type Item = T;
+    type IntoIter = std::array::IntoIter<T, N>;
+    #[inline(always)]
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 
@@ -80,6 +100,23 @@ impl<T: Element + Mul<Output = T> + Add<Output = T>, const N: usize> Vector<T, N
     #[must_use]
     pub fn component_mul(self, other: Self) -> Self {
         Self(std::array::from_fn(|at| self.0[at] * other.0[at]))
+    }
+}
+
+impl<T: Combine, const N: usize> Vector<T, N> {
+    /// The componentwise minimum. Of floats as `min` of numbers in kernels: of a number and a NaN the number, and −0 is
+    /// less than +0.
+    #[inline(always)]
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].smaller(other.0[at])))
+    }
+
+    /// The componentwise maximum, likewise.
+    #[inline(always)]
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].larger(other.0[at])))
     }
 }
 

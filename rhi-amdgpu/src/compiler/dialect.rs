@@ -18,8 +18,15 @@ impl Dialect for Hip {
             AtomicOp::Add => "__hip_atomic_fetch_add",
             AtomicOp::Min => "__hip_atomic_fetch_min",
             AtomicOp::Max => "__hip_atomic_fetch_max",
+            AtomicOp::Exchange | AtomicOp::CompareExchange => "__hip_atomic_exchange",
         };
         format!("{function}({address}, {value}, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)")
+    }
+
+    fn compare_exchange(&self, address: &str, expected: &str, value: &str) -> String {
+        format!(
+            "__hip_atomic_compare_exchange_strong({address}, &{expected}, {value}, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);"
+        )
     }
 
     fn exchange(&self, address: &str, value: &str) -> String {

@@ -23,13 +23,22 @@ impl Dialect for Cuda {
             AtomicOp::Add => "atomicAdd",
             AtomicOp::Min => "atomicMin",
             AtomicOp::Max => "atomicMax",
+            AtomicOp::Exchange | AtomicOp::CompareExchange => "atomicExch",
         };
-        // There is no signed 64-bit addition; in two's complement it is the same as the unsigned one.
-        if op == AtomicOp::Add && ty == ScalarType::I64 {
+        let exchanges = op == AtomicOp::Exchange;
+        // There is no signed 64-bit addition or exchange; in two's complement it is the same as the unsigned one.
+        if exchanges && ty == ScalarType::F64 {
+            let bits = format!("(u64)__double_as_longlong({value})");
+            format!("__longlong_as_double((i64){function}((u64*){address}, {bits}))")
+        } else if (op == AtomicOp::Add || exchanges) && ty == ScalarType::I64 {
             format!("(i64){function}((u64*){address}, (u64)({value}))")
         } else {
             format!("{function}({address}, {value})")
         }
+    }
+
+    fn compare_exchange(&self, address: &str, expected: &str, value: &str) -> String {
+        format!("{expected} = atomicCAS({address}, {expected}, {value});")
     }
 
     fn exchange(&self, address: &str, value: &str) -> String {

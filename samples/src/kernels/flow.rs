@@ -158,7 +158,7 @@ fn serial() -> Offloaded {
             b.push_store(tensor, i, value);
         }
     });
-    b.result(locals[5]);
+    b.result(&[locals[5], locals[0], locals[3]]);
     b.finish()
 }
 

@@ -137,3 +137,113 @@ fn elements_appended_by_tickets_appear_exactly_once(
     }
     Ok(())
 }
+
+const SPECIAL: [f32; 6] =
+    [f32::NAN, -0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
+
+source! { each_extreme;
+    fn run(x: &Tensor<f32, 1>, each: &mut Tensor<f32, 2>, wide: &mut Tensor<f64, 2>) {
+        for i in 0..x.len() {
+            qd::atomic_min(&mut each[[i, 0]], x[i]);
+            qd::atomic_max(&mut each[[i, 1]], x[i]);
+            qd::atomic_min(&mut wide[[i, 0]], -x[i] as f64);
+            qd::atomic_max(&mut wide[[i, 1]], -x[i] as f64);
+        }
+    }
+}
+
+source! { one_minimum;
+    fn run(x: &Tensor<f32, 1>, low: &mut Tensor<f32, 1>, high: &mut Tensor<f64, 1>) {
+        for i in 0..x.len() {
+            qd::atomic_min(&mut low[0], x[i]);
+            qd::atomic_max(&mut high[0], x[i] as f64);
+        }
+    }
+}
+
+// One thread, so that the old values are fixed.
+source! { exchanges;
+    fn run(a: &mut Tensor<i32, 1>, b: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>, d: &mut Tensor<f64, 1>) {
+        for _ in 0..1 {
+            a[1] = qd::atomic_exchange(&mut a[0], 5);
+            let next = a[1] + 9;
+            a[2] = qd::atomic_compare_exchange(&mut a[0], 5, next);
+            a[3] = qd::atomic_compare_exchange(&mut a[0], 5, 1);
+            b[1] = qd::atomic_exchange(&mut b[0], -0.0);
+            b[2] = qd::atomic_compare_exchange(&mut b[0], 0.0, 7.0);
+            b[3] = qd::atomic_compare_exchange(&mut b[0], -0.0, f32::NAN);
+            qd::atomic_compare_exchange(&mut b[0], f32::NAN, 3.5);
+            c[1] = qd::atomic_exchange(&mut c[0], u64::MAX);
+            c[2] = qd::atomic_compare_exchange(&mut c[0], !0, { d[1] += 1.0; d[1] as u64 });
+            d[1] += qd::atomic_exchange(&mut d[0], 1e300) + qd::atomic_compare_exchange(&mut d[0], 1e300, 2.0);
+        }
+    }
+}
+
+/// Marks the slots of numbers: the first one to come takes a slot.
+#[qd::kernel]
+fn claims(x: &Tensor<u32, 1>, slots: &mut Tensor<u32, 1>, taken: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        let slot = (x[i] % 8) as usize;
+        if qd::atomic_compare_exchange(&mut slots[slot], 0, x[i]) == 0 {
+            qd::atomic_add(&mut taken[0], 1);
+        }
+    }
+}
+
+#[qd::kernel]
+fn shared_exchanges(out: &mut Tensor<u32, 1>, low: &mut Tensor<f32, 1>) {
+    qd::block_for(out.len(), 32, |b| {
+        let mut cells = b.shared::<u32>(2);
+        let mut least = b.shared::<f32>(1);
+        b.each(|t| {
+            qd::atomic_compare_exchange(&mut cells[0], 0, t as u32 + 1);
+            qd::atomic_exchange(&mut cells[1], 9);
+            qd::atomic_min(&mut least[0], -(t as f32));
+        });
+        b.each(|t| {
+            if t == 0 {
+                out[b.index()] = (cells[0] > 0 && cells[0] <= 32) as u32 * 100 + cells[1];
+                low[b.index()] = least[0];
+            }
+        });
+    });
+}
+
+#[on_all_backends]
+fn minima_and_maxima_of_floats_prefer_numbers(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for start in SPECIAL {
+        let mut x: Vec<f32> = SPECIAL.to_vec();
+        x.extend((0..200).map(|at| (at * 37 % 101) as f32 - 50.5));
+        for x in [x, SPECIAL.to_vec(), vec![f32::NAN; 3], vec![0.0, -0.0], vec![]] {
+            let (low, high) = (Array::of(&[start]), Array::of(&[f64::from(start)]));
+            let each = Array::new(&vec![start; 2 * x.len()], [x.len(), 2]);
+            let wide = Array::new(&vec![f64::from(start); 2 * x.len()], [x.len(), 2]);
+            let x = Array::of(&x);
+            referee!(&on.program, one_minimum[][x][low, high]);
+            referee!(&on.program, each_extreme[][x][each, wide]);
+        }
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn exchanges_return_the_old_element(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (a, b) = (Array::of(&[3, 0, 0, 0]), Array::of(&[2.5_f32, 0.0, 0.0, 0.0]));
+    let (c, d) = (Array::of(&[8_u64, 0, 0]), Array::of(&[1.5_f64, 0.0]));
+    referee!(&on.program, exchanges[][][a, b, c, d]);
+    let values: Vec<u32> = (0..1000).map(|at| at * 7 + 1).collect();
+    let x = on.program.tensor_from(&values, [1000])?;
+    let (mut slots, mut taken) = (on.program.zeros([8])?, on.program.zeros([1])?);
+    claims(&x, &mut slots, &mut taken).launch()?;
+    assert_eq!(taken.to_vec()?, [8]);
+    for (at, slot) in slots.to_vec()?.into_iter().enumerate() {
+        assert!(slot % 8 == at as u32 && values.contains(&slot), "{at}: {slot}");
+    }
+    let (mut out, mut low) = (on.program.zeros([3])?, on.program.zeros([3])?);
+    shared_exchanges(&mut out, &mut low).launch()?;
+    assert_eq!((out.to_vec()?, low.to_vec()?), (vec![109; 3], vec![-31.0; 3]));
+    Ok(())
+}

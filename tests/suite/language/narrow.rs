@@ -1,5 +1,6 @@
 //! Integers of 8 and 16 bits: wrapping, shifts, casts and methods match Rust.
 
+use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Array, Same, referee, source};
@@ -111,5 +112,49 @@ fn narrow_integers_have_their_size_in_memory(backend: TestBackend) -> quadrants:
     let mut picture = on.program.tensor_from(&bytes, [5, 7])?;
     invert(&mut picture).launch()?;
     assert!(picture.to_vec()?.iter().zip(&bytes).all(|(found, before)| *found == 255 - before));
+    Ok(())
+}
+
+source! { loops;
+    fn run(from: u8, to: u8, low: i8, x: &Tensor<i16, 1>, out: &mut Tensor<u32, 1>, sums: &mut Tensor<i64, 1>) {
+        for i in from..to {
+            out[i as usize] = i as u32 * 3;
+        }
+        for i in (0..to).step_by(3) {
+            out[i as usize] += 1000;
+        }
+        for i in (0_u16..200).rev() {
+            out[i as usize] += 100_000;
+        }
+        for i in 0..=255_u8 {
+            qd::atomic_add(&mut sums[0], i as i64);
+        }
+        for i in low..100 {
+            let at = (i as i32 + 128) as usize;
+            out[at] += 1;
+        }
+        for (i, j) in qd::ndrange([to / 16, 16]) {
+            out[i as usize * 16 + j as usize] += 7;
+        }
+        for i in 0..1 {
+            let mut sum = 0;
+            for k in (x[i]..x[i + 1]).step_by(2) {
+                sum += k as i64;
+            }
+            for k in (low..low + 9).rev() {
+                sum = sum * 3 + k as i64;
+            }
+            sums[1] = sum;
+        }
+    }
+}
+
+#[on_all_backends]
+fn loops_count_in_narrow_integers(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (x, out, sums) = (Array::of(&[-300_i16, 400]), Array::zeros([256]), Array::zeros([2]));
+    for (from, to, low) in [(3, 250, -128), (0, 255, -5), (9, 9, 99), (7, 3, 127 - 9)] {
+        referee!(&on.program, loops[from, to, low][x][out, sums]);
+    }
     Ok(())
 }

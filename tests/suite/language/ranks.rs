@@ -31,6 +31,54 @@ source! { high;
     }
 }
 
+source! { many_dimensions;
+    fn run(x: &Tensor<i32, 4>, y: &mut Tensor<i32, 5>, z: &mut Tensor<i64, 6>, sums: &mut Tensor<i64, 1>) {
+        let [a, b, c, d] = x.shape();
+        for (i, j, k, l) in qd::ndrange(x.shape()) {
+            if x[[i, j, k, l]] == 7 {
+                continue;
+            }
+            y[[i, j, k, l, 1]] = x[[i, j, k, l]] + l as i32;
+        }
+        for (i, j, k, l, m) in qd::ndrange((0..a, 1..b, 0..c, 1..d - 1, 0..2)) {
+            y[[i, j, k, l, m]] += (i * 1000 + j * 100 + k * 10 + l) as i32 + m as i32;
+        }
+        'all: for (i, j, k, l, m, n) in qd::ndrange([2, 2, b, c, 2, d]) {
+            for q in 0..3 {
+                if q == 1 && l == 2 {
+                    continue 'all;
+                }
+                z[[i, j, k, l, m, n]] += (i + 2 * j + 3 * k + 5 * l + 7 * m + 11 * n + q) as i64;
+            }
+        }
+        for t in 0..1 {
+            let mut sum = 0;
+            for (i, j, k, l, m) in qd::ndrange(y.shape()) {
+                sum = sum * 3 + y[[i, j, k, l, m]] as i64 % 7 + (m as i64);
+                sum %= 1_000_003;
+            }
+            for (i, _, _, l) in qd::ndrange((t..2, 0..2, 3..4, 1..3)) {
+                sum += i as i64 * 10 + l as i64;
+            }
+            sums[t] = sum;
+        }
+    }
+}
+
+#[qd::kernel]
+fn side_by_side(x: &mut Tensor<u32, 4>, y: &mut Tensor<u32, 1>) {
+    qd::stream_parallel(|| {
+        for (i, j, k, l) in qd::ndrange(x.shape()) {
+            x[[i, j, k, l]] = (i * 1000 + j * 100 + k * 10 + l) as u32;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..y.len() {
+            y[i] = 3;
+        }
+    });
+}
+
 #[qd::kernel]
 fn corner(at: &Tensor<usize, 1>, x: &mut Tensor<u32, 6>) {
     for i in 0..1 {
@@ -75,5 +123,21 @@ fn an_error_reports_all_six_indices(backend: TestBackend) -> qd::Result<()> {
     let mut expected = [0; 720];
     expected[719] = 1;
     assert_eq!(x.to_vec()?, expected);
+    Ok(())
+}
+
+#[on_all_backends]
+fn loops_have_up_to_six_dimensions(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let values: Vec<i32> = (0..120).collect();
+    let x = Array::new(&values, [2, 3, 4, 5]);
+    let (y, z) = (Array::zeros([2, 3, 4, 5, 2]), Array::zeros([2, 2, 3, 4, 2, 5]));
+    let sums = Array::zeros([1]);
+    referee!(&on.program, many_dimensions [] [x] [y, z, sums]);
+    let mut x = on.program.zeros::<u32, 4>([2, 3, 2, 4])?;
+    let mut y = on.program.zeros::<u32, 1>([5])?;
+    side_by_side(&mut x, &mut y).launch()?;
+    assert_eq!(x.to_vec()?.last(), Some(&1213));
+    assert_eq!(y.to_vec()?, [3; 5]);
     Ok(())
 }

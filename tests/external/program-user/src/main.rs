@@ -30,14 +30,20 @@ fn sevens() -> Ir {
         locals,
         exprs,
         blocks,
-        sites: vec![Site { kind: SiteKind::Index(array), file: None, line: 1, column: 1, asserted: false }],
+        sites: vec![Site {
+            kind: SiteKind::Index(array),
+            file: None,
+            line: 1,
+            column: 1,
+            asserted: false,
+        }],
         body: vec![TopStmt::ParallelFor(ParallelFor {
             dims: vec![LoopDim { var: i, begin, end }],
             body,
             line: 1,
             block_size: None,
         })],
-        result: None,
+        results: Vec::new(),
         options: Options::default(),
     }
 }

@@ -1,0 +1,63 @@
+//! `return` where a kernel cannot return, and results that are no kernel values.
+
+use quadrants::{self as qd, Tensor};
+
+#[qd::kernel]
+fn in_a_parallel_loop(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        if x[i] < 0.0 {
+            return;
+        }
+        x[i] = 1.0;
+    }
+}
+
+#[qd::kernel]
+fn before_a_parallel_loop(n: u32, x: &mut Tensor<f32, 1>) {
+    if n == 0 {
+        return;
+    }
+    for i in 0..x.len() {
+        x[i] = 1.0;
+    }
+}
+
+#[qd::kernel]
+fn in_a_phase(x: &mut Tensor<f32, 1>) {
+    qd::block_for(x.len(), 32, |b| {
+        b.each(|t| {
+            if t == 0 {
+                return;
+            }
+            x[b.index()] = 1.0;
+        });
+    });
+}
+
+#[qd::kernel]
+fn with_streams(n: u32, x: &mut Tensor<f32, 1>) {
+    let m = if n == 0 { return } else { n };
+    qd::stream_parallel(|| {
+        for i in 0..x.len() {
+            x[i] = m as f32;
+        }
+    });
+}
+
+#[qd::kernel]
+fn of_another_type(x: &Tensor<f32, 1>) -> (f32, u32) {
+    #[qd::serial]
+    for i in 0..x.len() {
+        if x[i] > 1.0 {
+            return x[i];
+        }
+    }
+    (0.0, 0)
+}
+
+#[qd::kernel]
+fn a_reference(x: &Tensor<f32, 1>) -> &f32 {
+    &1.0
+}
+
+fn main() {}
