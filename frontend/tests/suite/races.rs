@@ -20,7 +20,8 @@ use quadrants_ir::{
     offload,
 };
 
-/// The number of random kernels; `QUADRANTS_TEST_KERNELS` sets another.
+/// The number of random kernels with `QUADRANTS_TEST_FULL=1`, otherwise a fifth of it; `QUADRANTS_TEST_KERNELS` sets
+/// another.
 const KERNELS: u64 = 10_000;
 pub(crate) const RECORD: u64 = 0x1000;
 pub(crate) const SCRATCH: u64 = 0x2000;
@@ -270,7 +271,22 @@ impl<'b> Params<'b> {
         for _ in 0..1 + random.below(3) {
             let mut vars = vars.to_vec();
             let (i, k) = (vars[0], self.k.cast(self.ty));
-            match random.below(14) {
+            match random.below(15) {
+                14 => {
+                    let pointer = b.var("pointer", random.pick(&[i, i, i * k, number(0)]));
+                    let count = b.var("count", b.constant(0u32));
+                    let end = random.pick(&[number(20), number(12), self.n.cast(self.ty), i]);
+                    let step = random.pick(&[number(3), k, number(1), self.n.cast(self.ty)]);
+                    b.while_(
+                        || pointer.get().lt(end),
+                        || {
+                            b.if_(count.get().ge(12u32), || b.break_());
+                            self.access(b, random, &[pointer.get(), pointer.get(), i]);
+                            pointer.set(pointer.get() + step);
+                            count.set(count.get() + 1u32);
+                        },
+                    );
+                }
                 0..=1 => {
                     let end = self.end(b, random);
                     let end = random.pick(&[end, i]);
@@ -514,7 +530,9 @@ impl Counts {
 
 #[test]
 fn accepted_kernels_have_no_races() {
-    let kernels = std::env::var("QUADRANTS_TEST_KERNELS").map_or(KERNELS, |n| n.parse().unwrap());
+    let is_full = std::env::var_os("QUADRANTS_TEST_FULL").is_some_and(|value| value == "1");
+    let kernels = if is_full { KERNELS } else { KERNELS / 5 };
+    let kernels = std::env::var("QUADRANTS_TEST_KERNELS").map_or(kernels, |n| n.parse().unwrap());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let mut all = Counts::default();
     std::thread::scope(|scope| {

@@ -113,6 +113,12 @@ impl Linear {
         self.terms.iter().find(|term| term.0 == var).map_or(0, |term| term.1)
     }
 
+    /// Whether all values are multiples of a power of two that exceeds this range, which has no negative values.
+    pub(super) fn has_bits_above(&self, (lo, hi): (i128, i128)) -> bool {
+        let divisor = super::gcd(self.divisor(), self.constant);
+        lo >= 0 && (divisor == 0 || hi < 1 << divisor.trailing_zeros())
+    }
+
     /// The greatest common divisor of the coefficients; 0 without terms.
     fn divisor(&self) -> i128 {
         self.terms.iter().fold(0, |divisor, term| super::gcd(divisor, term.1))

@@ -119,6 +119,8 @@ struct Terms<'a> {
     floors: HashMap<(Linear, i128), (Linear, Linear)>,
     /// Operations that are their own inverse: by side, the operation, the operand and the result.
     involutions: Vec<(usize, Involution, [Linear; 2])>,
+    /// Minima and maxima, with their operands.
+    limits: Vec<(MathFn, Unknown, [Linear; 2])>,
     /// Tickets by side.
     tickets: Vec<(usize, usize, Linear)>,
     depth: u32,
@@ -138,6 +140,7 @@ impl<'a> Terms<'a> {
             quotients: HashMap::new(),
             floors: HashMap::new(),
             involutions: Vec::new(),
+            limits: Vec::new(),
             tickets: Vec::new(),
             depth: 0,
         }
@@ -234,6 +237,18 @@ impl<'a> Terms<'a> {
         self.fresh(lo, hi)
     }
 
+    /// The variable of an inner loop. Nothing uses it if the loop has no iteration.
+    fn loop_variable(&mut self, side: usize, ty: IntType, bounds: [Slot; 2]) -> Linear {
+        let [begin, end] = bounds.map(|bound| {
+            let bound = self.exact(side, bound, ty)?;
+            self.system.range(&bound)
+        });
+        let all = int_range(ty);
+        let first = begin.map_or(all.0, |begin| begin.0.max(all.0));
+        let last = end.map_or(all.1, |end| all.1.min(end.1 - 1));
+        self.fresh(first, last.max(first))
+    }
+
     /// The slot's value, exactly. `ty` is its type.
     fn exact(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
         let side = if self.is_shared(slot) { 0 } else { side };
@@ -249,9 +264,17 @@ impl<'a> Terms<'a> {
     /// The value in type `ty` that equals `value` modulo the type's size.
     fn wrapped(&mut self, value: Linear, ty: IntType) -> Option<Linear> {
         let (Some(scalar), (lo, hi)) = (ty, int_range(ty)) else { return Some(value) };
-        let range = self.system.range(&value)?;
+        let mut range = self.system.range(&value)?;
         if range.0 >= lo && range.1 <= hi {
             return Some(value);
+        }
+        if let Some(exact) = self.range_without_limits(&value) {
+            range = (range.0.max(exact.0), range.1.min(exact.1));
+            if range.0 >= lo && range.1 <= hi {
+                let narrow = self.fresh(range.0, range.1);
+                self.system.add(Formula::equal(&narrow, &value));
+                return Some(narrow);
+            }
         }
         let size = if scalar == ScalarType::Bool { 2 } else { 1 << (8 * scalar.size()) };
         let times = ((range.0 - hi).div_euclid(size), (range.1 - lo).div_euclid(size) + 1);
@@ -260,6 +283,26 @@ impl<'a> Terms<'a> {
         self.system.add(Formula::at_most(&Linear::constant(lo), &value));
         self.system.add(Formula::at_most(&value, &Linear::constant(hi)));
         Some(value)
+    }
+
+    /// The range of a value with one minimum or maximum, which is that of the operands in its place.
+    fn range_without_limits(&self, value: &Linear) -> Option<(i128, i128)> {
+        let coefficient = |var: Unknown| value.terms().iter().find(|term| term.0 == var);
+        let mut limits = self.limits.iter();
+        let (function, limit, operands, coef) =
+            limits.find_map(|(function, limit, operands)| {
+                Some((*function, *limit, operands, coefficient(*limit)?.1))
+            })?;
+        let [(a, b), (c, d)] = {
+            let range = |by: &Linear| {
+                let rest = value.plus(-coef, &Linear::var(limit))?;
+                self.system.range(&rest.plus(coef, by)?)
+            };
+            [range(&operands[0])?, range(&operands[1])?]
+        };
+        // The value is not below, or not above, that with either operand.
+        let is_upper = (function == MathFn::Max) == (coef > 0);
+        Some(if is_upper { (a.max(c), b.max(d)) } else { (a.min(c), b.min(d)) })
     }
 
     /// The slot's value modulo the size of its type.
@@ -284,7 +327,8 @@ impl<'a> Terms<'a> {
                 None => Some(self.fresh_of(Some(ty))),
             },
             Node::Var(at) => Some(Linear::var(self.dim(side, at))),
-            Node::Inner { ty, .. } | Node::Unknown { ty, .. } => Some(self.fresh_of(ty)),
+            Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
+            Node::Unknown { ty, .. } => Some(self.fresh_of(ty)),
             Node::Ticket { counter, .. } => {
                 let ticket = self.fresh_of(program.counters[counter].ty);
                 self.tickets.push((side, counter, ticket.clone()));
@@ -324,20 +368,25 @@ impl<'a> Terms<'a> {
             }
             Node::Limit(function, ty, a, b) => {
                 let (a, b) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
+                let (least, most) = self.system.range(&a.sub(&b)?)?;
+                if least >= 0 || most <= 0 {
+                    return Some(if (function == MathFn::Max) == (least >= 0) { a } else { b });
+                }
                 let (x, y) = (self.system.range(&a)?, self.system.range(&b)?);
-                let (value, lower, upper) = if function == MathFn::Min {
-                    (self.fresh(x.0.min(y.0), x.1.min(y.1)), [None, None], [Some(&a), Some(&b)])
+                let is_min = function == MathFn::Min;
+                let (lo, hi) = if is_min {
+                    (x.0.min(y.0), x.1.min(y.1))
                 } else {
-                    (self.fresh(x.0.max(y.0), x.1.max(y.1)), [Some(&a), Some(&b)], [None, None])
+                    (x.0.max(y.0), x.1.max(y.1))
                 };
-                for lower in lower.into_iter().flatten() {
-                    self.system.add(Formula::at_most(lower, &value));
+                let limit = self.system.variable(lo, hi);
+                let value = Linear::var(limit);
+                for operand in [&a, &b] {
+                    let [less, more] = if is_min { [&value, operand] } else { [operand, &value] };
+                    self.system.add(Formula::at_most(less, more));
                 }
-                for upper in upper.into_iter().flatten() {
-                    self.system.add(Formula::at_most(&value, upper));
-                }
-                let cases = [&a, &b].map(|case| Formula::equal(&value, case));
-                self.any(cases);
+                self.any([&a, &b].map(|case| Formula::equal(&value, case)));
+                self.limits.push((function, limit, [a, b]));
                 Some(value)
             }
             Node::Select(cond, then, otherwise) => self.select(side, cond, [otherwise, then]),
@@ -383,7 +432,10 @@ impl<'a> Terms<'a> {
     ) -> Option<Linear> {
         match op {
             BinaryOp::Add => return self.modular(side, a)?.add(&self.modular(side, b)?),
-            BinaryOp::Sub => return self.modular(side, a)?.sub(&self.modular(side, b)?),
+            BinaryOp::Sub => {
+                let (x, y) = (self.modular(side, a)?, self.modular(side, b)?);
+                return self.without_remainder(&x, &y).or_else(|| x.sub(&y));
+            }
             BinaryOp::Mul => {
                 let (x, y) = (self.modular(side, a)?, self.modular(side, b)?);
                 return match (x.value(), y.value()) {
@@ -442,6 +494,11 @@ impl<'a> Terms<'a> {
         let value = match (x.value(), y.value()) {
             (Some(mask), _) => self.masked(op, &y, mask)?,
             (_, Some(mask)) => self.masked(op, &x, mask)?,
+            _ if op != BinaryOp::And
+                && (x.has_bits_above(range_y) || y.has_bits_above(range_x)) =>
+            {
+                x.add(&y)?
+            }
             _ => {
                 let value = self.fresh_of(ty);
                 if range_x.0 >= 0 && range_y.0 >= 0 {
@@ -512,6 +569,14 @@ impl<'a> Terms<'a> {
         }
     }
 
+    /// The difference `x - y`, if `y` is the remainder of a division of `x`.
+    fn without_remainder(&self, x: &Linear, y: &Linear) -> Option<Linear> {
+        let mut floors = self.floors.iter();
+        let ((_, by), (quotient, _)) =
+            floors.find(|((dividend, _), (_, remainder))| dividend == x && remainder == y)?;
+        quotient.scale(*by)
+    }
+
     /// The quotient, rounded down, and the remainder of a division by a positive constant.
     fn floored(&mut self, a: &Linear, by: i128) -> Option<(Linear, Linear)> {
         if by == 1 {
@@ -551,9 +616,19 @@ impl<'a> Terms<'a> {
             return Some(known.clone());
         }
         let most = range.0.checked_neg()?.max(range.1);
-        let (quotient, remainder) = (self.fresh(-most, most), self.fresh(-most, most));
+        let by = b.value().filter(|by| *by > 0);
+        let most_of = by.map_or([most, most], |by| [most / by, most.min(by - 1)]);
+        let [quotient, remainder] = most_of.map(|most| self.fresh(-most, most));
         self.quotients.insert(key, (quotient.clone(), remainder.clone()));
-        if range.0 >= 0 {
+        if let Some(by) = by {
+            self.system.add(Formula::equal(a, &remainder.plus(by, &quotient)?)?);
+            let has_sign = |sign: i128| {
+                let signed =
+                    [a, &remainder].map(|value| value.scale(sign).map(Formula::NonNegative));
+                Some(Formula::All(signed.into_iter().collect::<Option<_>>()?))
+            };
+            self.any([has_sign(1), has_sign(-1)]);
+        } else if range.0 >= 0 {
             let product = self.product(b, &quotient)?;
             let is_quotient = Formula::All(vec![
                 Formula::equal(a, &product.add(&remainder)?)?,

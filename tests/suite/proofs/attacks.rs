@@ -18,6 +18,46 @@ fn a_long_loop_of_a_short_type(n: u32, m: usize, o: &mut Tensor<u32, 1>) {
     }
 }
 
+/// The pointer starts again after 255, the last value of its type, if `end` is beyond 252.
+#[qd::func]
+fn stores_behind_a_pointer(i: u8, end: u8, o: &mut Tensor<u32, 1>) {
+    let mut at = i;
+    let mut count = 0_u32;
+    while at < end {
+        if count == 100 {
+            break;
+        }
+        o[at as usize] = i as u32;
+        at += 3;
+        count += 1;
+    }
+}
+
+#[qd::kernel]
+fn a_pointer_that_starts_again(n: u8, end: u8, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        stores_behind_a_pointer(i, end, o);
+    }
+}
+
+#[qd::func]
+fn store_at_a_multiple(i: usize, w: usize, o: &mut Tensor<u32, 1>) {
+    o[i * w] = i as u32;
+}
+
+/// The second loop reads another value of `w` than the first.
+#[qd::kernel]
+fn a_width_that_changes(n: usize, m: usize, o: &mut Tensor<u32, 1>) {
+    let mut w = m / 2;
+    for i in 0..n {
+        store_at_a_multiple(i, w, o);
+    }
+    w = m / 8;
+    for i in 0..n {
+        store_at_a_multiple(i, w, o);
+    }
+}
+
 /// Division rounds towards zero, a shift rounds down.
 #[qd::kernel]
 fn rounding(n: i32, m: i32, o: &mut Tensor<i32, 1>) {
@@ -69,6 +109,8 @@ fn colliding_iterations_are_found_whatever_rounds_or_wraps(on: TestBackend) -> R
     let mut count = on.program.zeros::<u32, 1>([2])?;
     let launches = [
         a_long_loop_of_a_short_type(3, 300, &mut o).launch(),
+        a_pointer_that_starts_again(3, 255, &mut o).launch(),
+        a_width_that_changes(3, 6, &mut o).launch(),
         rounding(3, 0, &mut signed).launch(),
         additions_beside_a_store(u32::MAX, &mut count, &mut o).launch(),
         first_ticket(5, 0, 1 << 31, &mut count, &mut o).launch(),

@@ -73,7 +73,7 @@ fn inclusive(n: usize, m: u32, stop: u32, count: &mut Tensor<u32, 1>, out: &mut 
 fn endless(n: usize, stop: u32, count: &mut Tensor<u32, 1>, out: &mut Tensor<u32, 1>) {
     for i in 0..n {
         let mut k = 0;
-        while k < stop {
+        while k != stop {
             let at = qd::atomic_add(&mut count[0], 1);
             out[at as usize] = i as u32;
             k += 1;

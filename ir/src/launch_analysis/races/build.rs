@@ -13,8 +13,8 @@ use super::program::{
     Access, AccessKind, CounterIncrement, Guards, Pair, Races, TaskPair, TaskRaces, TripCount,
 };
 use crate::{
-    Array, AtomicOp, BinaryOp, BlockId, CollectiveOp, Element, ExprId, ExprKind, GroupId, LocalId,
-    MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TempId,
+    Array, AtomicOp, BinaryOp, BlockId, CollectiveOp, DivRemOp, Element, ExprId, ExprKind, GroupId,
+    LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TempId, UnaryOp,
     abi::ArgLayout,
     races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot},
     visit::{Nodes, Reach},
@@ -22,6 +22,9 @@ use crate::{
 
 /// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
 const ENDLESS: i128 = 1 << 62;
+
+/// The maximum depth of expressions that are checked for a change in a loop.
+const STEADY_DEPTH: usize = 6;
 
 type Env = HashMap<LocalId, Slot>;
 
@@ -34,6 +37,8 @@ struct TaskBuilder<'k> {
     countable: Vec<bool>,
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
+    /// The values of temporaries that an earlier serial task sets.
+    temp_values: HashMap<TempId, Slot>,
     steps: Builder,
     env: Env,
     /// The values of the current statement's expressions, which share operands.
@@ -189,6 +194,7 @@ impl<'k> TaskBuilder<'k> {
             changed,
             countable: countable(kernel, task),
             temps: assigned(nodes, task.body).1,
+            temp_values: HashMap::new(),
             steps: Builder::default(),
             env: Env::new(),
             values: HashMap::new(),
@@ -202,6 +208,7 @@ impl<'k> TaskBuilder<'k> {
             task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
         builder.steps.program.index_type = Some(ScalarType::U64);
+        builder.serial_tasks(kernel, task);
         builder.block(task.prelude);
         builder.guards.clear();
         builder.in_prelude = false;
@@ -226,6 +233,25 @@ impl<'k> TaskBuilder<'k> {
         builder.pairs();
         builder.task.program = std::mem::take(&mut builder.steps.program);
         builder.task
+    }
+
+    /// Follows the serial tasks before a task, for the values of the temporaries that they set.
+    fn serial_tasks(&mut self, kernel: &Offloaded, task: &Task) {
+        if kernel.temps.is_empty() {
+            return;
+        }
+        let before = kernel.tasks.iter().take_while(|other| !std::ptr::eq(*other, task));
+        for serial in before.filter(|other| other.kind.dims().is_none()) {
+            self.block(serial.prelude);
+            self.block(serial.body);
+        }
+        // A temporary that is set several times may have any of the values.
+        let nodes = self.nodes;
+        let mut set: Vec<TempId> =
+            kernel.tasks.iter().flat_map(|task| assigned(nodes, task.body).1).collect();
+        set.sort_unstable();
+        let times = |temp: &TempId| set.iter().filter(|other| *other == temp).count();
+        self.temp_values.retain(|temp, _| times(temp) == 1);
     }
 
     /// Makes locals unknown.
@@ -306,7 +332,13 @@ impl<'k> TaskBuilder<'k> {
                 }
             }
             Stmt::Break | Stmt::Continue => return true,
-            Stmt::CollectiveInput { .. } | Stmt::SetTemp { .. } | Stmt::SetResult { .. } => {}
+            Stmt::SetTemp { temp, value } => {
+                if self.in_prelude && self.guards.is_empty() && self.loops.is_empty() {
+                    let slot = self.value(value);
+                    self.temp_values.insert(temp, slot);
+                }
+            }
+            Stmt::CollectiveInput { .. } | Stmt::SetResult { .. } => {}
         }
         false
     }
@@ -382,16 +414,70 @@ impl<'k> TaskBuilder<'k> {
             self.forget(&locals, self.scope_here());
             return;
         }
-        self.loops.push(TripCount::Unknown);
         let ty = Some(ScalarType::U64);
-        let nth = self.steps.unknown(ty, self.scope_here());
+        let scope = self.scope_here();
+        let begin = self.steps.number(0);
+        let bound = self.bound_of(body);
+        let end = bound.unwrap_or_else(|| self.steps.number(ENDLESS));
+        let nth = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        self.loops.push(match bound {
+            Some(end) => TripCount::Range { ty, begin, end },
+            None => TripCount::Unknown,
+        });
         let guards = self.guards.len();
-        let most = self.steps.number(ENDLESS);
-        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, most));
+        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, end));
         self.guards.push(Guard { cond, is: true });
         self.repeated(body, nth, ty, None);
         self.guards.truncate(guards);
         self.loops.pop();
+    }
+
+    /// The maximum trip count of `while local < end { …; local += by }`, if `end` and `by` do not change.
+    fn bound_of(&mut self, body: BlockId) -> Option<Slot> {
+        let nodes = self.nodes;
+        let Stmt::If { cond, then, otherwise } = *nodes.blocks[body].stmts.first()? else {
+            return None;
+        };
+        let (cond, leaves) = match nodes.exprs[cond].kind {
+            ExprKind::Unary { op: UnaryOp::Not, value } => (value, then),
+            _ => (cond, otherwise),
+        };
+        let ExprKind::Binary { op: BinaryOp::Lt, lhs, rhs } = nodes.exprs[cond].kind else {
+            return None;
+        };
+        let ExprKind::Local(local) = nodes.exprs[lhs].kind else { return None };
+        let locals = assigned(nodes, body).0;
+        let (_, _, by) = self
+            .progressions(body, &locals)
+            .into_iter()
+            .find(|(changed, op, _)| *changed == local && *op == BinaryOp::Add)?;
+        if !matches!(nodes.blocks[leaves].stmts[..], [Stmt::Break]) || !self.is_steady(rhs, &locals)
+        {
+            return None;
+        }
+        let ty = nodes.locals[local].ty;
+        let of = int_type(ty);
+        let (first, end, by) = (*self.env.get(&local)?, self.value(rhs), self.value(by));
+        // The local grows without overflow, so that it stays below `end` until the loop ends.
+        let [one, most] = [1, ty.int_range()?.1].map(|value| self.steps.number(value));
+        let grows = self.steps.push(Node::Binary(BinaryOp::Ge, of, by, one));
+        let room = self.steps.push(Node::Binary(BinaryOp::Sub, of, most, by));
+        let fits = self.steps.push(Node::Binary(BinaryOp::Le, of, end, room));
+        let is_bool = int_type(ScalarType::Bool);
+        let is_bounded = self.steps.push(Node::Binary(BinaryOp::And, is_bool, grows, fits));
+        let last = self.steps.push(Node::Limit(MathFn::Max, of, first, end));
+        let distance = self.steps.push(Node::Binary(BinaryOp::Sub, of, last, first));
+        let unsigned = int_type(ty.unsigned());
+        let distance = self.steps.push(Node::Cast { from: of, to: unsigned, value: distance });
+        let to = Some(ScalarType::U64);
+        let distance = self.steps.push(Node::Cast { from: unsigned, to, value: distance });
+        // The quotient, rounded up.
+        let by = self.steps.push(Node::Cast { from: of, to, value: by });
+        let rest = self.steps.push(Node::Binary(BinaryOp::Sub, to, by, one));
+        let sum = self.steps.push(Node::Binary(BinaryOp::Add, to, distance, rest));
+        let trip_count = self.steps.push(Node::DivRem(DivRemOp::Div, to, sum, by));
+        let endless = self.steps.number(ENDLESS);
+        Some(self.steps.push(Node::Select(is_bounded, trip_count, endless)))
     }
 
     /// Follows the body of a loop, in iteration `nth`. The loop's variable is not known before it.
@@ -399,20 +485,7 @@ impl<'k> TaskBuilder<'k> {
         let nodes = self.nodes;
         let (mut locals, _) = assigned(nodes, body);
         locals.sort_unstable();
-        let mut steady = Vec::new();
-        for stmt in &nodes.blocks[body].stmts {
-            if let Stmt::Assign { local, value } = *stmt
-                && locals.iter().filter(|other| **other == local).count() == 1
-                && !nodes.continues(body)
-                && let ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } =
-                    nodes.exprs[value].kind
-                && let ExprKind::Local(changed) = nodes.exprs[lhs].kind
-                && changed == local
-                && self.is_steady(rhs, &locals)
-            {
-                steady.push((local, op, rhs));
-            }
-        }
+        let steady = self.progressions(body, &locals);
         locals.dedup();
         let steady: Vec<_> = steady
             .into_iter()
@@ -437,12 +510,44 @@ impl<'k> TaskBuilder<'k> {
         self.forget(&locals, scope);
     }
 
+    /// The locals to which each iteration of a loop adds the same amount, or from which it subtracts the same amount.
+    fn progressions(&self, body: BlockId, locals: &[LocalId]) -> Vec<(LocalId, BinaryOp, ExprId)> {
+        let nodes = self.nodes;
+        let mut steady = Vec::new();
+        for stmt in &nodes.blocks[body].stmts {
+            if let Stmt::Assign { local, value } = *stmt
+                && locals.iter().filter(|other| **other == local).count() == 1
+                && !nodes.continues(body)
+                && let ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } =
+                    nodes.exprs[value].kind
+                && let ExprKind::Local(changed) = nodes.exprs[lhs].kind
+                && changed == local
+                && self.is_steady(rhs, locals)
+            {
+                steady.push((local, op, rhs));
+            }
+        }
+        steady
+    }
+
     /// Whether an expression has the same value in all iterations of a loop that assigns `locals`.
     fn is_steady(&self, value: ExprId, locals: &[LocalId]) -> bool {
-        match self.nodes.exprs[value].kind {
+        self.is_steady_to(value, locals, STEADY_DEPTH)
+    }
+
+    fn is_steady_to(&self, value: ExprId, locals: &[LocalId], depth: usize) -> bool {
+        match &self.nodes.exprs[value].kind {
             ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
             // A local of the loop itself is not known before it.
-            ExprKind::Local(local) => !locals.contains(&local) && self.env.contains_key(&local),
+            ExprKind::Local(local) => !locals.contains(local) && self.env.contains_key(local),
+            kind @ (ExprKind::Unary { .. }
+            | ExprKind::Binary { .. }
+            | ExprKind::Cast { .. }
+            | ExprKind::Math { .. }
+            | ExprKind::Select { .. }) => {
+                depth > 0
+                    && kind.operands().all(|value| self.is_steady_to(value, locals, depth - 1))
+            }
             _ => false,
         }
     }
@@ -627,6 +732,9 @@ impl<'k> TaskBuilder<'k> {
                 Node::Argument { word, ty: expr.ty }
             }
             ExprKind::Temp(temp) => {
+                if let Some(slot) = self.temp_values.get(&temp) {
+                    return *slot;
+                }
                 let is_set = self.temps.contains(&temp);
                 let scope = if is_set { Scope::Iteration } else { Scope::Loop };
                 return self.steps.unknown(ty, scope);

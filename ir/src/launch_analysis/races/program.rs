@@ -435,7 +435,8 @@ impl TaskRaces {
     }
 }
 
-/// The conditions that depend on the variables of the parallel loop, or on a value that an index depends on.
+/// The conditions that depend on arguments alone, on the variables of the parallel loop, or on a value that an index
+/// depends on.
 fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
     let varies = |slot: usize| {
         !matches!(program.steps[slot], Node::Const(_) | Node::Argument { .. })
@@ -452,7 +453,7 @@ fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
     let mut relevant = Guards::new();
     loop {
         let is_related = |(_, sources): &(Guard, Vec<usize>)| {
-            sources.iter().any(|source| known.contains(source))
+            sources.is_empty() || sources.iter().any(|source| known.contains(source))
         };
         let Some(at) = rest.iter().position(is_related) else { return relevant };
         let (guard, sources) = rest.remove(at);

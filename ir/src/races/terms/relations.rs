@@ -61,16 +61,18 @@ impl Terms<'_> {
         let amount = self.exact(side, counter.amount, counter.ty)?;
         let other_amount = self.exact(other_side, other.amount, other.ty)?;
         let distance = other_ticket.sub(ticket)?;
-        if let Some(ty) = counter.ty {
-            // The numbers from a ticket on may go past the type's largest value once.
-            let size = 1 << (8 * ty.size());
-            let distance = distance.plus(size, &self.fresh(0, 1))?;
-            cases.push(Formula::All(vec![
-                Formula::at_most(&amount, &distance)?,
-                Formula::at_most(&distance.add(&other_amount)?, &Linear::constant(size))?,
-            ]));
-        } else {
-            cases.push(Formula::at_most(&amount, &distance)?);
+        // Tickets may go past the type's largest value once.
+        let size = counter.ty.map(|ty| 1 << (8 * ty.size()));
+        for distance in [Some(distance.clone()), distance.add_constant(size.unwrap_or(0))] {
+            let distance = distance?;
+            let mut order = vec![Formula::at_most(&amount, &distance)?];
+            if let Some(size) = size {
+                let last = distance.add(&other_amount)?;
+                order.push(Formula::at_most(&last, &Linear::constant(size))?);
+            }
+            cases.push(Formula::All(order));
+        }
+        if size.is_none() {
             cases.push(Formula::NonNegative(distance.scale(-1)?.sub(&other_amount)?));
         }
         self.system.add(Formula::Any(cases));

@@ -9,6 +9,7 @@ mod guards;
 mod indices;
 mod phases;
 mod plain;
+mod sequential;
 mod tickets;
 
 use quadrants::{Error, Result, Tensor};
