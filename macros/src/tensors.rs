@@ -94,7 +94,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 fn take<const CHECKED: ::core::primitive::bool>(
                     args: &mut #support::Args<'_, CHECKED>,
                 ) -> Views<CHECKED> {
-                    Views { #(#names: #support::Args::tensor::<#tensors>(args)),* }
+                    Views { #(#names: <#tensors as #support::TensorParam>::take(args)),* }
                 }
             }
 

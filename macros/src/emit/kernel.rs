@@ -3,6 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quadrants_frontend::syntax::ParamPassing;
 use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{
     Expr, Lifetime,
     visit_mut::{self, VisitMut},
@@ -99,12 +100,20 @@ impl Emission<'_> {
             .map(|Param { name, passing, ty, .. }| match passing {
                 ParamPassing::Value => {
                     let mutable = quote_spanned!(name.span()=> mut);
-                    quote!(let #mutable #name = #support::gate::<__OK, _>(#args.value::<#ty>());)
+                    // As in the source, so that rustc reports a wrong type once.
+                    let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+                    quote! {
+                        let #mutable #name = #support::gate::<__OK, _>(
+                            #value::from_scalars(&mut || #args.word())
+                        );
+                    }
                 }
                 ParamPassing::Ref | ParamPassing::RefMut => {
                     count =
                         quote!(::core::cmp::Ord::max(#count, #support::ElementCount::element_count(&#name)));
-                    quote!(let mut #name = #support::gate::<__OK, _>(#args.tensor::<#ty>());)
+                    let tensor =
+                        quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::take(#args));
+                    quote!(let mut #name = #support::gate::<__OK, _>(#tensor);)
                 }
             })
             .collect();

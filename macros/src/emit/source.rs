@@ -30,10 +30,14 @@ impl Emission<'_> {
         let funcs = (0..calls.len()).map(|number| quote!(#all_probed.1[#number]));
         let (type_count, call_count, identity_count) = (types.len(), calls.len(), identities.len());
         let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
-            ParamPassing::Value => quote_spanned!(ty.span()=> #support::value_type::<#ty>()),
+            ParamPassing::Value => {
+                let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+                quote!(#private::ir::types::ParamType::Value(#value::LAYOUT))
+            }
             ParamPassing::Ref | ParamPassing::RefMut => {
                 let writable = *passing == ParamPassing::RefMut;
-                quote_spanned!(ty.span()=> #support::tensor_type::<#ty>(#writable))
+                let tensor = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
+                quote!(#tensor::PARAM.passed(#writable))
             }
         });
         let consts = self.tree.consts.iter();

@@ -65,9 +65,12 @@ fn escape<'launch>(
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::body::value_type::<i32>(),
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
-        ::quadrants::__private::body::tensor_type::<Tensor<i32, 1>>(true),
+        ::quadrants::__private::ir::types::ParamType::Value(
+            <i32 as ::quadrants::__private::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<i32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
     ];
     const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
@@ -123,15 +126,19 @@ fn escape<'launch>(
             let mut limit = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<i32>());
+            >(
+                <i32 as ::quadrants::__private::KernelValue>::from_scalars(
+                    &mut || args.word(),
+                ),
+            );
             let mut c = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             let mut steps = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<i32, 1>>());
+            >(<Tensor<i32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             cx.par_for_strips(
                 ::quadrants::__private::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::ElementCount::element_count(&c),

@@ -39,9 +39,12 @@ pub fn saxpy<'launch>(
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::body::value_type::<f32>(),
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
+        ::quadrants::__private::ir::types::ParamType::Value(
+            <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
     ];
     const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
@@ -97,15 +100,19 @@ pub fn saxpy<'launch>(
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<f32>());
+            >(
+                <f32 as ::quadrants::__private::KernelValue>::from_scalars(
+                    &mut || args.word(),
+                ),
+            );
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             let mut y = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::ElementCount::element_count(&x),

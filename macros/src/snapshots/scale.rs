@@ -47,9 +47,13 @@ fn scale<'launch, T: Float>(
         const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
             .0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-            ::quadrants::__private::body::value_type::<T>(),
-            ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
-            ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(true),
+            ::quadrants::__private::ir::types::ParamType::Value(
+                <T as ::quadrants::__private::KernelValue>::LAYOUT,
+            ),
+            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+                .passed(false),
+            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+                .passed(true),
         ];
         const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
             file: ::quadrants::__private::core::file!(),
@@ -101,15 +105,22 @@ fn scale<'launch, T: Float>(
             const __WIDE: ::quadrants::__private::core::primitive::usize,
         >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
             let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut a = ::quadrants::__private::body::gate::<__OK, _>(args.value::<T>());
+            let mut a = ::quadrants::__private::body::gate::<
+                __OK,
+                _,
+            >(
+                <T as ::quadrants::__private::KernelValue>::from_scalars(
+                    &mut || args.word(),
+                ),
+            );
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<T, 1>>());
+            >(<Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             let mut y = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<T, 1>>());
+            >(<Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::ElementCount::element_count(&x),

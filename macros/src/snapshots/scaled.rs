@@ -175,8 +175,11 @@ impl scaled {
             const __TYPES: [::quadrants::__private::ir::types::Type; 3usize] = Self::__PROBED
                 .0;
             const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
-                ::quadrants::__private::body::tensor_type::<Tensor<T, 1>>(false),
-                ::quadrants::__private::body::value_type::<usize>(),
+                <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+                    .passed(false),
+                ::quadrants::__private::ir::types::ParamType::Value(
+                    <usize as ::quadrants::__private::KernelValue>::LAYOUT,
+                ),
             ];
             const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
                 file: ::quadrants::__private::core::file!(),

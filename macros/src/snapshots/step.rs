@@ -87,9 +87,12 @@ fn step<'launch>(
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::body::value_type::<f32>(),
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
-        ::quadrants::__private::body::tensor_type::<Tensor<i32, 2>>(true),
+        ::quadrants::__private::ir::types::ParamType::Value(
+            <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+            .passed(true),
+        <Tensor<i32, 2> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
     ];
     const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
@@ -145,15 +148,19 @@ fn step<'launch>(
             let mut dt = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.value::<f32>());
+            >(
+                <f32 as ::quadrants::__private::KernelValue>::from_scalars(
+                    &mut || args.word(),
+                ),
+            );
             let mut a = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             let mut b = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<i32, 2>>());
+            >(<Tensor<i32, 2> as ::quadrants::__private::body::TensorParam>::take(args));
             let elements = ::quadrants::__private::core::cmp::Ord::max(
                 ::quadrants::__private::core::cmp::Ord::max(
                     0usize,

@@ -41,8 +41,9 @@ fn sum<'launch>(
         .2;
     const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
     const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(false),
-        ::quadrants::__private::body::tensor_type::<Tensor<f32, 1>>(true),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
     ];
     const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
@@ -98,11 +99,11 @@ fn sum<'launch>(
             let mut x = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             let mut total = ::quadrants::__private::body::gate::<
                 __OK,
                 _,
-            >(args.tensor::<Tensor<f32, 1>>());
+            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
             cx.par_for(
                 ::quadrants::__private::core::option::Option::Some(0usize),
                 0..::quadrants::__private::body::ElementCount::element_count(&x),

@@ -139,7 +139,9 @@ impl wave {
             .2;
         const __TYPES: [::quadrants::__private::ir::types::Type; 2usize] = __PROBED.0;
         const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
-            ::quadrants::__private::body::value_type::<f32>(),
+            ::quadrants::__private::ir::types::ParamType::Value(
+                <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
+            ),
         ];
         const __OK: ::quadrants::__private::core::primitive::bool = {
             let _ = (__TYPES, __PARAMS);

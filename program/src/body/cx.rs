@@ -144,18 +144,6 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
 }
 
 impl<const CHECKED: bool> Args<'_, CHECKED> {
-    /// The next parameter, passed by value.
-    #[inline(always)]
-    pub fn value<T: KernelValue>(&mut self) -> T {
-        T::from_scalars(&mut || self.word())
-    }
-
-    /// The next parameter, a tensor or a struct of tensors.
-    #[inline(always)]
-    pub fn tensor<P: TensorParam>(&mut self) -> P::View<CHECKED> {
-        P::take(self)
-    }
-
     /// The next parameter as the view of one tensor.
     #[inline(always)]
     #[must_use]
@@ -179,8 +167,9 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
         }
     }
 
+    /// The next word.
     #[inline(always)]
-    fn word(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         let (first, rest) = self.words.split_first().expect("the block has a word per parameter");
         self.words = rest;
         *first

@@ -49,7 +49,7 @@ pub use native::{Body, NativeBody};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub use probe::{
     Gate, Linear, Open, Probe, gate, identity, linear_type_of, number_type, same_function,
-    tensor_field, tensor_type, type_of, value_type,
+    tensor_field, type_of,
 };
 pub use reduce::{
     Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,

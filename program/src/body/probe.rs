@@ -117,12 +117,6 @@ pub const fn number_type<T: Number>() -> Type {
     T::LAYOUT
 }
 
-/// The IR's type of a parameter by value.
-#[must_use]
-pub const fn value_type<T: KernelValue>() -> ParamType {
-    ParamType::Value(T::LAYOUT)
-}
-
 /// The IR's description of a tensor in a struct of tensors.
 #[must_use]
 pub const fn tensor_field<P: TensorParam>(name: &'static str, writable: bool) -> TensorField {
@@ -130,12 +124,6 @@ pub const fn tensor_field<P: TensorParam>(name: &'static str, writable: bool) ->
         ParamType::Tensor { elem, rank, .. } => TensorField { name, elem, rank, writable },
         _ => panic!("a struct of tensors can contain only tensors"),
     }
-}
-
-/// The IR's type of a parameter by reference.
-#[must_use]
-pub const fn tensor_type<P: TensorParam>(writable: bool) -> ParamType {
-    P::PARAM.passed(writable)
 }
 
 /// Returns its argument. Emitted code wraps blocks in a call of it instead of parentheses, which would raise a lint.

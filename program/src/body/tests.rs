@@ -7,8 +7,8 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Elements, Level, NativeBody, WithProven, check, gate};
-use crate::{BoxError, Tensor, dsl::ndrange};
+use super::{Body, Cx, Elements, Level, NativeBody, TensorParam, WithProven, check, gate};
+use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
 
 struct Saxpy;
 struct Fill;
@@ -24,9 +24,9 @@ unsafe impl Body for Saxpy {
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
         let mut args = cx.args();
-        let a = gate::<true, _>(args.value::<f32>());
-        let x = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
-        let y = gate::<true, _>(args.tensor::<Tensor<f32, 1>>());
+        let a = gate::<true, _>(f32::from_scalars(&mut || args.word()));
+        let x = gate::<true, _>(<Tensor<f32, 1>>::take(&mut args));
+        let y = gate::<true, _>(<Tensor<f32, 1>>::take(&mut args));
         cx.par_for(
             Some(0),
             0..x.len(),
@@ -52,7 +52,7 @@ unsafe impl Body for Fill {
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
-        let out = cx.args().tensor::<Tensor<u32, 3>>();
+        let out = <Tensor<u32, 3>>::take(&mut cx.args());
         cx.nd_for(
             None,
             ndrange(out.shape()),
@@ -80,7 +80,7 @@ unsafe impl Body for Panics {
     }
     #[inline(always)]
     fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
-        let quietly = cx.args().value::<bool>();
+        let quietly = cx.args().word() != 0;
         cx.par_for(
             None,
             0..1_u64 << 20,
