@@ -536,11 +536,8 @@ pub fn collective_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)>
 }
 
 /// The shuffles by a distance or mask.
-const SHUFFLES: [(&str, Shuffle); 3] = [
-    ("shuffle_xor", Shuffle::Xor),
-    ("shuffle_up", Shuffle::Up),
-    ("shuffle_down", Shuffle::Down),
-];
+const SHUFFLES: [(&str, Shuffle); 3] =
+    [("shuffle_xor", Shuffle::Xor), ("shuffle_up", Shuffle::Up), ("shuffle_down", Shuffle::Down)];
 
 /// The method names of all collectives.
 pub fn collectives() -> impl Iterator<Item = &'static str> {

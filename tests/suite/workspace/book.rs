@@ -101,8 +101,8 @@ fn anchor_of(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// A code block below a comment `<!-- quoted from FILE -->` is in that file, line by line. rustc's output in
-/// `tests/ui` is compared with what it prints now, so that quoted messages are current.
+/// A code block below a comment `<!-- quoted from FILE -->` is in that file. The files in `tests/ui` are what rustc
+/// prints now (`ui.rs`), so that quoted messages are current.
 #[test]
 fn quotations_are_in_their_files() {
     let mut count = 0;
@@ -118,6 +118,22 @@ fn quotations_are_in_their_files() {
         }
     }
     assert!(count > 0, "the book quotes nothing");
+}
+
+/// The examples of `#[kernel]` and `#[func]` cannot be tests of their crate, which has no facade; the book runs them.
+#[test]
+fn the_examples_of_the_attributes_are_in_the_book() {
+    let text = read("macros/src/lib.rs");
+    let pages: String = pages().into_values().collect();
+    for attribute in ["kernel", "func"] {
+        let start = format!("/// ```text\n/// #[qd::{attribute}]\n");
+        let (_, rest) = text.split_once(&start).expect("an example");
+        let (example, _) = rest.split_once("/// ```").expect("an example ends");
+        let lines = example.lines().map(|line| line.strip_prefix("/// ").unwrap_or_default());
+        let code: Vec<&str> = lines.collect();
+        let example = format!("#[qd::{attribute}]\n{}\n", code.join("\n"));
+        assert!(pages.contains(&example), "no page contains\n{example}");
+    }
 }
 
 #[test]
@@ -155,16 +171,8 @@ fn the_reference_page_is_made_from_the_compilers_tables() {
 }
 
 /// The generated parts of the page.
-const PARTS: [&str; 8] = [
-    "types",
-    "numbers",
-    "conversions",
-    "vectors",
-    "functions",
-    "atomics",
-    "collectives",
-    "limits",
-];
+const PARTS: [&str; 8] =
+    ["types", "numbers", "conversions", "vectors", "functions", "atomics", "collectives", "limits"];
 
 fn part(name: &str) -> String {
     let is_generic = |method: &&Builtin| !method.generics.is_empty();
@@ -196,11 +204,11 @@ fn scalar_types() -> Vec<&'static str> {
 
 fn limits() -> String {
     let rows = [
-        ("dimensions of a tensor, and of a loop over an `ndrange`", MAX_RANK.to_string()),
-        ("dimensions of a grid of thread blocks", "3".to_owned()),
-        ("threads of a thread block", MAX_BLOCK_SIZE.to_string()),
-        ("bytes of all shared arrays of a thread block", MAX_SHARED_BYTES.to_string()),
-        ("bounds of a parallel loop, from zero", format!("2^{}", MAX_BOUND.ilog2())),
+        ("dimensions of a tensor, and of a loop over an `ndrange`", format!("up to {MAX_RANK}")),
+        ("dimensions of a grid of thread blocks", "up to 3".to_owned()),
+        ("threads of a thread block", format!("up to {MAX_BLOCK_SIZE}")),
+        ("bytes of all shared arrays of a thread block", format!("up to {MAX_SHARED_BYTES}")),
+        ("bounds of a parallel loop", format!("up to 2^{} from zero", MAX_BOUND.ilog2())),
     ];
     let rows = rows.map(|(what, limit)| format!("| {what} | {limit} |\n"));
     format!("| limit | value |\n|---|---|\n{}", rows.concat())
