@@ -72,16 +72,28 @@ const LINALG_METHODS: [&str; 12] = [
 /// Associated functions of vectors and matrices.
 const LINALG_FUNCTIONS: [&str; 4] = ["splat", "zero", "identity", "diagonal"];
 
+/// The types `t` of the conversions `from_t` and `to_t` of numbers.
+pub const CONVERSIONS: [&str; 7] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
+
+/// The names of the built-in methods of numbers, arrays, vectors and matrices. Some have several.
+pub fn builtin_methods() -> impl Iterator<Item = &'static str> {
+    let numbers = MathFn::ALL.into_iter().map(MathFn::name).chain(NUMBER_METHODS);
+    numbers.chain(LINALG_METHODS)
+}
+
+/// The names of the built-in associated functions of vectors and matrices.
+pub fn builtin_functions() -> impl Iterator<Item = &'static str> {
+    LINALG_FUNCTIONS.into_iter()
+}
+
 /// Whether `name` is a built-in method of numbers, arrays, vectors or matrices.
 #[must_use]
 pub fn is_builtin_method(name: &str) -> bool {
-    MathFn::from_name(name).is_some()
-        || NUMBER_METHODS.contains(&name)
-        || LINALG_METHODS.contains(&name)
+    builtin_methods().any(|known| known == name)
 }
 
 /// Whether `name` is a built-in associated function of vectors or matrices.
 #[must_use]
 pub fn is_builtin_function(name: &str) -> bool {
-    LINALG_FUNCTIONS.contains(&name)
+    builtin_functions().any(|known| known == name)
 }

@@ -16,7 +16,9 @@ pub mod syntax;
 mod unit;
 mod visit;
 
-pub use builtins::{is_builtin_function, is_builtin_method};
+pub use builtins::{
+    CONVERSIONS, builtin_functions, builtin_methods, is_builtin_function, is_builtin_method,
+};
 pub use check::check;
 pub use error::Error;
 pub use lower::{lower, lower_checked};

@@ -529,13 +529,19 @@ pub enum Shuffle {
 /// The collective with this method name, and for a shuffle by a distance or mask its kind.
 #[must_use]
 pub fn collective_named(method: &str) -> Option<(CollectiveOp, Option<Shuffle>)> {
-    let by = match method {
-        "shuffle_xor" => Shuffle::Xor,
-        "shuffle_up" => Shuffle::Up,
-        "shuffle_down" => Shuffle::Down,
-        _ => return CollectiveOp::from_name(method).map(|op| (op, None)),
-    };
-    Some((CollectiveOp::Shuffle, Some(by)))
+    match SHUFFLES.into_iter().find(|(name, _)| *name == method) {
+        Some((_, by)) => Some((CollectiveOp::Shuffle, Some(by))),
+        None => CollectiveOp::from_name(method).map(|op| (op, None)),
+    }
+}
+
+/// The shuffles by a distance or mask.
+const SHUFFLES: [(&str, Shuffle); 3] =
+    [("shuffle_xor", Shuffle::Xor), ("shuffle_up", Shuffle::Up), ("shuffle_down", Shuffle::Down)];
+
+/// The method names of all collectives.
+pub fn collectives() -> impl Iterator<Item = &'static str> {
+    CollectiveOp::all().map(CollectiveOp::name).chain(SHUFFLES.map(|(name, _)| name))
 }
 
 /// The kind of a literal.

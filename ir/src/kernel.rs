@@ -300,13 +300,17 @@ impl CollectiveOp {
     /// The operation with this method name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
+        Self::all().find(|op| op.name() == name)
+    }
+
+    /// All operations.
+    pub fn all() -> impl Iterator<Item = Self> {
         use ReduceOp::{Add, And, Max, Min, Or};
         let reductions = [Add, Min, Max, And, Or].map(Self::Reduce);
         let scans = [false, true]
             .into_iter()
             .flat_map(|exclusive| [Add, Min, Max].map(|op| Self::Scan { op, exclusive }));
-        let mut all = reductions.into_iter().chain(scans).chain([Self::Shuffle, Self::Ballot]);
-        all.find(|op| op.name() == name)
+        reductions.into_iter().chain(scans).chain([Self::Shuffle, Self::Ballot])
     }
 }
 

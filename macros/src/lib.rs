@@ -41,19 +41,39 @@ use quote::quote;
 /// Makes a function a kernel: a call of it returns a launch.
 ///
 /// ```text
-/// #[quadrants::kernel]
+/// #[qd::kernel]
 /// fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
 ///     for i in 0..x.len() {
 ///         y[i] += a * x[i];
 ///     }
 /// }
-/// saxpy(2.0, &x, &mut y).launch()?;
 /// ```
 ///
-/// Arguments, separated by commas: `strict` (no contraction of multiplications and additions, and no
-/// combining of a loop's atomic sums before they reach memory),
-/// `fast_math` (floats may be reassociated on GPUs), `crate = path` (the facade crate,
-/// if it is not `::quadrants`).
+/// `saxpy(2.0, &x, &mut y).launch()?` launches it. The rules, in short; the book in `docs/book` of the repository has a
+/// chapter about the kernel language:
+///
+/// - **Parameters** are kernel values (numbers, `bool`, tuples, arrays, `Vector`, `Matrix`, types with
+///   `#[derive(KernelValue)]`), `&Tensor` and `&mut Tensor`, and structs of tensors (`#[derive(Tensors)]`). A kernel may
+///   return a kernel value.
+/// - **A `for` loop at the top level is parallel**, over a range of integers, with `rev` and `step_by`, or over an
+///   `ndrange` of up to six dimensions. Loops in loops, branches and braces are serial, as are all other statements.
+///   Attributes of loops: `#[qd::serial]`, `#[qd::block_size(n)]`, `#[qd::unroll]`, `#[qd::unroll(n)]`.
+/// - **Iterations do not conflict.** An element that one iteration writes is not accessed by another, except by atomics.
+///   That must be provable: at compile time, or at launch, else the launch is `Error::Race`. `unsafe { … }` around an
+///   access asserts it.
+/// - **Iterations assign only locals of their own.** `break` and `return` cannot leave a parallel loop.
+/// - **Indices are proven in range** at launch, or checked: then an index out of range is an error of the launch.
+/// - Other top-level statements are `stream_parallel` blocks, which run concurrently, and `block_for`, a grid of thread
+///   blocks with shared arrays.
+/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!` and `matches!`.
+///   Closures, references, iterators, `?`, `if let` and other macros are not supported.
+///
+/// Arguments, separated by commas:
+///
+/// - `strict`: no contraction of multiplications and additions, and no combining of a loop's atomic float sums before
+///   they reach memory. Excludes `fast_math`.
+/// - `fast_math`: floats may be reassociated on GPUs, and functions are less accurate.
+/// - `crate = path`: the facade crate, if it is not `::quadrants`.
 #[proc_macro_attribute]
 pub fn kernel(
     arguments: proc_macro::TokenStream,
@@ -62,7 +82,23 @@ pub fn kernel(
     expand(FunctionKind::Kernel, arguments.into(), item.into()).into()
 }
 
-/// Makes a function callable from kernels. It also stays an ordinary function.
+/// Makes a function callable from kernels and other funcs. It also stays an ordinary function.
+///
+/// ```text
+/// #[qd::func]
+/// fn laplacian(u: &Tensor<f32, 1>, i: usize) -> f32 {
+///     let (left, right) = (wrapped(i as i32 - 1, u.len()), wrapped(i as i32 + 1, u.len()));
+///     u[left] + u[right] - 2.0 * u[i]
+/// }
+/// ```
+///
+/// The rules, in short; the book in `docs/book` of the repository has a chapter about the kernel language:
+///
+/// - Parameters are kernel values, tensors by `&` or `&mut`, and structs of tensors. A func may write tensors: the race
+///   check of the kernel looks into it.
+/// - All its loops are serial, and it may `return` anywhere. It cannot call itself.
+/// - It may be generic over types (`Number`, `Float`, `Int`, `Signed`, or a trait with `#[func]`) and constants.
+/// - The options `strict` and `fast_math` are those of the kernel that calls it.
 ///
 /// On an `impl` block of a kernel value, it makes all functions of the block callable: methods with `self`,
 /// `&self` or `&mut self`, and functions by the type's name. A method may have the name of a built-in one, such as

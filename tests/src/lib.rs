@@ -5,6 +5,8 @@
 //! of every program; `QUADRANTS_TEST_FULL=1` runs long tests at full size. Each simulated program has its own world,
 //! so that tests run side by side.
 
+#[cfg(doctest)]
+mod book;
 mod harness;
 #[cfg(doctest)]
 mod hidden_types;

@@ -5,7 +5,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
-    is_builtin_method,
+    CONVERSIONS, is_builtin_method,
     syntax::{AtomicOp, collective_named},
 };
 use quote::quote;
@@ -101,10 +101,7 @@ pub(crate) enum Conversion {
 
 /// The conversion that a method of this name is.
 pub(crate) fn conversion(name: &str) -> Option<Conversion> {
-    let known = |ty: &str| {
-        let types = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
-        types.into_iter().find(|known| *known == ty)
-    };
+    let known = |ty: &str| CONVERSIONS.into_iter().find(|known| *known == ty);
     if let Some(ty) = name.strip_prefix("from_") {
         return known(ty).map(Conversion::From);
     }

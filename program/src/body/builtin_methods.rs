@@ -1,4 +1,6 @@
 //! The built-in methods and associated functions of kernels, of numbers, arrays, [`Vector`] and [`Matrix`].
+//!
+//! Each list of implementations is also a table of [`Builtin`]s, from which the book's reference page is made.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -13,6 +15,35 @@ use crate::{
     Element, Float, KernelValue, Matrix, Number, Signed, Vector, dsl::Combine,
     value::identity::Identity,
 };
+
+/// A built-in method or associated function, as the source of this module declares it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Builtin {
+    /// The types that have it, separated by spaces, or one generic type.
+    pub of: &'static str,
+    /// The generic parameters of the type.
+    pub generics: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The parameters after `self`.
+    pub parameters: &'static str,
+    /// The type of its value.
+    pub result: &'static str,
+}
+
+/// All built-in methods, by groups of types.
+pub const BUILTIN_METHODS: [&[Builtin]; 10] = [
+    FLOATS_AS_STD,
+    FLOATS,
+    HALVES,
+    INTEGERS_AS_STD,
+    INTEGERS,
+    SIGNED,
+    SIGNED_ROOT,
+    UNSIGNED_AS_STD,
+    UNSIGNED,
+    OTHERS,
+];
 
 /// The functions of `f16` that convert from other floats.
 #[diagnostic::on_unimplemented(
@@ -72,8 +103,36 @@ impl ToFloat for f16 {
     }
 }
 
+/// The table of methods that several types have.
+macro_rules! table {
+    ($of:expr, { $($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)* }) => { &[$(
+        Builtin {
+            of: $of,
+            generics: "",
+            name: stringify!($name),
+            parameters: stringify!($($arg: $ty),*),
+            result: stringify!($out),
+        },
+    )*] };
+    ($of:expr, { $($name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)* }) => {
+        table!($of, { $($name($($arg: $ty),*) -> $out;)* })
+    };
+}
+
 /// Implements [`HasMethod`], [`Method`] and [`Function`] for built-in methods.
 macro_rules! builtin {
+    ($table:ident: $([$($generic:tt)*] $of:ty: $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*) => {
+        const $table: &[Builtin] = &[$(
+            Builtin {
+                of: stringify!($of),
+                generics: stringify!($($generic)*),
+                name: stringify!($name),
+                parameters: stringify!($($arg: $ty),*),
+                result: stringify!($out),
+            },
+        )*];
+        builtin! { $([$($generic)*] $of: $name($this $(, $arg: $ty)*) -> $out = $body;)* }
+    };
     ($([$($generic:tt)*] $of:ty: $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*) => {$(
         // SAFETY: the IR defines the method of this name as this one, and it does not change its receiver.
         #[diagnostic::do_not_recommend]
@@ -106,13 +165,16 @@ macro_rules! builtin {
 
 /// Built-in methods of numbers that call the standard library's method of the same name.
 macro_rules! from_std {
-    ([$($number:ident)*] $methods:tt) => {$( from_std!(one $number $methods); )*};
+    ($table:ident: [$($number:ident)*] $methods:tt) => {
+        const $table: &[Builtin] = table!(concat!($(stringify!($number), " "),*), $methods);
+        $( from_std!(one $number $methods); )*
+    };
     (one $number:ident {$($name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*}) => {
         builtin! {$( [] $number: $name(this $(, $arg: $ty)*) -> $out = $number::$name(this $(, $arg)*); )*}
     };
 }
 
-from_std! { [f32 f64] {
+from_std! { FLOATS_AS_STD: [f32 f64] {
     abs() -> Self; sqrt() -> Self; floor() -> Self; ceil() -> Self; round() -> Self; round_ties_even() -> Self; trunc() -> Self;
     fract() -> Self; recip() -> Self; signum() -> Self; to_radians() -> Self; to_degrees() -> Self;
     copysign(sign: Self) -> Self; mul_add(factor: Self, add: Self) -> Self;
@@ -121,12 +183,12 @@ from_std! { [f32 f64] {
     is_sign_positive() -> bool;
 } }
 
-from_std! { [f16] {
+from_std! { HALVES: [f16] {
     signum() -> Self; copysign(sign: Self) -> Self; is_nan() -> bool; is_finite() -> bool; is_infinite() -> bool;
     is_sign_negative() -> bool; is_sign_positive() -> bool; to_bits() -> u16;
 } }
 
-from_std! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+from_std! { INTEGERS_AS_STD: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     wrapping_add(other: Self) -> Self; wrapping_sub(other: Self) -> Self; wrapping_mul(other: Self) -> Self;
     wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
     saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
@@ -135,21 +197,24 @@ from_std! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     pow(exponent: u32) -> Self;
 } }
 
-from_std! { [i8 i16 i32 i64] {
+from_std! { SIGNED: [i8 i16 i32 i64] {
     abs() -> Self; signum() -> Self; is_positive() -> bool; is_negative() -> bool;
 } }
 
-from_std! { [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; is_multiple_of(by: Self) -> bool; } }
+from_std! { UNSIGNED_AS_STD: [u8 u16 u32 u64 usize] { is_power_of_two() -> bool; is_multiple_of(by: Self) -> bool; } }
 
 /// Built-in methods of numbers with a definition of their own.
 macro_rules! defined_here {
-    ([$($number:ident)*] $methods:tt) => {$( defined_here!(one $number $methods); )*};
+    ($table:ident: [$($number:ident)*] $methods:tt) => {
+        const $table: &[Builtin] = table!(concat!($(stringify!($number), " "),*), $methods);
+        $( defined_here!(one $number $methods); )*
+    };
     (one $number:ident {$($name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $body:expr;)*}) => {
         builtin! {$( [] $number: $name($this $(, $arg: $ty)*) -> $out = $body; )*}
     };
 }
 
-defined_here! { [f32 f64] {
+defined_here! { FLOATS: [f32 f64] {
     min(this, other: Self) -> Self = this.minimum_number(other);
     max(this, other: Self) -> Self = this.maximum_number(other);
     powi(this, exponent: i32) -> Self = this.power(exponent);
@@ -182,7 +247,7 @@ defined_here! { [f32 f64] {
     powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
 } }
 
-defined_here! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+defined_here! { INTEGERS: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);
     max(this, other: Self) -> Self = Ord::max(this, other);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
@@ -193,12 +258,12 @@ defined_here! { [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     rem_euclid(this, by: Self) -> Self = this.rem_euclid(divisor_of(&this, by));
 } }
 
-defined_here! { [i8 i16 i32 i64] {
+defined_here! { SIGNED_ROOT: [i8 i16 i32 i64] {
     // 0 if there is no root.
     isqrt(this) -> Self = this.checked_isqrt().unwrap_or(0);
 } }
 
-defined_here! { [u8 u16 u32 u64 usize] {
+defined_here! { UNSIGNED: [u8 u16 u32 u64 usize] {
     isqrt(this) -> Self = this.isqrt();
     // Overflow wraps.
     next_power_of_two(this) -> Self = this.checked_next_power_of_two().unwrap_or(0);
@@ -210,6 +275,7 @@ defined_here! { [u8 u16 u32 u64 usize] {
 } }
 
 builtin! {
+    OTHERS:
     [] i8: abs_diff(this, other: Self) -> u8 = this.abs_diff(other);
     [] i16: abs_diff(this, other: Self) -> u16 = this.abs_diff(other);
     [] i32: abs_diff(this, other: Self) -> u32 = this.abs_diff(other);
@@ -255,7 +321,18 @@ builtin! {
 
 /// Implements [`HasMethod`] and [`Function`] for built-in associated functions.
 macro_rules! functions {
-    ($([$($generic:tt)*] $of:ty: $name:ident($($arg:ident: $ty:ty),*);)*) => {$(
+    ($table:ident: $([$($generic:tt)*] $of:ty: $name:ident($($arg:ident: $ty:ty),*);)*) => {
+        /// All built-in associated functions.
+        pub const $table: &[Builtin] = &[$(
+            Builtin {
+                of: stringify!($of),
+                generics: stringify!($($generic)*),
+                name: stringify!($name),
+                parameters: stringify!($($arg: $ty),*),
+                result: "Self",
+            },
+        )*];
+        $(
         // SAFETY: the IR defines the function of this name as this one.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
@@ -271,10 +348,12 @@ macro_rules! functions {
                 Self::$name($($arg),*)
             }
         }
-    )*};
+        )*
+    };
 }
 
 functions! {
+    BUILTIN_FUNCTIONS:
     [] f16: from_bits(bits: u16);
     [] f32: from_bits(bits: u32);
     [] f64: from_bits(bits: u64);

@@ -31,7 +31,7 @@ mod thread_block;
 mod view;
 
 pub use atomic::{atomic_add, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min};
-pub use builtin_methods::{FromFloat, ToFloat};
+pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use callable::{Callee, Func, Function, HasMethod, Method};
 pub use collective::{Contributions, PerThread};
 pub use cx::{Args, Cx, TensorParam};

@@ -6,7 +6,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use quadrants::Result;
+use quadrants::{Result, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -101,5 +101,46 @@ fn opening_and_closing_a_program_are_traced(backend: TestBackend) -> Result<()> 
     drop(x);
     assert_eq!(said(), [event("open"), event("close")]);
     drop(world);
+    Ok(())
+}
+
+const NEIGHBOURS_LINE: u32 = line!() + 4;
+/// Reads beyond a tensor of the same length.
+#[quadrants::kernel]
+fn neighbours(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] = x[i] + x[i + 3];
+    }
+}
+
+/// Indices from memory, bounded by a condition.
+#[quadrants::kernel]
+fn guarded(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        let from = at[i] as usize;
+        if from < x.len() {
+            y[i] = x[from];
+        }
+    }
+}
+
+#[on_all_backends]
+fn a_loop_that_is_not_proven_is_traced_with_its_interior(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let said = Said::listen();
+    let checked = || {
+        let all = said.all();
+        all.into_iter().filter(|(_, text)| text.starts_with("checked")).collect::<Vec<_>>()
+    };
+    let x = on.program.zeros::<f32, 1>([100])?;
+    let mut y = on.program.zeros::<f32, 1>([97])?;
+    neighbours(&x, &mut y).launch()?;
+    guarded(&on.program.tensor_from(&[500; 97], [97])?, &x, &mut y).launch()?;
+    assert_eq!(checked(), []);
+    let mut y = on.program.zeros::<f32, 1>([100])?;
+    let failed = neighbours(&x, &mut y).launch().and_then(|()| on.program.sync());
+    assert!(failed.is_err(), "index 100");
+    let text = format!("checked kernel=\"neighbours\" line={NEIGHBOURS_LINE} inside=97 of=100");
+    assert_eq!(checked(), [(Level::DEBUG, text)]);
     Ok(())
 }
