@@ -50,6 +50,9 @@ use quote::quote;
 /// saxpy(2.0, &x, &mut y).launch()?;
 /// ```
 ///
+/// `println!` in a kernel or func prints numbers and bools, as std's does. The text is literal; width and precision are
+/// numbers. The lines are printed at the next wait for the launch, or given to `ProgramBuilder::print_to`.
+///
 /// Arguments, separated by commas: `strict` (no contraction of multiplications and additions, and no
 /// combining of a loop's atomic sums before they reach memory),
 /// `fast_math` (floats may be reassociated on GPUs), `crate = path` (the facade crate,

@@ -306,7 +306,10 @@ impl<'k> TaskBuilder<'k> {
                 }
             }
             Stmt::Break | Stmt::Continue => return true,
-            Stmt::CollectiveInput { .. } | Stmt::SetTemp { .. } | Stmt::SetResult { .. } => {}
+            Stmt::CollectiveInput { .. }
+            | Stmt::Print { .. }
+            | Stmt::SetTemp { .. }
+            | Stmt::SetResult { .. } => {}
         }
         false
     }
