@@ -456,6 +456,37 @@ fn a_launch_that_waits_for_a_value_prints(backend: TestBackend) -> Result<()> {
     Ok(())
 }
 
+#[qd::kernel]
+fn loud_outside(a: &mut Tensor<i32, 1>, b: &mut Tensor<i32, 1>) {
+    let both = loud(1);
+    qd::stream_parallel(|| {
+        for i in 0..a.len() {
+            a[i] = both;
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..b.len() {
+            b[i] = both;
+        }
+    });
+}
+
+/// Each block evaluates the values outside of the blocks that it uses: a message would be repeated.
+#[on_all_backends]
+fn no_message_is_repeated_by_blocks(backend: TestBackend) -> Result<()> {
+    let Some((on, printed)) = Printed::open(backend) else { return Ok(()) };
+    let mut a = on.program.zeros::<i32, 1>([2])?;
+    let mut b = on.program.zeros::<i32, 1>([2])?;
+    let error = loud_outside(&mut a, &mut b).launch().unwrap_err().to_string();
+    assert!(
+        error.contains("a func that prints is called outside of the `stream_parallel`"),
+        "{error}"
+    );
+    on.program.sync()?;
+    assert_eq!(printed.take(), []);
+    Ok(())
+}
+
 /// A callback may wait for the stream again, and its panic reaches no caller.
 #[on_all_backends]
 fn a_callback_may_wait_and_panic(backend: TestBackend) -> Result<()> {
