@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     fmt,
+    mem::offset_of,
     ops::Range,
     sync::{
         Arc,
@@ -12,7 +13,7 @@ use std::{
 
 use quadrants_ir::{
     Access, Offloaded, ParamKind, SimImage, Task, TaskId,
-    abi::{ArgLayout, ERROR_WORD, ErrorRecord, Passing, block_words},
+    abi::{ArgLayout, ERROR_WORD, ErrorRecord, MessageBuffer, Passing, block_words},
     interp::{self, Interpreter},
 };
 use smallvec::{SmallVec, smallvec};
@@ -140,6 +141,9 @@ impl Launch {
         };
         let (task, form) = (self.function.task, program.image.form);
         memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
+        if program.image.kernel.prints() {
+            add_message_ranges(memory, args);
+        }
         let mut view = View { memory, error: None };
         let pieces = match random {
             Some(random) => match program.interpreter.extents(task, args, &mut view) {
@@ -209,6 +213,23 @@ fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u6
         .collect();
     ranges.push(range(word(args, ERROR_WORD), size_of::<ErrorRecord>() as u64));
     ranges
+}
+
+/// Adds the memory of messages, which is written by a protocol that is safe. Each address is read from memory that is
+/// accessed atomically already. Nothing is added where there is no message buffer.
+fn add_message_ranges(memory: &mut Memory, args: &[u64]) {
+    let record = word(args, ERROR_WORD);
+    let mut next = |at: u64, bytes: usize| {
+        let address = memory.load(at, size_of::<u64>()).ok().filter(|address| *address != 0)?;
+        memory.add_atomic(address..address + bytes as u64);
+        Some(address)
+    };
+    if record != 0
+        && let Some(buffer) =
+            next(record + offset_of!(ErrorRecord, messages) as u64, MessageBuffer::BYTES)
+    {
+        next(buffer + offset_of!(MessageBuffer, counter) as u64, size_of::<u64>());
+    }
 }
 
 /// The address and size of the tensor of an access.

@@ -351,6 +351,10 @@ impl<'a> Checker<'a> {
                 self.phase_only(stmt.span, || "`assert!`".to_owned());
                 self.expr(cond);
             }
+            StmtKind::Print { args, .. } => {
+                self.phase_only(stmt.span, || "`println!`".to_owned());
+                args.iter().for_each(|(arg, _)| self.expr(arg));
+            }
             StmtKind::Unsupported(construct) => self.unsupported(stmt.span, construct),
         }
     }
@@ -753,7 +757,9 @@ impl<'a> Checker<'a> {
                         ExprKind::Atomic { .. } => true,
                         _ => false,
                     },
-                    Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assert { .. }),
+                    Node::Stmt(stmt) => {
+                        matches!(stmt.kind, StmtKind::Assert { .. } | StmtKind::Print { .. })
+                    }
                 })
             }
             _ => false,

@@ -316,9 +316,10 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; they have `assert!` and `matches!` and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
+                "`{name}!` is not supported in kernels; they have `assert!`, `println!` and `matches!` and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
             );
         }
+        Construct::Format(what) => return what.clone(),
         Construct::Associated(name) => {
             return format!(
                 "`{name}` is not a supported associated function in kernels; write a `#[func]` and call it"

@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use quadrants_ir::{AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp};
+pub use quadrants_ir::{
+    AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp,
+    format::{Argument, Format},
+};
 
 /// An index into the type table of a [`Source`](crate::Source).
 pub type TypeIx = u32;
@@ -198,6 +201,13 @@ pub enum StmtKind {
         cond: Expr,
         /// The message, or the text of the condition.
         message: String,
+    },
+    /// `println!("x = {x}")`
+    Print {
+        /// The text.
+        format: Format,
+        /// The arguments, with the types that rustc inferred.
+        args: Vec<(Expr, TypeIx)>,
     },
     /// An unsupported statement.
     Unsupported(Construct),
@@ -618,8 +628,10 @@ pub enum Construct {
     BlockKind,
     /// A function, struct, `use` or other item inside the body.
     Item,
-    /// A macro other than `assert!`; its name.
+    /// A macro that kernels do not have; its name.
     Macro(String),
+    /// A text of `println!` that kernels do not support; what is wrong with it.
+    Format(String),
     /// An unsupported associated function; its name.
     Associated(String),
     /// An unsupported method; its name.

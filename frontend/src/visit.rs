@@ -108,6 +108,9 @@ macro_rules! walk {
                 | StmtKind::LetPattern { value, .. }
                 | StmtKind::Expr(value)
                 | StmtKind::Assert { cond: value, .. } => visit($Node::Expr(value)),
+                StmtKind::Print { args, .. } => {
+                    args.into_iter().for_each(|(arg, _)| visit($Node::Expr(arg)));
+                }
                 StmtKind::LetShared { dims, .. } => {
                     dims.into_iter().for_each(|len| visit($Node::Expr(len)));
                 }

@@ -184,7 +184,59 @@ pub struct ErrorRecord {
     pub values: [u64; ErrorRecord::VALUES],
     /// The address of a word in device memory with the number of the last launch that reported. Set by the host.
     pub claim: u64,
+    /// The address of the [`MessageBuffer`], or 0. Set by the host before the first launch that prints.
+    pub messages: u64,
 }
+
+/// The head of the pinned memory in which kernels of one stream leave messages. The [messages](Message) follow it.
+///
+/// A thread that prints atomically increments the word at `counter`; the old value is its message's number. Message
+/// `n` is in slot `n % MESSAGES`. If `n - printed` is `MESSAGES` or more, the slot may hold a message that the host has
+/// not read yet, so the new one is dropped. Else the thread writes the fields, issues a system-wide fence, and stores
+/// `n + 1` as the message's first word. The host reads the counter in the order of the stream: every smaller number
+/// is that of a message which is complete or dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct MessageBuffer {
+    /// The address of the counter, in device memory. Set by the host.
+    pub counter: u64,
+    /// The number of messages that the host has read or counted as dropped. Set by the host.
+    pub printed: u64,
+}
+
+impl MessageBuffer {
+    /// The number of messages that a stream holds between two waits.
+    pub const MESSAGES: usize = 1024;
+
+    /// The size with all messages, in bytes.
+    pub const BYTES: usize = size_of::<Self>() + Self::MESSAGES * size_of::<Message>();
+
+    /// The offset of a message, by its number.
+    #[must_use]
+    pub const fn message_offset(number: u64) -> usize {
+        let slot = (number % Self::MESSAGES as u64) as usize;
+        size_of::<Self>() + slot * size_of::<Message>()
+    }
+}
+
+/// A message in a [`MessageBuffer`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Message {
+    /// The message's number plus one.
+    pub number: u64,
+    /// The number of the launch, from [`LAUNCH_WORD`].
+    pub launch: u64,
+    /// The id of the site.
+    pub site: u64,
+    /// For the thread that writes the message.
+    pub next: u64,
+    /// The values of the site.
+    pub values: [u64; MESSAGE_VALUES],
+}
+
+/// The maximum number of values of a message, with those of the iteration.
+pub const MESSAGE_VALUES: usize = 28;
 
 impl ErrorRecord {
     /// The capacity of `values`: an index, a shape, and two more.

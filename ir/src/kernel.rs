@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Const, Param, ScalarType,
     arena::{Arena, Id, Tag},
+    format::Format,
     named::named_enum,
 };
 
@@ -211,6 +212,13 @@ pub enum Stmt {
         cond: ExprId,
         /// The site of the assertion.
         site: SiteId,
+    },
+    /// Side effect: prints a message. It is never removed, repeated or reordered with another one.
+    Print {
+        /// The site, which has the text.
+        site: SiteId,
+        /// The iteration, and then the arguments; at most [`MESSAGE_VALUES`](crate::abi::MESSAGE_VALUES), all pure.
+        values: Vec<ExprId>,
     },
     /// Writes a temporary of the launch. Created only by offloading.
     SetTemp {
@@ -625,7 +633,7 @@ pub struct Local {
     pub mutable: bool,
 }
 
-/// A source location that can raise a device error.
+/// A source location that can raise a device error or print a message.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Site {
     /// The error that it reports.
@@ -640,7 +648,7 @@ pub struct Site {
     pub asserted: bool,
 }
 
-/// The error that a site reports.
+/// The error or message that a site reports.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum SiteKind {
     /// An index of this array is out of range. Error values: the index, then the shape.
@@ -652,6 +660,15 @@ pub enum SiteKind {
     },
     /// An integer was divided by zero. No error values.
     DivideByZero,
+    /// `println!`: a message.
+    Print {
+        /// Its text.
+        format: Format,
+        /// The number of leading values of [`Stmt::Print`] that are the iteration.
+        iteration: u32,
+        /// The types of all values of [`Stmt::Print`].
+        types: Vec<ScalarType>,
+    },
     /// The bounds of a parallel loop, computed on the device, exceed [`MAX_BOUND`](crate::abi::MAX_BOUND). Created only
     /// by offloading. Error values: the number of iterations per dimension.
     Bounds,

@@ -12,6 +12,7 @@ pub mod abi;
 mod arena;
 mod coarsen;
 pub mod collective;
+pub mod format;
 mod image;
 pub mod interp;
 mod kernel;

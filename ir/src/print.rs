@@ -209,6 +209,10 @@ impl Printer<'_> {
             Stmt::Assert { cond, site } => {
                 self.line(&format!("assert {}{}", self.expr(*cond), self.message(*site)));
             }
+            Stmt::Print { site, values } => {
+                let values: Vec<String> = values.iter().map(|value| self.expr(*value)).collect();
+                self.line(&format!("print {}{}", values.join(", "), self.message(*site)));
+            }
             Stmt::SetTemp { temp, value } => {
                 self.line(&format!("{temp:?} = {}", self.expr(*value)));
             }
@@ -224,6 +228,7 @@ impl Printer<'_> {
     fn message(&self, site: SiteId) -> String {
         match &self.nodes.sites[site.index()].kind {
             SiteKind::Assert { message } => format!(", {message:?}"),
+            SiteKind::Print { format, .. } => format!(" as {:?}", format.to_string()),
             _ => String::new(),
         }
     }

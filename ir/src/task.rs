@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arena, Block, BlockId, Expr, GroupId, Local, LoopDim, Options, Param, ParamId, ScalarType,
-    Site, SiteId,
+    Site, SiteId, SiteKind,
     arena::{Id, Tag},
 };
 
@@ -140,6 +140,12 @@ impl TaskKind {
 }
 
 impl Offloaded {
+    /// Whether the kernel prints messages.
+    #[must_use]
+    pub fn prints(&self) -> bool {
+        self.sites.iter().any(|site| matches!(site.kind, SiteKind::Print { .. }))
+    }
+
     /// The name of a task's device function: the kernel's name and the task's index.
     #[must_use]
     pub fn function_name(&self, task: TaskId) -> String {

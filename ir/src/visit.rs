@@ -65,6 +65,7 @@ impl Stmt {
             | Self::SetTemp { value, .. }
             | Self::SetResult { value, .. } => (&[], [Some(*value), None]),
             Self::Store { element, value } => (&element.index, [Some(*value), None]),
+            Self::Print { values, .. } => (values, [None; 2]),
             Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
             Self::CollectiveInput { value, from } => (&[], [Some(*value), *from]),
@@ -242,6 +243,7 @@ impl Nodes<'_> {
                 reach.locals[local.index()] = true;
                 reach.assigned[local.index()] = true;
             }
+            Stmt::Print { site, .. } => self.reach_site(site, reach),
             Stmt::Store { ref element, .. } => {
                 self.reach_element(element, reach, |access| access.write = true);
             }

@@ -15,11 +15,10 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel,
+        Invocation, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel,
         is_type_name, unparenthesized,
     },
     spans,
-    text::text_of,
 };
 
 /// The name of the array or vector that a loop iterates over. It is reserved.
@@ -99,26 +98,13 @@ impl VisitMut for Desugar {
     }
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        if !call.path.is_ident("assert") {
-            return;
-        }
-        let Ok(mut assert) = call.parse_body::<Assert>() else { return };
-        let (text, before) = (text_of(&assert.cond), quote_of(&assert.cond));
-        self.visit_expr_mut(&mut assert.cond);
-        if quote_of(&assert.cond) != before {
-            assert.set_default_message(&text);
-            call.tokens = assert.tokens();
-        }
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }
 
     // Items and types contain nothing to rewrite: constants are evaluated by rustc.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 
     fn visit_type_mut(&mut self, _: &mut syn::Type) {}
-}
-
-fn quote_of(expr: &Expr) -> String {
-    quote!(#expr).to_string()
 }
 
 /// A span for code that stands for the author's at a location. Lints do not apply to it.

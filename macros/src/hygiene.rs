@@ -12,9 +12,8 @@ use syn::{
 };
 
 use crate::{
-    ast::{Assert, SCALARS, is_constant, unparenthesized},
+    ast::{Invocation, SCALARS, is_constant, unparenthesized},
     errors::Errors,
-    text::text_of,
     tokens::{idents, is_punct, replace_idents},
 };
 
@@ -255,8 +254,8 @@ impl Visit<'_> for Check {
                 call,
                 "macros are not supported in types, lengths and generic arguments of kernels and funcs; write the type",
             );
-        } else if let Ok(Assert { cond, .. }) = call.parse_body() {
-            self.visit_expr(&cond);
+        } else if let Some(Ok(invocation)) = Invocation::of(call) {
+            invocation.exprs().iter().for_each(|expr| self.visit_expr(expr));
         }
     }
 
@@ -287,14 +286,7 @@ struct Unambiguous;
 
 impl VisitMut for Unambiguous {
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Ok(mut assert) = call.parse_body::<Assert>() else { return };
-        let text = text_of(&assert.cond);
-        let before = assert.cond.to_token_stream().to_string();
-        self.visit_expr_mut(&mut assert.cond);
-        if assert.cond.to_token_stream().to_string() != before {
-            assert.set_default_message(&text);
-            call.tokens = assert.tokens();
-        }
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }
 
     fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {

@@ -65,8 +65,8 @@ use quote::quote;
 /// - **Indices are proven in range** at launch, or checked: then an index out of range is an error of the launch.
 /// - Other top-level statements are `stream_parallel` blocks, which run concurrently, and `block_for`, a grid of thread
 ///   blocks with shared arrays.
-/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!` and `matches!`.
-///   Closures, references, iterators, `?`, `if let` and other macros are not supported.
+/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!`, `matches!` and
+///   `println!`. Closures, references, iterators, `?`, `if let` and other macros are not supported.
 ///
 /// Arguments, separated by commas:
 ///

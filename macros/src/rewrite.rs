@@ -16,8 +16,8 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, collective_of, is_assignment, is_constant, is_shared_array, is_simple_place,
-        pattern_names, phase_of, unparenthesized, untyped,
+        Assert, Invocation, Print, collective_of, is_assignment, is_constant, is_shared_array,
+        is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
     reduce::Reduction,
     sites, spans,
@@ -176,9 +176,9 @@ impl<'a> Rewrite<'a> {
     /// The replacement of an expression whose parts are rewritten in their own way.
     fn replacement(&mut self, expr: &mut Expr) -> Option<Expr> {
         if let Expr::Macro(call) = expr
-            && let Some(check) = self.assertion(&call.mac)
+            && let Some(replacement) = self.invocation(&call.mac)
         {
-            return Some(check);
+            return Some(replacement);
         }
         if let Some(access) = self.element_access(expr) {
             return Some(Expr::Verbatim(access));
@@ -241,10 +241,22 @@ impl<'a> Rewrite<'a> {
         }})
     }
 
-    fn assertion(&mut self, call: &syn::Macro) -> Option<Expr> {
+    fn invocation(&mut self, call: &syn::Macro) -> Option<Expr> {
         let start = spans::first(call);
-        let is_assert = call.path.is_ident("assert");
-        let Assert { mut cond, message, .. } = is_assert.then(|| call.parse_body().ok())??;
+        let Assert { mut cond, message, .. } = match Invocation::of(call)?.ok()? {
+            Invocation::Assert(assert) => assert,
+            Invocation::Print(Print { args, text, .. }) => {
+                let support = spans::at(self.support, start);
+                let values = args.into_iter().map(|mut arg| {
+                    self.visit_expr_mut(&mut arg);
+                    self.gate(&mut arg);
+                    quote_spanned!(start=> #support::printed(#arg))
+                });
+                let values: Vec<_> = values.collect();
+                let print = quote_spanned!(start=> #support::print(#text, &[#(#values),*]));
+                return Some(Expr::Verbatim(print));
+            }
+        };
         let text = message.map_or_else(|| text_of(&cond), |message| message.value());
         self.visit_expr_mut(&mut cond);
         let support = spans::at(self.support, start);
@@ -262,9 +274,9 @@ impl<'a> Rewrite<'a> {
 impl VisitMut for Rewrite<'_> {
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
         if let Stmt::Macro(call) = stmt
-            && let Some(check) = self.assertion(&call.mac)
+            && let Some(replacement) = self.invocation(&call.mac)
         {
-            *stmt = Stmt::Expr(check, Some(Default::default()));
+            *stmt = Stmt::Expr(replacement, Some(Default::default()));
             return;
         }
         let site = match stmt {

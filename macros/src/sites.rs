@@ -12,7 +12,7 @@ use syn::{
 };
 
 use crate::{
-    ast::{Assert, ends_in_branch},
+    ast::{Invocation, ends_in_branch},
     spans,
     tokens::{is_punct, with_stream},
 };
@@ -122,9 +122,7 @@ impl VisitMut for Numbers {
     }
 
     fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
-        let Ok(mut assert) = call.parse_body::<Assert>() else { return };
-        self.visit_expr_mut(&mut assert.cond);
-        call.tokens = assert.tokens();
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }
 
     // Types contain no sites.

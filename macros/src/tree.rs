@@ -15,7 +15,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
-    ast::{Assert, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
+    ast::{Invocation, Print, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
     desugar::ELEMENTS,
     sites::{self, Site, Sites},
     spans::{self, Spans},
@@ -70,13 +70,23 @@ pub(crate) enum TypeEntry {
         probe: Ident,
         /// The binding of the value, where rustc reports errors.
         binding: Ident,
-        /// Whether the type must be a vector or matrix.
-        linear: bool,
+        /// What the type must be.
+        expected: Expected,
     },
     /// By a type in the source.
     Written(Box<syn::Type>),
     /// By a path to a number type.
     Number(syn::Path),
+}
+
+/// What a type that a probe sees must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Any,
+    /// A vector or matrix.
+    Linear,
+    /// A type that `println!` prints.
+    Printed,
 }
 
 fn value_block(value: Expr) -> Block {
@@ -102,19 +112,20 @@ impl Tree {
     fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = self.next_probe();
         let tokens = quote!(#probe.observe(&#binding #part));
-        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), linear: false });
+        let expected = Expected::Any;
+        let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), expected });
         (ty, syn::Stmt::Expr(syn::Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }
 
     /// Passes a value through a probe of its type.
     fn pass(&mut self, value: &mut syn::Expr) -> TypeIx {
-        self.pass_as(value, false)
+        self.pass_as(value, Expected::Any)
     }
 
-    fn pass_as(&mut self, value: &mut syn::Expr, linear: bool) -> TypeIx {
+    fn pass_as(&mut self, value: &mut syn::Expr, expected: Expected) -> TypeIx {
         let (probe, binding) = (self.next_probe(), Ident::new("value", spans::first(value)));
         *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding, linear })
+        self.add_type(TypeEntry::Probe { probe, binding, expected })
     }
 
     /// Passes a value through a probe of its type, which compiles only if the value matches a pattern.
@@ -122,10 +133,10 @@ impl Tree {
         &mut self,
         value: &mut syn::Expr,
         pattern: &TokenStream,
-        linear: bool,
+        expected: Expected,
     ) -> TypeIx {
         let (probe, made) = (self.next_probe(), value.clone());
-        let ty = self.pass_as(value, linear);
+        let ty = self.pass_as(value, expected);
         *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
         ty
     }
@@ -135,7 +146,7 @@ impl Tree {
         let start = spans::first(value);
         let (probe, binding) = (self.next_probe(), Ident::new("value", start));
         *value = syn::Expr::Verbatim(quote_spanned!(start=> #probe.elements(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding, linear: false })
+        self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
     }
 
     /// Records that the expression at a site has the type with this number, and returns the number.
@@ -376,14 +387,21 @@ impl Tree {
     }
 
     fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
-        if !call.path.is_ident("assert") {
-            let name = call.path.to_token_stream().to_string().replace(' ', "");
-            return StmtKind::Unsupported(Construct::Macro(name));
-        }
-        let Ok(mut assert) = call.parse_body::<Assert>() else {
-            return StmtKind::Unsupported(Construct::Other(
-                "`assert!` takes a condition and at most a text without values".to_owned(),
-            ));
+        let mut assert = match Invocation::of(call) {
+            Some(Ok(Invocation::Assert(assert))) => assert,
+            Some(Ok(Invocation::Print(print))) => return self.print(call, print),
+            Some(Err(error)) if call.path.is_ident("println") => {
+                return StmtKind::Unsupported(Construct::Format(error.to_string()));
+            }
+            Some(Err(_)) => {
+                return StmtKind::Unsupported(Construct::Other(
+                    "`assert!` takes a condition and at most a text without values".to_owned(),
+                ));
+            }
+            None => {
+                let name = call.path.to_token_stream().to_string().replace(' ', "");
+                return StmtKind::Unsupported(Construct::Macro(name));
+            }
         };
         let message = assert.message.as_ref();
         let message = message.map_or_else(|| text_of(&assert.cond), syn::LitStr::value);
@@ -393,6 +411,23 @@ impl Tree {
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
         StmtKind::Assert { cond, message }
+    }
+
+    /// In the probed copy, rustc checks that the text suits the types of the arguments.
+    fn print(&mut self, call: &mut syn::Macro, print: Print) -> StmtKind {
+        let Print { format, mut args, text } = print;
+        let mut values = Vec::with_capacity(args.len());
+        for arg in &mut args {
+            let value = self.expr(arg);
+            values.push((value, self.pass_as(arg, Expected::Printed)));
+        }
+        call.tokens = quote_spanned!(text.span()=> {
+            let _ = ::core::format_args!(#text #(, #args)*);
+            true
+        });
+        let at = spans::first(&call.path);
+        call.path = syn::parse_quote_spanned!(at=> ::core::assert);
+        StmtKind::Print { format, args: values }
     }
 }
 

@@ -187,11 +187,23 @@ pub trait Combine: AtomicAdd {
     message = "the number of blocks must be a `usize` or an array of up to three, not `{Self}`",
     label = "not a number of blocks"
 )]
-pub trait Grid: Copy {}
+pub trait Grid: Copy {
+    /// The numbers of a block by which messages name it.
+    #[doc(hidden)]
+    fn numbers(self) -> Vec<i64>;
+}
 
-impl Grid for usize {}
+impl Grid for usize {
+    fn numbers(self) -> Vec<i64> {
+        vec![self as i64]
+    }
+}
 
-impl<const N: usize> Grid for [usize; N] {}
+impl<const N: usize> Grid for [usize; N] {
+    fn numbers(self) -> Vec<i64> {
+        self.iter().map(|number| *number as i64).collect()
+    }
+}
 
 /// Adds `value` to an element and returns the old value. In a kernel the operation is atomic (relaxed). Integers wrap.
 ///

@@ -14,6 +14,7 @@ mod hazards;
 mod kernel;
 mod kernel_cache;
 mod launch;
+mod output;
 mod program;
 mod program_registry;
 mod state;
@@ -35,6 +36,7 @@ pub use kernel_cache::{
     export::{Export, Exported, Target},
 };
 pub use launch::{KernelResult, Launch, launcher::KernelLauncher, region_graph::RegionStatistics};
+pub use output::{KernelMessage, KernelOutput};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};

@@ -12,13 +12,14 @@ use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamHandle
 use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
-    Error, Event, ExportedKernels, Hazard, Hazards, Layout, RegionStatistics, Result, Stream,
-    StreamManager, Tensor,
+    Error, Event, ExportedKernels, Hazard, Hazards, KernelOutput, Layout, RegionStatistics, Result,
+    Stream, StreamManager, Tensor,
     capture::{active::refuse, host_exclusion::HostExclusion},
     hazards::tracker::Tracker,
     kernel::loader::KernelLoader,
     kernel_cache::{KernelCache, folder_from_env},
     launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
+    output::Printer,
     program_registry,
     state::{ProgramInner, ProgramShared},
     stream::state::StreamState,
@@ -71,6 +72,7 @@ pub struct ProgramBuilder {
     graphs: Option<bool>,
     cache: Option<Option<PathBuf>>,
     kernels: Option<Vec<ExportedKernels>>,
+    printer: Printer,
 }
 
 impl ProgramBuilder {
@@ -105,6 +107,15 @@ impl ProgramBuilder {
     #[must_use]
     pub fn kernels(mut self, kernels: ExportedKernels) -> Self {
         self.kernels.get_or_insert_default().push(kernels);
+        self
+    }
+
+    /// Calls `print` with each message of a kernel's `println!`, at the first wait after the launch: for the stream or
+    /// the device, for an event after the launch, or by reading a tensor that the launch wrote. The messages of a
+    /// stream come in the order of its launches. Default: they are printed to the standard output.
+    #[must_use]
+    pub fn print_to(mut self, print: impl Fn(&KernelOutput) + Send + Sync + 'static) -> Self {
+        self.printer = Printer::to(print);
         self
     }
 
@@ -148,6 +159,7 @@ impl ProgramBuilder {
             graphs,
             host_exclusion,
             hazards,
+            printer: self.printer,
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
         });
@@ -311,7 +323,9 @@ impl Program {
     pub fn device_sync(&self) -> Result<()> {
         refuse(self.shared(), "a wait of the host")?;
         self.shared().synchronize()?;
-        self.shared().manager.all().iter().try_for_each(|stream| stream.check())
+        let streams = self.shared().manager.all();
+        streams.iter().try_for_each(|stream| stream.print_all())?;
+        streams.iter().try_for_each(|stream| stream.check())
     }
 
     /// The policy for hazards.

@@ -18,6 +18,7 @@ use crate::{
     },
     kernel::loader::KernelLoader,
     launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
+    output::Printer,
     program_registry,
     stream::{
         manager::StreamManager,
@@ -40,6 +41,8 @@ pub(crate) struct ProgramShared {
     pub(crate) host_exclusion: HostExclusion,
     /// None where hazards are not tracked.
     pub(crate) hazards: Option<Tracker>,
+    /// Where kernels print.
+    pub(crate) printer: Printer,
     pub(crate) deferred: Mutex<Vec<Error>>,
 }
 

@@ -6,7 +6,9 @@ use quadrants_ir::{
     ExprKind, Kernel, Local, LocalId, LoopDim, MathFn, Offloaded, Options, ParallelFor, Param,
     ParamId, ParamKind,
     ScalarType::{self, Bool, U64},
-    Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp, offload,
+    Site, SiteId, SiteKind, Stmt, TopStmt, UnaryOp,
+    format::{Argument, Format},
+    offload,
 };
 
 /// A kernel under construction.
@@ -167,6 +169,20 @@ impl Builder {
     pub fn assert(&mut self, cond: ExprId, message: &str) -> Stmt {
         let site = self.site(SiteKind::Assert { message: message.into() });
         Stmt::Assert { cond, site }
+    }
+
+    /// A message with these arguments, after those of the iteration.
+    pub fn print(&mut self, text: &str, iteration: &[ExprId], args: &[ExprId]) -> Stmt {
+        let position = |argument| match argument {
+            Argument::Position(at) => Ok(at),
+            Argument::Name(name) => Err(name),
+        };
+        let format = Format::parse(text, position).expect("a text with positions");
+        let values = [iteration, args].concat();
+        let types = values.iter().map(|value| self.ty(*value)).collect();
+        let iteration = iteration.len() as u32;
+        let site = self.site(SiteKind::Print { format, iteration, types });
+        Stmt::Print { site, values }
     }
 
     pub fn site(&mut self, kind: SiteKind) -> SiteId {

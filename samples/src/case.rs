@@ -6,10 +6,10 @@ use std::mem::offset_of;
 use quadrants_ir::{
     Const, Offloaded, ParamId, ScalarType, TaskId, TaskKind,
     abi::{
-        ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, TEMPORARIES_WORD, block_words,
-        temporary_bytes,
+        ArgLayout, ERROR_WORD, ErrorRecord, Form, LAUNCH_WORD, MessageBuffer, TEMPORARIES_WORD,
+        block_words, temporary_bytes,
     },
-    interp::{Fault, Interpreter, SliceMemory},
+    interp::{Fault, Interpreter, Memory as _, SliceMemory},
     launch_analysis::LaunchAnalysis,
 };
 
@@ -35,7 +35,10 @@ pub struct Case<'a> {
     pub any_error: bool,
 }
 
-/// A buffer whose address is in a word of the argument block.
+/// In [`Buffer::word`]: the address is in another buffer. Its index follows from bit 32 on, then the offset in bytes.
+const IN_BUFFER: usize = 1 << 63;
+
+/// A buffer whose address is in a word of the argument block, or of another buffer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {
     /// The word.
@@ -73,7 +76,16 @@ impl Buffer {
 
     /// The address of the buffer in the interpreter's memory.
     fn address(&self) -> u64 {
-        0x10_0000 * (self.word as u64 + 1)
+        match self.owner() {
+            Some((buffer, _)) => 0x100_0000_0000 * (buffer as u64 + 1),
+            None => 0x10_0000 * (self.word as u64 + 1),
+        }
+    }
+
+    /// The index of the buffer that has the address, and where.
+    fn owner(&self) -> Option<(usize, usize)> {
+        let (buffer, offset) = ((self.word & !IN_BUFFER) >> 32, self.word & 0xffff_ffff);
+        (self.word & IN_BUFFER != 0).then_some((buffer, offset))
     }
 }
 
@@ -127,6 +139,18 @@ impl<'a> Case<'a> {
         }
         case.find_interiors();
         case
+    }
+
+    /// Gives the error record a message buffer.
+    pub fn add_messages(&mut self) {
+        let record = self.buffers.iter().position(|buffer| buffer.word == ERROR_WORD);
+        let mut owner = (record.unwrap_or(0), offset_of!(ErrorRecord, messages));
+        let counter = offset_of!(MessageBuffer, counter);
+        for (bytes, next) in [(MessageBuffer::BYTES, counter), (size_of::<u64>(), 0)] {
+            let word = IN_BUFFER | owner.0 << 32 | owner.1;
+            owner = (self.buffers.len(), next);
+            self.buffers.push(Buffer::new(word, ScalarType::U64, vec![0; bytes]));
+        }
     }
 
     /// Computes the interiors of the loops, as a launch does. All arguments must be set.
@@ -188,14 +212,26 @@ impl<'a> Case<'a> {
         let mut words = self.block(form).to_vec();
         for buffer in &self.buffers {
             memory.insert(buffer.address(), buffer.bytes.clone());
-            words[buffer.word] = buffer.address();
+            match self.place(buffer) {
+                Some(place) => memory.store(place, 8, buffer.address())?,
+                None => words[buffer.word] = buffer.address(),
+            }
         }
         let interpreter = Interpreter::new(self.kernel).with_fuel(FUEL);
         for &task in &self.tasks {
             interpreter.run_task(task, form, &words, &mut memory)?;
         }
+        // Addresses in buffers are not compared.
+        for place in self.buffers.iter().filter_map(|buffer| self.place(buffer)) {
+            memory.store(place, 8, 0)?;
+        }
         let bytes = |buffer: &Buffer| memory.bytes(buffer.address()).unwrap_or_default().to_vec();
         Ok(self.buffers.iter().map(bytes).collect())
+    }
+
+    /// The address of the word in another buffer with the address of a buffer.
+    fn place(&self, buffer: &Buffer) -> Option<u64> {
+        buffer.owner().map(|(owner, offset)| self.buffers[owner].address() + offset as u64)
     }
 
     /// Describes the first difference from the interpreter's result. A missing result is a difference.

@@ -214,6 +214,13 @@ static uint64_t read_word() {
 
 static void run_task(uint64_t kernel, uint64_t task, const uint64_t* words, size_t count, Place grid, Place block, bool barriers);
 
+// Where the address of a buffer is stored: in the argument block, or with the top bit in a buffer, whose number precedes
+// the offset in bytes.
+static uint64_t* place_of(uint64_t word, std::vector<uint64_t>& words, std::vector<std::vector<uint64_t>>& buffers) {
+    if (word >> 63) return &buffers[word >> 32 & 0x7fffffff][(word & 0xffffffff) / 8];
+    return &words[word];
+}
+
 // Runs the cases: kernel, whether the grid is large, argument block, buffers, tasks. Writes the buffers after each
 // case.
 int main() {
@@ -227,11 +234,13 @@ int main() {
         std::vector<uint64_t> words(read_word());
         for (uint64_t& word : words) word = read_word();
         std::vector<std::vector<uint64_t>> buffers(read_word());
+        std::vector<uint64_t> places;
         for (auto& buffer : buffers) {
             const uint64_t word = read_word(), length = read_word();
             buffer.resize(length / 8);
             for (uint64_t& value : buffer) value = read_word();
-            words[word] = (uint64_t)(uintptr_t)buffer.data();
+            *place_of(word, words, buffers) = (uint64_t)(uintptr_t)buffer.data();
+            places.push_back(word);
         }
         for (uint64_t tasks = read_word(); tasks > 0; tasks--) {
             const uint64_t task = read_word(), rank = read_word();
@@ -246,6 +255,8 @@ int main() {
             }
             run_task(kernel, task, words.data(), words.size(), grid, block, barriers);
         }
+        // Addresses in buffers are not compared.
+        for (uint64_t place : places) *place_of(place, words, buffers) = 0;
         for (auto& buffer : buffers) fwrite(buffer.data(), 8, buffer.size(), stdout);
         fflush(stdout);
     }

@@ -13,7 +13,7 @@ fn several(x: &mut Tensor<f32, 1>) {
     for v in [1.0, 2.0] {
         x[0] = v;
     }
-    println!("done");
+    eprintln!("done");
     while let Some(y) = Some(1.0) {
         x[0] = y;
     }

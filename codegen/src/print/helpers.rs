@@ -1,6 +1,9 @@
 //! The device functions that printed kernels need. Only those that a kernel uses are printed.
 
-use quadrants_ir::{CollectiveOp, ScalarType, UnaryOp, abi::ErrorRecord};
+use quadrants_ir::{
+    AtomicOp, CollectiveOp, ScalarType, UnaryOp,
+    abi::{ErrorRecord, MessageBuffer},
+};
 
 use super::{atomics, collective_functions as collective, consts, expr::library};
 use crate::Dialect;
@@ -45,6 +48,10 @@ pub(super) enum Helper {
     Words,
     /// Records a device error.
     Fail,
+    /// Takes a slot for a message.
+    BeginMessage,
+    /// Completes a message.
+    EndMessage,
 }
 
 impl Helper {
@@ -77,6 +84,8 @@ impl Helper {
             Self::Collective { op, ty } => collective::name(op, ty),
             Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
+            Self::BeginMessage => "qd_begin_message".to_owned(),
+            Self::EndMessage => "qd_end_message".to_owned(),
         }
     }
 
@@ -85,6 +94,8 @@ impl Helper {
         match self {
             Self::Words => format!("struct alignas(16) {name} {{\n    u32 parts[4];\n}};\n"),
             Self::Fail => fail(dialect),
+            Self::BeginMessage => begin_message(dialect),
+            Self::EndMessage => end_message(dialect),
             Self::CompareExchange(ty) => atomics::compare_exchange(ty, &name, dialect),
             Self::AtomicMin(ty) => atomics::update(ty, &name, &library("fmin", ty), dialect),
             Self::AtomicMax(ty) => atomics::update(ty, &name, &library("fmax", ty), dialect),
@@ -221,6 +232,36 @@ fn powi(ty: ScalarType, name: &str) -> String {
              }}\n    \
              return n < 0 ? {one} / power : power;\n\
          }}\n"
+    )
+}
+
+/// Takes a slot for a message; null if there is no buffer, or if the host has not read the slot's last message.
+fn begin_message(dialect: &dyn Dialect) -> String {
+    format!(
+        "static __device__ __noinline__ qd_message* qd_begin_message(qd_error_record* record, u64 launch, u64 site) {{\n    \
+             qd_message_buffer* const buffer = record->messages;\n    \
+             if (buffer == 0) return 0;\n    \
+             const u64 number = {next};\n    \
+             if (number - *(volatile u64*)&buffer->printed >= {count}ull) return 0;\n    \
+             qd_message* const message = &buffer->messages[number % {count}ull];\n    \
+             message->launch = launch;\n    \
+             message->site = site;\n    \
+             message->next = number + 1ull;\n    \
+             return message;\n\
+         }}\n",
+        next = dialect.atomic(AtomicOp::Add, ScalarType::U64, "buffer->counter", "1ull"),
+        count = MessageBuffer::MESSAGES,
+    )
+}
+
+/// Completes a message. The host reads its fields after its number is set.
+fn end_message(dialect: &dyn Dialect) -> String {
+    format!(
+        "static __device__ __noinline__ void qd_end_message(qd_message* message) {{\n    \
+             {fence}\n    \
+             *(volatile u64*)&message->number = message->next;\n\
+         }}\n",
+        fence = dialect.system_fence(),
     )
 }
 

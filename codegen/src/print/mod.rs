@@ -36,7 +36,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use quadrants_ir::{
     Offloaded, ParamKind,
-    abi::{ErrorRecord, Form, Passing, block_words},
+    abi::{ErrorRecord, Form, MESSAGE_VALUES, Message, MessageBuffer, Passing, block_words},
 };
 
 use self::{
@@ -46,7 +46,7 @@ use self::{
 };
 use crate::Dialect;
 
-/// [`ErrorRecord`] in C++.
+/// [`ErrorRecord`] in C++, as kernels without messages need it.
 const ERROR_RECORD: &str = "\
 struct qd_error_record {
     u32 state;
@@ -58,6 +58,39 @@ struct qd_error_record {
     u64* claim;
 };
 ";
+
+/// [`ErrorRecord`], [`MessageBuffer`] and [`Message`] in C++.
+const ERROR_RECORD_WITH_MESSAGES: &str = "\
+struct qd_message {
+    u64 number;
+    u64 launch;
+    u64 site;
+    u64 next;
+    u64 values[28];
+};
+
+struct qd_message_buffer {
+    u64* counter;
+    u64 printed;
+    qd_message messages[1024];
+};
+
+struct qd_error_record {
+    u32 state;
+    u32 site;
+    u64 launch;
+    u32 task;
+    u32 count;
+    u64 values[14];
+    u64* claim;
+    qd_message_buffer* messages;
+};
+";
+
+const _: () = assert!(
+    MESSAGE_VALUES == 28 && MessageBuffer::MESSAGES == 1024 && size_of::<Message>() == 256,
+    "`ERROR_RECORD_WITH_MESSAGES` has these sizes"
+);
 
 const _: () = assert!(ErrorRecord::VALUES == 14, "`ERROR_RECORD` has the number of values");
 
@@ -81,7 +114,7 @@ pub fn print_kernel(
     }
     let mut text = types::TYPEDEFS.to_owned();
     text.push('\n');
-    text.push_str(ERROR_RECORD);
+    text.push_str(if kernel.prints() { ERROR_RECORD_WITH_MESSAGES } else { ERROR_RECORD });
     text.push('\n');
     text.push_str(&argument_struct(kernel, &params, form));
     for helper in helpers {

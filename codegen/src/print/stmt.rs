@@ -73,6 +73,7 @@ impl TaskPrinter<'_> {
                 self.end_iteration();
                 self.close();
             }
+            Stmt::Print { site, values } => self.message(*site, values),
             Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
             Stmt::SetResult { at, value } => {
                 self.set_temporary(result_word(kernel) + *at as usize, *value);
@@ -444,6 +445,23 @@ impl TaskPrinter<'_> {
             call.push_str(value);
         }
         call + ");"
+    }
+
+    /// Prints a message: takes a slot of the message buffer, and fills it if there is one.
+    fn message(&mut self, site: SiteId, values: &[ExprId]) {
+        let words: Vec<String> = values.iter().map(|value| self.word_of(*value)).collect();
+        let (begin, end) = (self.helper(Helper::BeginMessage), self.helper(Helper::EndMessage));
+        let (record, launch) = (self.argument("qd_error"), self.argument("qd_launch"));
+        let name = self.fresh("message");
+        self.open(&format!(
+            "if (qd_message* const {name} = {begin}({record}, {launch}, {})) {{",
+            site.raw()
+        ));
+        for (at, word) in words.into_iter().enumerate() {
+            self.line(&format!("{name}->values[{at}] = {word};"));
+        }
+        self.line(&format!("{end}({name});"));
+        self.close();
     }
 
     fn set_temporary(&mut self, word: usize, value: ExprId) {

@@ -7,12 +7,13 @@ use quadrants_codegen::print_kernel;
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
     abi::{ERROR_WORD, Form, Passing},
-    launch_analysis,
+    launch_analysis, verify_offloaded,
 };
 use quadrants_samples::{
-    self as samples,
+    self as samples, Builder,
     case::Case,
     host_program::{Checks, HostProgram, HostText},
+    run::Arg,
 };
 
 use crate::Plain;
@@ -80,6 +81,63 @@ fn printed_text_agrees_with_the_interpreter() {
     }
     println!("{compared} runs of {} kernels compared", kernels.len());
     assert!(compared > 2 * kernels.len());
+}
+
+/// More messages than fit, of values of every type.
+#[test]
+fn printed_text_leaves_the_messages_of_the_interpreter() {
+    let mut b = Builder::new("messages");
+    let numbers = [
+        b.constant(-5_i32),
+        b.constant(1_u64 << 63),
+        b.constant(-7_i64),
+        b.constant(0.1_f32),
+        b.constant(-2.5_f64),
+        b.constant(true),
+    ];
+    let unsigned = b.constant(70_000_u32);
+    let narrow = [ScalarType::I8, ScalarType::U16, ScalarType::I16, ScalarType::U8];
+    let narrow = narrow.map(|ty| {
+        let wide = if ty.wide() == ScalarType::U32 { unsigned } else { numbers[0] };
+        b.cast(ty, wide)
+    });
+    let half = b.cast(ScalarType::F16, numbers[3]);
+    let args = [&numbers[..], &narrow, &[half]].concat();
+    let first = b.print("{0:?}", &[], &args);
+    let body = b.serial(vec![first]);
+    b.kernel.body.push(body);
+    let count = b.scalar("count", ScalarType::U64);
+    let (i, zero) = (b.local("i", ScalarType::U64), b.constant(0_u64));
+    let at = b.read(i);
+    let each = b.print("{} at {}", &[at], &[at, numbers[3]]);
+    let each = b.parallel(&[(i, zero, count)], vec![each]);
+    b.kernel.body.push(each);
+    let kernel = b.finish();
+    verify_offloaded(&kernel).unwrap();
+
+    let counts = [0_u64, 3, 1023, 1024, 1500];
+    let cases = counts.map(|count| {
+        let mut case = Case::with(&kernel, &[Arg::Scalar(count.into())]);
+        case.add_messages();
+        case
+    });
+    let (form, passing) = (Form::Proven, Passing::Value);
+    let text = print_kernel(&kernel, &Plain, form, passing);
+    let host = HostText { kernel: &kernel, text: text.clone(), passing };
+    let Some(program) = HostProgram::build(&[host], Checks::Undefined).unwrap() else {
+        println!("skipped: no C++ compiler");
+        return;
+    };
+    let input: Vec<_> = cases.iter().map(|case| (0, case)).collect();
+    let ran = program.run(&input).unwrap();
+    for (at, (case, count)) in cases.iter().zip(counts).enumerate() {
+        let expected = case.interpret(form).unwrap();
+        let total = expected.last().and_then(|bytes| bytes.first_chunk()).copied();
+        assert_eq!(total.map(u64::from_le_bytes), Some(count + 1), "the counter");
+        let found = ran.outputs.get(at).map(Vec::as_slice);
+        let disagreement = case.disagreement(&expected, found);
+        assert_eq!(disagreement, None, "{count}\n{}\n{text}", ran.stderr);
+    }
 }
 
 /// The cases of a kernel, with different arguments, alternating between one thread and many.

@@ -54,6 +54,13 @@ impl Memory {
         }
     }
 
+    /// Adds memory on which the current operation is only atomic.
+    pub(crate) fn add_atomic(&mut self, range: Range<u64>) {
+        if self.watch.on {
+            self.watch.atomic.push(range);
+        }
+    }
+
     pub(super) fn touch(&mut self, at: usize, offset: usize, bytes: usize, touch: Touch) {
         let block = &mut self.blocks[at];
         let touch = self.watch.kind(block.base + offset as u64, touch);

@@ -1,6 +1,10 @@
 //! Control flow of the builder: loops, branches, assertions and `stream_parallel` blocks.
 
-use quadrants_ir::ScalarType;
+use quadrants_ir::{
+    ScalarType,
+    abi::MESSAGE_VALUES,
+    format::{Argument, Format, Piece},
+};
 
 use super::{
     misuse::Misuse,
@@ -119,6 +123,38 @@ impl KernelBuilder {
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {
         let cond = self.operand(cond, ScalarType::Bool);
         self.stmt(StmtKind::Assert { cond, message: message.to_owned() });
+    }
+
+    /// Prints a message as `println!` does: `text` with the values in it.
+    #[track_caller]
+    pub fn print<'b>(&'b self, text: &str, values: &[Value<'b>]) {
+        let position = |argument| match argument {
+            Argument::Position(at) if at < values.len() => Ok(at),
+            Argument::Position(at) => Err(format!("the message has no value {at}")),
+            Argument::Name(name) => Err(format!("`{{{name}}}` must be a position")),
+        };
+        let suits = |format: &Format| {
+            format.pieces.iter().all(|piece| match piece {
+                Piece::Text(_) => true,
+                Piece::Value { at, spec } => {
+                    values.get(*at as usize).is_some_and(|value| spec.supports(value.ty))
+                }
+            })
+        };
+        let most = MESSAGE_VALUES - 3;
+        let format = Format::parse(text, position).and_then(|format| match values.len() > most {
+            true => Err(format!("a message has at most {most} values")),
+            false if suits(&format) => Ok(format),
+            false => Err("a value has no such notation".to_owned()),
+        });
+        match format {
+            Ok(format) => {
+                let args = values.iter().map(|value| (self.expr(*value), type_ix(value.ty)));
+                let args = args.collect();
+                self.stmt(StmtKind::Print { format, args });
+            }
+            Err(what) => self.misuse(Misuse::Format { what }),
+        }
     }
 
     #[track_caller]

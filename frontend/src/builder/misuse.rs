@@ -48,6 +48,12 @@ pub enum Misuse {
         /// The indices given.
         found: usize,
     },
+    /// A text of a message that kernels do not support, or that does not suit its values.
+    #[error("{what}")]
+    Format {
+        /// What is wrong.
+        what: String,
+    },
     /// A part that does not exist.
     #[error("{ty} has no part `{part}`")]
     Part {

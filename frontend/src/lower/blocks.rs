@@ -36,7 +36,9 @@ impl Lowerer {
         let mut index = [None; 3];
         index.iter_mut().zip(&dims).for_each(|(index, dim)| *index = Some(dim.var));
         self.frame.bind(&each.name, Binding::Block { index, threads });
+        self.iteration = dims.iter().map(|dim| dim.var).collect();
         self.block(&each.body)?;
+        self.iteration.clear();
         let body = self.emit.close_block();
         self.frame.names.leave(scope);
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Arena, BinaryOp, Block, BlockId, Const, Expr, ExprId, ExprKind, Local, LocalId, MathFn,
-    ParamId, ScalarType, Site, SiteId, Stmt, UnaryOp,
+    ParamId, ScalarType, Site, SiteId, SiteKind, Stmt, UnaryOp,
 };
 
 /// Maximum number of nodes of an `if` arm or logical operand that is evaluated unconditionally, without a branch.
@@ -151,6 +151,11 @@ impl Emitter {
         let id = SiteId::new(self.sites.len() as u32);
         self.sites.push(site);
         id
+    }
+
+    /// The number of `println!`s so far.
+    pub(super) fn messages(&self) -> usize {
+        self.sites.iter().filter(|site| matches!(site.kind, SiteKind::Print { .. })).count()
     }
 
     /// The current value, which later assignments do not change.

@@ -87,6 +87,7 @@ impl Lowerer {
     fn group(&mut self, lets: &[&Stmt], block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let scope = self.frame.names.mark();
         let mut body = Vec::new();
+        let messages = self.emit.messages();
         for stmt in used_lets(lets, block) {
             match &stmt.kind {
                 // No block can assign a local outside it.
@@ -95,6 +96,11 @@ impl Lowerer {
                 }
                 _ => self.stmt(stmt)?,
             }
+        }
+        if self.emit.messages() != messages {
+            let what = "a func that prints is called outside of the `stream_parallel` blocks, \
+                        where each block that uses its value would print";
+            return Err(self.type_error(self.frame.unit.function.span, what));
         }
         for stmt in &block.stmts {
             self.top_stmt(stmt, &mut body)?;
@@ -126,10 +132,12 @@ impl Lowerer {
         self.emit.open();
         let mut dims = Vec::with_capacity(each.dims.len());
         for (dim, bounds) in each.dims.iter().zip(&bounds) {
-            let var = self.loop_variable(dim, bounds);
+            let (var, value) = self.loop_variable(dim, bounds);
+            self.iteration.push(value);
             dims.push(LoopDim { var, begin: bounds.begin, end: bounds.end });
         }
         self.loop_body(Loop::new(each.label.as_deref()), None, &each.body)?;
+        self.iteration.clear();
         let body = self.emit.close_block();
         self.frame.names.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {

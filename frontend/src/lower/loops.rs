@@ -207,8 +207,9 @@ impl Lowerer {
         self.emit.select(is_zero, endless, steps)
     }
 
-    /// Declares a loop's variable in its open body; returns the variable of the IR loop.
-    pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> LocalId {
+    /// Declares a loop's variable in its open body. Returns the variable of the IR loop, and an immutable local with the
+    /// value of the source's variable.
+    pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> (LocalId, LocalId) {
         let Some(strided) = &bounds.strided else {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
@@ -223,7 +224,7 @@ impl Lowerer {
                 var
             };
             self.frame.bind(&dim.name, Binding::Local(local));
-            return var;
+            return (var, var);
         };
         let var = self.emit.local(&format!("{}_nth", dim.name), ScalarType::U64, false);
         let nth = self.emit.read(var);
@@ -235,9 +236,16 @@ impl Lowerer {
         let op = if strided.down { BinaryOp::Sub } else { BinaryOp::Add };
         let value = self.emit.binary(op, strided.first, offset);
         let value = self.emit.as_type(value, self.variable_type(dim, self.emit.ty(value)));
-        let local = self.emit.define(&dim.name, value, dim.mutable);
+        let fixed = self.emit.define(&dim.name, value, false);
+        let local = match dim.mutable {
+            true => {
+                let value = self.emit.read(fixed);
+                self.emit.define(&dim.name, value, true)
+            }
+            false => fixed,
+        };
         self.frame.bind(&dim.name, Binding::Local(local));
-        var
+        (var, fixed)
     }
 
     fn record_range(&mut self, var: LocalId, bounds: &Bounds) {
@@ -267,7 +275,7 @@ impl Lowerer {
         let mut vars = Vec::with_capacity(bounds.len());
         for (dim, bounds) in dims.iter().zip(&bounds) {
             self.emit.open();
-            vars.push((self.loop_variable(dim, bounds), bounds));
+            vars.push((self.loop_variable(dim, bounds).0, bounds));
         }
         let outer_jumps = self.loop_body(Loop::new(each.label.as_deref()), None, body)?;
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));

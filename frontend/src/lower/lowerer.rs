@@ -27,6 +27,8 @@ pub(super) struct Lowerer {
     /// The kernel's parameters.
     pub(super) params: Vec<ParamKind>,
     pub(super) unsafe_depth: u32,
+    /// The variables of the parallel loop, or the index of the block, outermost dimension first.
+    pub(super) iteration: Vec<LocalId>,
     /// The aggregates that names refer to.
     pub(super) named_values: Vec<NamedValue>,
     /// The half-open ranges of locals with constant bounds: loop variables, remainders.

@@ -72,6 +72,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
         file: unit.file.clone(),
         params: params.iter().map(|param| param.kind).collect(),
         unsafe_depth: 0,
+        iteration: Vec::new(),
         named_values: Vec::new(),
         ranges: HashMap::new(),
     };

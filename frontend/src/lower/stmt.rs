@@ -1,6 +1,8 @@
 //! Lowering of statements.
 
-use quadrants_ir::{BinaryOp, BlockId, ScalarType, SiteKind, Stmt as Ir, types::Type};
+use quadrants_ir::{
+    BinaryOp, BlockId, ScalarType, SiteKind, Stmt as Ir, format::Format, types::Type,
+};
 
 use super::{
     Lowerer, Result,
@@ -86,6 +88,7 @@ impl Lowerer {
                 let site = self.add_site(kind, span);
                 self.emit.stmt(Ir::Assert { cond, site });
             }
+            StmtKind::Print { format, args } => self.print(format, args, span)?,
             StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
             StmtKind::Unsupported(_) => {
                 return Err(self.type_error(span, "this statement is not supported in kernels"));
@@ -97,6 +100,25 @@ impl Lowerer {
         {
             self.break_if_returned(&exit);
         }
+        Ok(())
+    }
+
+    fn print(&mut self, format: &Format, args: &[(Expr, TypeIx)], span: Span) -> Result<()> {
+        let mut scalars = Vec::with_capacity(args.len());
+        for (arg, ty) in args {
+            match self.type_at(*ty, span)?.scalar() {
+                Some(ty) => scalars.push((arg, ty)),
+                None => return Err(self.type_error(arg.span, "only numbers and bools are printed")),
+            }
+        }
+        let args = self.scalars(&scalars)?;
+        let iteration: Vec<_> = self.iteration.iter().map(|var| self.emit.read(*var)).collect();
+        let count = iteration.len() as u32;
+        let values: Vec<_> = iteration.into_iter().chain(args).collect();
+        let types = values.iter().map(|value| self.emit.ty(*value)).collect();
+        let kind = SiteKind::Print { format: format.clone(), iteration: count, types };
+        let site = self.add_site(kind, span);
+        self.emit.stmt(Ir::Print { site, values });
         Ok(())
     }
 

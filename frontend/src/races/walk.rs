@@ -322,6 +322,11 @@ impl Walk<'_> {
                 let cond = self.slot(&cond);
                 self.assume(cond, true);
             }
+            StmtKind::Print { args, .. } => {
+                for (arg, _) in args {
+                    self.eval(arg);
+                }
+            }
             StmtKind::Expr(value) | StmtKind::Break { value: Some(value), .. } => {
                 self.eval(value);
             }

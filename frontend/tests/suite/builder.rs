@@ -9,6 +9,7 @@ use quadrants_frontend::{
 use quadrants_ir::{
     ReduceOp,
     ScalarType::{Bool, F32, F64, I32, U32, U64},
+    SiteKind,
 };
 
 use crate::run::{groups, matrix, run, scalar, tensor};
@@ -214,6 +215,30 @@ fn the_first_invalid_call_is_reported_with_its_line() {
         error.to_string(),
         format!("types: line {line}: expected f32, found f64; convert with `cast`")
     );
+}
+
+#[test]
+fn messages_take_values_by_position() {
+    let b = KernelBuilder::new("messages");
+    let x = b.param_scalar("x", F32);
+    b.range_for(0u64, 3u64, |i| b.print("{1:.2} at {0}", &[i, x]));
+    let kernel = b.build().unwrap();
+    let [site] = &kernel.sites[..] else { panic!("{:?}", kernel.sites) };
+    let SiteKind::Print { format, iteration, types } = &site.kind else { panic!("{site:?}") };
+    assert_eq!(format.to_string(), "{1:.2} at {0}");
+    assert_eq!((*iteration, &types[..]), (1, &[U64, U64, F32][..]));
+
+    for (text, what) in [
+        ("{2}", "the message has no value 2"),
+        ("{name}", "`{name}` must be a position"),
+        ("{0:x}", "a value has no such notation"),
+        ("{", "`{` without its counterpart; write `{{`"),
+    ] {
+        let b = KernelBuilder::new("messages");
+        let x = b.param_scalar("x", F32);
+        b.print(text, &[x, x]);
+        assert_eq!(misuse(b), Misuse::Format { what: what.to_owned() });
+    }
 }
 
 #[test]

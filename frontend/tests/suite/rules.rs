@@ -256,7 +256,7 @@ fn every_unsupported_construct_has_a_message() {
         Construct::Try,
         Construct::BlockKind,
         Construct::Item,
-        Construct::Macro(named("println")),
+        Construct::Macro(named("eprintln")),
         Construct::Method(named("push")),
         Construct::Shape,
         Construct::Place,

@@ -218,6 +218,15 @@ impl Compiler<'_> {
                     self.loops[phase].continues.push(failed);
                 }
             }
+            Stmt::Print { site, ref values } => {
+                let count = values.len() as u32;
+                let values: Vec<Reg> = values.iter().map(|value| self.value(*value)).collect();
+                let first = self.consecutive(count);
+                for (at, value) in values.into_iter().enumerate() {
+                    self.code.push(Op::Move(first + at as Reg, value));
+                }
+                self.code.push(Op::Print { site: site.raw(), first, count });
+            }
             Stmt::SetTemp { temp, value } => self.store_word(abi::temp_word(temp), value),
             Stmt::SetResult { at, value } => {
                 self.store_word(abi::result_word(self.kernel) + at as usize, value);
@@ -390,6 +399,12 @@ impl Compiler<'_> {
 
     fn here(&self) -> Target {
         self.code.len() as Target
+    }
+
+    /// New registers in a row; returns the first.
+    fn consecutive(&mut self, len: u32) -> Reg {
+        self.regs += len;
+        self.regs - len
     }
 
     fn register(&mut self) -> Reg {

@@ -6,7 +6,7 @@
 use super::memory::{Fault, Memory, Size};
 use smallvec::SmallVec;
 
-use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK};
+use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK, Message, MessageBuffer};
 use crate::{ExactFloat, MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
@@ -162,6 +162,8 @@ macro_rules! machine {
             /// The same, with the source lanes in registers from `from` on.
             Shuffle { first: Reg, len: u32, from: Reg },
             Ballot { first: Reg, len: u32 },
+            /// Prints a message with the values in registers from `first` on.
+            Print { site: u32, first: Reg, count: u32 },
             /// Operands: result, register of an address, offset in words.
             LoadWord(Reg, Reg, u32, Size),
             /// Operands: value, register of an address, offset in words.
@@ -406,6 +408,10 @@ macro_rules! machine {
                         for (warp, bits) in values.chunks_mut(collective::WARP).zip(collective::ballots(&votes)) {
                             warp.fill(u64::from(bits));
                         }
+                    }
+                    Op::Print { site, first, count } => {
+                        let values = &regs[first as usize..][..count as usize];
+                        print_message(regs, *memory, site, values)?;
                     }
                     Op::LoadWord(d, at, words, size) => {
                         let address = r!(at).wrapping_add(8 * u64::from(words));
@@ -676,6 +682,41 @@ fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Resu
         Size::Bool | Size::One => memory.store(address, 1, bits),
         Size::Two => memory.store(address, 2, bits),
     }
+}
+
+/// Writes a message to the message buffer of the error record, as [`MessageBuffer`] says.
+#[cold]
+#[inline(never)]
+fn print_message<M: Memory>(
+    regs: &[u64],
+    memory: &mut M,
+    site: u32,
+    values: &[u64],
+) -> Result<(), Fault> {
+    let record = regs[ERROR_WORD];
+    if record == 0 {
+        return Ok(());
+    }
+    let buffer = memory.load(record + std::mem::offset_of!(ErrorRecord, messages) as u64, 8)?;
+    if buffer == 0 {
+        return Ok(());
+    }
+    let counter = memory.load(buffer + std::mem::offset_of!(MessageBuffer, counter) as u64, 8)?;
+    let printed = memory.load(buffer + std::mem::offset_of!(MessageBuffer, printed) as u64, 8)?;
+    let number = memory.load(counter, 8)?;
+    memory.store(counter, 8, number.wrapping_add(1))?;
+    if number.wrapping_sub(printed) >= MessageBuffer::MESSAGES as u64 {
+        return Ok(());
+    }
+    let at = buffer + MessageBuffer::message_offset(number) as u64;
+    let field = |offset: usize| at + offset as u64;
+    memory.store(field(std::mem::offset_of!(Message, launch)), 8, regs[LAUNCH_WORD])?;
+    memory.store(field(std::mem::offset_of!(Message, site)), 8, u64::from(site))?;
+    memory.store(field(std::mem::offset_of!(Message, next)), 8, number.wrapping_add(1))?;
+    for (nth, value) in values.iter().enumerate() {
+        memory.store(field(std::mem::offset_of!(Message, values) + 8 * nth), 8, *value)?;
+    }
+    memory.store(field(std::mem::offset_of!(Message, number)), 8, number.wrapping_add(1))
 }
 
 /// Fills the error record, unless it already holds an error or there is none.

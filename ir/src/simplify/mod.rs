@@ -146,6 +146,10 @@ impl Simplifier<'_> {
                 }
                 Stmt::Assert { cond, site }
             }
+            Stmt::Print { site, ref values } => {
+                let values = values.iter().map(|value| exprs.rewrite(*value)).collect();
+                Stmt::Print { site, values }
+            }
             Stmt::CollectiveInput { value, from } => Stmt::CollectiveInput {
                 value: exprs.rewrite(value),
                 from: from.map(|from| exprs.rewrite(from)),

@@ -12,6 +12,7 @@ pub(super) enum SiteUse {
     Assert,
     DivideByZero,
     Bounds,
+    Print,
 }
 
 /// Checks all expressions. `temps` is none before offloading.
@@ -50,7 +51,8 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
         (SiteUse::Index(array), SiteKind::Index(at)) if array == *at => Ok(()),
         (SiteUse::Assert, SiteKind::Assert { .. })
         | (SiteUse::DivideByZero, SiteKind::DivideByZero)
-        | (SiteUse::Bounds, SiteKind::Bounds) => Ok(()),
+        | (SiteUse::Bounds, SiteKind::Bounds)
+        | (SiteUse::Print, SiteKind::Print { .. }) => Ok(()),
         _ => Err(Rule::Site),
     }
 }

@@ -16,7 +16,7 @@
 //! * loop variables and bounds have integer types; parallel loops and grids of blocks have 1 to 3 dimensions, blocks 1
 //!   to 1024 threads;
 //! * `Break` is in a serial loop; `Continue` is in a serial loop, a parallel loop or a phase;
-//! * block-level code neither writes tensors nor asserts; phases and shared arrays are only in block-level code, shared
+//! * block-level code neither writes tensors nor asserts nor prints; phases and shared arrays are only in block-level code, shared
 //!   arrays outside loops and with at most 48 KiB per block; a phase assigns only its own locals; shared arrays are
 //!   accessed only in phases, and are not used as values;
 //! * a phase with a collective ends with the collective's input, of the right type, which all threads reach; a result
@@ -129,7 +129,7 @@ pub enum Rule {
     #[error("a block must have 1 to 1024 threads, not {found}")]
     BlockSize { found: u32 },
     #[error(
-        "in a grid of blocks, stores, assertions and accesses to shared arrays must be in a phase"
+        "in a grid of blocks, stores, assertions, messages and accesses to shared arrays must be in a phase"
     )]
     OutsidePhase,
     #[error("phases and shared arrays must be in block-level code, shared arrays outside loops")]

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     Array, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind, LocalId, ReduceOp,
-    ScalarType, Stmt, abi::MAX_SHARED_BYTES, collective::WARP, visit::Nodes,
+    ScalarType, SiteKind, Stmt,
+    abi::{MAX_SHARED_BYTES, MESSAGE_VALUES},
+    collective::WARP,
+    visit::Nodes,
 };
 
 #[derive(Clone, Copy)]
@@ -277,7 +280,9 @@ impl<'k> Scope<'k> {
                 self.effect(value, context.code_kind)?;
                 require(self.nodes.exprs[value].kind.is_effect(), Rule::NoEffect)
             }
-            Stmt::Store { .. } | Stmt::Assert { .. } if context.code_kind == CodeKind::Block => {
+            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Print { .. }
+                if context.code_kind == CodeKind::Block =>
+            {
                 Err(Rule::OutsidePhase)
             }
             Stmt::Store { element: Element { array: Array::Shared(_), .. }, .. }
@@ -331,6 +336,19 @@ impl<'k> Scope<'k> {
             Stmt::Assert { cond, site: at } => {
                 expect_type(ScalarType::Bool, self.pure(cond)?)?;
                 site(self.nodes, at, SiteUse::Assert)
+            }
+            Stmt::Print { site: at, ref values } => {
+                site(self.nodes, at, SiteUse::Print)?;
+                let SiteKind::Print { types, iteration, .. } = &self.nodes.sites[at.index()].kind
+                else {
+                    return Err(Rule::Site);
+                };
+                let counts = values.len() == types.len() && *iteration as usize <= types.len();
+                require(counts && values.len() <= MESSAGE_VALUES, Rule::Site)?;
+                values.iter().zip(types).try_for_each(|(value, ty)| {
+                    let found = self.pure(*value)?;
+                    expect_type(*ty, found)
+                })
             }
             Stmt::SetTemp { temp, value } => {
                 let ty = self.pure(value)?;

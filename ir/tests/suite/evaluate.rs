@@ -262,7 +262,8 @@ impl Evaluator<'_> {
             | Stmt::SetResult { .. }
             | Stmt::Shared { .. }
             | Stmt::Phase { .. }
-            | Stmt::CollectiveInput { .. } => unreachable!(),
+            | Stmt::CollectiveInput { .. }
+            | Stmt::Print { .. } => unreachable!(),
         }
         End::Normal
     }

@@ -121,10 +121,10 @@ impl Body<'_> {
         };
         let loops = self.with_reductions(&reductions, loops);
         let arguments = quote! {
-            #interior, 0..#support::SteppedRange::len(&#values), #weight,
+            #interior, &#values, #weight,
             #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
-        let call = loop_call(each.for_token.span, &self.scope.cx, "par_for", arguments);
+        let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
         quote!({ let #values = #range; #call })
     }
 

@@ -12,7 +12,7 @@ use crate::{
     signature::Param,
     spans::located,
     tokens::method_number,
-    tree::{FuncEntry, TypeEntry},
+    tree::{Expected, FuncEntry, TypeEntry},
 };
 
 impl Emission<'_> {
@@ -119,14 +119,14 @@ impl Emission<'_> {
     fn probed_types(&self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         let Paths { private, body: support, .. } = self.paths;
         let all = self.tree.types.iter().map(|entry| match entry {
-            TypeEntry::Probe { probe, binding, linear } => {
+            TypeEntry::Probe { probe, binding, expected } => {
                 let span = binding.span();
                 // rustc reports an argument whose type is wrong.
                 let probe = located(probe, span);
-                let ty = if *linear {
-                    quote_spanned!(span=> #support::linear_type_of(#probe))
-                } else {
-                    quote_spanned!(span=> #support::type_of(#probe))
+                let ty = match expected {
+                    Expected::Any => quote_spanned!(span=> #support::type_of(#probe)),
+                    Expected::Linear => quote_spanned!(span=> #support::linear_type_of(#probe)),
+                    Expected::Printed => quote_spanned!(span=> #support::printed_type_of(#probe)),
                 };
                 (ty, quote_spanned!(span=> #support::identity_of(#probe)))
             }

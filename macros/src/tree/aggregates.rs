@@ -8,7 +8,7 @@ use quadrants_frontend::{
 use quote::{quote, quote_spanned};
 use syn::{Pat, PatIdent};
 
-use super::{FuncEntry, Tree, TypeEntry};
+use super::{Expected, FuncEntry, Tree, TypeEntry};
 use crate::{
     ast::{
         Conversion, conversion, is_type_name, member_name, place_root, split_function,
@@ -66,7 +66,7 @@ impl Tree {
         let site = sites::take(&mut call.attrs);
         let mut parts = self.exprs(&mut call.args);
         if is_type_name(&name) {
-            let ty = self.pass_by_pattern(expr, &quote!(#path(..)), false);
+            let ty = self.pass_by_pattern(expr, &quote!(#path(..)), Expected::Any);
             return ExprKind::Aggregate { ty: self.put_site(site, ty), parts };
         }
         let Some((ty, ident)) = split_function(&path.path) else {
@@ -74,7 +74,7 @@ impl Tree {
         };
         if is_builtin_function(&name) {
             let pattern = quote_spanned!(spans::first(&ty)=> #ty { .. });
-            let ty = self.pass_by_pattern(expr, &pattern, true);
+            let ty = self.pass_by_pattern(expr, &pattern, Expected::Linear);
             return ExprKind::Associated { ty: self.put_site(site, ty), name, args: parts };
         }
         if let (Some(Conversion::From(from)), 1) = (conversion(&name), parts.len()) {
@@ -123,7 +123,11 @@ impl Tree {
         let name = call.method.clone();
         let site = sites::take(&mut call.attrs);
         let binding = Ident::new("value", name.span());
-        let ty = self.add_type(TypeEntry::Probe { probe: probe.clone(), binding, linear: false });
+        let ty = self.add_type(TypeEntry::Probe {
+            probe: probe.clone(),
+            binding,
+            expected: Expected::Any,
+        });
         self.put_site(site, ty);
         let of = &mut call.receiver;
         let (has_place, at) = (place_root(of).is_some(), name.span());

@@ -10,7 +10,9 @@ use quadrants_ir::{
 use super::{
     failure::{ErrorKind, Errors},
     level::{Interior, Level},
+    native::Run,
     parallel::LoopInt,
+    print::PrinterGuard,
     view::{View, WithProven},
 };
 use crate::{
@@ -26,7 +28,7 @@ pub struct Cx<'a, L, const CHECKED: bool> {
     args: &'a [u64],
     /// The words of the loops' interiors, in the checked form.
     interiors: &'a [u64],
-    result_word: usize,
+    run: Run,
     pub(super) errors: Errors,
     level: PhantomData<L>,
 }
@@ -67,10 +69,22 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     /// - The addresses in `args` are valid for the body's accesses as long as this value is used. In the proven form,
     ///   every access of the body is in range; in the checked form, every access of the iterations in an interior.
     /// - Meanwhile no other code accesses that memory in a way that races with the body.
-    pub(super) unsafe fn new(args: &'a [u64], interiors: &'a [u64], result_word: usize) -> Self {
+    pub(super) unsafe fn new(args: &'a [u64], interiors: &'a [u64], run: Run) -> Self {
         // SAFETY: the caller guarantees the addresses in the block.
         let errors = unsafe { Errors::new(args[ERROR_WORD] as *mut _, args[LAUNCH_WORD]) };
-        Self { args, interiors, result_word, errors, level: PhantomData }
+        Self { args, interiors, run, errors, level: PhantomData }
+    }
+
+    /// Whether the kernel prints.
+    #[inline(always)]
+    pub(super) fn prints(&self) -> bool {
+        self.run.prints
+    }
+
+    /// Makes this thread ready to print outside of iterations, where the kernel prints.
+    #[inline(always)]
+    pub(super) fn printer(&self) -> Option<PrinterGuard> {
+        self.prints().then(|| self.errors.printer().enter())
     }
 
     /// The interior of a loop whose words begin at `at`. Empty if nothing is proven, or if the processor lacks the
@@ -107,7 +121,7 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     #[inline(always)]
     pub fn finish<T: KernelValue>(&self, value: T) {
         let temporaries = self.args[TEMPORARIES_WORD] as *mut u64;
-        let mut word = self.result_word;
+        let mut word = self.run.result_word;
         value.push_scalars(&mut |scalar| {
             // SAFETY: the maker of `self` guarantees the temporaries, which have a word for each scalar of the result
             // of a kernel that has one.

@@ -14,6 +14,8 @@ use std::{
 
 use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
 
+use super::print::Printer;
+
 /// The bit of [`ErrorRecord::site`] that marks an error of a CPU body: the low bits are the kind of error, and the last
 /// two values its source location.
 pub const LOCATION_SITE: u32 = 0x8000_0000;
@@ -63,6 +65,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
         SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
         SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
         SiteKind::Bounds => kind == ErrorKind::Bounds as u32,
+        SiteKind::Print { .. } => false,
     };
     // If a write is out of range, rustc gives the location of the bracket, and the site has that of the tensor before
     // it. So the location may be some columns to the right of the site's.
@@ -157,6 +160,11 @@ impl Errors {
     /// `record` must be null, or valid and accessed only by atomics, as long as the value and its copies are used.
     pub(super) const unsafe fn new(record: *mut ErrorRecord, launch: u64) -> Self {
         Self { record, launch }
+    }
+
+    /// What prints the messages of the launch.
+    pub(super) fn printer(self) -> Printer {
+        Printer::new(self.record, self.launch)
     }
 
     /// Reports an index out of range.

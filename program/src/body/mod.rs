@@ -23,6 +23,7 @@ mod method_scope;
 mod native;
 mod parallel;
 mod pool;
+mod print;
 mod probe;
 mod reduce;
 mod site;
@@ -45,8 +46,10 @@ pub use method::{
     method_of, reload_receiver, write_back, write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
-pub use native::{Body, NativeBody};
+pub use native::{Body, NativeBody, Run};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
+pub(crate) use print::{HostMessageList, HostMessages};
+pub use print::{Printed, print, printed, printed_type_of};
 pub use probe::{
     Gate, Linear, Open, Probe, gate, identity, linear_type_of, number_type, same_function,
     tensor_field, type_of,

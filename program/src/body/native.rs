@@ -43,7 +43,16 @@ pub struct NativeBody {
 
 /// # Safety
 /// As [`NativeBody::run`]; in addition, the processor must have the instance's instructions.
-type Instance = unsafe fn(&[u64], &[u64], usize);
+type Instance = unsafe fn(&[u64], &[u64], Run);
+
+/// What a run of a body needs besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The word of the temporaries for the kernel's result.
+    pub result_word: usize,
+    /// Whether the kernel prints.
+    pub prints: bool,
+}
 
 impl NativeBody {
     /// The instances of `B`.
@@ -63,7 +72,7 @@ impl NativeBody {
     ///
     /// `args` is an argument block as `quadrants_ir::abi` lays it out, up to the last parameter. `interiors` are the
     /// words after it: the loops' interiors in the checked form; if empty, no iteration is proven. The kernel's result,
-    /// if it has one, is written to word `result_word` of the block's temporaries. Device errors are recorded in the
+    /// if it has one, is written to word `run.result_word` of the block's temporaries. Device errors are recorded in the
     /// block's error record.
     ///
     /// The proven form runs at the best level of this processor, the checked form at the baseline.
@@ -75,13 +84,13 @@ impl NativeBody {
     /// The words must be those of this kernel's parameters. Their addresses must be valid for the kernel's accesses,
     /// and no other code may access that memory in a way that races with the kernel. In the proven form every access
     /// must be in range; in the checked form, every access of the iterations in an interior.
-    pub unsafe fn run(&self, args: &[u64], interiors: &[u64], result_word: usize, form: Form) {
+    pub unsafe fn run(&self, args: &[u64], interiors: &[u64], run: Run, form: Form) {
         let instance = match form {
             Form::Checked => self.checked,
             Form::Proven => self.best(),
         };
         // SAFETY: the caller's promises; `best` checked the processor's instructions.
-        unsafe { instance(args, interiors, result_word) }
+        unsafe { instance(args, interiors, run) }
     }
 
     /// Runs the proven form at every level that this processor has, from the baseline up, and calls `before` with the
@@ -99,7 +108,7 @@ impl NativeBody {
         for (name, instance) in self.levels() {
             before(name);
             // SAFETY: the caller's promises; `levels` checked the processor's instructions.
-            unsafe { instance(args, &[], result_word) }
+            unsafe { instance(args, &[], Run { result_word, prints: false }) }
         }
     }
 
@@ -142,10 +151,11 @@ impl fmt::Debug for NativeBody {
 unsafe fn instance<B: Body, L: Level, const CHECKED: bool, const WIDE: usize>(
     args: &[u64],
     interiors: &[u64],
-    result_word: usize,
+    run: Run,
 ) {
     // SAFETY: the caller's promises.
-    let cx = unsafe { Cx::<L, CHECKED>::new(args, interiors, result_word) };
+    let cx = unsafe { Cx::<L, CHECKED>::new(args, interiors, run) };
+    let _printer = cx.printer();
     cx.errors.run(|| {
         cx.call_by_value(
             #[inline(always)]

@@ -6,7 +6,9 @@ use quadrants_ir::{Const, abi::MAX_BOUND};
 
 pub use crate::dsl::LoopInt;
 
-use super::{cx::Cx, failure::ErrorKind, level::Level, pool};
+use super::{
+    cx::Cx, failure::ErrorKind, level::Level, pool, print::Printer, stepped_range::SteppedRange,
+};
 use crate::dsl::{IndexSpace, ndrange};
 
 /// Loops of a lower cost run on the calling thread. The unit is a node of the syntax tree; a processor executes roughly
@@ -96,6 +98,22 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         self.par_for_strips(interior, range, weight, 1, body);
     }
 
+    /// As [`par_for`](Self::par_for), over the positions of the values of a stepped range.
+    #[inline(always)]
+    #[track_caller]
+    pub fn par_for_stepped<I: LoopInt, W: Weight, F>(
+        &self,
+        interior: Option<usize>,
+        values: &SteppedRange<I>,
+        weight: W,
+        body: F,
+    ) where
+        F: Fn(((u64, u64), bool)) + Sync,
+    {
+        let value = |nth| message_number(values.at(nth));
+        self.range_loop(interior, 0..values.len(), weight, 1, value, body);
+    }
+
     /// As [`par_for`](Self::par_for), for a `body` that runs `strip` iterations at a time: pieces are whole strips
     /// where possible.
     #[inline(always)]
@@ -111,6 +129,24 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         I: LoopInt,
         F: Fn(((I, I), bool)) + Sync,
     {
+        self.range_loop(interior, range, weight, strip, message_number, body);
+    }
+
+    /// A parallel loop over one variable. `value` gives the number of an iteration in messages.
+    #[inline(always)]
+    #[track_caller]
+    fn range_loop<I, W: Weight, F>(
+        &self,
+        interior: Option<usize>,
+        range: Range<I>,
+        weight: W,
+        strip: usize,
+        value: impl Fn(I) -> i64 + Sync,
+        body: F,
+    ) where
+        I: LoopInt,
+        F: Fn(((I, I), bool)) + Sync,
+    {
         let (steps, weight) = (range.start.steps(range.end), weight.cost());
         let memory_bound = W::SIMPLE && steps >= MEMORY_BOUND_MIN_STEPS;
         if steps == 0 || self.report_wrapped_bounds(&[(range.start, range.end)]) {
@@ -121,14 +157,22 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         let strip = if CHECKED { 1 } else { piece_granularity(steps, strip as u64) };
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile::<W, _, _, 1>(memory_bound, [(range.start, range.end)], &interior, &body);
+            self.tile::<W, _, _, 1>(
+                memory_bound,
+                [(range.start, range.end)],
+                &interior,
+                &value,
+                &body,
+            );
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
-            self.errors.run(|| self.tile::<W, _, _, 1>(memory_bound, bounds, &interior, &body));
+            self.errors.run(|| {
+                self.tile::<W, _, _, 1>(memory_bound, bounds, &interior, &value, &body);
+            });
         });
     }
 
@@ -168,18 +212,46 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile::<W, _, _, N>(memory_bound, tile(0), &interior, &body),
+            1 => self.tile::<W, _, _, N>(memory_bound, tile(0), &interior, &message_number, &body),
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
+                let (tile, value) = (tile(piece), &message_number);
                 self.errors
-                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile(piece), &interior, &body));
+                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile, &interior, value, &body));
             }),
         }
     }
 
-    /// Runs the iterations of a tile on this thread, which is inside a body. In the checked form, the iterations of the
-    /// interior run without checks, and those around it with checks, slab by slab.
+    /// Runs the iterations of a tile on this thread, which is inside a body. If the kernel prints, one by one, with
+    /// their numbers known to messages.
     #[inline(always)]
     fn tile<W: Weight, I, F, const N: usize>(
+        &self,
+        memory_bound: bool,
+        tile: [(I, I); N],
+        interior: &[(I, I); N],
+        value: &impl Fn(I) -> i64,
+        body: &F,
+    ) where
+        I: LoopInt,
+        F: Fn(([(I, I); N], bool)),
+    {
+        let _printer = self.printer();
+        // One call, so that the loop's body is compiled once.
+        let parts = if self.prints() { iterations(tile) } else { 1 };
+        for number in 0..parts {
+            let mut part = tile;
+            if self.prints() {
+                part = iteration(tile, number);
+                Printer::move_to(&part.map(|(at, _)| value(at)));
+            }
+            self.split_tile::<W, _, _, N>(memory_bound, part, interior, body);
+        }
+    }
+
+    /// Runs the iterations of a tile. In the checked form, those of the interior run without checks, and those around
+    /// it with checks, slab by slab.
+    #[inline(always)]
+    fn split_tile<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
         tile: [(I, I); N],
@@ -252,6 +324,30 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     }
 }
 
+/// The number by which messages name an iteration.
+fn message_number(at: impl LoopInt) -> i64 {
+    Into::<Const>::into(at).as_int().unwrap_or(0) as i64
+}
+
+/// The number of iterations of a tile.
+#[cold]
+fn iterations<I: LoopInt, const N: usize>(tile: [(I, I); N]) -> u64 {
+    tile.iter().map(|(begin, end)| begin.steps(*end)).product()
+}
+
+/// An iteration of a tile, by its number in row-major order.
+#[cold]
+fn iteration<I: LoopInt, const N: usize>(tile: [(I, I); N], mut number: u64) -> [(I, I); N] {
+    let mut one = tile;
+    for (bounds, (begin, end)) in one.iter_mut().zip(tile).rev() {
+        let steps = begin.steps(end);
+        let at = begin.forward(number % steps);
+        *bounds = (at, at.forward(1));
+        number /= steps;
+    }
+    one
+}
+
 /// Splits a tile: calls `run` for each slab around the interior, and last for the interior (with `true`).
 fn split_at_interior<I: LoopInt, const N: usize>(
     mut tile: [(I, I); N],
@@ -278,6 +374,7 @@ fn split_at_interior<I: LoopInt, const N: usize>(
 
 impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F, CHECKED> {
     fn run(&self) {
+        let _printer = self.cx.printer();
         self.cx.errors.run(|| {
             self.cx.call_by_value(
                 #[inline(always)]

@@ -7,8 +7,10 @@ use std::{
 
 use quadrants_ir::abi::{ErrorRecord, Form};
 
-use super::{Body, Cx, Elements, Level, NativeBody, TensorParam, WithProven, check, gate};
+use super::{Body, Cx, Elements, Level, NativeBody, Run, TensorParam, WithProven, check, gate};
 use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
+
+const RUN: Run = Run { result_word: 0, prints: false };
 
 struct Saxpy;
 struct Fill;
@@ -147,8 +149,8 @@ fn every_level_computes_the_same() {
         // SAFETY: the block is for `Saxpy`; all indices are in range; each run only adds.
         unsafe {
             NativeBody::of::<Saxpy>().run_each_level(&args, 0, |_| runs += 1);
-            NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked);
-            NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Proven);
+            NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Checked);
+            NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Proven);
         }
         let factor = 0.5 * (runs + 2) as f32;
         assert!(runs >= 1 && y.iter().enumerate().all(|(i, v)| *v == factor * i as f32));
@@ -163,7 +165,7 @@ fn the_checked_form_reports_out_of_range_accesses() {
     let words = [u64::from(1.0_f32.to_bits()), x.as_ptr() as u64, 8, y.as_mut_ptr() as u64, 5];
     let args = block(&mut record, &mut scratch, &words);
     // SAFETY: the block is for `Saxpy`.
-    unsafe { NativeBody::of::<Saxpy>().run(&args, &[], 0, Form::Checked) };
+    unsafe { NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Checked) };
     assert_eq!(y, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
     assert_eq!((record.state, record.launch, record.count), (ErrorRecord::FULL, 9, 2));
     assert_eq!(record.values[..2], [5, 5]);
@@ -177,7 +179,7 @@ fn tiles_cover_an_index_space_once() {
         let words = [out.as_mut_ptr() as u64, shape[0] as u64, shape[1] as u64, shape[2] as u64];
         let args = block(&mut record, &mut scratch, &words);
         // SAFETY: the block is for `Fill`, whose indices are in range.
-        unsafe { NativeBody::of::<Fill>().run(&args, &[], 0, Form::Proven) };
+        unsafe { NativeBody::of::<Fill>().run(&args, &[], RUN, Form::Proven) };
         let expected = ndrange(shape).into_iter().map(|(i, j, k)| (i * 100 + j * 10 + k) as u32);
         assert!(out.iter().copied().eq(expected), "{shape:?}");
     }
@@ -190,7 +192,7 @@ fn panics_reach_the_caller_and_assertions_the_record() {
         let args = block(&mut record, &mut scratch, &[u64::from(quietly)]);
         let outcome = catch_unwind(|| {
             // SAFETY: the block is for `Panics`.
-            unsafe { NativeBody::of::<Panics>().run(&args, &[], 0, Form::Proven) };
+            unsafe { NativeBody::of::<Panics>().run(&args, &[], RUN, Form::Proven) };
         });
         assert_eq!(outcome.is_ok(), quietly);
         assert_eq!(record.state, state);
@@ -202,6 +204,6 @@ fn all_blocks_of_a_region_run() {
     let (mut record, mut scratch) = (ErrorRecord::default(), 0);
     let args = block(&mut record, &mut scratch, &[]);
     // SAFETY: the block is for `Region`.
-    unsafe { NativeBody::of::<Region>().run(&args, &[], 0, Form::Proven) };
+    unsafe { NativeBody::of::<Region>().run(&args, &[], RUN, Form::Proven) };
     assert_eq!(scratch, 11);
 }

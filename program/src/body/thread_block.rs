@@ -12,6 +12,7 @@ use super::{
     element_ref::ElementRef,
     failure::{Bounded, Errors},
     level::Level,
+    print::Printer,
     view::{ElementCount, Elements, flat_index, is_inside},
 };
 use crate::Element;
@@ -69,7 +70,14 @@ impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
     /// The block with this index, of `threads` threads.
     #[inline(always)]
     #[must_use]
-    pub fn threads<G>(&self, index: G, threads: usize) -> ThreadBlock<CHECKED, G> {
+    pub fn threads<G: crate::dsl::Grid>(
+        &self,
+        index: G,
+        threads: usize,
+    ) -> ThreadBlock<CHECKED, G> {
+        if self.prints() {
+            Printer::move_to(&index.numbers());
+        }
         ThreadBlock { index, threads, errors: self.errors }
     }
 }

@@ -147,6 +147,9 @@ impl Graph {
             changes => recorded.may_report_with(changes),
         };
         if may_report {
+            if recorded.launches().any(|(_, launch)| recorded.context(launch).prints) {
+                stream.prepare_messages()?;
+            }
             stream.report_anew(&shared.context)?;
         }
         let _exclusion = shared.host_exclusion.lock(|| true);

@@ -15,7 +15,7 @@ use quadrants_runtime::{Context, Module};
 
 use crate::{
     Error, ExportedKernels, Result,
-    body::NativeBody,
+    body::{NativeBody, Run},
     kernel::{dump, host_memory::HostMemory},
     kernel_cache::{CachedKernel, KernelCache},
 };
@@ -184,13 +184,14 @@ pub(crate) fn passing(kernel: &Offloaded, limit: usize) -> Passing {
 fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, form: Form) -> Image<'static> {
     let entry: NativeEntry = match native {
         Some(body) => {
-            let (body, result) = (*body, abi::result_word(kernel));
+            let run = Run { result_word: abi::result_word(kernel), prints: kernel.prints() };
+            let body = *body;
             let arguments = abi::block_words(kernel, Form::Proven);
             Arc::new(move |call| {
                 let (args, inside) = call.args.split_at(arguments);
                 // SAFETY: the launcher made the argument block for this kernel's parameters, with live tensors, and
                 // proved the accesses of the proven form and of the interiors, and that the launch does not race.
-                unsafe { body.run(args, inside, result, form) }
+                unsafe { body.run(args, inside, run, form) }
             })
         }
         None => {

@@ -64,6 +64,8 @@ pub(crate) struct KernelContext {
     pub(super) tensor_params: Box<[TensorParamUse]>,
     /// Indexed by [`Form`].
     pub(super) forms: [FormSlot; 2],
+    /// Whether the kernel prints.
+    pub(crate) prints: bool,
     /// Whether a launch may report errors that are complete when it returns.
     pub(super) check_after_launch: bool,
     pub(super) retention: Mutex<Retention>,
@@ -73,7 +75,7 @@ pub(crate) struct KernelContext {
 /// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FastPathKind {
-    /// Never: a launch needs device memory of its own, or the program tracks hazards.
+    /// Never: a launch needs device memory of its own, the kernel prints, or the program tracks hazards.
     None,
     /// A launch is one driver call, which makes the context current by itself.
     SingleCall,
@@ -123,7 +125,9 @@ impl KernelContext {
         if !reports_when_proven {
             number_masks[Form::Proven as usize] = 0;
         }
-        let fast_path = if passing == Passing::Buffer || temporary_bytes != 0 || !fast_path {
+        let prints = kernel.prints();
+        let slow = passing == Passing::Buffer || temporary_bytes != 0 || prints;
+        let fast_path = if slow || !fast_path {
             FastPathKind::None
         } else if plan.is_one_call() {
             FastPathKind::SingleCall
@@ -141,6 +145,7 @@ impl KernelContext {
             plan,
             passing,
             native: def.native().copied(),
+            prints,
             forms: Default::default(),
             retention: Mutex::default(),
             tensor_params: tensor_params(&kernel),

@@ -16,6 +16,7 @@ pub(super) fn decode_cause<'a>(
     let values = &record.values[..(record.count as usize).min(record.values.len())];
     let cause = match &site.kind {
         SiteKind::Assert { message } => KernelErrorCause::Assert { message: message.clone() },
+        SiteKind::Print { .. } => KernelErrorCause::Unknown { site: record.site },
         SiteKind::DivideByZero => KernelErrorCause::DivideByZero,
         SiteKind::Bounds => KernelErrorCause::Bounds { iterations: values.to_vec() },
         SiteKind::Index(array) => index_cause(kernel, *array, values),

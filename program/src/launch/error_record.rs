@@ -132,6 +132,13 @@ impl RecordSlot {
         self.block.claims.address().offset(self.index * size_of::<u64>())
     }
 
+    /// Tells kernels where to leave messages; 0 for nowhere. No kernel that prints runs with this record.
+    pub(crate) fn set_message_buffer(&self, address: u64) {
+        // SAFETY: the record is in pinned memory that the slot's block keeps, and only kernels that print read the
+        // field.
+        unsafe { ptr::write_volatile(&raw mut (*self.pointer()).messages, address) };
+    }
+
     fn pointer(&self) -> *mut ErrorRecord {
         // Within the block: the index is below RECORDS_PER_BLOCK.
         self.block.records.as_ptr().cast::<ErrorRecord>().wrapping_add(self.index)

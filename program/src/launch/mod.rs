@@ -16,6 +16,8 @@ pub(crate) mod inline_list;
 pub(crate) mod launch_cache;
 pub(crate) mod launch_memory;
 pub(crate) mod launcher;
+mod messages;
+pub(crate) use messages::Messages;
 pub(crate) mod param_code;
 pub(crate) mod plan;
 pub(crate) mod prepared;

@@ -75,6 +75,9 @@ fn launch(
     if !context.accepts(&args.codes) {
         return Err(argument_error(&context.kernel, &args.codes));
     }
+    if context.prints {
+        target.stream.prepare_messages()?;
+    }
     let submission = Submission { shared, context, id, target };
     if !context.is_single_call() {
         return submission.submit_with_memory(args);

@@ -62,6 +62,9 @@ impl Submission<'_> {
             }
             _ => ResultWords::new(),
         };
+        if count > 0 && context.prints {
+            stream.print_all()?;
+        }
         if context.check_after_launch {
             stream.check()?;
         }

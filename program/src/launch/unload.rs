@@ -39,6 +39,11 @@ impl ProgramShared {
                 return false;
             }
         }
+        for stream in self.manager.all() {
+            if let Err(error) = stream.read_messages() {
+                self.defer(error);
+            }
+        }
         let removed = self.records.unload_kernel(
             |record: &ErrorRecord| kernel_of(record.launch) == id,
             |record| self.launcher.decode(record),

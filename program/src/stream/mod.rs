@@ -209,7 +209,10 @@ impl Event {
         let wait = || Ok(self.event.synchronize()?);
         wait_tracked(self.program.shared.hazards.as_ref(), |_| record.clock.clone(), wait)?;
         match record.stamp.and_then(|stamp| self.program.shared.manager.find(stamp)) {
-            Some(stream) => stream.check(),
+            Some(stream) => {
+                stream.print_complete();
+                stream.check()
+            }
             None => Ok(()),
         }
     }

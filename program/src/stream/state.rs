@@ -1,10 +1,11 @@
 //! The state of a stream.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use parking_lot::Mutex;
 use quadrants_ir::abi::ErrorRecord;
 use quadrants_runtime as rt;
 
@@ -15,6 +16,7 @@ use crate::{
         tracker::{Tracker, wait_tracked},
     },
     launch::{
+        Messages,
         error_record::RecordSlot,
         fork_join::KeptWorkers,
         launch_memory::{LaunchMemory, StreamLaunchMemory},
@@ -35,6 +37,10 @@ pub(crate) struct StreamState {
     /// The workers and events of the last region that was launched here.
     pub(crate) workers: KeptWorkers,
     pub(crate) launch_memory: StreamLaunchMemory,
+    /// Made by the first launch of a kernel that prints.
+    pub(crate) messages: OnceLock<Messages>,
+    /// Held while they are made.
+    pub(crate) making_messages: Mutex<()>,
 }
 
 /// The resources of a stream that a panicking thread dropped. Kept as long as the program.
@@ -43,6 +49,7 @@ pub(crate) struct AbandonedStream {
     _error_record: Option<RecordSlot>,
     _workers: KeptWorkers,
     _launch_memory: StreamLaunchMemory,
+    _messages: OnceLock<Messages>,
 }
 
 impl StreamState {
@@ -58,6 +65,8 @@ impl StreamState {
             shared_handle: AtomicBool::new(foreign),
             workers: KeptWorkers::default(),
             launch_memory: StreamLaunchMemory::default(),
+            messages: OnceLock::new(),
+            making_messages: Mutex::new(()),
         });
         if let Some(tracker) = &shared.hazards {
             tracker.add_stream(&state.stream);
@@ -92,6 +101,17 @@ impl StreamState {
             return Ok(None);
         }
         self.launch_memory.allocate(&self.stream, bytes).map(Some)
+    }
+
+    pub(crate) fn shared(&self) -> &ProgramShared {
+        &self.shared
+    }
+
+    /// Tells kernels where to leave messages.
+    pub(crate) fn set_message_buffer(&self, address: u64) {
+        if let Some(record) = &self.error_record {
+            record.set_message_buffer(address);
+        }
     }
 
     #[inline]
@@ -129,6 +149,7 @@ impl StreamState {
 
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.drain()?;
+        self.print_all()?;
         self.check()
     }
 
@@ -160,6 +181,7 @@ impl StreamState {
             tracker.mark_complete(&clock);
         }
         if complete {
+            self.print_all()?;
             self.check()?;
         }
         Ok(complete)
@@ -172,7 +194,8 @@ impl StreamState {
             return;
         }
         if !std::thread::panicking()
-            && let Err(error) = self.drain_at_end().and_then(|()| self.check())
+            && let Err(error) =
+                self.drain_at_end().and_then(|()| self.print_all()).and_then(|()| self.check())
         {
             self.shared.defer(error);
         }
@@ -189,12 +212,13 @@ impl Drop for StreamState {
                 _error_record: self.error_record.take(),
                 _workers: std::mem::take(&mut self.workers),
                 _launch_memory: std::mem::take(&mut self.launch_memory),
+                _messages: std::mem::take(&mut self.messages),
             };
             self.shared.abandoned_streams.lock().push(left);
             return;
         }
         // After a wait nothing writes the record any more, so that another stream can have it.
-        let drained = self.drain_at_end();
+        let drained = self.drain_at_end().and_then(|()| self.print_all());
         if let Some(tracker) = &self.shared.hazards {
             tracker.remove_stream(self.stream.id());
         }
@@ -204,10 +228,23 @@ impl Drop for StreamState {
                     self.shared.defer(error);
                 }
                 if let Some(record) = self.error_record.take() {
+                    record.set_message_buffer(0);
                     self.shared.records.give_back(record);
                 }
             }
-            Err(error) => self.shared.defer(error),
+            Err(error) => {
+                if self.messages.get().is_some() {
+                    // Unfinished work may still use the message buffer.
+                    let left = AbandonedStream {
+                        _error_record: None,
+                        _workers: KeptWorkers::default(),
+                        _launch_memory: StreamLaunchMemory::default(),
+                        _messages: std::mem::take(&mut self.messages),
+                    };
+                    self.shared.abandoned_streams.lock().push(left);
+                }
+                self.shared.defer(error);
+            }
         }
     }
 }

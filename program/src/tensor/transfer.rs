@@ -51,6 +51,7 @@ impl DeviceTensor {
         // The writers after the wait: it covered also those that came since its start.
         for stamp in buffer.writers() {
             if let Some(stream) = shared.manager.find(stamp) {
+                stream.print_complete();
                 stream.check()?;
             }
         }

@@ -31,6 +31,7 @@ mod lanes;
 mod loops;
 mod methods;
 mod narrow;
+mod print;
 mod random;
 mod ranks;
 mod readings;

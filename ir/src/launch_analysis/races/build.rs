@@ -338,7 +338,7 @@ impl<'k> TaskBuilder<'k> {
                     self.temp_values.insert(temp, slot);
                 }
             }
-            Stmt::CollectiveInput { .. } | Stmt::SetResult { .. } => {}
+            Stmt::CollectiveInput { .. } | Stmt::Print { .. } | Stmt::SetResult { .. } => {}
         }
         false
     }
