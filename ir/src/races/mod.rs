@@ -31,7 +31,7 @@ pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
 pub use example::{Collision, Position, collision};
 pub use node::{Builder, Counter, IntType, Node, Program, Scope, Slot, Values};
 pub use terms::{
-    Guard, GuardedIndex, Index, Side, never_happens, refuted_between, refuted_in_loop,
+    Guard, GuardedIndex, Index, Side, never_happens, range_of, refuted_between, refuted_in_loop,
 };
 
 pub(crate) use node::{exact_range, int_range};

@@ -15,6 +15,8 @@ const MAX_WORK: usize = 60_000;
 const MAX_ROWS: usize = 400;
 /// The maximum magnitude of constants, coefficients and bounds. Their negations and sums of two do not overflow.
 pub(super) const MAX_VALUE: i128 = 1 << 125;
+/// The smallest number of values of a type.
+const TYPE_SIZE: i128 = 1 << 8;
 /// Rounds of bound propagation between eliminations.
 const ROUNDS: usize = 6;
 
@@ -219,11 +221,28 @@ impl State {
             return true;
         }
         // The disjunction with the fewest cases.
-        let Some(at) = (0..self.cases.len()).min_by_key(|at| self.cases[*at].len()) else {
-            return false;
+        let cases = match (0..self.cases.len()).min_by_key(|at| self.cases[*at].len()) {
+            Some(at) => self.cases.swap_remove(at),
+            None => self.values_of_a_multiple(),
         };
-        let cases = self.cases.swap_remove(at);
+        if cases.is_empty() {
+            return false;
+        }
         cases.into_iter().all(|case| *work > 0 && self.clone().refute(vec![case], work))
+    }
+
+    /// The values of a variable that is a multiple of the size of a type, if there are few: elimination does not see
+    /// that it is an integer.
+    fn values_of_a_multiple(&self) -> Vec<Formula> {
+        let mut terms = self.rows.iter().flat_map(|row| &row.terms);
+        let multiple = terms.find(|(var, coef)| {
+            let (lo, hi) = self.bounds[*var as usize];
+            coef.abs() >= TYPE_SIZE && lo < hi && hi - lo < 3
+        });
+        let Some(&(var, _)) = multiple else { return Vec::new() };
+        let (lo, hi) = self.bounds[var as usize];
+        let is = |value: i128| Linear::var(var).add_constant(-value).map(Formula::Zero);
+        (lo..=hi).map(is).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Adds facts and draws simple conclusions.

@@ -93,6 +93,14 @@ pub fn never_happens(side: Side<'_>, a: GuardedIndex<'_>) -> bool {
     terms.system.is_refuted()
 }
 
+/// The smallest and the largest value of a slot of type `ty`, if they are known.
+#[must_use]
+pub fn range_of(side: Side<'_>, slot: Slot, ty: IntType) -> Option<(i128, i128)> {
+    let mut terms = Terms::new([side, side], true);
+    let value = terms.exact(0, slot, ty)?;
+    terms.system.range(&value)
+}
+
 /// An operation that is its own inverse.
 #[derive(Clone, PartialEq, Eq)]
 enum Involution {

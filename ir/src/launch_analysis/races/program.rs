@@ -8,7 +8,7 @@ use crate::{
     races::{
         AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
         Side, Slot, Space, Values, Var, VarKind, collision, disjoint, disjoint_in_loop,
-        exact_range, int_range, refuted_between, refuted_in_loop,
+        exact_range, int_range, range_of, refuted_between, refuted_in_loop,
     },
 };
 
@@ -296,6 +296,7 @@ impl TaskRaces {
         }
         let runs = u128::from(extents.iterations()) * u128::from(self.threads.unwrap_or(1));
         let (space, values) = self.evaluate(args, extents);
+        let side = Side { program: &self.program, args, space: &space, is_counter: &|_| false };
         let sum = |increment: &CounterIncrement| {
             let mut trip_counts =
                 increment.loops.iter().map(|trip_count| trip_count.max(&space, &values));
@@ -305,9 +306,9 @@ impl TaskRaces {
                 // A launch that makes more additions would take years.
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
             }
-            let form = values[increment.amount as usize];
-            let range = form.and_then(|form| exact_range(&space, &form, increment.ty));
-            let most = range.unwrap_or_else(|| int_range(increment.ty)).1;
+            let most = range_of(side, increment.amount, increment.ty)
+                .unwrap_or_else(|| int_range(increment.ty))
+                .1;
             count?.checked_mul(most.unsigned_abs())
         };
         increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))

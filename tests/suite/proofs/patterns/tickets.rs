@@ -163,7 +163,7 @@ fn tickets_reserve_as_many_elements_as_were_added(on: TestBackend) -> Result<()>
     bench.sorted = true;
     let x = bench.tensor(&[2, 5, 0, 7, 1], [20])?;
     let (mut count, mut o) = (bench.zeros([3])?, bench.zeros([80])?);
-    launch!(bench, Sound, few_elements(; x; count, o));
+    launch!(bench, Accept, few_elements(; x; count, o));
     launch!(bench, Sound, more_than_reserved(0; x; count, o));
     launch!(bench, Collide, more_than_reserved(1; x; count, o));
     launch!(bench, Refuse, any_number_of_elements(; x; count, o));
@@ -219,13 +219,8 @@ fn tickets_need_a_counter_of_enough_bits_inside_its_tensor(on: TestBackend) -> R
     let x = on.program.tensor_from(&[3u32, 0, 5, 1], [4])?;
     let mut count = on.program.zeros::<u64, 1>([1])?;
     let mut o = on.program.zeros::<u32, 1>([9])?;
-    match wide_counter(&x, &mut count, &mut o).launch() {
-        Err(Error::Race { .. }) => println!("wide_counter is refused"),
-        launched => {
-            launched?;
-            assert_eq!((o.to_vec()?, count.to_vec()?), (vec![1; 9], vec![9]));
-        }
-    }
+    wide_counter(&x, &mut count, &mut o).launch()?;
+    assert_eq!((o.to_vec()?, count.to_vec()?), (vec![1; 9], vec![9]));
     // Outside of the tensor, every ticket is 0.
     let mut count = on.program.zeros::<u32, 1>([2])?;
     let launched = kernels::named_counter(2, 5, &mut count, &mut o).launch();
