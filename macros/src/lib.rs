@@ -53,14 +53,14 @@ use quote::quote;
 /// chapter about the kernel language:
 ///
 /// - **Parameters** are kernel values (numbers, `bool`, tuples, arrays, `Vector`, `Matrix`, types with
-///   `#[derive(KernelValue)]`), `&Tensor` and `&mut Tensor`, and structs of tensors (`#[derive(Tensors)]`). A kernel may
-///   return a kernel value.
+///   `#[derive(KernelValue)]`), `&Tensor` and `&mut Tensor`, and structs of tensors (`#[derive(Tensors)]`). A kernel
+///   may return a kernel value.
 /// - **A `for` loop at the top level is parallel**, over a range of integers, with `rev` and `step_by`, or over an
 ///   `ndrange` of up to six dimensions. Loops in loops, branches and braces are serial, as are all other statements.
 ///   Attributes of loops: `#[qd::serial]`, `#[qd::block_size(n)]`, `#[qd::unroll]`, `#[qd::unroll(n)]`.
-/// - **Iterations do not conflict.** An element that one iteration writes is not accessed by another, except by atomics.
-///   That must be provable: at compile time, or at launch, else the launch is `Error::Race`. `unsafe { … }` around an
-///   access asserts it.
+/// - **Iterations do not conflict.** An element that one iteration writes is not accessed by another, except by
+///   atomics. That must be provable: at compile time, or at launch, else the launch is `Error::Race`. `unsafe { … }`
+///   around an access asserts it.
 /// - **Iterations assign only locals of their own.** `break` and `return` cannot leave a parallel loop.
 /// - **Indices are proven in range** at launch, or checked: then an index out of range is an error of the launch.
 /// - Other top-level statements are `stream_parallel` blocks, which run concurrently, and `block_for`, a grid of thread

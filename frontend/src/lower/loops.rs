@@ -207,8 +207,8 @@ impl Lowerer {
         self.emit.select(is_zero, endless, steps)
     }
 
-    /// Declares a loop's variable in its open body. Returns the variable of the IR loop, and an immutable local with the
-    /// value of the source's variable.
+    /// Declares a loop's variable in its open body. Returns the variable of the IR loop, and an immutable local with
+    /// the value of the source's variable.
     pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> (LocalId, LocalId) {
         let Some(strided) = &bounds.strided else {
             let ty = self.emit.ty(bounds.begin);

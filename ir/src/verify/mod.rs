@@ -16,9 +16,9 @@
 //! * loop variables and bounds have integer types; parallel loops and grids of blocks have 1 to 3 dimensions, blocks 1
 //!   to 1024 threads;
 //! * `Break` is in a serial loop; `Continue` is in a serial loop, a parallel loop or a phase;
-//! * block-level code neither writes tensors nor asserts nor prints; phases and shared arrays are only in block-level code, shared
-//!   arrays outside loops and with at most 48 KiB per block; a phase assigns only its own locals; shared arrays are
-//!   accessed only in phases, and are not used as values;
+//! * block-level code neither writes tensors nor asserts nor prints; phases and shared arrays are only in block-level
+//!   code, shared arrays outside loops and with at most 48 KiB per block; a phase assigns only its own locals;
+//!   shared arrays are accessed only in phases, and are not used as values;
 //! * a phase with a collective ends with the collective's input, of the right type, which all threads reach; a result
 //!   that differs between threads is read only in phases.
 //!

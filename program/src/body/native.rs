@@ -72,8 +72,8 @@ impl NativeBody {
     ///
     /// `args` is an argument block as `quadrants_ir::abi` lays it out, up to the last parameter. `interiors` are the
     /// words after it: the loops' interiors in the checked form; if empty, no iteration is proven. The kernel's result,
-    /// if it has one, is written to word `run.result_word` of the block's temporaries. Device errors are recorded in the
-    /// block's error record.
+    /// if it has one, is written to word `run.result_word` of the block's temporaries. Device errors are recorded in
+    /// the block's error record.
     ///
     /// The proven form runs at the best level of this processor, the checked form at the baseline.
     ///

@@ -316,9 +316,9 @@ methods! {
 methods! {
     /// An integer of up to 64 bits. `min`, `max` and `clamp` come from `Ord`.
     ///
-    /// In kernels a zero divisor is a device error, and overflow of these methods wraps; that of `pow` is checked on the
-    /// CPU where overflow checks are on. What panics in std otherwise has a fixed value in kernels: `ilog2` of zero or
-    /// of a negative number is `u32::MAX`, and `isqrt` of a negative number is 0.
+    /// In kernels a zero divisor is a device error, and overflow of these methods wraps; that of `pow` is checked on
+    /// the CPU where overflow checks are on. What panics in std otherwise has a fixed value in kernels: `ilog2` of zero
+    /// or of a negative number is `u32::MAX`, and `isqrt` of a negative number is 0.
     ///
     /// # Examples
     /// ```
