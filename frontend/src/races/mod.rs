@@ -22,7 +22,7 @@ mod walk;
 use std::collections::HashMap;
 
 use quadrants_ir::races::{
-    AffineForm, GuardedIndex, Node as Step, Side, Slot, Space, Var, VarKind, disjoint,
+    AffineForm, GuardedIndex, Node as Step, Scope, Side, Slot, Space, Var, VarKind, disjoint,
     disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
 };
 
@@ -428,6 +428,9 @@ fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     let reached = task.steps.program.reached(&index);
     let nodes = || task.steps.program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
     let of_step = nodes().any(|(node, _)| matches!(node, Step::Var(_)));
+    // Bounds that are read from a tensor, as the offsets of rows, differ between iterations.
+    let of_data = |node: &Step| matches!(node, Step::Unknown { scope: Scope::Iteration, .. });
+    let of_step = of_step || nodes().any(|(node, _)| of_data(node));
     let in_inner_loop = nodes().any(|(node, _)| matches!(node, Step::Inner { .. }));
     (in_inner_loop && !of_step).then(|| {
         format!(
