@@ -10,7 +10,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The compiler's library was not found.
-    #[error("{compiler} was not found; searched: {}", searched.join("; "))]
+    #[error(
+        "{compiler} was not found; searched: {}; help: install it, or set QUADRANTS_{}_LIBRARY to its path",
+        searched.join("; "), .compiler.to_uppercase()
+    )]
     CompilerNotFound {
         /// The name of the compiler.
         compiler: &'static str,

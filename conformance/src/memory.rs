@@ -14,7 +14,8 @@ pub(crate) fn info_is_filled_in(subject: &Subject) -> CaseResult {
     let info = subject.device.info();
     ensure!(!info.backend.is_empty() && !info.name.is_empty(), "a name is empty: {info:?}");
     ensure!(!info.arch.is_empty() && !info.driver_version.is_empty(), "a name is empty: {info:?}");
-    let counts = [info.multiprocessors, info.warp_size, info.max_threads_per_block];
+    let counts =
+        [info.multiprocessors, info.warp_size, info.max_threads_per_block, info.max_shared_bytes];
     ensure!(counts.iter().chain(&info.max_grid_dim).all(|n| *n > 0), "a count is zero: {info:?}");
     let capabilities = subject.device.capabilities();
     let range = capabilities.priorities;

@@ -15,6 +15,7 @@ use quadrants_ir::{
     Access, Offloaded, ParamKind, SimImage, Task, TaskId,
     abi::{ArgLayout, ERROR_WORD, ErrorRecord, MessageBuffer, Passing, block_words},
     interp::{self, Interpreter},
+    launch_analysis::LaunchAnalysis,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -32,6 +33,8 @@ pub(crate) struct Module {
 pub(crate) struct Program {
     image: SimImage,
     interpreter: Interpreter,
+    /// For the size of dynamic shared arrays, if there are any.
+    analysis: Option<LaunchAnalysis>,
     unloaded: AtomicBool,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Function {
     task: TaskId,
     /// The number of words of the parameter.
     pub(crate) words: usize,
+    /// The most shared memory of a launch.
+    pub(crate) max_shared: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +61,7 @@ pub(crate) struct Launch {
     function: Function,
     args: SmallVec<[u64; 16]>,
     threads: u64,
+    shared_bytes: u32,
 }
 
 /// The reason why an operation failed.
@@ -66,19 +72,31 @@ pub(crate) enum Failure {
     Endless,
     /// The module of a launch was unloaded.
     Unloaded,
+    /// A launch has less shared memory than its arrays need.
+    SharedMemory {
+        needed: u64,
+    },
 }
 
 /// The limits of the simulated device.
 pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 pub(crate) const MAX_THREADS: u32 = 1024;
 pub(crate) const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
-pub(crate) const MAX_SHARED: u32 = 49_152;
+/// Without and with [`cuFuncSetAttribute`](crate::functions::module::cuFuncSetAttribute).
+pub(crate) const MAX_SHARED: u32 = 48 << 10;
+pub(crate) const MAX_SHARED_OPTIN: u32 = 227 << 10;
+/// Of an AMD GPU.
+pub(crate) const MAX_SHARED_HIP: u32 = 64 << 10;
 
 impl Module {
     /// A module of a decoded image. `fuel` limits the iterations and inner loop rounds of a launch.
     pub(crate) fn new(image: SimImage, fuel: u64) -> Self {
         let interpreter = Interpreter::new(&image.kernel).with_fuel(fuel);
-        Self { program: Arc::new(Program { interpreter, image, unloaded: AtomicBool::new(false) }) }
+        let kernel = &image.kernel;
+        let is_dynamic = kernel.tasks.iter().any(|task| !kernel.dynamic_arrays(task).is_empty());
+        let analysis = is_dynamic.then(|| LaunchAnalysis::new(kernel));
+        let unloaded = AtomicBool::new(false);
+        Self { program: Arc::new(Program { interpreter, image, analysis, unloaded }) }
     }
 
     pub(crate) fn unload(&self) {
@@ -89,14 +107,15 @@ impl Module {
         Arc::ptr_eq(&function.program, &self.program)
     }
 
-    pub(crate) fn function(&self, name: &str) -> Option<Function> {
+    pub(crate) fn function(&self, name: &str, max_shared: u32) -> Option<Function> {
         let SimImage { kernel, form, passing } = &self.program.image;
         let (task, _) = kernel.tasks().find(|(task, _)| kernel.function_name(*task) == name)?;
         let words = match passing {
             Passing::Value => block_words(kernel, *form),
             Passing::Buffer => 1,
         };
-        Some(Function { program: Arc::clone(&self.program), name: name.into(), task, words })
+        let (program, name) = (Arc::clone(&self.program), name.into());
+        Some(Function { program, name, task, words, max_shared })
     }
 }
 
@@ -110,13 +129,22 @@ impl Function {
         let possible = within(grid, &MAX_GRID)
             && within(block, &MAX_BLOCK)
             && block_threads <= u64::from(MAX_THREADS)
-            && *shared_bytes <= MAX_SHARED;
+            && (*shared_bytes == 0
+                || self.fixed_shared_bytes() + u64::from(*shared_bytes)
+                    <= u64::from(self.max_shared));
         let blocks = grid.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
         possible.then(|| Launch {
             function: self.clone(),
             args: args.into(),
             threads: blocks.saturating_mul(block_threads),
+            shared_bytes: *shared_bytes,
         })
+    }
+
+    /// The size of the shared arrays of the code.
+    pub(crate) fn fixed_shared_bytes(&self) -> u64 {
+        let kernel = &self.program.image.kernel;
+        kernel.fixed_shared_bytes(&kernel.tasks[self.task.index()])
     }
 }
 
@@ -140,6 +168,12 @@ impl Launch {
             }
         };
         let (task, form) = (self.function.task, program.image.form);
+        if let Some(analysis) = &program.analysis
+            && let Some(shared) = analysis.shared_bytes(task, args)
+            && shared.dynamic > u64::from(self.shared_bytes)
+        {
+            return Err(Failure::SharedMemory { needed: shared.dynamic });
+        }
         memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
         if program.image.kernel.prints() {
             add_message_ranges(memory, args);

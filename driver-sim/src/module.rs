@@ -35,8 +35,9 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn function(&mut self, module: Key, name: &str) -> Result<usize> {
-        let function = self.modules.get(module)?.function(name).ok_or(Code::NOT_FOUND)?;
+    pub(crate) fn function(&mut self, module: Key, name: &str, max_shared: u32) -> Result<usize> {
+        let function =
+            self.modules.get(module)?.function(name, max_shared).ok_or(Code::NOT_FOUND)?;
         Ok(encode(Kind::Function, self.ordinal, self.functions.insert(function)?))
     }
 

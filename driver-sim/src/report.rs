@@ -17,6 +17,8 @@ pub enum ReportKind {
     Uninitialized,
     /// A launch ran after its module was unloaded.
     Unloaded,
+    /// A launch has less dynamic shared memory than its arrays need, in bytes.
+    SharedMemory,
     /// A launch did not terminate.
     Endless,
     /// A free of memory that the program does not own.
@@ -56,6 +58,7 @@ impl fmt::Display for Report {
             }
             ReportKind::Uninitialized => "read of uninitialized memory",
             ReportKind::Unloaded => "launch after its module was unloaded",
+            ReportKind::SharedMemory => "launch with less shared memory than its arrays need",
             ReportKind::Endless => "launch without end",
             ReportKind::BadFree => "free of what is not allocated",
         };

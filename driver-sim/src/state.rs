@@ -278,6 +278,10 @@ impl State {
             Err(Failure::Endless) => {
                 (report(ReportKind::Endless, 0, 0, None, None), Code::LAUNCH_FAILED)
             }
+            Err(Failure::SharedMemory { needed }) => {
+                let needed = usize::try_from(needed).unwrap_or(usize::MAX);
+                (report(ReportKind::SharedMemory, 0, needed, None, None), Code::ILLEGAL_ADDRESS)
+            }
             Err(Failure::Unloaded) => {
                 (report(ReportKind::Unloaded, 0, 0, None, None), Code::LAUNCH_FAILED)
             }

@@ -10,7 +10,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{race::Race, world::World, worlds::count};
 
-/// An exclusive lease of a world. The world is reset when it is leased and when the lease is dropped.
+/// An exclusive lease of a world. The world is reset when it is leased, and when the lease is dropped, unless a context
+/// outlives it.
 #[derive(Debug)]
 pub struct WorldLease {
     world: World,
@@ -31,8 +32,11 @@ pub fn lease_world() -> WorldLease {
     assert!(count() > 0, "no device is simulated: QUADRANTS_SIM_DEVICES is 0");
     let mut leased = LEASED.lock();
     loop {
-        let free = (0..count() as u16).rev().find(|ordinal| !leased.contains(ordinal));
-        if let Some(ordinal) = free {
+        let mut free = (0..count() as u16).rev().filter(|ordinal| !leased.contains(ordinal));
+        // A context that outlives its lease is released later, and must not be that of another one.
+        let mut unused =
+            free.clone().filter(|ordinal| World { ordinal: *ordinal }.live().context_refs == 0);
+        if let Some(ordinal) = unused.next().or_else(|| free.next()) {
             leased.push(ordinal);
             drop(leased);
             let world = World { ordinal };
@@ -72,7 +76,10 @@ impl Drop for WorldLease {
         if thread::panicking() || !races.is_empty() {
             self.world.print_failure();
         }
-        self.world.reset();
+        // Otherwise the next lease resets it.
+        if self.world.live().context_refs == 0 {
+            self.world.reset();
+        }
         LEASED.lock().retain(|ordinal| *ordinal != self.world.ordinal);
         RETURNED.notify_one();
         if !races.is_empty() && !thread::panicking() {

@@ -8,8 +8,9 @@
 //! * assignments to locals from outside a parallel loop or block, and writes to `&` parameters;
 //! * unsupported syntax.
 //!
-//! rustc checks types, names and numbers of arguments. The race check (`races`) runs on trees that break none of
-//! these rules.
+//! rustc checks types, names and argument counts. The race check (`races`) runs on trees without violations.
+
+mod launch_values;
 
 use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 
@@ -20,19 +21,29 @@ use crate::{
     races,
     rule::{Rejection, Rule},
     syntax::{
-        BinaryOp, Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind,
-        ParamPassing, Span, Stmt, StmtKind, StreamParallelArgument,
+        Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
+        Span, Stmt, StmtKind, StreamParallelArgument,
     },
-    visit::{Node, any_in_expr, any_in_stmt, base_name, each_binding, walk_expr},
+    visit::{
+        Node, any_in_expr, base_name, contains_stream_parallel, each_binding, is_stream_parallel,
+        is_stream_parallel_stmt, lacks_else, struct_name, walk_expr,
+    },
 };
 
 /// Returns all violations of the language rules in `function`, in source order.
 #[must_use]
 pub fn check(function: &Function) -> Vec<Rejection> {
+    check_with(function, &|_| None)
+}
+
+/// Like [`check`]. Messages quote the author's text from `source`, which has it where it is known.
+#[must_use]
+pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) -> Vec<Rejection> {
     let mut checker = Checker {
         kind: function.kind,
         rejections: Vec::new(),
         names: Names::new(),
+        known: Vec::new(),
         scopes: Vec::new(),
         labels: Vec::new(),
         depth: 0,
@@ -43,14 +54,14 @@ pub fn check(function: &Function) -> Vec<Rejection> {
     for param in &function.params {
         let binding = match param.passing {
             ParamPassing::Value => Binding::Local { depth: 0, mutable: param.mutable },
-            ParamPassing::Ref => Binding::Tensor { writable: false },
-            ParamPassing::RefMut => Binding::Tensor { writable: true },
+            passing => Binding::Tensor { writable: passing == ParamPassing::RefMut },
         };
         checker.names.bind(&param.name, binding);
+        checker.set_known(&param.name, !param.mutable);
     }
     checker.function(function);
     if checker.rejections.is_empty() {
-        return races::rejections(function);
+        return races::rejections(function, source);
     }
     checker.rejections
 }
@@ -62,6 +73,8 @@ struct Checker<'a> {
     kind: FunctionKind,
     rejections: Vec<Rejection>,
     names: Names<Binding>,
+    /// Which bindings the host knows before a launch, by their positions.
+    known: Vec<bool>,
     /// The enclosing constructs, innermost last.
     scopes: Vec<Scope>,
     /// The labels of enclosing loops, and the kinds of those loops.
@@ -230,22 +243,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn constant(&mut self, expr: &'a Expr, what: &'static str) {
-        let constant = |node| match node {
-            Node::Expr(expr) => match expr.kind {
-                ExprKind::Literal { .. } | ExprKind::Const(_) => false,
-                ExprKind::Binary { op, .. } => {
-                    !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
-                }
-                _ => true,
-            },
-            Node::Stmt(_) => true,
-        };
-        if any_in_expr(expr, &mut { constant }) {
-            self.reject(expr.span, Rule::NotConstant(what));
-        }
-    }
-
     fn stream_parallel(&mut self, argument: &'a StreamParallelArgument, span: Span) {
         match argument {
             StreamParallelArgument::Other => self.reject(span, Rule::StreamParallelNotClosure),
@@ -264,19 +261,34 @@ impl<'a> Checker<'a> {
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) {
+        if let StmtKind::Let { value, .. }
+        | StmtKind::LetPattern { value, .. }
+        | StmtKind::Assign { value, .. } = &stmt.kind
+            && lacks_else(value)
+        {
+            self.reject(value.span, Rule::IfWithoutElse);
+        }
         match &stmt.kind {
             StmtKind::Let { name, mutable, value, .. } => {
                 self.expr(value);
+                let known = !*mutable && self.is_launch_value(value);
                 self.declare(name, *mutable);
+                self.set_known(name, known);
             }
             StmtKind::LetPattern { pattern, value } => {
                 self.check_grid_number(value);
                 self.expr(value);
                 each_binding(pattern, &mut |name, mutable, _| self.declare(name, mutable));
             }
-            StmtKind::LetShape { name, .. } => self.names.bind(name, Binding::Shape),
+            StmtKind::LetShape { name, .. } => {
+                self.names.bind(name, Binding::Shape);
+                self.set_known(name, true);
+            }
             StmtKind::LetExtents { names, .. } => {
-                names.iter().flatten().for_each(|name| self.declare(name, false));
+                for name in names.iter().flatten() {
+                    self.declare(name, false);
+                    self.set_known(name, true);
+                }
             }
             StmtKind::LetShared { name, block, dims, .. } => {
                 let is_block = matches!(self.lookup(block), Some(Binding::Block));
@@ -289,9 +301,7 @@ impl<'a> Checker<'a> {
                 } else if repeated {
                     self.reject(stmt.span, Rule::SharedPlace);
                 }
-                for len in dims {
-                    self.constant(len, "the length of a shared array");
-                }
+                dims.iter().for_each(|len| self.shared_extent(len));
                 self.names.bind(name, Binding::Shared);
             }
             StmtKind::LetCollective(call) => {
@@ -307,6 +317,14 @@ impl<'a> Checker<'a> {
             StmtKind::Assign { target, value, .. } => {
                 self.expr(value);
                 self.assign_target(target);
+            }
+            StmtKind::Reduce { name, value, .. } => {
+                self.expr(value);
+                if let Some(Binding::Local { depth, .. }) = self.lookup(name)
+                    && self.scopes.get(depth) != Some(&Scope::ParallelLoop)
+                {
+                    self.assign(name, depth, stmt.span);
+                }
             }
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::For(each) => {
@@ -347,9 +365,10 @@ impl<'a> Checker<'a> {
                     self.kernel_return(stmt.span);
                 }
             }
-            StmtKind::Assert { cond, .. } => {
+            StmtKind::Assert { cond, failure } => {
                 self.phase_only(stmt.span, || "`assert!`".to_owned());
                 self.expr(cond);
+                failure.args.iter().for_each(|(arg, _)| self.expr(arg));
             }
             StmtKind::Print { args, .. } => {
                 self.phase_only(stmt.span, || "`println!`".to_owned());
@@ -441,7 +460,7 @@ impl<'a> Checker<'a> {
                         self.assign(name, depth, target.span);
                         self.expr(target);
                     }
-                    Some((name, Binding::Tensor { .. })) => {
+                    Some((name, Binding::Tensor { .. } | Binding::Shared)) => {
                         self.phase_only(target.span, || format!("a write to `{name}`"));
                         self.write(name, target.span);
                         self.indices(target);
@@ -696,6 +715,7 @@ impl<'a> Checker<'a> {
 
     fn declare(&mut self, name: &'a str, mutable: bool) {
         self.names.bind(name, Binding::Local { depth: self.scopes.len(), mutable });
+        self.set_known(name, false);
     }
 
     fn lookup(&self, name: &str) -> Option<Binding> {
@@ -773,23 +793,4 @@ impl<'a> Checker<'a> {
     fn reject(&mut self, span: Span, rule: Rule) {
         self.rejections.push(Rejection { span, rule });
     }
-}
-
-/// The struct's name for a tensor of a struct of tensors: `p` for `p.x`. Both have the same binding.
-fn struct_name(name: &str) -> &str {
-    name.split_once('.').map_or(name, |(of, _)| of)
-}
-
-fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Expr(expr) if is_stream_parallel(expr))
-}
-
-fn is_stream_parallel(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::StreamParallel(_))
-}
-
-/// Whether a statement contains a `stream_parallel` call. A misplaced call is reported by itself, so its statement is
-/// not.
-fn contains_stream_parallel(stmt: &Stmt) -> bool {
-    any_in_stmt(stmt, &mut |node| matches!(node, Node::Expr(expr) if is_stream_parallel(expr)))
 }

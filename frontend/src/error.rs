@@ -26,7 +26,7 @@ pub enum Error {
         rejections: Vec<Rejection>,
     },
     /// A func calls itself, directly or through others.
-    #[error("{function}: func `{func}` calls itself; recursion is not supported in kernels, use a loop (line {})", .span.line)]
+    #[error("{function}: line {}: func `{func}` calls itself; recursion is not supported in kernels; help: use a loop", .span.line)]
     Recursion {
         /// The kernel or func that contains the call.
         function: String,

@@ -19,7 +19,7 @@ mod visit;
 pub use builtins::{
     CONVERSIONS, builtin_functions, builtin_methods, is_builtin_function, is_builtin_method,
 };
-pub use check::check;
+pub use check::{check, check_with};
 pub use error::Error;
 pub use lower::{lower, lower_checked};
 pub use quadrants_ir::{

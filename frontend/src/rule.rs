@@ -65,7 +65,7 @@ pub enum Rule {
     AssignOutsideBlock(String),
     /// A parallel loop assigns a local that is declared outside it.
     #[error(
-        "`{0}` is declared outside this parallel loop, whose iterations cannot assign it; declare it inside, or combine into an element of a tensor with `atomic_add`, `atomic_min` or `atomic_max`"
+        "`{0}` is declared outside this parallel loop, whose iterations run in any order; they may only combine into it, in one way and without other uses: `{0} += x`, `{0} = {0}.min(x)`, `{0} |= x`. Declare it inside, write to an element of a tensor, or put `#[qd::serial]` on the loop"
     )]
     AssignOutsideLoop(String),
     /// A `block_for` that is not a statement at the top level.
@@ -73,11 +73,16 @@ pub enum Rule {
         "`block_for` must be a statement at the top level of a kernel or of a `stream_parallel` block; move loops and branches into it"
     )]
     BlockForPlace,
-    /// A number of threads or a length of a shared array that is not a compile-time constant.
+    /// A number of threads that is not a compile-time constant.
     #[error(
         "{0} must be a compile-time constant: literals and constants, combined by `+`, `-`, `*` and `/`"
     )]
     NotConstant(&'static str),
+    /// An extent of a shared array that the host cannot evaluate before a launch.
+    #[error(
+        "the length of a shared array must be known before the launch: integer arguments, extents of tensors and constants, and immutable names of such that are bound before `block_for`, combined by `+`, `-`, `*`, `/` and `%` with a constant, `as`, `min`, `max`, `saturating_sub`, `div_ceil`"
+    )]
+    SharedExtent,
     /// A phase inside a phase, or outside `block_for`.
     #[error(
         "a phase, `b.each(|t| …)`, must be in the closure of `block_for` and not in another phase; at its end, the threads of the block wait for each other"
@@ -185,6 +190,9 @@ pub enum Rule {
         "the extents of a grid of blocks must be an array literal in the call: `block_for([rows, columns], …)`"
     )]
     GridElsewhere,
+    /// An `if` without `else` whose value is used.
+    #[error("an `if` without `else` has no value; add `else {{ … }}`")]
+    IfWithoutElse,
     /// A literal of an unsupported type.
     #[error(
         "literals of type `{0}` are not supported in kernels; use f32, f64 or an integer of up to 64 bits"
@@ -316,7 +324,7 @@ fn advice(construct: &Construct) -> String {
         }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; they have `assert!`, `println!` and `matches!` and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
+                "`{name}!` is not supported in kernels; they have `assert!`, `assert_eq!`, `assert_ne!`, `println!`, `matches!` and `cfg!`, and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
             );
         }
         Construct::Format(what) => return what.clone(),

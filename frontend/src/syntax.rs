@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use quadrants_ir::{
     AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp,
-    format::{Argument, Format},
+    abi::ASSERT_VALUES,
+    format::{Argument, Format, Notation, Piece},
 };
 
 /// An index into the type table of a [`Source`](crate::Source).
@@ -75,6 +76,8 @@ pub enum ParamPassing {
     Value,
     /// `&`: a tensor that is only read.
     Ref,
+    /// `&Distinct<…>`: a tensor that is only read, and whose elements all differ.
+    RefDistinct,
     /// `&mut`: a tensor that may be written.
     RefMut,
 }
@@ -195,12 +198,24 @@ pub enum StmtKind {
         /// The value.
         value: Option<Expr>,
     },
-    /// `assert!(cond)`, `assert!(cond, "message")`
+    /// In a parallel loop: combines a value into a local of the kernel that the loop does not use otherwise, as in
+    /// `sum += x;` and `least = least.min(x);`.
+    Reduce {
+        /// The local.
+        name: String,
+        /// The operation, which [combines](AtomicOp::combines).
+        op: AtomicOp,
+        /// Whether the value is subtracted, with [`AtomicOp::Add`].
+        subtracts: bool,
+        /// The value.
+        value: Expr,
+    },
+    /// `assert!(cond)`, `assert!(cond, "message")`, and the comparison of `assert_eq!` and `assert_ne!`
     Assert {
         /// The condition.
         cond: Expr,
-        /// The message, or the text of the condition.
-        message: String,
+        /// What it reports if the condition is false.
+        failure: Failure,
     },
     /// `println!("x = {x}")`
     Print {
@@ -211,6 +226,24 @@ pub enum StmtKind {
     },
     /// An unsupported statement.
     Unsupported(Construct),
+}
+
+/// What an assertion reports.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Failure {
+    /// The text, or that of the condition. Empty for a comparison without a text.
+    pub message: Format,
+    /// For `assert_eq!` and `assert_ne!`: whether the operands must be equal. They are the arguments after those of the
+    /// text, left and right.
+    pub comparison: Option<bool>,
+    /// The arguments, with the types that rustc inferred.
+    pub args: Vec<(Expr, TypeIx)>,
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        Self { message: Format::text(message), ..Self::default() }
+    }
 }
 
 /// A destructuring pattern of a `let`.

@@ -50,7 +50,7 @@ impl Unit {
     fn check_params(self) -> Result<Self, Error> {
         let writable = |passing| match passing {
             ParamPassing::Value => None,
-            ParamPassing::Ref => Some(false),
+            ParamPassing::Ref | ParamPassing::RefDistinct => Some(false),
             ParamPassing::RefMut => Some(true),
         };
         let params = self.function.params.iter().map(|param| writable(param.passing));

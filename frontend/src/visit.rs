@@ -107,7 +107,12 @@ macro_rules! walk {
                 StmtKind::Let { value, .. }
                 | StmtKind::LetPattern { value, .. }
                 | StmtKind::Expr(value)
-                | StmtKind::Assert { cond: value, .. } => visit($Node::Expr(value)),
+                | StmtKind::Reduce { value, .. } => visit($Node::Expr(value)),
+                StmtKind::Assert { cond, failure } => {
+                    visit($Node::Expr(cond));
+                    let args = & $($mut)? failure.args;
+                    args.into_iter().for_each(|(arg, _)| visit($Node::Expr(arg)));
+                }
                 StmtKind::Print { args, .. } => {
                     args.into_iter().for_each(|(arg, _)| visit($Node::Expr(arg)));
                 }
@@ -198,9 +203,23 @@ pub(crate) fn each_binding<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a st
 /// Whether evaluating `expr` may assign a local that is declared outside it.
 pub(crate) fn assigns(expr: &Expr) -> bool {
     any_in_expr(expr, &mut |node| match node {
-        Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. }),
+        Node::Stmt(stmt) => matches!(stmt.kind, StmtKind::Assign { .. } | StmtKind::Reduce { .. }),
         Node::Expr(expr) => matches!(expr.kind, ExprKind::Call { has_receiver: true, .. }),
     })
+}
+
+/// The locals that a loop's body combines values into.
+pub(crate) fn combined_names(body: &Block) -> Vec<&str> {
+    let mut names = Vec::new();
+    any_in_block(body, &mut |node| {
+        if let Node::Stmt(stmt) = node
+            && let StmtKind::Reduce { name, .. } = &stmt.kind
+        {
+            names.push(name.as_str());
+        }
+        false
+    });
+    names
 }
 
 /// Adds the name that `node` uses, if any. Always false: a visitor for `any_in_block` and `any_in_stmt`.
@@ -216,11 +235,43 @@ pub(crate) fn collect_name<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> 
             _ => {}
         },
         Node::Stmt(stmt) => {
-            if let StmtKind::LetShape { base, .. } | StmtKind::LetExtents { base, .. } = &stmt.kind
+            if let StmtKind::LetShape { base, .. }
+            | StmtKind::LetExtents { base, .. }
+            | StmtKind::Reduce { name: base, .. } = &stmt.kind
             {
                 names.insert(base);
             }
         }
     }
     false
+}
+
+pub(crate) fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Expr(expr) if is_stream_parallel(expr))
+}
+
+pub(crate) fn is_stream_parallel(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::StreamParallel(_))
+}
+
+/// Whether a statement contains a `stream_parallel` call. A misplaced call is reported by itself, so its statement is
+/// not.
+pub(crate) fn contains_stream_parallel(stmt: &Stmt) -> bool {
+    any_in_stmt(stmt, &mut |node| matches!(node, Node::Expr(expr) if is_stream_parallel(expr)))
+}
+
+/// Whether an expression is an `if` without `else`, at the end of any number of `else if`s.
+pub(crate) fn lacks_else(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::If { otherwise: None, .. } => true,
+        ExprKind::If { otherwise: Some(block), .. } => {
+            block.stmts.is_empty() && block.value.as_deref().is_some_and(lacks_else)
+        }
+        _ => false,
+    }
+}
+
+/// The struct's name for a tensor of a struct of tensors: `p` for `p.x`. Both have the same binding.
+pub(crate) fn struct_name(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(of, _)| of)
 }

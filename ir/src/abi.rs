@@ -42,6 +42,10 @@ pub const MAX_BLOCK_SIZE: u32 = 1024;
 /// The maximum size of a block's shared arrays in bytes, on every device.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
 
+/// The maximum size of the local arrays of a task in bytes per thread, on GPUs. An AMD GPU has 128 KiB of local memory
+/// per thread, a part of which the compiler may use for other values.
+pub const MAX_LOCAL_BYTES: u64 = 64 << 10;
+
 /// The maximum absolute value of the bounds of a parallel loop. A larger bound has usually wrapped, as in `0..n - 1`
 /// with `n == 0`. If the host can evaluate the bounds, the launch fails. If only the device can, the kernel reports an
 /// error and the loop does not run.
@@ -234,6 +238,9 @@ pub struct Message {
     /// The values of the site.
     pub values: [u64; MESSAGE_VALUES],
 }
+
+/// The maximum number of values of an assertion. A CPU body needs the others for the source location.
+pub const ASSERT_VALUES: usize = ErrorRecord::VALUES - 2;
 
 /// The maximum number of values of a message, with those of the iteration.
 pub const MESSAGE_VALUES: usize = 28;

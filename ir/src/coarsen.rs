@@ -61,7 +61,11 @@ impl Coarsening {
         for stmt in stmts {
             straight &= matches!(
                 stmt,
-                Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Eval { .. }
+                Stmt::Let { .. }
+                    | Stmt::Assign { .. }
+                    | Stmt::Store { .. }
+                    | Stmt::Eval { .. }
+                    | Stmt::ReduceTemp { .. }
             );
             let is_load = |value: &_| matches!(kernel.exprs[*value].kind, ExprKind::Load(_));
             loads += stmt.exprs().filter(is_load).count();
@@ -112,8 +116,8 @@ fn vector_load(kernel: &Offloaded, task: &Task) -> Option<(ExprId, u32)> {
     found
 }
 
-/// Whether the block, or a nested one, has an atomic that privatization may replace: into one element, or into a small
-/// one-dimensional tensor.
+/// Whether the block, or a nested one, combines into a temporary, or has an atomic that privatization may replace: into
+/// one element, or into a small one-dimensional tensor.
 fn combines(kernel: &Offloaded, block: BlockId) -> bool {
     let constant = |at: &ExprId| matches!(kernel.exprs[*at].kind, ExprKind::Const(_));
     kernel.blocks[block].stmts.iter().any(|stmt| {
@@ -128,6 +132,7 @@ fn combines(kernel: &Offloaded, block: BlockId) -> bool {
             let narrow = matches!(kernel.exprs[*value].ty, ScalarType::I32 | ScalarType::U32);
             return index.iter().all(constant) || narrow && index.len() == 1;
         }
-        stmt.blocks().any(|inner| combines(kernel, inner))
+        matches!(stmt, Stmt::ReduceTemp { .. })
+            || stmt.blocks().any(|inner| combines(kernel, inner))
     })
 }

@@ -1,5 +1,7 @@
 //! Format strings of messages: parsed when a kernel is compiled, and filled in on the host with std's formatting.
 
+mod debug;
+
 use half::f16;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,13 @@ pub enum Piece {
         at: u32,
         /// How it is written.
         spec: Spec,
+    },
+    /// The name of an enum's variant, by the position of its discriminant.
+    Variant {
+        /// The position of the discriminant.
+        at: u32,
+        /// The names and discriminants of the variants.
+        names: Vec<(String, i64)>,
     },
 }
 
@@ -87,6 +96,13 @@ pub enum Argument {
     Name(String),
 }
 
+/// The text of a failed `assert_eq!` or `assert_ne!`, as std writes it.
+#[must_use]
+pub fn comparison_text(operator: &str, left: &str, right: &str, message: Option<&str>) -> String {
+    let message = message.map_or_else(String::new, |message| format!(": {message}"));
+    format!("assertion `left {operator} right` failed{message}\n  left: {left}\n right: {right}")
+}
+
 impl Format {
     /// Parses a format string. `position` gives the position of an argument, or why there is none.
     ///
@@ -143,17 +159,29 @@ impl Format {
         Self { pieces: vec![Piece::Text(text.to_owned())] }
     }
 
-    /// The text with the arguments' values in it.
+    /// A format that is the argument at a position, written as by `{:?}`.
+    #[must_use]
+    pub fn debug(at: u32) -> Self {
+        let spec = Spec { notation: Notation::Debug, ..Spec::default() };
+        Self { pieces: vec![Piece::Value { at, spec }] }
+    }
+
+    /// The text with the arguments' values in it. A value that is missing is written as `…`.
     #[must_use]
     pub fn fill(&self, values: &[Const]) -> String {
         let mut out = String::new();
         for piece in &self.pieces {
+            let value = |at: &u32| values.get(*at as usize);
             match piece {
                 Piece::Text(text) => out.push_str(text),
-                Piece::Value { at, spec } => {
-                    if let Some(value) = values.get(*at as usize) {
-                        spec.write(*value, &mut out);
-                    }
+                Piece::Value { at, spec } => match value(at) {
+                    Some(value) => spec.write(*value, &mut out),
+                    None => out.push('…'),
+                },
+                Piece::Variant { at, names } => {
+                    let number = value(at).and_then(|value| value.as_int());
+                    let variant = names.iter().find(|(_, of)| Some(i128::from(*of)) == number);
+                    out.push_str(variant.map_or("…", |(name, _)| name));
                 }
             }
         }
@@ -169,6 +197,7 @@ impl std::fmt::Display for Format {
                 Piece::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
                 Piece::Value { at, spec } if *spec == Spec::default() => write!(f, "{{{at}}}")?,
                 Piece::Value { at, spec } => write!(f, "{{{at}:{spec}}}")?,
+                Piece::Variant { at, .. } => write!(f, "{{{at}:?}}")?,
             }
         }
         Ok(())
@@ -288,9 +317,13 @@ impl Spec {
             ScalarType::F32 => self.of_float(f32::from_bits(bits as u32)),
             ScalarType::F64 => self.of_float(f64::from_bits(bits)),
         };
-        let missing = (self.width as usize).saturating_sub(text.chars().count());
         let is_text = value.ty() == ScalarType::Bool;
-        let default = if is_text { Align::Left } else { Align::Right };
+        self.pad(&text, if is_text { Align::Left } else { Align::Right }, out);
+    }
+
+    /// Writes a text with the width. `default` is where it is without an alignment.
+    fn pad(self, text: &str, default: Align, out: &mut String) {
+        let missing = (self.width as usize).saturating_sub(text.chars().count());
         let (fill, align) = self.align.unwrap_or((' ', default));
         let before = match align {
             Align::Left => 0,
@@ -298,7 +331,7 @@ impl Spec {
             Align::Right => missing,
         };
         out.extend(std::iter::repeat_n(fill, before));
-        out.push_str(&text);
+        out.push_str(text);
         out.extend(std::iter::repeat_n(fill, missing - before));
     }
 }

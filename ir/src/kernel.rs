@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Const, Param, ScalarType,
+    Const, Param, ScalarType, SharedExtent,
     arena::{Arena, Id, Tag},
     format::Format,
     named::named_enum,
@@ -186,7 +186,17 @@ pub enum Stmt {
         /// The array. The local's type is the element type.
         array: LocalId,
         /// The extents of its one or two dimensions. The last one varies fastest.
-        dims: Vec<u32>,
+        dims: Vec<SharedExtent>,
+        /// For a component of an array of aggregates, the number of its scalars per element. If it is above 1, accesses
+        /// have another index, which selects one of them.
+        scalars: Option<u32>,
+    },
+    /// Defines a zero-initialized array in the local memory of a thread.
+    Array {
+        /// The array. The local's type is the element type.
+        array: LocalId,
+        /// The number of elements.
+        len: u32,
     },
     /// A phase: every thread of the block runs the body, then waits at a barrier. Only in block-level code.
     Phase {
@@ -210,8 +220,11 @@ pub enum Stmt {
     Assert {
         /// The condition, a bool.
         cond: ExprId,
-        /// The site of the assertion.
+        /// The site of the assertion, which has the text.
         site: SiteId,
+        /// The values in the text, all pure: none, or as many as the site has types. For [`SiteKind::ArrayIndex`], the
+        /// index: one `u64` per dimension.
+        values: Vec<ExprId>,
     },
     /// Side effect: prints a message. It is never removed, repeated or reordered with another one.
     Print {
@@ -219,6 +232,25 @@ pub enum Stmt {
         site: SiteId,
         /// The iteration, and then the arguments; at most [`MESSAGE_VALUES`](crate::abi::MESSAGE_VALUES), all pure.
         values: Vec<ExprId>,
+    },
+    /// Atomically combines a value into a local that a serial task defines. Only in a parallel loop that uses the local
+    /// for nothing else. Offloading makes it a [`ReduceTemp`](Self::ReduceTemp).
+    Reduce {
+        /// The local: mutable.
+        local: LocalId,
+        /// The operation, which [combines](AtomicOp::combines).
+        op: AtomicOp,
+        /// The value; pure.
+        value: ExprId,
+    },
+    /// Atomically combines a value into a temporary of the launch. Created only by offloading.
+    ReduceTemp {
+        /// The temporary.
+        temp: TempId,
+        /// The operation, which [combines](AtomicOp::combines).
+        op: AtomicOp,
+        /// The value.
+        value: ExprId,
     },
     /// Writes a temporary of the launch. Created only by offloading.
     SetTemp {
@@ -329,6 +361,9 @@ pub enum Array {
     Tensor(ParamId),
     /// A shared array of a thread block. Only phases access it.
     Shared(LocalId),
+    /// A local array of one dimension. Accesses are not checked: an index is a constant, or a [`Stmt::Assert`] before
+    /// the access checks it.
+    Local(LocalId),
 }
 
 /// An element of an array that an operation accesses.
@@ -441,12 +476,12 @@ pub enum ExprKind {
 }
 
 impl Element {
-    /// The tensor, unless the array is shared.
+    /// The tensor, unless the array is shared or local.
     #[must_use]
     pub const fn tensor(&self) -> Option<ParamId> {
         match self.array {
             Array::Tensor(tensor) => Some(tensor),
-            Array::Shared(_) => None,
+            Array::Shared(_) | Array::Local(_) => None,
         }
     }
 }
@@ -530,7 +565,7 @@ pub enum DivRemOp {
 
 named_enum! {
     /// The combining operation of an atomic.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
     enum AtomicOp
     /// The name of the function in kernels.
     fn name {
@@ -540,6 +575,12 @@ named_enum! {
         Min = "atomic_min",
         /// As [`MathFn::Max`].
         Max = "atomic_max",
+        /// Bitwise and. Like `Or` and `Xor`, for integers and bools.
+        And = "atomic_and",
+        /// Bitwise or.
+        Or = "atomic_or",
+        /// Bitwise exclusive or.
+        Xor = "atomic_xor",
         /// Stores the operand.
         Exchange = "atomic_exchange",
         /// Stores the operand if the element has the bits of the expected value.
@@ -551,7 +592,13 @@ impl AtomicOp {
     /// Whether updates may be combined before they reach the element, because their order does not matter.
     #[must_use]
     pub const fn combines(self) -> bool {
-        matches!(self, Self::Add | Self::Min | Self::Max)
+        !matches!(self, Self::Exchange | Self::CompareExchange)
+    }
+
+    /// Whether the operation is on bits: it supports integers and bools, and no floats.
+    #[must_use]
+    pub const fn is_bitwise(self) -> bool {
+        matches!(self, Self::And | Self::Or | Self::Xor)
     }
 }
 
@@ -653,11 +700,15 @@ pub struct Site {
 pub enum SiteKind {
     /// An index of this array is out of range. Error values: the index, then the shape.
     Index(Array),
-    /// An `assert!` failed. No error values.
-    Assert {
-        /// The message, or the source text of the condition.
-        message: String,
+    /// An index of a local value, or of an array in an element of a tensor, is out of range. Error values: the index.
+    ArrayIndex {
+        /// The indexed value, as a path in the source.
+        name: String,
+        /// Its extents.
+        shape: Vec<u32>,
     },
+    /// An `assert!` failed. Error values: those of [`Stmt::Assert`].
+    Assert(Assertion),
     /// An integer was divided by zero. No error values.
     DivideByZero,
     /// `println!`: a message.
@@ -672,6 +723,35 @@ pub enum SiteKind {
     /// The bounds of a parallel loop, computed on the device, exceed [`MAX_BOUND`](crate::abi::MAX_BOUND). Created only
     /// by offloading. Error values: the number of iterations per dimension.
     Bounds,
+}
+
+/// What a failed assertion reports.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Assertion {
+    /// The message, or the source text of the condition. Empty for a comparison without a message.
+    pub message: Format,
+    /// The comparison, for `assert_eq!` and `assert_ne!`.
+    pub comparison: Option<Comparison>,
+    /// The types of the values of [`Stmt::Assert`]; at most
+    /// [`ASSERT_VALUES`](crate::abi::ASSERT_VALUES).
+    pub types: Vec<ScalarType>,
+}
+
+/// The comparison of an `assert_eq!` or `assert_ne!`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Whether the operands must be equal: `assert_eq!`.
+    pub equal: bool,
+    /// The left operand.
+    pub left: Format,
+    /// The right operand.
+    pub right: Format,
+}
+
+impl From<&str> for Assertion {
+    fn from(message: &str) -> Self {
+        Self { message: Format::text(message), ..Self::default() }
+    }
 }
 
 macro_rules! tags {

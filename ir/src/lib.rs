@@ -23,6 +23,7 @@ mod param;
 mod print;
 pub mod races;
 mod scalar;
+pub mod shared;
 mod simplify;
 pub mod source;
 mod task;
@@ -34,14 +35,16 @@ pub use arena::{Arena, Id};
 pub use coarsen::Coarsening;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    Array, AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp,
-    Element, Expr, ExprId, ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, MathFn, Options,
-    ParallelFor, ParamId, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId, TopStmt, UnaryOp,
+    Array, Assertion, AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp,
+    Comparison, DivRemOp, Element, Expr, ExprId, ExprKind, GroupId, Kernel, Local, LocalId,
+    LoopDim, MathFn, Options, ParallelFor, ParamId, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId,
+    TopStmt, UnaryOp,
 };
 pub use offload::{OffloadError, offload};
 pub use param::{Param, ParamKind};
 pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
+pub use shared::SharedExtent;
 pub use simplify::simplify;
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]

@@ -9,12 +9,14 @@
 //! * A parallel loop or grid of blocks becomes one task. Its bounds stay on the device if they depend on tensors,
 //!   mutable locals or divisions that can fail: a serial task of the same group computes them into temporaries. The
 //!   same holds for bounds computed with floats, because host and device may round differently.
+//! * A parallel loop combines into a local through its temporary: [`Stmt::Reduce`] becomes [`Stmt::ReduceTemp`].
 //! * The return value is set in a serial task: the preceding one if it is serial, else a new one.
 
 use crate::{
     Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim,
     Offloaded, ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt,
     VerifyError, verify,
+    verify::{Location, Rule},
     visit::{Nodes, Reach},
 };
 
@@ -33,6 +35,13 @@ struct Item<'k> {
     kind: ItemKind<'k>,
     reach: Reach,
     defines: Vec<LocalId>,
+}
+
+impl Item<'_> {
+    /// Whether the task needs a local's value, or changes it.
+    fn uses(&self, local: LocalId) -> bool {
+        self.reach.locals[local.index()] || self.reach.combined[local.index()]
+    }
 }
 
 enum ItemKind<'k> {
@@ -82,6 +91,7 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
         },
     };
     offloader.collect(&kernel.body, GroupId::NONE);
+    offloader.check_shared_extents()?;
     offloader.close_over_repeated();
     offloader.choose_temps();
     for at in 0..offloader.items.len() {
@@ -157,6 +167,27 @@ impl<'k> Offloader<'k> {
         (reach, bounds_site)
     }
 
+    /// Checks that the host can evaluate the extents of all shared arrays.
+    fn check_shared_extents(&self) -> Result<(), VerifyError> {
+        for (block, Block { stmts }) in self.nodes.blocks.iter() {
+            for (at, stmt) in stmts.iter().enumerate() {
+                let mut extents = stmt.extent_locals();
+                let known = |local: &LocalId| {
+                    self.repeated[local.index()].is_some() && self.exact[local.index()]
+                };
+                if let Some(unknown) = extents.find(|local| !known(local)) {
+                    let name = self.nodes.locals[unknown].name.clone();
+                    return Err(VerifyError {
+                        kernel: self.out.name.clone(),
+                        at: Location::Stmt(block, at),
+                        rule: Rule::SharedExtent { name },
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn collect_return(&mut self, values: &[ExprId]) {
         let sets = values.iter().zip(0..).map(|(value, at)| Stmt::SetResult { at, value: *value });
         let sets: Vec<Stmt> = sets.collect();
@@ -202,7 +233,7 @@ impl<'k> Offloader<'k> {
     fn choose_temps(&mut self) {
         for (at, item) in self.items.iter().enumerate() {
             for &local in &item.defines {
-                if self.items[at + 1..].iter().any(|later| later.reach.locals[local.index()]) {
+                if self.items[at + 1..].iter().any(|later| later.uses(local)) {
                     self.temps[local.index()] = Some(TempId::new(self.out.temps.len() as u32));
                     self.out.temps.push(self.nodes.locals[local].ty);
                 }
@@ -225,6 +256,7 @@ impl<'k> Offloader<'k> {
             }
             ItemKind::Loop(parallel, bounds_site) => {
                 line = parallel.line;
+                combine_into_temps(&mut self.out, &self.temps, parallel.body);
                 let dims = parallel.dims.clone();
                 let (bounds_site, block_size) = (*bounds_site, parallel.block_size);
                 (TaskKind::RangeFor { dims, bounds_site, block_size }, parallel.body)
@@ -266,7 +298,7 @@ impl<'k> Offloader<'k> {
         for &local in &self.order {
             let Some(temp) = self.temps[local.index()] else { continue };
             let changes = item.defines.contains(&local) || item.reach.assigned[local.index()];
-            if changes && later.iter().any(|item| item.reach.locals[local.index()]) {
+            if changes && later.iter().any(|item| item.uses(local)) {
                 let ty = self.nodes.locals[local].ty;
                 let value = self.out.exprs.push(Expr { ty, kind: ExprKind::Local(local) });
                 stmts.push(Stmt::SetTemp { temp, value });
@@ -300,4 +332,20 @@ impl<'k> Offloader<'k> {
         };
         matches!(stmt, Stmt::Assert { .. }) || stmt.blocks().any(within)
     }
+}
+
+/// Replaces combinations into locals by combinations into their temporaries.
+fn combine_into_temps(kernel: &mut Offloaded, temps: &[Option<TempId>], block: BlockId) {
+    let mut stmts = std::mem::take(&mut kernel.blocks[block].stmts);
+    for stmt in &mut stmts {
+        if let Stmt::Reduce { local, op, value } = *stmt
+            && let Some(temp) = temps[local.index()]
+        {
+            *stmt = Stmt::ReduceTemp { temp, op, value };
+        }
+        for inner in stmt.blocks() {
+            combine_into_temps(kernel, temps, inner);
+        }
+    }
+    kernel.blocks[block].stmts = stmts;
 }

@@ -27,6 +27,8 @@ pub enum ParamKind {
         rank: u8,
         /// Whether the kernel may write it.
         writable: bool,
+        /// Whether the caller guarantees that all elements differ. Then it is not writable.
+        distinct: bool,
     },
     /// A component of a tensor of structs, tuples, arrays, vectors or matrices: the scalars at one field path in each
     /// element. The launch passes its strides in scalars: `plane` between the scalars of one element, `step` between
@@ -70,6 +72,12 @@ impl ParamKind {
             Self::Scalar(_) => false,
             Self::Tensor { writable, .. } | Self::Component { writable, .. } => writable,
         }
+    }
+
+    /// Whether the caller guarantees that all elements differ.
+    #[must_use]
+    pub const fn is_distinct(self) -> bool {
+        matches!(self, Self::Tensor { distinct: true, .. })
     }
 
     /// The number of scalars that the extra index of a component selects from; none if there is no extra index.

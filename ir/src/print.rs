@@ -4,9 +4,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Access, Array, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel, Local,
-    LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SiteId, SiteKind, Stmt,
-    Task, TaskKind, TopStmt, UnaryOp, visit::Nodes,
+    Access, Array, Assertion, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel,
+    Local, LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SharedExtent,
+    SiteId, SiteKind, Stmt, Task, TaskKind, TopStmt, UnaryOp, visit::Nodes,
 };
 
 struct Printer<'k> {
@@ -187,9 +187,17 @@ impl Printer<'_> {
                 self.nested(&format!("for{unroll}{down} {}", self.dims(&[dim])), *body);
             }
             Stmt::Loop { body } => self.nested("loop", *body),
-            Stmt::Shared { array, dims } => {
-                let ty = self.nodes.locals[*array].ty;
-                let dims: Vec<String> = dims.iter().map(u32::to_string).collect();
+            Stmt::Shared { array, dims, scalars } => {
+                let ty = self.nodes.locals[*array].ty.to_string();
+                let ty = match scalars {
+                    Some(scalars) => format!("[{ty}; {scalars}]"),
+                    None => ty,
+                };
+                let extent = |dim: &SharedExtent| match *dim {
+                    SharedExtent::Constant(number) => number.to_string(),
+                    SharedExtent::Local(local) => self.local(local),
+                };
+                let dims: Vec<String> = dims.iter().map(extent).collect();
                 let dims = dims.join(", ");
                 self.line(&format!("shared {}: [{ty}; {dims}]", self.local(*array)));
             }
@@ -206,12 +214,26 @@ impl Printer<'_> {
             }
             Stmt::Break => self.line("break"),
             Stmt::Continue => self.line("continue"),
-            Stmt::Assert { cond, site } => {
-                self.line(&format!("assert {}{}", self.expr(*cond), self.message(*site)));
+            Stmt::Array { array, len } => {
+                let ty = self.nodes.locals[*array].ty;
+                self.line(&format!("array {}: [{ty}; {len}]", self.local(*array)));
+            }
+            Stmt::Assert { cond, site, values } => {
+                let mut values: Vec<String> =
+                    values.iter().map(|value| self.expr(*value)).collect();
+                values.insert(0, self.expr(*cond));
+                self.line(&format!("assert {}{}", values.join(", "), self.message(*site)));
             }
             Stmt::Print { site, values } => {
                 let values: Vec<String> = values.iter().map(|value| self.expr(*value)).collect();
                 self.line(&format!("print {}{}", values.join(", "), self.message(*site)));
+            }
+            Stmt::Reduce { local, op, value } => {
+                let (name, value) = (self.local(*local), self.expr(*value));
+                self.line(&format!("{}({name}, {value})", op.name()));
+            }
+            Stmt::ReduceTemp { temp, op, value } => {
+                self.line(&format!("{}({temp:?}, {})", op.name(), self.expr(*value)));
             }
             Stmt::SetTemp { temp, value } => {
                 self.line(&format!("{temp:?} = {}", self.expr(*value)));
@@ -227,7 +249,18 @@ impl Printer<'_> {
 
     fn message(&self, site: SiteId) -> String {
         match &self.nodes.sites[site.index()].kind {
-            SiteKind::Assert { message } => format!(", {message:?}"),
+            SiteKind::ArrayIndex { name, shape } => format!(", index of {name}: {shape:?}"),
+            SiteKind::Assert(Assertion { message, comparison: None, types })
+                if types.is_empty() =>
+            {
+                format!(", {:?}", message.fill(&[]))
+            }
+            SiteKind::Assert(Assertion { message, comparison, .. }) => {
+                let sides = comparison.iter().flat_map(|sides| [&sides.left, &sides.right]);
+                let sides = sides.map(|side| format!("{:?}, ", side.to_string()));
+                let sides: String = sides.collect();
+                format!(" as {sides}{:?}", message.to_string())
+            }
             SiteKind::Print { format, .. } => format!(" as {:?}", format.to_string()),
             _ => String::new(),
         }
@@ -297,7 +330,7 @@ impl Printer<'_> {
     fn element(&self, element: &Element) -> String {
         let array = match element.array {
             Array::Tensor(tensor) => self.param(tensor),
-            Array::Shared(array) => self.local(array),
+            Array::Shared(array) | Array::Local(array) => self.local(array),
         };
         format!("{array}[{}]", self.list(&element.index))
     }
@@ -315,8 +348,9 @@ fn param(param: &Param) -> String {
     let sign = if param.kind.is_writable() { "&mut " } else { "&" };
     match param.kind {
         ParamKind::Scalar(ty) => format!("{}: {ty}", param.name),
-        ParamKind::Tensor { elem, rank, .. } => {
-            format!("{}: {sign}Tensor<{elem}, {rank}>", param.name)
+        ParamKind::Tensor { elem, rank, distinct, .. } => {
+            let name = if distinct { "Distinct" } else { "Tensor" };
+            format!("{}: {sign}{name}<{elem}, {rank}>", param.name)
         }
         ParamKind::Component { elem, rank, scalars, .. } => {
             format!("{}: {sign}Component<{elem}, {rank}, {scalars}>", param.name)

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arena, Block, BlockId, Expr, GroupId, Local, LoopDim, Options, Param, ParamId, ScalarType,
-    Site, SiteId, SiteKind,
+    Arena, Block, BlockId, Expr, GroupId, Local, LocalId, LoopDim, Options, Param, ParamId,
+    ScalarType, Site, SiteId, SiteKind, Stmt,
     arena::{Id, Tag},
 };
 
@@ -140,6 +140,29 @@ impl TaskKind {
 }
 
 impl Offloaded {
+    /// The number of dimensions of a shared array.
+    #[must_use]
+    pub fn shared_rank(&self, array: LocalId) -> Option<usize> {
+        self.blocks.iter().flat_map(|(_, block)| &block.stmts).find_map(|stmt| match stmt {
+            Stmt::Shared { array: found, dims, .. } if *found == array => Some(dims.len()),
+            _ => None,
+        })
+    }
+
+    /// The size of the local arrays of the task that has the largest, in bytes.
+    #[must_use]
+    pub fn local_bytes(&self) -> u64 {
+        self.tasks.iter().map(|task| self.local_bytes_within(task.body)).max().unwrap_or(0)
+    }
+
+    fn local_bytes_within(&self, block: BlockId) -> u64 {
+        let of = |stmt: &Stmt| match *stmt {
+            Stmt::Array { array, len } => self.locals[array].ty.size() as u64 * u64::from(len),
+            _ => stmt.blocks().map(|inner| self.local_bytes_within(inner)).sum(),
+        };
+        self.blocks[block].stmts.iter().map(of).sum()
+    }
+
     /// Whether the kernel prints messages.
     #[must_use]
     pub fn prints(&self) -> bool {

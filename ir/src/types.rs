@@ -51,10 +51,19 @@ pub struct Struct {
 pub enum StructKind {
     /// A struct without operators other than `==`.
     Struct,
-    /// An enum without fields.
-    Enum,
+    /// An enum without fields, with its variants in order.
+    Enum(&'static [Variant]),
     /// A complex number: two floats, with the operators of complex numbers.
     Complex,
+}
+
+/// A variant of an enum without fields.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// The name.
+    pub name: &'static str,
+    /// The discriminant.
+    pub number: i64,
 }
 
 /// A field of a struct.
@@ -88,6 +97,8 @@ pub enum ParamType {
         rank: u8,
         /// Whether it is passed by `&mut`.
         writable: bool,
+        /// Whether all elements differ.
+        distinct: bool,
     },
     /// A struct of tensors.
     Struct {
@@ -128,7 +139,9 @@ impl ParamType {
     pub const fn passed(self, by_mut: bool) -> Self {
         match self {
             Self::Value(_) => self,
-            Self::Tensor { elem, rank, .. } => Self::Tensor { elem, rank, writable: by_mut },
+            Self::Tensor { elem, rank, distinct, .. } => {
+                Self::Tensor { elem, rank, writable: by_mut, distinct }
+            }
             Self::Struct { fields, .. } => Self::Struct { fields, writable: by_mut },
         }
     }
@@ -143,7 +156,8 @@ impl ParamType {
                 let tensor = |field: &TensorField| {
                     let TensorField { elem, rank, .. } = *field;
                     let writable = writable && field.writable;
-                    (format!("{name}.{}", field.name), Self::Tensor { elem, rank, writable })
+                    let tensor = Self::Tensor { elem, rank, writable, distinct: false };
+                    (format!("{name}.{}", field.name), tensor)
                 };
                 fields.iter().map(tensor).collect()
             }
@@ -193,7 +207,7 @@ impl Type {
     #[must_use]
     pub const fn discriminant(self) -> Option<ScalarType> {
         match self {
-            Self::Struct(Struct { fields: [discriminant], kind: StructKind::Enum, .. }) => {
+            Self::Struct(Struct { fields: [discriminant], kind: StructKind::Enum(_), .. }) => {
                 discriminant.ty.scalar()
             }
             _ => None,
@@ -229,7 +243,7 @@ impl Type {
                 while at < of.fields.len() && !of.fields[at].ty.has_enum() {
                     at += 1;
                 }
-                matches!(of.kind, StructKind::Enum) || at < of.fields.len()
+                matches!(of.kind, StructKind::Enum(_)) || at < of.fields.len()
             }
         }
     }

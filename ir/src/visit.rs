@@ -3,7 +3,7 @@
 
 use crate::{
     Access, Arena, Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Kernel, Local, LocalId,
-    MathFn, Offloaded, Param, ParamId, Site, SiteId, Stmt,
+    MathFn, Offloaded, Param, ParamId, SharedExtent, Site, SiteId, Stmt,
 };
 
 /// The node lists that kernels have both before and after offloading.
@@ -22,6 +22,8 @@ pub(crate) struct Reach {
     /// Locals that are read or assigned.
     pub(crate) locals: Vec<bool>,
     pub(crate) assigned: Vec<bool>,
+    /// Locals that a parallel loop combines values into.
+    pub(crate) combined: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,
     accesses: Vec<Access>,
@@ -56,23 +58,44 @@ impl ExprKind {
 }
 
 impl Stmt {
+    /// If it defines a shared array: the array, and the extents of all indices of an access.
+    #[must_use]
+    pub fn shared_extents(&self) -> Option<(LocalId, Vec<SharedExtent>)> {
+        let Self::Shared { array, dims, scalars } = self else { return None };
+        let scalars = scalars.filter(|scalars| *scalars > 1).map(SharedExtent::Constant);
+        Some((*array, dims.iter().copied().chain(scalars).collect()))
+    }
+
+    /// The locals that are extents of the shared array that it defines.
+    pub fn extent_locals(&self) -> impl Iterator<Item = LocalId> + '_ {
+        let dims = match self {
+            Self::Shared { dims, .. } => &dims[..],
+            _ => &[],
+        };
+        dims.iter().filter_map(|dim| dim.local())
+    }
+
     /// The expressions directly in this statement, in source order.
     pub fn exprs(&self) -> impl Iterator<Item = ExprId> + '_ {
         let (list, rest): (&[ExprId], [Option<ExprId>; 2]) = match self {
             Self::Let { value, .. }
             | Self::Assign { value, .. }
             | Self::Eval { value }
+            | Self::Reduce { value, .. }
+            | Self::ReduceTemp { value, .. }
             | Self::SetTemp { value, .. }
             | Self::SetResult { value, .. } => (&[], [Some(*value), None]),
             Self::Store { element, value } => (&element.index, [Some(*value), None]),
             Self::Print { values, .. } => (values, [None; 2]),
-            Self::If { cond, .. } | Self::Assert { cond, .. } => (&[], [Some(*cond), None]),
+            Self::If { cond, .. } => (&[], [Some(*cond), None]),
+            Self::Assert { cond, values, .. } => (values, [Some(*cond), None]),
             Self::For { begin, end, .. } => (&[], [Some(*begin), Some(*end)]),
             Self::CollectiveInput { value, from } => (&[], [Some(*value), *from]),
             Self::Loop { .. }
             | Self::Break
             | Self::Continue
             | Self::Shared { .. }
+            | Self::Array { .. }
             | Self::Phase { .. } => (&[], [None; 2]),
         };
         list.iter().copied().chain(rest.into_iter().flatten())
@@ -118,6 +141,7 @@ impl Reach {
             seen: vec![false; nodes.exprs.len()],
             locals: vec![false; nodes.locals.len()],
             assigned: vec![false; nodes.locals.len()],
+            combined: vec![false; nodes.locals.len()],
             temps: false,
             accesses: (0..nodes.params.len()).map(access).collect(),
             line: 0,
@@ -223,7 +247,7 @@ impl Nodes<'_> {
     fn reach_element(self, element: &Element, reach: &mut Reach, change: fn(&mut Access)) {
         match element.array {
             Array::Tensor(tensor) => change(&mut reach.accesses[tensor.index()]),
-            Array::Shared(array) => reach.locals[array.index()] = true,
+            Array::Shared(array) | Array::Local(array) => reach.locals[array.index()] = true,
         }
         self.reach_site(element.site, reach);
     }
@@ -243,7 +267,11 @@ impl Nodes<'_> {
                 reach.locals[local.index()] = true;
                 reach.assigned[local.index()] = true;
             }
+            Stmt::Reduce { local, .. } => reach.combined[local.index()] = true,
             Stmt::Print { site, .. } => self.reach_site(site, reach),
+            Stmt::Shared { .. } => {
+                stmt.extent_locals().for_each(|local| reach.locals[local.index()] = true);
+            }
             Stmt::Store { ref element, .. } => {
                 self.reach_element(element, reach, |access| access.write = true);
             }

@@ -10,7 +10,7 @@ mod visit;
 pub(crate) use self::{
     calls::*,
     exprs::*,
-    invocation::{Assert, Invocation, Print},
+    invocation::{Assert, Checks, Invocation, Text, is_invocation},
     loops::*,
     visit::*,
 };

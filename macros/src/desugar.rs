@@ -1,12 +1,11 @@
 //! Syntax that is rewritten to simpler syntax before the tree and the CPU body are made, so that both read the simpler
-//! form: `matches!`, destructuring assignments, loops over the elements of an array or vector, and parallel loops over
-//! more than three dimensions.
+//! form: `matches!`, `assert_eq!`, `debug_assert!`, destructuring assignments, loops over the elements of an array or
+//! vector, and parallel loops over more than three dimensions.
 //!
 //! The rewritten code means what rustc says about the author's: `matches!` is the `match` of std's macro, and a
 //! destructuring assignment is the `let` and the assignments that rustc itself makes of it.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quadrants_frontend::syntax::FunctionKind;
 use quote::{quote, quote_spanned};
 use syn::{
     Expr, ExprAssign, ExprForLoop, Stmt,
@@ -15,23 +14,24 @@ use syn::{
 
 use crate::{
     ast::{
-        Invocation, MAX_RANK, SPACE, is_ndrange, is_of_type, is_serial, is_stream_parallel,
-        is_type_name, unparenthesized,
+        Assert, Checks, Invocation, MAX_RANK, SPACE, is_invocation, is_ndrange, is_of_type,
+        is_serial, is_stream_parallel, is_type_name, pattern_names, unparenthesized, untyped,
     },
-    spans,
+    combine, spans,
 };
 
 /// The name of the array or vector that a loop iterates over. It is reserved.
 pub(crate) const ELEMENTS: &str = "__elements";
 
-/// Rewrites the body of a kernel or func.
-pub(crate) fn desugar(kind: FunctionKind, body: &mut syn::Block) {
-    let mut desugar = Desugar;
-    if kind == FunctionKind::Kernel {
-        desugar.top_stmts(&mut body.stmts);
-    } else {
-        desugar.visit_block_mut(body);
-    }
+/// Rewrites the body of a kernel; `writable` are its `&mut` parameters.
+pub(crate) fn kernel_body(writable: &[Ident], body: &mut syn::Block) {
+    Desugar.top_stmts(&mut body.stmts);
+    combine_into_locals(&mut body.stmts, writable, &mut 0);
+}
+
+/// Rewrites the body of a func.
+pub(crate) fn func_body(body: &mut syn::Block) {
+    Desugar.visit_block_mut(body);
 }
 
 struct Desugar;
@@ -74,10 +74,49 @@ impl Desugar {
     }
 }
 
+/// Marks what parallel loops combine into the locals of their statement list.
+fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut usize) {
+    let mut all = Vec::with_capacity(stmts.len());
+    let mut locals: Vec<Ident> = Vec::new();
+    for mut stmt in std::mem::take(stmts) {
+        let mut after = Vec::new();
+        match &mut stmt {
+            Stmt::Local(local) => {
+                let bound = pattern_names(&local.pat);
+                locals.retain(|name| !bound.contains(name));
+                if let syn::Pat::Ident(syn::PatIdent { mutability: Some(_), ident, .. }) =
+                    untyped(&local.pat)
+                {
+                    locals.push(ident.clone());
+                }
+            }
+            Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => {
+                let around = combine::mark(each, &locals, writable, *loops);
+                *loops += 1;
+                all.extend(around.before);
+                after = around.after;
+            }
+            Stmt::Expr(Expr::Call(call), _) if is_stream_parallel(call) => {
+                for arg in &mut call.args {
+                    if let Expr::Closure(syn::ExprClosure { body, .. }) = arg
+                        && let Expr::Block(block) = &mut **body
+                    {
+                        combine_into_locals(&mut block.block.stmts, writable, loops);
+                    }
+                }
+            }
+            _ => {}
+        }
+        all.push(stmt);
+        all.extend(after);
+    }
+    *stmts = all;
+}
+
 impl VisitMut for Desugar {
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
         if let Stmt::Macro(call) = stmt
-            && let Some(value) = matches_macro(&call.mac)
+            && let Some(value) = simpler_macro(&call.mac)
         {
             *stmt = Stmt::Expr(value, call.semi_token);
         }
@@ -86,7 +125,7 @@ impl VisitMut for Desugar {
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let simpler = match expr {
-            Expr::Macro(call) => matches_macro(&call.mac),
+            Expr::Macro(call) => simpler_macro(&call.mac),
             Expr::Assign(assign) => destructuring_assignment(assign),
             Expr::ForLoop(each) => element_loop(each),
             _ => None,
@@ -101,6 +140,16 @@ impl VisitMut for Desugar {
         Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }
 
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        make_statement(&mut arm.body);
+        visit_mut::visit_arm_mut(self, arm);
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        make_statement(&mut closure.body);
+        visit_mut::visit_expr_closure_mut(self, closure);
+    }
+
     // Items and types contain nothing to rewrite: constants are evaluated by rustc.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 
@@ -112,11 +161,74 @@ fn generated(at: Span) -> Span {
     Span::mixed_site().located_at(at)
 }
 
-/// `matches!(value, pattern)` as std's macro defines it. `None` for other macros, and for wrong arguments.
-fn matches_macro(call: &syn::Macro) -> Option<Expr> {
-    if !call.path.is_ident("matches") {
+/// The names of the operands of `assert_eq!` and `assert_ne!`. They are reserved.
+const OPERANDS: [&str; 2] = ["__left", "__right"];
+
+/// Puts the call of a macro without a value, such as `println!`, into a block.
+fn make_statement(body: &mut Expr) {
+    if let Expr::Macro(call) = body
+        && is_invocation(&call.mac)
+    {
+        *body = syn::parse_quote!({ #call; });
+    }
+}
+
+/// What a macro stands for; `None` if it stays.
+fn simpler_macro(call: &syn::Macro) -> Option<Expr> {
+    let name = call.path.get_ident()?.to_string();
+    let at = generated(spans::first(call));
+    let tokens = &call.tokens;
+    match name.as_str() {
+        "matches" => matches_macro(call),
+        // std's, even if the author's crate has a macro with this name.
+        "cfg" => syn::parse2(quote_spanned!(at=> ::core::cfg!(#tokens))).ok(),
+        // Evaluated in the author's crate, as by std's macros.
+        "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => {
+            // On the CPU, the location of an error is that of the author's token.
+            let assert = Ident::new(name.strip_prefix("debug_")?, spans::first(call));
+            let tokens = quote_spanned! {at=>
+                if ::core::cfg!(debug_assertions) { #assert!(#tokens); }
+            };
+            syn::parse2(tokens).ok()
+        }
+        "assert_eq" | "assert_ne" => named_operands(call),
+        _ => None,
+    }
+}
+
+/// `assert_eq!(a, b)` as `{ let x = a; let y = b; assert_eq!(x, y); }`, so that the operands are evaluated once.
+/// `None` if they are names already, and for wrong arguments.
+fn named_operands(call: &syn::Macro) -> Option<Expr> {
+    let Invocation::Assert(Assert { checks, message }) = Invocation::of(call)?.ok()? else {
+        return None;
+    };
+    let Checks::Comparison { equal, operands: [left, right] } = checks else { return None };
+    let is_named = |operand: &Expr| match operand {
+        Expr::Path(path) => OPERANDS.iter().any(|name| path.path.is_ident(name)),
+        _ => false,
+    };
+    if is_named(&left) && is_named(&right) {
         return None;
     }
+    let at = generated(spans::first(call));
+    // rustc reports operands of different types at these names.
+    let name = |name, operand| Ident::new(name, generated(spans::first(operand)));
+    let [left_name, right_name] = &[name(OPERANDS[0], &left), name(OPERANDS[1], &right)];
+    let operands = [syn::parse_quote!(#left_name), syn::parse_quote!(#right_name)];
+    let checks = Checks::Comparison { equal, operands };
+    let tokens = Invocation::Assert(Assert { checks, message }).tokens();
+    // On the CPU, the location of an error is that of this token.
+    let name = &call.path;
+    let tokens = quote_spanned! {at=> {
+        let #left_name = #left;
+        let #right_name = #right;
+        #name!(#tokens);
+    }};
+    syn::parse2(tokens).ok()
+}
+
+/// `matches!(value, pattern)` as std's macro defines it. `None` for wrong arguments.
+fn matches_macro(call: &syn::Macro) -> Option<Expr> {
     let parse = |input: syn::parse::ParseStream<'_>| {
         let value: Expr = input.parse()?;
         input.parse::<syn::Token![,]>()?;

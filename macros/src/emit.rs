@@ -8,7 +8,7 @@ mod source;
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::{
-    check,
+    check_with,
     syntax::{Function, FunctionKind, Options, Param},
 };
 use quote::quote;
@@ -110,7 +110,7 @@ impl<'a> Emission<'a> {
         let mut probed = (*item.block).clone();
         let syntax = syntax(kind, *options, signature, item, &mut tree, &mut probed);
         let mut errors = Errors::default();
-        let rejections = check(&syntax).into_iter();
+        let rejections = check_with(&syntax, &|span| tree.spans.text(span)).into_iter();
         errors.extend(rejections.map(|r| tree.spans.error(r.span, r.rule.to_string())));
         errors.extend(refused);
         if let Some(error) = errors.0 {

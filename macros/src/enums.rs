@@ -5,7 +5,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
-use syn::{DataEnum, DeriveInput, Expr, Fields, Lit};
+use syn::{DataEnum, DeriveInput, Expr, Fields, Lit, ext::IdentExt};
 
 use crate::{attribute::Paths, identity, sites};
 
@@ -34,6 +34,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let number = Ident::new(number_type(input, of), Span::mixed_site());
     let number = quote!(::core::primitive::#number);
     let variants: Vec<_> = of.variants.iter().map(|variant| &variant.ident).collect();
+    let names = variants.iter().map(|name| name.unraw().to_string());
     let identity = identity::of_expansion(&support, &text, &[]);
     let of_number = quote!(<#number as #private::KernelValue>);
     let derived = quote! {
@@ -43,7 +44,10 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
             const LAYOUT: #types::Type = #types::Type::Struct(&#types::Struct {
                 name: #text,
                 fields: &[#types::Field { name: "discriminant", ty: #of_number::LAYOUT }],
-                kind: #types::StructKind::Enum,
+                kind: #types::StructKind::Enum(&[#(#types::Variant {
+                    name: #names,
+                    number: #name::#variants as ::core::primitive::i64,
+                }),*]),
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Components = (#of_number::Components,);

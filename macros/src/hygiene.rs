@@ -13,6 +13,7 @@ use syn::{
 
 use crate::{
     ast::{Invocation, SCALARS, is_constant, unparenthesized},
+    combine,
     errors::Errors,
     tokens::{idents, is_punct, replace_idents},
 };
@@ -224,7 +225,8 @@ impl Visit<'_> for Check {
     }
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
-        if !LEVELS.iter().any(|level| attribute.path().is_ident(level)) {
+        let is_known = |name| attribute.path().is_ident(name);
+        if !is_known(combine::NAME) && !LEVELS.iter().any(|level| is_known(level)) {
             self.add(
                 attribute,
                 "attributes in kernels are lint levels, and `serial`, `block_size` and `unroll` of loops",

@@ -14,6 +14,7 @@
 mod ast;
 mod attribute;
 mod body;
+mod combine;
 mod complex;
 mod desugar;
 mod device;
@@ -65,8 +66,9 @@ use quote::quote;
 /// - **Indices are proven in range** at launch, or checked: then an index out of range is an error of the launch.
 /// - Other top-level statements are `stream_parallel` blocks, which run concurrently, and `block_for`, a grid of thread
 ///   blocks with shared arrays.
-/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!`, `matches!` and
-///   `println!`. Closures, references, iterators, `?`, `if let` and other macros are not supported.
+/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!`, `assert_eq!`,
+///   `assert_ne!` and their `debug_` forms, `cfg!`, `matches!` and `println!`. Closures, references, iterators, `?`,
+///   `if let` and other macros are not supported.
 ///
 /// Arguments, separated by commas:
 ///
@@ -198,7 +200,15 @@ fn try_expand(
     if let Some(error) = hygiene::refused_self(&function) {
         return Err(error);
     }
-    desugar::desugar(kind, &mut function.block);
+    match kind {
+        FunctionKind::Kernel => {
+            desugar::kernel_body(
+                &signature::mutable_references(&function.sig),
+                &mut function.block,
+            );
+        }
+        FunctionKind::Func => desugar::func_body(&mut function.block),
+    }
     hygiene::make_unambiguous(&mut function.block);
     let attribute = attribute::parse(kind, arguments)?;
     let refused = hygiene::keep_inert(&mut function.attrs);

@@ -42,7 +42,7 @@ pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenSt
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         emitted.extend(hygiene::keep_inert(&mut method.attrs));
-        desugar::desugar(FunctionKind::Func, &mut method.block);
+        desugar::func_body(&mut method.block);
         hygiene::make_unambiguous(&mut method.block);
         let tokens = expand_method(attribute, &of, &block.generics, method);
         emitted.extend(tokens.unwrap_or_else(syn::Error::into_compile_error));

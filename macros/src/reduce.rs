@@ -1,15 +1,17 @@
 //! Reductions in a parallel loop: tensors of which the loop's body only combines values into one element, as in
-//! `atomic_add(&mut sum[0], x[i]);`. The CPU body combines them per piece of the loop first.
+//! `atomic_add(&mut sum[0], x[i]);`, and [locals](crate::combine) that it combines into. The CPU body combines them per
+//! piece of the loop first.
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::syntax::AtomicOp;
 use quote::{ToTokens, format_ident, quote};
 use syn::{Expr, Stmt, visit::Visit};
 
 use crate::{
     ast::{atomic_op, borrowed_element, unparenthesized},
+    combine::combinations,
     sites,
     text::depends_on_macro,
     tokens::{idents, internal},
@@ -18,7 +20,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// The most reductions of a loop: more would take too many registers.
+/// The most reductions of a loop into tensors: more would take too many registers.
 const AT_MOST: usize = 4;
 
 /// Iterations of a strip with one reduction, whose parts are kept in lanes: four AVX-512 registers of 32-bit values,
@@ -28,12 +30,10 @@ const WIDE: usize = 64;
 /// Iterations of a strip with several reductions.
 const NARROW: usize = 32;
 
-/// A tensor that a loop reduces into.
+/// What a loop reduces into.
 pub(crate) struct Reduction {
-    pub(crate) tensor: Ident,
+    pub(crate) target: Target,
     op: AtomicOp,
-    /// The element, by literals and names that mean the same outside of the loop.
-    index: TokenStream,
     /// The variable with the partial results of a piece's whole strips.
     part: Ident,
     /// The variable with those of its other iterations. LLVM keeps no lanes in registers that are chosen at run time.
@@ -41,6 +41,24 @@ pub(crate) struct Reduction {
     /// The variable for the partial result that an iteration combines into.
     pub(crate) lane: Ident,
     strict: bool,
+}
+
+/// The place that a loop reduces into.
+pub(crate) enum Target {
+    /// An element of a tensor.
+    Element {
+        /// The tensor.
+        tensor: Ident,
+        /// The index, by literals and names that mean the same outside of the loop.
+        index: TokenStream,
+    },
+    /// A local of the kernel.
+    Local {
+        /// The local.
+        name: Ident,
+        /// The variable with its [accumulator](Reduction::around).
+        total: Ident,
+    },
 }
 
 pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
@@ -54,9 +72,14 @@ pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     let all = candidates.reductions.into_iter();
     // The body uses the tensor for nothing else, and nothing else has its name.
     let only = all.filter(|(reduction, uses)| {
-        names.iter().filter(|name| **name == reduction.tensor).count() == *uses
+        names.iter().filter(|name| reduction.is_of_tensor(name)).count() == *uses
     });
-    only.map(|(reduction, _)| reduction).take(AT_MOST).collect()
+    let elements = only.map(|(reduction, _)| reduction).take(AT_MOST);
+    let locals = combinations(body).into_iter().enumerate().map(|(number, (name, op))| {
+        let total = internal(&format!("total{number}"));
+        Reduction::new(Target::Local { name, total }, op, &format!("_local{number}"), strict)
+    });
+    elements.chain(locals).collect()
 }
 
 /// How many iterations a strip has.
@@ -65,9 +88,49 @@ pub(crate) fn width(reductions: &[Reduction]) -> usize {
 }
 
 impl Reduction {
+    fn new(target: Target, op: AtomicOp, number: &str, strict: bool) -> Self {
+        let [part, rest, lane] =
+            ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
+        Self { target, op, part, rest, lane, strict }
+    }
+
+    pub(crate) fn is_of_tensor(&self, name: &Ident) -> bool {
+        matches!(&self.target, Target::Element { tensor, .. } if tensor == name)
+    }
+
+    pub(crate) fn is_of_local(&self, name: &Ident) -> bool {
+        matches!(&self.target, Target::Local { name: local, .. } if local == name)
+    }
+
+    /// The statements before and after a loop that combines into a local, around those of the loop.
+    pub(crate) fn around(&self, support: &TokenStream, inner: TokenStream) -> TokenStream {
+        let Target::Local { name, total } = &self.target else { return inner };
+        let owner = internal(&format!("{total}_owner"));
+        quote! {
+            let #owner = #support::Accumulator::new(#name);
+            {
+                let #total = &#owner;
+                #inner
+            }
+            #name = #support::Accumulator::into_inner(#owner);
+        }
+    }
+
+    /// The function that combines a value into the iteration's lane of a local.
+    pub(crate) fn combine_local(
+        &self,
+        support: &TokenStream,
+        subtracts: bool,
+        at: Span,
+    ) -> TokenStream {
+        let mut function = if subtracts { internal("local_sub") } else { self.function("local") };
+        function.set_span(at);
+        quote!(#support::#function)
+    }
+
     /// Defines the partial results of a piece.
     pub(crate) fn begin(&self, support: &TokenStream, width: usize) -> TokenStream {
-        let (part, rest, make) = (&self.part, &self.rest, self.function("partial"));
+        let (make, part, rest) = (self.function("partial"), &self.part, &self.rest);
         quote! {
             let mut #part = #support::#make::<_, #width>();
             let mut #rest = #support::#make::<_, #width>();
@@ -94,9 +157,17 @@ impl Reduction {
 
     /// Combines the partial results into the element.
     pub(crate) fn finish(&self, support: &TokenStream) -> TokenStream {
-        let Self { tensor, index, part, rest, strict, .. } = self;
-        let finish = self.function("finish");
-        quote!(#support::#finish::<#strict, _, _, _>((#part, #rest), &#tensor, #index);)
+        let Self { part, rest, strict, .. } = self;
+        match &self.target {
+            Target::Element { tensor, index } => {
+                let finish = self.function("finish");
+                quote!(#support::#finish::<#strict, _, _, _>((#part, #rest), &#tensor, #index);)
+            }
+            Target::Local { total, .. } => {
+                let finish = self.function("local_finish");
+                quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total);)
+            }
+        }
     }
 
     fn function(&self, what: &str) -> Ident {
@@ -132,17 +203,15 @@ impl Visit<'_> for Candidates {
             && let Some((tensor, op, index)) = self.atomic(call)
         {
             let number = self.reductions.len();
-            let known = self.reductions.iter_mut().find(|(known, _)| known.tensor == tensor);
+            let known = self.reductions.iter_mut().find(|(known, _)| known.is_of_tensor(&tensor));
             if let Some((known, uses)) = known {
                 let text = index.to_string();
-                let same_index = known.index.to_string() == text && !depends_on_macro(&text);
+                let same_index = matches!(&known.target, Target::Element { index, .. } if index.to_string() == text && !depends_on_macro(&text));
                 let same = known.op == op && same_index;
                 *uses += usize::from(same);
             } else {
-                let [part, rest, lane] =
-                    ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
-                let strict = self.strict;
-                let reduction = Reduction { tensor, op, index, part, rest, lane, strict };
+                let target = Target::Element { tensor, index };
+                let reduction = Reduction::new(target, op, &number.to_string(), self.strict);
                 self.reductions.push((reduction, 1));
             }
         }

@@ -16,12 +16,12 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, Invocation, Print, collective_of, is_assignment, is_constant, is_shared_array,
+        Invocation, Text, collective_of, is_assignment, is_constant, is_shared_array,
         is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
+    combine::{Combination, combination},
     reduce::Reduction,
     sites, spans,
-    text::text_of,
     tokens::internal,
 };
 
@@ -180,6 +180,18 @@ impl<'a> Rewrite<'a> {
         {
             return Some(replacement);
         }
+        if let Some(Combination { local, subtracts, value, .. }) = combination(expr)
+            && let Some(reduction) =
+                self.reductions.iter().find(|reduction| reduction.is_of_local(&local))
+        {
+            self.visit_expr_mut(value);
+            let (lane, support) = (&reduction.lane, spans::at(self.support, local.span()));
+            let start = local.span();
+            let combine = reduction.combine_local(&support, subtracts, start);
+            return Some(Expr::Verbatim(
+                quote_spanned!(start=> { #combine(&mut *#lane, #value); }),
+            ));
+        }
         if let Some(access) = self.element_access(expr) {
             return Some(Expr::Verbatim(access));
         }
@@ -243,31 +255,59 @@ impl<'a> Rewrite<'a> {
 
     fn invocation(&mut self, call: &syn::Macro) -> Option<Expr> {
         let start = spans::first(call);
-        let Assert { mut cond, message, .. } = match Invocation::of(call)?.ok()? {
+        let support = spans::at(self.support, start);
+        let assert = match Invocation::of(call)?.ok()? {
             Invocation::Assert(assert) => assert,
-            Invocation::Print(Print { args, text, .. }) => {
-                let support = spans::at(self.support, start);
-                let values = args.into_iter().map(|mut arg| {
-                    self.visit_expr_mut(&mut arg);
-                    self.gate(&mut arg);
-                    quote_spanned!(start=> #support::printed(#arg))
-                });
-                let values: Vec<_> = values.collect();
+            Invocation::Print(Text { args, text, .. }) => {
+                let values = self.printed(args, start);
                 let print = quote_spanned!(start=> #support::print(#text, &[#(#values),*]));
                 return Some(Expr::Verbatim(print));
             }
         };
-        let text = message.map_or_else(|| text_of(&cond), |message| message.value());
+        let (format, text) = assert.text();
+        let mut cond = assert.condition();
         self.visit_expr_mut(&mut cond);
-        let support = spans::at(self.support, start);
-        Some(Expr::Verbatim(match &self.iteration {
-            Some(cx) => {
+        let values = self.printed(assert.values(), start);
+        let label = iteration_label();
+        Some(Expr::Verbatim(match (&self.iteration, values.is_empty()) {
+            (Some(cx), true) => {
                 let holds = quote_spanned!(start=> #support::Cx::holds(#cx, #cond));
-                let label = iteration_label();
                 quote!(if !#holds { continue #label; })
             }
-            None => quote_spanned!(start=> #support::check(#cond, #text)),
+            (Some(cx), false) => {
+                let fail = quote_spanned!(start=> #support::Cx::fail(#cx, &[#(#values),*]));
+                quote!(if !#support::identity::<::core::primitive::bool>(#cond) {
+                    #fail;
+                    continue #label;
+                })
+            }
+            (None, true) => {
+                let text = format.fill(&[]);
+                quote_spanned!(start=> #support::check(#cond, #text))
+            }
+            (None, false) => {
+                let function = match assert.comparison() {
+                    None => quote!(fail),
+                    Some(true) => quote!(fail_equal),
+                    Some(false) => quote!(fail_unequal),
+                };
+                let fail = quote_spanned! {start=>
+                    #support::#function(#text, &[#(#values),*])
+                };
+                quote!(if !#support::identity::<::core::primitive::bool>(#cond) { #fail })
+            }
         }))
+    }
+
+    /// The arguments of a text.
+    fn printed(&mut self, args: Vec<Expr>, start: Span) -> Vec<TokenStream> {
+        let support = spans::at(self.support, start);
+        let printed = args.into_iter().map(|mut arg| {
+            self.visit_expr_mut(&mut arg);
+            self.gate(&mut arg);
+            quote_spanned!(start=> #support::printed(#arg))
+        });
+        printed.collect()
     }
 }
 

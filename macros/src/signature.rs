@@ -131,6 +131,7 @@ fn param(input: &FnArg) -> syn::Result<Param> {
             }
             let passing = match reference.mutability {
                 Some(_) => ParamPassing::RefMut,
+                None if is_distinct(&reference.elem) => ParamPassing::RefDistinct,
                 None => ParamPassing::Ref,
             };
             (passing, ungrouped(&reference.elem))
@@ -150,6 +151,15 @@ fn param(input: &FnArg) -> syn::Result<Param> {
     }
 }
 
+/// Whether a type is called `Distinct`. The launch finds out what it is.
+fn is_distinct(ty: &Type) -> bool {
+    let last = match ungrouped(ty) {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    };
+    last.is_some_and(|last| last.ident == "Distinct")
+}
+
 /// The type in the invisible groups of `macro_rules!` macros.
 fn ungrouped(mut ty: &Type) -> &Type {
     while let Type::Group(group) = ty {
@@ -167,6 +177,13 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
     let refused = match passing {
         ParamPassing::Value if last.ident == "Tensor" => {
             "a kernel takes a tensor by reference: `&Tensor<…>`, or `&mut Tensor<…>` to write it"
+        }
+        ParamPassing::Value if last.ident == "String" => "kernels have no strings; pass numbers",
+        ParamPassing::Ref | ParamPassing::RefMut if named(&["str", "String"]) => {
+            "kernels have no strings; pass numbers"
+        }
+        _ if named(&["Vec", "Box", "Rc", "Arc", "HashMap"]) => {
+            "kernels have no memory of the host but tensors; take a `&Tensor<…>`, or a `&mut Tensor<…>` to write it"
         }
         ParamPassing::Value if named(&OTHERS) => {
             "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits"
@@ -189,4 +206,18 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
         return Err(syn::Error::new_spanned(element, message));
     }
     Ok(())
+}
+
+/// The parameters of a function that are `&mut` references.
+pub(crate) fn mutable_references(signature: &syn::Signature) -> Vec<Ident> {
+    let params = signature.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(syn::PatType { pat, ty, .. }) => match (&**pat, &**ty) {
+            (Pat::Ident(of), syn::Type::Reference(reference)) if reference.mutability.is_some() => {
+                Some(of.ident.clone())
+            }
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    });
+    params.collect()
 }

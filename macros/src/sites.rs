@@ -13,7 +13,7 @@ use syn::{
 
 use crate::{
     ast::{Invocation, ends_in_branch},
-    spans,
+    combine, spans,
     tokens::{is_punct, with_stream},
 };
 
@@ -149,13 +149,13 @@ pub(crate) fn is_number(attribute: &Attribute) -> bool {
     attribute.path().is_ident(NAME)
 }
 
-/// What is emitted: without the numbers of sites, and with `core` found through the library, because `::core` may be
-/// another crate in the user's.
+/// What is emitted: without the numbers of sites and other marks, and with `core` found through the library, because
+/// `::core` may be another crate in the user's.
 pub(crate) fn finished(tokens: TokenStream, private: &TokenStream) -> TokenStream {
     changed(&tokens, private).unwrap_or(tokens)
 }
 
-/// The tokens without the numbers of sites.
+/// The tokens without the numbers of sites and other marks.
 pub(crate) fn without(tokens: TokenStream) -> TokenStream {
     changed(&tokens, &TokenStream::new()).unwrap_or(tokens)
 }
@@ -216,7 +216,10 @@ fn is_root(before: &[TokenTree]) -> bool {
 
 fn is_site(group: &Group) -> bool {
     group.delimiter() == Delimiter::Bracket
-        && matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == NAME)
+        && matches!(
+            group.stream().into_iter().next(),
+            Some(TokenTree::Ident(name)) if name == NAME || name == combine::NAME
+        )
 }
 
 /// The generic arguments for the table and the number of a site: `Table, 7`.

@@ -4,26 +4,34 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree, token_s
 use quadrants_frontend::syntax;
 use quote::ToTokens;
 
-/// The first and the last token of each span, by the span's number.
+use crate::text::text_of;
+
+/// The tokens of each span, by the span's number.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
-    ends: Vec<(Span, Span)>,
+    tokens: Vec<TokenStream>,
 }
 
 impl Spans {
     /// A new span of all of `tokens`.
     pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
         let tokens = tokens.to_token_stream();
-        let (first, last) = (first(&tokens), last(&tokens));
-        let (line, column) = extent(first).0;
-        let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        self.ends.push((first, last));
+        let (line, column) = extent(first(&tokens)).0;
+        let id = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        self.tokens.push(tokens);
         syntax::Span { id, line, column }
+    }
+
+    /// The author's text. None in this crate's tests, where tokens have no positions.
+    pub(crate) fn text(&self, span: syntax::Span) -> Option<String> {
+        let tokens = self.tokens.get(span.id as usize)?;
+        proc_macro::is_available().then(|| text_of(tokens))
     }
 
     pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
         let call_site = (Span::call_site(), Span::call_site());
-        let (first, last) = self.ends.get(span.id as usize).copied().unwrap_or(call_site);
+        let tokens = self.tokens.get(span.id as usize);
+        let (first, last) = tokens.map_or(call_site, |tokens| (first(tokens), last(tokens)));
         // An error on tokens extends from the first to the last of them.
         let ends: TokenStream =
             [first, last].into_iter().map(|at| Ident::new("_", at).into_token_stream()).collect();
@@ -55,7 +63,7 @@ fn end(
 }
 
 /// Whether `syn` added these parentheses, because their content has attributes ([`sites`](crate::sites)).
-fn is_added(group: &Group) -> bool {
+pub(crate) fn is_added(group: &Group) -> bool {
     group.delimiter() == Delimiter::Parenthesis
         && proc_macro::is_available()
         && extent(group.span()) == extent(Span::call_site())

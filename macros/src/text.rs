@@ -37,6 +37,10 @@ impl Text {
                 self.push(spans::extent(token.span()), &token.to_string());
                 continue;
             };
+            if spans::is_added(&group) {
+                self.push_all(group.stream());
+                continue;
+            }
             let (open, close) = match group.delimiter() {
                 Delimiter::Parenthesis => ("(", ")"),
                 Delimiter::Bracket => ("[", "]"),

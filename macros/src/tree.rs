@@ -10,16 +10,21 @@ mod loops;
 mod matches;
 
 use proc_macro2::{Ident, TokenStream};
-use quadrants_frontend::syntax::{Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx};
+use quadrants_frontend::syntax::{
+    Block, Construct, Expr, ExprKind, Failure, Stmt, StmtKind, TypeIx,
+};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent};
 
 use crate::{
-    ast::{Invocation, Print, gives_value, is_assignment, pattern_ident, pattern_names, untyped},
+    ast::{
+        Assert, Checks, Invocation, Text, gives_value, is_assignment, pattern_ident, pattern_names,
+        untyped,
+    },
+    combine::is_marked,
     desugar::ELEMENTS,
     sites::{self, Site, Sites},
     spans::{self, Spans},
-    text::text_of,
     tokens::internal,
 };
 
@@ -28,8 +33,8 @@ use crate::{
 pub(crate) struct Tree {
     pub(crate) spans: Spans,
     pub(crate) types: Vec<TypeEntry>,
-    /// The paths that are neither parameters nor locals, by their number in the tree.
-    pub(crate) consts: Vec<syn::ExprPath>,
+    /// The paths that are neither parameters nor locals, and the calls of `cfg!`, by their number in the tree.
+    pub(crate) consts: Vec<syn::Expr>,
     /// The funcs called, by their number in the tree.
     pub(crate) funcs: Vec<FuncEntry>,
     /// The paths in calls of `stream_parallel`.
@@ -56,7 +61,12 @@ pub(crate) struct Tree {
 
 pub(crate) enum FuncEntry {
     /// By its path. The probe sees the function, with its generic arguments.
-    Path { probe: Ident, path: syn::ExprPath },
+    Path {
+        probe: Ident,
+        path: syn::ExprPath,
+        /// Whether the path is the name of a local, so that it is no function.
+        is_local: bool,
+    },
     /// A method. A probe sees the receiver, another the call's value.
     Method { probe: Ident, result: Ident, name: Ident },
     /// An associated function, by the type's path. A probe sees the call's value.
@@ -85,8 +95,12 @@ pub(crate) enum Expected {
     Any,
     /// A vector or matrix.
     Linear,
-    /// A type that `println!` prints.
+    /// A type that texts write by `{}`.
     Printed,
+    /// A type that texts write by `{:e}`.
+    PrintedNumber,
+    /// A type that texts write by `{:x}`.
+    PrintedInteger,
 }
 
 fn value_block(value: Expr) -> Block {
@@ -387,48 +401,79 @@ impl Tree {
     }
 
     fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
-        let mut assert = match Invocation::of(call) {
-            Some(Ok(Invocation::Assert(assert))) => assert,
-            Some(Ok(Invocation::Print(print))) => return self.print(call, print),
-            Some(Err(error)) if call.path.is_ident("println") => {
-                return StmtKind::Unsupported(Construct::Format(error.to_string()));
-            }
-            Some(Err(_)) => {
-                return StmtKind::Unsupported(Construct::Other(
-                    "`assert!` takes a condition and at most a text without values".to_owned(),
-                ));
-            }
+        match Invocation::of(call) {
+            Some(Ok(Invocation::Assert(assert))) => self.assertion(call, assert),
+            Some(Ok(Invocation::Print(print))) => self.print(call, print),
+            Some(Err(error)) => StmtKind::Unsupported(Construct::Format(error.to_string())),
             None => {
                 let name = call.path.to_token_stream().to_string().replace(' ', "");
-                return StmtKind::Unsupported(Construct::Macro(name));
+                StmtKind::Unsupported(Construct::Macro(name))
             }
+        }
+    }
+
+    fn assertion(&mut self, call: &mut syn::Macro, assert: Assert) -> StmtKind {
+        let (message, text) = assert.text();
+        let comparison = assert.comparison();
+        let mut condition = assert.condition();
+        let cond = self.expr(&mut condition);
+        let (mut args, mut checks) = (Vec::new(), TokenStream::new());
+        if let Some(mut text) = assert.message {
+            args = self.arguments(&mut text, &mut checks);
+        }
+        if let Checks::Comparison { mut operands, .. } = assert.checks {
+            // Both have one type, which is checked once.
+            for (operand, is_checked) in operands.iter_mut().zip([true, false]) {
+                let value = self.expr(operand);
+                args.push((value, self.pass(operand)));
+                checks.extend(match is_checked {
+                    true => debug_check(operand),
+                    false => quote!(let _ = #operand;),
+                });
+            }
+        }
+        call.tokens = match checks.is_empty() {
+            true => quote!(#condition, #text),
+            false => quote!({ #checks #condition }),
         };
-        let message = assert.message.as_ref();
-        let message = message.map_or_else(|| text_of(&assert.cond), syn::LitStr::value);
-        let cond = self.expr(&mut assert.cond);
-        call.tokens = assert.tokens();
         // The user's crate may have a macro with this name.
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
-        StmtKind::Assert { cond, message }
+        StmtKind::Assert { cond, failure: Failure { message, comparison, args } }
     }
 
-    /// In the probed copy, rustc checks that the text suits the types of the arguments.
-    fn print(&mut self, call: &mut syn::Macro, print: Print) -> StmtKind {
-        let Print { format, mut args, text } = print;
-        let mut values = Vec::with_capacity(args.len());
-        for arg in &mut args {
-            let value = self.expr(arg);
-            values.push((value, self.pass_as(arg, Expected::Printed)));
-        }
-        call.tokens = quote_spanned!(text.span()=> {
-            let _ = ::core::format_args!(#text #(, #args)*);
-            true
-        });
+    fn print(&mut self, call: &mut syn::Macro, mut print: Text) -> StmtKind {
+        let mut checks = TokenStream::new();
+        let args = self.arguments(&mut print, &mut checks);
+        // A lint rejects an assertion of `true` alone.
+        let text = &print.text;
+        call.tokens = quote_spanned!(text.span()=> { let _ = #text; #checks true });
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
-        StmtKind::Print { format, args: values }
+        StmtKind::Print { format: print.format, args }
     }
+
+    /// The arguments of a text. The probed copy passes them through probes, and checks that they suit the text.
+    fn arguments(&mut self, text: &mut Text, checks: &mut TokenStream) -> Vec<(Expr, TypeIx)> {
+        let mut values = Vec::with_capacity(text.args.len());
+        for at in 0..text.args.len() {
+            let expected = text.expected(at);
+            let arg = &mut text.args[at];
+            let value = self.expr(arg);
+            values.push((value, self.pass_as(arg, expected)));
+            checks.extend(match expected {
+                Expected::Any => debug_check(arg),
+                _ => quote!(let _ = #arg;),
+            });
+        }
+        values
+    }
+}
+
+/// A statement of the probed copy by which rustc checks that a value has a `Debug`.
+fn debug_check(value: &syn::Expr) -> TokenStream {
+    let at = spans::first(value);
+    quote_spanned!(at=> let _: &dyn ::core::fmt::Debug = &#value;)
 }
 
 /// Whether an expression at the end of a block is a statement of the tree rather than its value.
@@ -444,6 +489,7 @@ fn is_statement(expr: &syn::Expr) -> bool {
         | E::Macro(_) => true,
         E::Loop(each) => !gives_value(each),
         E::Binary(binary) => is_assignment(&binary.op),
+        E::If(branch) => is_marked(&branch.attrs),
         _ => false,
     }
 }

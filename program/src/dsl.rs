@@ -3,13 +3,17 @@
 //! All items are ordinary Rust, so that rustc type-checks a kernel as written. In the CPU body and in the IR, the macro
 //! replaces them.
 
+mod accumulate;
 mod blocks;
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+    },
 };
 
+pub use accumulate::{Accumulate, AccumulateBits, AccumulateMinMax};
 pub use blocks::{Block, PerThread, SharedArray, block_for};
 
 use quadrants_ir::{ExactFloat, abi::MAX_RANK};
@@ -104,14 +108,7 @@ pub struct Indices<D: IndexSpace> {
 
 /// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
 #[diagnostic::on_unimplemented(message = "`atomic_add` is not defined for `{Self}`")]
-pub trait AtomicAdd: Element {
-    #[doc(hidden)]
-    const IS_FLOAT: bool;
-    /// The identity of addition.
-    #[doc(hidden)]
-    const IDENTITY: Self;
-    #[doc(hidden)]
-    fn plus(self, value: Self) -> Self;
+pub trait AtomicAdd: Element + Accumulate {
     /// # Safety
     /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
@@ -123,17 +120,7 @@ pub trait AtomicAdd: Element {
     message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
     note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
 )]
-pub trait AtomicMinMax: Element {
-    /// The identity of the maximum.
-    #[doc(hidden)]
-    const SMALLEST: Self;
-    /// The identity of the minimum.
-    #[doc(hidden)]
-    const LARGEST: Self;
-    #[doc(hidden)]
-    fn lesser(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn greater(self, other: Self) -> Self;
+pub trait AtomicMinMax: Element + AccumulateMinMax {
     /// # Safety
     /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
@@ -142,6 +129,26 @@ pub trait AtomicMinMax: Element {
     /// `element` must be valid for atomic reads and writes.
     #[doc(hidden)]
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
+}
+
+/// A type that [`atomic_and`], [`atomic_or`] and [`atomic_xor`] support: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`.
+#[diagnostic::on_unimplemented(
+    message = "`atomic_and`, `atomic_or` and `atomic_xor` are not defined for `{Self}`",
+    note = "supported types: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`"
+)]
+pub trait AtomicBits: Element + AccumulateBits {
+    /// # Safety
+    /// `element` must be valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_and(element: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// `element` must be valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_or(element: *mut Self, value: Self) -> Self;
+    /// # Safety
+    /// `element` must be valid for atomic reads and writes.
+    #[doc(hidden)]
+    unsafe fn fetch_xor(element: *mut Self, value: Self) -> Self;
 }
 
 /// A type that [`atomic_exchange`] and [`atomic_compare_exchange`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`,
@@ -168,17 +175,13 @@ pub trait AtomicExchange: Element {
     message = "the threads of a block cannot combine values of type `{Self}`",
     note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
 )]
-pub trait Combine: AtomicAdd {
+pub trait Combine: AtomicAdd + AtomicMinMax {
     #[doc(hidden)]
     const ZERO: Self;
     #[doc(hidden)]
     const SMALLEST: Self;
     #[doc(hidden)]
     const LARGEST: Self;
-    #[doc(hidden)]
-    fn smaller(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn larger(self, other: Self) -> Self;
 }
 
 /// The number of blocks of a [`block_for`] and the type of a block's index: `usize`, or an array with one number per
@@ -218,19 +221,44 @@ impl<const N: usize> Grid for [usize; N] {
 /// assert_eq!((atomic_add(&mut x, 4), x), (3, 7)); // outside of kernels: an ordinary addition
 /// ```
 pub fn atomic_add<T: AtomicAdd>(element: &mut T, value: T) -> T {
-    std::mem::replace(element, element.plus(value))
+    std::mem::replace(element, element.accumulated(value))
 }
 
 /// Stores the smaller of an element and `value`, and returns the old value. In a kernel the operation is atomic
 /// (relaxed). Of a number and a NaN it stores the number, and −0 is less than +0, as for `min` of floats in kernels.
 pub fn atomic_min<T: AtomicMinMax>(element: &mut T, value: T) -> T {
-    std::mem::replace(element, element.lesser(value))
+    std::mem::replace(element, element.least_of(value))
 }
 
 /// Stores the larger of an element and `value`, and returns the old value. In a kernel the operation is atomic
 /// (relaxed). Of a number and a NaN it stores the number, and −0 is less than +0, as for `max` of floats in kernels.
 pub fn atomic_max<T: AtomicMinMax>(element: &mut T, value: T) -> T {
-    std::mem::replace(element, element.greater(value))
+    std::mem::replace(element, element.greatest_of(value))
+}
+
+/// Stores the bitwise and of an element and `value`, and returns the old value. In a kernel the operation is atomic
+/// (relaxed).
+pub fn atomic_and<T: AtomicBits>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, element.bits_and(value))
+}
+
+/// Stores the bitwise or of an element and `value`, and returns the old value. In a kernel the operation is atomic
+/// (relaxed), so that any number of iterations can set a flag: `qd::atomic_or(&mut changed[0], true)`.
+///
+/// # Examples
+/// ```
+/// use quadrants_program::dsl::atomic_or;
+/// let mut flags = 0b0101;
+/// assert_eq!((atomic_or(&mut flags, 0b0011), flags), (0b0101, 0b0111));
+/// ```
+pub fn atomic_or<T: AtomicBits>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, element.bits_or(value))
+}
+
+/// Stores the bitwise exclusive or of an element and `value`, and returns the old value. In a kernel the operation is
+/// atomic (relaxed).
+pub fn atomic_xor<T: AtomicBits>(element: &mut T, value: T) -> T {
+    std::mem::replace(element, element.bits_xor(value))
 }
 
 /// Stores `value` in an element and returns the old value. In a kernel the operation is atomic (relaxed). If the index
@@ -365,15 +393,51 @@ macro_rules! loop_ints {
 
 loop_ints!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
 
+macro_rules! atomic_bits {
+    ($ty:ty, $atomic:ident) => {
+        impl AtomicBits for $ty {
+            #[inline(always)]
+            unsafe fn fetch_and(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $atomic::from_ptr(element) }.fetch_and(value, Relaxed)
+            }
+            #[inline(always)]
+            unsafe fn fetch_or(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $atomic::from_ptr(element) }.fetch_or(value, Relaxed)
+            }
+            #[inline(always)]
+            unsafe fn fetch_xor(element: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $atomic::from_ptr(element) }.fetch_xor(value, Relaxed)
+            }
+        }
+    };
+}
+
+impl AtomicBits for bool {
+    // As bytes, because the bool of a tensor may have any bits.
+    #[inline(always)]
+    unsafe fn fetch_and(element: *mut Self, value: Self) -> Self {
+        let bits = if value { u8::MAX } else { 0 };
+        // SAFETY: the caller's promise; a bool is a byte.
+        unsafe { AtomicU8::from_ptr(element.cast()) }.fetch_and(bits, Relaxed) != 0
+    }
+    #[inline(always)]
+    unsafe fn fetch_or(element: *mut Self, value: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { AtomicU8::from_ptr(element.cast()) }.fetch_or(value.into(), Relaxed) != 0
+    }
+    #[inline(always)]
+    unsafe fn fetch_xor(element: *mut Self, value: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { AtomicU8::from_ptr(element.cast()) }.fetch_xor(value.into(), Relaxed) != 0
+    }
+}
+
 macro_rules! integers {
     ($($int:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $int {
-            const IS_FLOAT: bool = false;
-            const IDENTITY: Self = 0;
-            #[inline(always)]
-            fn plus(self, value: Self) -> Self {
-                self.wrapping_add(value)
-            }
             #[inline(always)]
             unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's promise.
@@ -382,16 +446,6 @@ macro_rules! integers {
         }
 
         impl AtomicMinMax for $int {
-            const SMALLEST: Self = Self::MIN;
-            const LARGEST: Self = Self::MAX;
-            #[inline(always)]
-            fn lesser(self, other: Self) -> Self {
-                Ord::min(self, other)
-            }
-            #[inline(always)]
-            fn greater(self, other: Self) -> Self {
-                Ord::max(self, other)
-            }
             #[inline(always)]
             unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's promise.
@@ -403,6 +457,8 @@ macro_rules! integers {
                 unsafe { $atomic::from_ptr(element) }.fetch_max(value, Relaxed)
             }
         }
+
+        atomic_bits! { $int, $atomic }
 
         impl AtomicExchange for $int {
             #[inline(always)]
@@ -447,12 +503,6 @@ macro_rules! fetch_update {
 macro_rules! floats {
     ($($float:ty, $atomic:ident;)*) => {$(
         impl AtomicAdd for $float {
-            const IS_FLOAT: bool = true;
-            const IDENTITY: Self = -0.0;
-            #[inline(always)]
-            fn plus(self, value: Self) -> Self {
-                self + value
-            }
             #[inline(always)]
             unsafe fn fetch_add(element: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's promise; the integer has the float's size and alignment.
@@ -469,17 +519,6 @@ macro_rules! floats {
         }
 
         impl AtomicMinMax for $float {
-            // Of a number and a NaN, the number is the smaller and the larger one.
-            const SMALLEST: Self = Self::NAN;
-            const LARGEST: Self = Self::NAN;
-            #[inline(always)]
-            fn lesser(self, other: Self) -> Self {
-                self.minimum_number(other)
-            }
-            #[inline(always)]
-            fn greater(self, other: Self) -> Self {
-                self.maximum_number(other)
-            }
             #[inline(always)]
             unsafe fn fetch_min(element: *mut Self, value: Self) -> Self {
                 fetch_update!($atomic, element, |old| old.minimum_number(value))
@@ -527,32 +566,17 @@ floats! {
 }
 
 macro_rules! combine {
-    ($($ty:ty, $zero:literal, $smallest:expr, $largest:expr, $min:path, $max:path;)*) => {$(
+    ($($ty:ty)*, $zero:literal, $smallest:expr, $largest:expr) => {$(
         impl Combine for $ty {
             const ZERO: Self = $zero;
             const SMALLEST: Self = $smallest;
             const LARGEST: Self = $largest;
-            #[inline(always)]
-            fn smaller(self, other: Self) -> Self {
-                $min(self, other)
-            }
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self {
-                $max(self, other)
-            }
         }
     )*};
 }
 
-combine! {
-    i32, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    i64, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    u32, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    u64, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    usize, 0, Self::MIN, Self::MAX, Ord::min, Ord::max;
-    f32, 0.0, Self::NEG_INFINITY, Self::INFINITY, ExactFloat::minimum_number, ExactFloat::maximum_number;
-    f64, 0.0, Self::NEG_INFINITY, Self::INFINITY, ExactFloat::minimum_number, ExactFloat::maximum_number;
-}
+combine!(i32 i64 u32 u64 usize, 0, Self::MIN, Self::MAX);
+combine!(f32 f64, 0.0, Self::NEG_INFINITY, Self::INFINITY);
 
 #[cfg(test)]
 mod tests {

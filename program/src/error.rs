@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use quadrants_ir::format::comparison_text;
 use quadrants_rhi::Severity;
 
 use crate::{
@@ -18,8 +19,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An error of a program.
 ///
 /// `{}` prints what happened, where, and how to fix it. So does `{:?}`, which is what a `main` that returns the error
-/// shows; `{:#?}` prints the fields. The text of an error includes that of its [`source`](std::error::Error::source),
-/// which need not be printed too.
+/// shows, with each cause and each remedy on a line of its own; `{:#?}` prints the fields. The text of an error has
+/// that of its [`source`](std::error::Error::source), which need not be printed too.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,6 +45,32 @@ pub enum Error {
         kernel: String,
         /// The line of the first such access.
         line: u32,
+    },
+    /// The local arrays of a kernel need more memory per thread than GPUs have. On the CPU there is no limit.
+    #[error(
+        "the local arrays of kernel `{kernel}` need {bytes} bytes per thread; the maximum on GPUs is {limit}; help: use a tensor"
+    )]
+    LocalMemory {
+        /// The kernel.
+        kernel: String,
+        /// The size of the arrays in a task.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
+    },
+    /// The shared arrays of a block need more memory than the device has.
+    #[error(
+        "the shared arrays of kernel `{kernel}` in line {line} need {bytes} bytes per block; the maximum of the device is {limit}: use smaller arrays, or a tensor"
+    )]
+    SharedMemory {
+        /// The kernel.
+        kernel: String,
+        /// The line of the `block_for`.
+        line: u32,
+        /// The size of the arrays, and of what collectives need.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
     },
     /// A kernel could not be compiled for the device.
     #[error("kernel `{kernel}` cannot be compiled: {source}")]
@@ -122,8 +149,7 @@ pub enum Error {
     /// the accesses writes. Nothing was launched.
     #[error(
         "kernel `{kernel}` ({file}:{line}) may race on `{tensor}` with these arguments: its accesses in \
-         lines {} and {} may access the same element at the same time{}", .lines[0], .lines[1],
-        .reason.as_ref().map_or(String::new(), |reason| format!("; {reason}"))
+         {} may access the same element at the same time; {reason}", lines_text(.lines)
     )]
     Race {
         /// The kernel.
@@ -132,12 +158,12 @@ pub enum Error {
         file: String,
         /// The line of the loop, or of the block's first statement.
         line: u32,
-        /// The tensor parameter, or the shared array of a block.
+        /// The tensor parameter, the shared array of a block, or the indexed local value.
         tensor: String,
         /// The lines of the two accesses; equal for an access that races with itself.
         lines: [u32; 2],
-        /// Why they may, if it is known.
-        reason: Option<Box<RaceReason>>,
+        /// Why they may.
+        reason: Box<RaceReason>,
     },
     /// A launch on another stream uses the same memory, one of the two writes it, and nothing orders them; under
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
@@ -187,14 +213,14 @@ pub enum Error {
     },
     /// A kernel is launched by the compiler that compiles it.
     #[error(
-        "kernel `{kernel}` is launched inside the compiler that compiles it; launch it after `compile` has returned"
+        "kernel `{kernel}` is launched inside the compiler that compiles it; help: launch it after `compile` has returned"
     )]
     NestedCompilation {
         /// The kernel's name.
         kernel: String,
     },
     /// A launch has no program: no tensor argument, no stream and no enclosing stream scope.
-    #[error("kernel `{kernel}` has no tensor argument; launch it on a stream")]
+    #[error("kernel `{kernel}` has no tensor argument; help: launch it on a stream")]
     NoProgram {
         /// The kernel.
         kernel: String,
@@ -228,6 +254,32 @@ pub enum Error {
     /// The tensor of a slice was moved out of its [`SliceMut`](crate::SliceMut), and cannot be used elsewhere.
     #[error("a tensor was moved out of its slice, and cannot be used elsewhere")]
     MovedSlice,
+    /// A tensor of indices has an element twice.
+    #[error(
+        "elements {} and {} of the tensor are both {value}; all must differ",
+        positions[0], positions[1]
+    )]
+    NotDistinct {
+        /// The element.
+        value: String,
+        /// Its first two positions, in row-major order.
+        positions: [usize; 2],
+    },
+    /// A captured graph writes a tensor, so that its elements may change at any launch of the graph.
+    #[error(
+        "a captured graph writes this tensor, so its elements may not stay distinct: copy them to another tensor"
+    )]
+    WrittenByGraph,
+    /// A graph relies on the distinct elements of a tensor that was written since they were checked.
+    #[error(
+        "a launch of the graph relies on the distinct elements of `{parameter}` of kernel `{kernel}`, which was written since: call `distinct` again"
+    )]
+    NoLongerDistinct {
+        /// The kernel.
+        kernel: String,
+        /// The parameter.
+        parameter: String,
+    },
     /// A tensor of that shape is larger than any memory.
     #[error("a tensor of shape {shape:?} is too large")]
     TooLarge {
@@ -281,7 +333,7 @@ pub enum Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
-            return fmt::Display::fmt(self, f);
+            return write_lines(self, f);
         }
         macro_rules! fields {
             ($($one:ident)*; $($name:ident { $($field:ident),* })*) => {
@@ -292,6 +344,7 @@ impl fmt::Debug for Error {
                         $(.field(stringify!($field), $field))*
                         .finish(),)*
                     Self::MovedSlice => f.write_str("MovedSlice"),
+                    Self::WrittenByGraph => f.write_str("WrittenByGraph"),
                 }
             };
         }
@@ -299,6 +352,8 @@ impl fmt::Debug for Error {
             Runtime Kernels Kernel Hazard;
             Build { kernel, source }
             Asserted { kernel, line }
+            LocalMemory { kernel, bytes, limit }
+            SharedMemory { kernel, line, bytes, limit }
             Compile { kernel, source }
             NotExported { kernel, arch, files, source }
             NotKept { arch }
@@ -317,6 +372,8 @@ impl fmt::Debug for Error {
             OtherProgram { what }
             Shape { shape, expected, given }
             Range { begin, end, shape }
+            NotDistinct { value, positions }
+            NoLongerDistinct { kernel, parameter }
             TooLarge { shape }
             UnknownBackend { name, known }
             Capture { what }
@@ -325,6 +382,32 @@ impl fmt::Debug for Error {
             Grid { kernel, what }
         }
     }
+}
+
+/// "line 12", "lines 12 and 14"
+fn lines_text(lines: &[u32; 2]) -> String {
+    match lines {
+        [one, other] if one == other => format!("line {one}"),
+        [one, other] => format!("lines {one} and {other}"),
+    }
+}
+
+/// Writes an error, its causes and the remedies, each on a line. The text of an error ends in that of its cause, and
+/// `; help: ` begins a remedy.
+fn write_lines(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (mut text, mut source) = (error.to_string(), error.source());
+    while let Some(cause) = source {
+        let inner = cause.to_string();
+        if let Some(own) = text.strip_suffix(&inner)
+            && !own.is_empty()
+        {
+            let own = own.trim_end();
+            write!(f, "{}\n  caused by: ", own.strip_suffix(':').unwrap_or(own))?;
+            text = inner;
+        }
+        source = cause.source();
+    }
+    f.write_str(&text.replace("; help: ", "\n  help: "))
 }
 
 impl From<quadrants_rhi::Error> for Error {
@@ -362,8 +445,8 @@ pub enum RaceReason {
     CounterOverflow(CounterOverflow),
     /// Two iterations that access the same element.
     Example(RaceExample),
-    /// An index depends on a value that only the device knows.
-    DataDependent,
+    /// What prevents the proof: a value that only the device knows, or an operation that is not followed.
+    Unproven(String),
 }
 
 impl fmt::Display for RaceReason {
@@ -371,9 +454,7 @@ impl fmt::Display for RaceReason {
         match self {
             Self::CounterOverflow(overflow) => overflow.fmt(f),
             Self::Example(example) => example.fmt(f),
-            Self::DataDependent => {
-                f.write_str("an index depends on a value that only the device knows")
-            }
+            Self::Unproven(cause) => f.write_str(cause),
         }
     }
 }
@@ -438,8 +519,8 @@ impl fmt::Display for CounterOverflow {
         }
         write!(
             f,
-            ", and the tickets of a counter of {bits} bits repeat after 2^{bits}: use a 64-bit counter, or limit the \
-             loops around it"
+            ", and the tickets of a counter of {bits} bits repeat after 2^{bits}; help: use a 64-bit counter, or limit \
+             the loops around it"
         )
     }
 }
@@ -470,7 +551,7 @@ pub enum KernelErrorCause {
     /// An index was out of range.
     #[error("index {index:?} of `{tensor}` is out of range for its shape {shape:?}")]
     Index {
-        /// The tensor parameter, or the shared array of a block.
+        /// The tensor parameter, the shared array of a block, or the indexed local value.
         tensor: String,
         /// The index.
         index: Vec<u64>,
@@ -482,6 +563,18 @@ pub enum KernelErrorCause {
     Assert {
         /// The message, or the source text of the condition.
         message: String,
+    },
+    /// An `assert_eq!` or `assert_ne!` failed. The operands are written as by `{:?}`.
+    #[error("{}", comparison_text(.operator, .left, .right, .message.as_deref()))]
+    Comparison {
+        /// What must hold between the operands: `==` or `!=`.
+        operator: &'static str,
+        /// The left operand.
+        left: String,
+        /// The right operand.
+        right: String,
+        /// The message, if there is one.
+        message: Option<String>,
     },
     /// An integer was divided by zero.
     #[error("division by zero")]

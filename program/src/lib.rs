@@ -42,7 +42,7 @@ pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};
 pub use stream::{Event, Stream, manager::StreamManager};
 pub use tensor::{
-    Tensor,
+    Distinct, Tensor,
     element::Element,
     layout::Layout,
     slice::{Slice, SliceMut, host, host_mut},
@@ -72,7 +72,7 @@ pub mod emit {
         BoxError, Launch, Tensor, body, dsl, f16,
         kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},
         launch::arguments::{Arg, ArgList},
-        tensor::element::Element,
+        tensor::{Scratch, element::Element},
         value::{KernelValue, constant},
     };
     pub use quadrants_ir as ir;

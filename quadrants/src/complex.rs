@@ -1,7 +1,7 @@
 //! Complex numbers, as values on the host and in kernels.
 
 use quadrants_macros::{KernelValue, func};
-use quadrants_program::Float;
+use quadrants_program::{Float, dsl::Accumulate};
 
 /// A complex number.
 ///
@@ -32,6 +32,20 @@ pub struct Complex<T> {
     pub re: T,
     /// The imaginary part.
     pub im: T,
+}
+
+// The arithmetic of components is that of the operators.
+impl<T: Accumulate> Accumulate for Complex<T> {
+    const NO_SUM: Self = Self { re: T::NO_SUM, im: T::NO_SUM };
+    const IS_FLOAT: bool = T::IS_FLOAT;
+    #[inline(always)]
+    fn accumulated(self, other: Self) -> Self {
+        Self { re: self.re.accumulated(other.re), im: self.im.accumulated(other.im) }
+    }
+    #[inline(always)]
+    fn reduced_by(self, other: Self) -> Self {
+        Self { re: self.re.reduced_by(other.re), im: self.im.reduced_by(other.im) }
+    }
 }
 
 #[func(crate = crate)]

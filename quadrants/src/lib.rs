@@ -4,24 +4,26 @@ mod arch;
 mod complex;
 #[cfg(test)]
 mod configuration;
+mod distinct;
 mod random;
 
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};
 pub use complex::Complex;
+pub use distinct::distinct;
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
     Backend, BoxError, BundleEntry, BundleError, CACHE_VARIABLE, CacheStatistics, CounterOverflow,
-    Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE, Graph,
-    GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel,
-    KernelError, KernelErrorCause, KernelLauncher, KernelMessage, KernelOutput, KernelResult,
-    KernelValue, Launch, Layout, Matrix, Number, Opened, PoolStatistics, Program, ProgramBuilder,
-    RaceExample, RaceReason, RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Stream,
-    StreamManager, Target, Tensor, Vector,
+    Distinct, Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE,
+    Graph, GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE,
+    Kernel, KernelError, KernelErrorCause, KernelLauncher, KernelMessage, KernelOutput,
+    KernelResult, KernelValue, Launch, Layout, Matrix, Number, Opened, PoolStatistics, Program,
+    ProgramBuilder, RaceExample, RaceReason, RegionStatistics, Result, Severity, Signed, Slice,
+    SliceMut, Stream, StreamManager, Target, Tensor, Vector,
     dsl::{
-        AtomicAdd, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread, SharedArray,
-        atomic_add, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min, block_for,
-        ndrange, stream_parallel,
+        AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread,
+        SharedArray, atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max,
+        atomic_min, atomic_or, atomic_xor, block_for, ndrange, stream_parallel,
     },
     f16, host, host_mut,
 };

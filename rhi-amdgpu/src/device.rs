@@ -78,6 +78,7 @@ quadrants_rhi::table_properties! {
     multiprocessors: hipDeviceAttribute_t::hipDeviceAttributeMultiprocessorCount,
     warp_size: hipDeviceAttribute_t::hipDeviceAttributeWarpSize,
     max_threads: hipDeviceAttribute_t::hipDeviceAttributeMaxThreadsPerBlock,
+    max_shared: [hipDeviceAttribute_t::hipDeviceAttributeMaxSharedMemoryPerBlock],
     max_grid: [
         hipDeviceAttribute_t::hipDeviceAttributeMaxGridDimX,
         hipDeviceAttribute_t::hipDeviceAttributeMaxGridDimY,

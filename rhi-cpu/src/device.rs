@@ -11,6 +11,9 @@ use crate::{BACKEND, launch, memory, module};
 /// for the CPU.
 const MAX_ARGUMENT_BYTES: usize = 1 << 30;
 
+/// Blocks have heap memory. They can have as much as on any GPU.
+const MAX_SHARED_BYTES: u32 = 256 << 10;
+
 #[derive(Debug)]
 pub(crate) struct CpuDevice {
     info: DeviceInfo,
@@ -23,6 +26,7 @@ impl CpuDevice {
         let mut info = DeviceInfo::new(BACKEND, 0, processor_name(), arch);
         info.driver_version = version;
         info.total_memory = memory::machine().map_or(0, |(_, total)| total);
+        info.max_shared_bytes = MAX_SHARED_BYTES;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         info.multiprocessors = u32::try_from(processors).unwrap_or(u32::MAX);
 

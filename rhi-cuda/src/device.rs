@@ -5,9 +5,9 @@ use std::{any::Any, sync::Arc};
 use cudarc::driver::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
     CUdevice_attribute::{self, *},
-    CUevent_flags, CUmemPool_attribute, CUmoduleLoadingMode, CUstream_flags,
+    CUevent_flags, CUfunction_attribute, CUmemPool_attribute, CUmoduleLoadingMode, CUstream_flags,
 };
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, Result, table_device};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, FunctionHandle, Result, table_device};
 
 use crate::{BACKEND, context::Context, graph, module, table::Table};
 
@@ -77,6 +77,10 @@ quadrants_rhi::table_properties! {
     multiprocessors: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     warp_size: CU_DEVICE_ATTRIBUTE_WARP_SIZE,
     max_threads: CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+    max_shared: [
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    ],
     max_grid: [
         CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
         CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
@@ -97,5 +101,15 @@ unsafe impl Device for CudaDevice {
         pinned_memory: CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP,
         image: "cubin or PTX",
         graphs_since: "CUDA 11.4",
+    }
+
+    unsafe fn allow_shared_bytes(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        let context = table_device::enter(&self.context)?;
+        let (attribute, bytes) = (
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            i32::try_from(bytes).unwrap_or(i32::MAX),
+        );
+        // SAFETY: a function of this device, as the caller guarantees.
+        unsafe { context.table.set_function_attribute(function.as_ptr(), attribute, bytes) }
     }
 }

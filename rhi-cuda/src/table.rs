@@ -8,8 +8,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
-    CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode,
-    CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUmoduleLoadingMode, CUstream,
+    CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
+    CUgraphExec, CUgraphNode, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule,
+    CUmoduleLoadingMode, CUstream,
 };
 use quadrants_rhi::{Error, table::Status};
 
@@ -111,6 +112,8 @@ macro_rules! cuda_functions {
         unload_module = cuModuleUnload(module: CUmodule), required;
         /// Looks up a function.
         function = cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char), required;
+        /// Changes an attribute of a function.
+        set_function_attribute = cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int), required;
         /// Launches a function.
         launch = cuLaunchKernel(
             function: CUfunction,

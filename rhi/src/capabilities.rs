@@ -90,6 +90,8 @@ pub struct DeviceInfo {
     pub warp_size: u32,
     /// The largest number of threads in a block.
     pub max_threads_per_block: u32,
+    /// The most shared memory that a block can have, in bytes: that of its code and that of the launch.
+    pub max_shared_bytes: u32,
     /// The largest number of blocks of a grid in x, y and z.
     pub max_grid_dim: [u32; 3],
     /// The largest number of threads of a grid in x, y and z, over all its blocks.
@@ -111,6 +113,7 @@ impl DeviceInfo {
             multiprocessors: 1,
             warp_size: 1,
             max_threads_per_block: 1024,
+            max_shared_bytes: 48 << 10,
             max_grid_dim: [i32::MAX as u32, 65_535, 65_535],
             max_grid_threads: [u64::MAX; 3],
         }

@@ -137,7 +137,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// The properties of the device.
     ///
     /// `backend`, `name`, `arch` and `driver_version` are not empty. `multiprocessors`, `warp_size`,
-    /// `max_threads_per_block` and the components of `max_grid_dim` are at least 1.
+    /// `max_threads_per_block`, `max_shared_bytes` and the components of `max_grid_dim` are at least 1.
     fn info(&self) -> &DeviceInfo;
 
     /// The capabilities of the device.
@@ -464,6 +464,20 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// # Safety
     /// The handle rule.
     unsafe fn function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
+
+    /// Allows launches of a function with up to `bytes` bytes of [dynamic shared memory](LaunchConfig::shared_bytes).
+    /// Without it, launches can have what all devices have. A device that allows everything up to
+    /// [`DeviceInfo::max_shared_bytes`] keeps the default implementation, which does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the device cannot run the function with this much memory.
+    ///
+    /// # Safety
+    /// The handle rule.
+    unsafe fn allow_shared_bytes(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        let _ = (function, bytes);
+        Ok(())
+    }
 
     /// Enqueues a launch of `function` with one by-value parameter, the argument block `args`.
     ///

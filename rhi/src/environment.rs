@@ -45,7 +45,7 @@ mod tests {
             assert!(matches!(error, Error::Environment { variable: "X", .. }));
             assert_eq!(
                 error.to_string(),
-                "the environment variable X is not valid UTF-8: \"o\\xFF\"; change or unset it"
+                "the environment variable X is not valid UTF-8: \"o\\xFF\"; help: change or unset it"
             );
         }
     }

@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The driver's library could not be loaded.
     #[error(
-        "the {backend} library could not be loaded (tried {}): {reason}; \
+        "the {backend} library could not be loaded (tried {}): {reason}; help: \
          install the driver, or set {variable} to the path of its library",
         .tried.join(", ")
     )]
@@ -24,7 +24,7 @@ pub enum Error {
         variable: &'static str,
     },
     /// The library does not export a function.
-    #[error("{library} does not export {symbol}{}; install a newer driver", introduced(.since))]
+    #[error("{library} does not export {symbol}{}; help: install a newer driver", introduced(.since))]
     SymbolMissing {
         /// The library.
         library: String,
@@ -34,7 +34,7 @@ pub enum Error {
         since: Option<&'static str>,
     },
     /// The driver is older than the oldest supported version.
-    #[error("the {backend} driver has version {found}; install version {required} or newer")]
+    #[error("the {backend} driver has version {found}; help: install version {required} or newer")]
     DriverTooOld {
         /// The backend.
         backend: &'static str,
@@ -86,7 +86,7 @@ pub enum Error {
     },
     /// The value of an environment variable is not valid UTF-8.
     #[error(
-        "the environment variable {variable} is not valid UTF-8: {value:?}; change or unset it"
+        "the environment variable {variable} is not valid UTF-8: {value:?}; help: change or unset it"
     )]
     Environment {
         /// The variable.

@@ -1,17 +1,21 @@
 //! [`Buffer`]: device memory that tracks the streams that use it.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use parking_lot::Mutex;
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
     AccessHistory, Completed, Context, Error, Result, Stamp,
     staging::{Pinned, STAGING_CHUNK},
-    stamps::Stamps,
+    stamps::{MAX_SEQUENCE, Stamps},
 };
+
+/// The bytes of a word. GPUs have no atomics on single bytes, so that kernels access the whole word around a bool.
+const WORD: usize = 4;
 
 /// A block of device memory with the stamps of its uses.
 ///
@@ -27,7 +31,13 @@ pub struct Buffer {
     writers: Stamps,
     uses: AccessHistory,
     shared: AtomicBool,
+    written_by_graph: AtomicBool,
+    distinct: OnceLock<Box<Mutex<DistinctElements>>>,
 }
+
+/// Elements that all differ, as the first one's address and their number, and the writers of the buffer for which that
+/// is known. Empty after a write by the host, which has no stamp.
+type DistinctElements = Vec<((DevicePtr, usize), Vec<Stamp>)>;
 
 impl Buffer {
     /// Allocates memory with undefined contents. If there is not enough memory, waits for pending frees and tries
@@ -91,6 +101,8 @@ impl Buffer {
             writers: Stamps::default(),
             uses: AccessHistory::default(),
             shared: AtomicBool::new(false),
+            written_by_graph: AtomicBool::new(false),
+            distinct: OnceLock::new(),
         };
         if bytes == 0 {
             return Ok(buffer);
@@ -156,9 +168,37 @@ impl Buffer {
         &self.uses
     }
 
-    /// Marks the buffer permanently as used by work that no borrow of the user represents, such as a captured graph.
-    pub fn share(&self) {
+    /// Marks the buffer permanently as used by work that no borrow of the user represents, such as a captured graph;
+    /// and, if `writes`, as written by it.
+    pub fn share(&self, writes: bool) {
         self.shared.store(true, Relaxed);
+        if writes {
+            self.written_by_graph.store(true, Relaxed);
+        }
+    }
+
+    /// Whether [`share`](Self::share) was called with `writes`.
+    #[must_use]
+    pub fn is_written_by_graph(&self) -> bool {
+        self.written_by_graph.load(Relaxed)
+    }
+
+    /// Records that all of the elements from `first` on, `count` of them, differ until the next write.
+    pub fn set_distinct(&self, first: DevicePtr, count: usize) {
+        let elements = (first, count);
+        let mut known = self.distinct.get_or_init(Box::default).lock();
+        known.retain(|(other, _)| *other != elements);
+        known.push((elements, self.writers.all().into_vec()));
+    }
+
+    /// Whether [`set_distinct`](Self::set_distinct) was called for these elements since the last write.
+    #[must_use]
+    pub fn is_distinct(&self, first: DevicePtr, count: usize) -> bool {
+        let Some(known) = self.distinct.get() else { return false };
+        let (elements, now) = ((first, count), self.writers.all());
+        // The largest position stands for all later ones.
+        let is_exact = now.iter().all(|stamp| stamp.sequence < MAX_SEQUENCE);
+        is_exact && known.lock().iter().any(|(other, of)| *other == elements && of[..] == now[..])
     }
 
     /// Whether [`share`](Self::share) was called. A call on another thread is visible only after synchronization with
@@ -221,6 +261,9 @@ impl Buffer {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
+        if let Some(known) = self.distinct.get() {
+            known.lock().clear();
+        }
         self.transfer(offset, contents.len(), Self::users, |destination, stream| {
             // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
             unsafe { upload(&self.context, destination, contents, stream) }
@@ -298,7 +341,8 @@ impl Context {
         self.observe(unsafe { self.device().stream_synchronize(stream) })
     }
 
-    /// Allocates in stream order on `stream`. If there is not enough memory, waits for pending frees and tries again.
+    /// Allocates whole words in stream order on `stream`. If there is not enough memory, waits for pending frees and
+    /// tries again.
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
@@ -307,6 +351,7 @@ impl Context {
     /// `stream` is a live stream of this context.
     pub unsafe fn allocate(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
         let device = self.device();
+        let bytes = bytes.checked_next_multiple_of(WORD).unwrap_or(bytes);
         // SAFETY: the caller guarantees that the stream is live, and the internal stream always is.
         unsafe {
             let mut allocated = device.alloc_async(bytes, stream);

@@ -22,13 +22,13 @@ pub enum Error {
         cause: Box<rhi::Error>,
     },
     /// Objects of different contexts were used together.
-    #[error("{what} belongs to another device context; use objects of one program together")]
+    #[error("{what} belongs to another device context; help: use objects of one program together")]
     OtherContext {
         /// The object of the other context.
         what: &'static str,
     },
     /// There are more streams at once than stamps can distinguish.
-    #[error("a context has at most {limit} streams at once; drop streams, or reuse them")]
+    #[error("a context has at most {limit} streams at once; help: drop streams, or reuse them")]
     TooManyStreams {
         /// The largest number of streams.
         limit: u32,

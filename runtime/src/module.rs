@@ -32,6 +32,19 @@ impl Module {
         // SAFETY: the module is loaded as long as `self` lives.
         self.context.observe(unsafe { self.context.device().function(self.handle, name) })
     }
+
+    /// Allows launches of a function of this module with up to `bytes` bytes of dynamic shared memory.
+    ///
+    /// # Errors
+    /// The device's error.
+    ///
+    /// # Safety
+    /// The function is of this module.
+    pub unsafe fn allow_shared_bytes(&self, function: FunctionHandle, bytes: u32) -> Result<()> {
+        // SAFETY: the module is loaded as long as `self` lives; the caller guarantees that the function is of it.
+        let allowed = unsafe { self.context.device().allow_shared_bytes(function, bytes) };
+        self.context.observe(allowed)
+    }
 }
 
 impl Drop for Module {

@@ -45,12 +45,12 @@ impl Builder {
     }
 
     pub fn tensor(&mut self, name: &str, elem: ScalarType, rank: u8) -> ParamId {
-        self.param(name, ParamKind::Tensor { elem, rank, writable: true })
+        self.param(name, ParamKind::Tensor { elem, rank, writable: true, distinct: false })
     }
 
     /// A tensor that the kernel only reads.
     pub fn read_only(&mut self, name: &str, elem: ScalarType, rank: u8) -> ParamId {
-        self.param(name, ParamKind::Tensor { elem, rank, writable: false })
+        self.param(name, ParamKind::Tensor { elem, rank, writable: false, distinct: false })
     }
 
     /// A component of a tensor with this number of scalars per element.
@@ -167,8 +167,8 @@ impl Builder {
     }
 
     pub fn assert(&mut self, cond: ExprId, message: &str) -> Stmt {
-        let site = self.site(SiteKind::Assert { message: message.into() });
-        Stmt::Assert { cond, site }
+        let site = self.site(SiteKind::Assert(message.into()));
+        Stmt::Assert { cond, site, values: Vec::new() }
     }
 
     /// A message with these arguments, after those of the iteration.

@@ -58,6 +58,8 @@ struct Generator<'r> {
     scope: Vec<LocalId>,
     /// The index of the first local in `scope` that is defined in the parallel loop.
     own_from: usize,
+    /// The locals that the parallel loop combines into, and the operation of each.
+    combined: Vec<(LocalId, AtomicOp)>,
 }
 
 impl Rng {
@@ -118,6 +120,7 @@ pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
         may: May::default(),
         scope: Vec::new(),
         own_from: 0,
+        combined: Vec::new(),
     };
     generator.builder.kernel.options.strict |= style.exact;
     let args = generator.params();
@@ -144,7 +147,7 @@ impl Generator<'_> {
             let scalars = 1 + self.rng.below(3) as u32;
             let kind = match self.rng.chance(30) {
                 true => ParamKind::Component { elem, rank, writable, scalars },
-                false => ParamKind::Tensor { elem, rank, writable },
+                false => ParamKind::Tensor { elem, rank, writable, distinct: false },
             };
             let tensor = (self.builder.param(&format!("t{i}"), kind), rank);
             self.tensors.push(tensor);
@@ -236,7 +239,6 @@ impl Generator<'_> {
 
     /// A parallel loop over a tensor's shape or small constants, whose bounds the host can evaluate; or up to a local.
     fn parallel(&mut self, count: Option<LocalId>) -> TopStmt {
-        let mark = self.scope.len();
         let may = self.may.clone();
         let fits = |(_, rank): &Tensor| (1..=3).contains(rank);
         let written: Vec<Tensor> = may.store.iter().copied().filter(fits).collect();
@@ -269,10 +271,14 @@ impl Generator<'_> {
             let own = shape.filter(|own| count.is_none() && may.store.contains(own));
             self.separate(own.map(|(tensor, _)| (tensor, vars.clone())));
         }
+        let before = self.scope.clone();
+        self.choose_combined();
+        let mark = self.scope.len();
         let outside = std::mem::replace(&mut self.own_from, mark);
         self.scope.extend(vars);
         let stmts = self.stmts(Place { depth: 3, in_loop: false, parallel: true }, 5);
-        self.scope.truncate(mark);
+        self.scope = before;
+        self.combined.clear();
         self.own_from = outside;
         self.may = may;
         let TopStmt::ParallelFor(mut parallel) = self.builder.parallel(&dims, stmts) else {
@@ -280,6 +286,19 @@ impl Generator<'_> {
         };
         parallel.block_size = self.rng.chance(20).then(|| self.rng.pick(&[1, 32, 100, 256]));
         TopStmt::ParallelFor(parallel)
+    }
+
+    /// Takes locals out of the scope that the next loop combines into.
+    fn choose_combined(&mut self) {
+        for local in self.scope.clone() {
+            let &Local { ty, mutable, .. } = &self.builder.kernel.locals[local];
+            if mutable && (ty.is_int() || ty == Bool) && self.rng.chance(40) {
+                let is_bitwise = ty == Bool || self.rng.chance(40);
+                let ops = combining(|op| op.is_bitwise() == is_bitwise);
+                self.combined.push((local, self.rng.pick(&ops)));
+                self.scope.retain(|other| *other != local);
+            }
+        }
     }
 
     /// Restricts iterations to writing their own element, one kind of atomic on one tensor, and reading other tensors.
@@ -293,7 +312,7 @@ impl Generator<'_> {
         self.may.load.retain(|tensor| !is_own(tensor.0) && Some(*tensor) != combined);
         self.may.store.clear();
         self.may.atomic = combined.into_iter().collect();
-        self.may.only = Some(self.rng.pick(&[AtomicOp::Add, AtomicOp::Min, AtomicOp::Max]));
+        self.may.only = Some(self.rng.pick(&combining(|_| true)));
         self.may.own = own;
     }
 
@@ -335,6 +354,11 @@ impl Generator<'_> {
                     let value = self.expr(self.builder.kernel.locals[local].ty, 3);
                     stmts.push(Stmt::Assign { local, value });
                 }
+            }
+            5 if place.parallel && !self.combined.is_empty() => {
+                let (local, op) = self.rng.pick(&self.combined.clone());
+                let value = self.expr(self.builder.kernel.locals[local].ty, 3);
+                stmts.push(Stmt::Reduce { local, op, value });
             }
             5 | 6 => self.store(stmts),
             7 => match self.rng.below(4) {
@@ -458,13 +482,15 @@ impl Generator<'_> {
     fn atomic(&mut self) -> (ScalarType, ExprId) {
         let (tensor, rank) = self.rng.pick(&self.may.atomic.clone());
         let ty = self.builder.elem(tensor);
-        let all = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::Exchange];
-        let op = self.rng.pick(&all);
+        let mut ops = combining(|_| true);
+        ops.push(AtomicOp::Exchange);
+        let op = self.rng.pick(&ops);
         let op = self.may.only.unwrap_or(op);
         // GPUs may flush subnormal sums of `f32` to zero.
         let adds = ty == F64 || ty == F32 && !self.style.exact;
         let fits = match op {
             AtomicOp::Add => ty.is_int() || adds,
+            _ if op.is_bitwise() => ty.is_int() || ty == Bool,
             _ => ty.is_int() || ty.is_float(),
         };
         if !fits {
@@ -683,4 +709,9 @@ impl May {
             own: None,
         }
     }
+}
+
+/// The operations whose order does not matter, and which `of` selects.
+fn combining(of: impl Fn(AtomicOp) -> bool) -> Vec<AtomicOp> {
+    AtomicOp::ALL.into_iter().filter(|op| op.combines() && of(*op)).collect()
 }

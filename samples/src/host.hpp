@@ -143,6 +143,12 @@ template <class T>
 static T atomicMin(T* place, typename Same<T>::type value) { return replace(place, value < *place ? value : *place); }
 template <class T>
 static T atomicMax(T* place, typename Same<T>::type value) { return replace(place, value > *place ? value : *place); }
+template <class T>
+static T atomicAnd(T* place, typename Same<T>::type value) { return replace(place, static_cast<T>(*place & value)); }
+template <class T>
+static T atomicOr(T* place, typename Same<T>::type value) { return replace(place, static_cast<T>(*place | value)); }
+template <class T>
+static T atomicXor(T* place, typename Same<T>::type value) { return replace(place, static_cast<T>(*place ^ value)); }
 // The claim of an error record has no address: there is one thread, which reports if no report is pending.
 template <class T>
 static T atomicExch(T* place, typename Same<T>::type value) {
@@ -165,6 +171,9 @@ static void compareExchange(T* place, T* expected, T value) { *expected = atomic
 #define __hip_atomic_fetch_add(place, value, order, scope) atomicAdd(place, value)
 #define __hip_atomic_fetch_min(place, value, order, scope) atomicMin(place, value)
 #define __hip_atomic_fetch_max(place, value, order, scope) atomicMax(place, value)
+#define __hip_atomic_fetch_and(place, value, order, scope) atomicAnd(place, value)
+#define __hip_atomic_fetch_or(place, value, order, scope) atomicOr(place, value)
+#define __hip_atomic_fetch_xor(place, value, order, scope) atomicXor(place, value)
 #define __hip_atomic_compare_exchange_strong(place, expected, value, success, failure, scope) \
     compareExchange(place, expected, value)
 #define __hip_atomic_exchange(place, value, order, scope) atomicExch(place, value)

@@ -157,6 +157,9 @@ fn whole_text(kernels: &[HostText<'_>]) -> String {
     let mut text = "#include \"host.hpp\"\n".to_owned();
     let mut dispatch = String::new();
     for (at, HostText { kernel, text: printed, passing }) in kernels.iter().enumerate() {
+        // The memory of dynamic arrays is part of a launch on a device.
+        let printed =
+            printed.replace("extern __shared__ u8 qd_shared[]", "static u8 qd_shared[65536]");
         let _ = writeln!(text, "namespace k{at} {{\n{printed}}}");
         // The threads of a block wait for each other, so they must run concurrently.
         let barriers = if printed.contains("__syncthreads") { "true" } else { "barriers" };

@@ -1,8 +1,9 @@
 //! Builds statements in place: each function appends to the innermost open block, and closures fill nested blocks.
 
 use quadrants_ir::{
-    Array, AtomicOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, ExprId, ExprKind,
-    LocalId, LoopDim, ParallelFor, ParamId, ScalarType, Stmt, TopStmt,
+    Array, AtomicOp, BinaryOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, Element,
+    ExprId, ExprKind, LocalId, LoopDim, ParallelFor, ParamId, ScalarType, SharedExtent, SiteId,
+    SiteKind, Stmt, TopStmt,
 };
 
 use crate::Builder;
@@ -156,8 +157,67 @@ impl Builder {
     /// Defines a shared array.
     pub fn shared(&mut self, name: &str, ty: ScalarType, dims: &[u32]) -> LocalId {
         let array = self.local(name, ty);
-        self.push(Stmt::Shared { array, dims: dims.to_vec() });
+        let dims = dims.iter().copied().map(SharedExtent::from).collect();
+        self.push(Stmt::Shared { array, dims, scalars: None });
         array
+    }
+
+    /// Defines a shared array, or with `scalars` a component of one, whose extents may be locals.
+    pub fn dynamic(
+        &mut self,
+        name: &str,
+        ty: ScalarType,
+        dims: &[SharedExtent],
+        scalars: Option<u32>,
+    ) -> LocalId {
+        let array = self.local(name, ty);
+        self.push(Stmt::Shared { array, dims: dims.to_vec(), scalars });
+        array
+    }
+
+    /// Defines a component of a shared array, with several scalars per element.
+    pub fn shared_component(
+        &mut self,
+        name: &str,
+        ty: ScalarType,
+        dims: &[u32],
+        scalars: u32,
+    ) -> LocalId {
+        let array = self.local(name, ty);
+        let dims = dims.iter().copied().map(SharedExtent::from).collect();
+        self.push(Stmt::Shared { array, dims, scalars: Some(scalars) });
+        array
+    }
+
+    /// Defines a local array. Also returns its site, for accesses and for the check of an index.
+    pub fn array(&mut self, name: &str, ty: ScalarType, len: u32) -> (LocalId, SiteId) {
+        let array = self.local(name, ty);
+        self.push(Stmt::Array { array, len });
+        (array, self.site(SiteKind::ArrayIndex { name: name.to_owned(), shape: vec![len] }))
+    }
+
+    /// Ends the iteration if an index is not below the length of a local array.
+    pub fn check_index(&mut self, site: SiteId, index: ExprId, len: u64) {
+        let len = self.constant(len);
+        let cond = self.binary(BinaryOp::Lt, index, len);
+        self.push(Stmt::Assert { cond, site, values: vec![index] });
+    }
+
+    pub fn array_load(
+        &mut self,
+        name: &str,
+        (array, site): (LocalId, SiteId),
+        index: ExprId,
+    ) -> ExprId {
+        let element = Element { array: Array::Local(array), index: vec![index], site };
+        let ty = self.kernel.locals[array].ty;
+        let value = self.expr(ty, ExprKind::Load(element));
+        self.named(name, value)
+    }
+
+    pub fn array_store(&mut self, (array, site): (LocalId, SiteId), index: ExprId, value: ExprId) {
+        let element = Element { array: Array::Local(array), index: vec![index], site };
+        self.push(Stmt::Store { element, value });
     }
 
     /// A phase of a block.

@@ -438,8 +438,13 @@ impl Generator {
             }
             _ => (String::new(), "tile[3 - t % 4]"),
         };
+        let extent = match self.rng.below(3) {
+            0 => format!("4 + {output}.len() % 3"),
+            1 => format!("{output}.len() / 2 + 4"),
+            _ => "4".to_owned(),
+        };
         format!(
-            "qd::block_for({output}.len() / 4, 4, |b| {{\nlet mut tile = b.shared::<{ty}>(4);\n\
+            "qd::block_for({output}.len() / 4, 4, |b| {{\nlet mut tile = b.shared::<{ty}>({extent});\n\
              b.each(|t| tile[t] = {first});\n{exchange}b.each(|t| {{\nlet held: {ty} = {used};\n{output}[b.index() * 4 + t] = if held > ({second}) {{ held }} else {{ {second} }};\n}});\n}});\n",
         )
     }

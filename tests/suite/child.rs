@@ -72,6 +72,7 @@ fn run() {
     let all = [
         crate::lifetimes::process_exit::WORKS,
         crate::lifetimes::soak::WORKS,
+        crate::hazards::policies::WORKS,
         crate::hazards::race_detector::WORKS,
         crate::errors::environment::WORKS,
         crate::cache::image_bundles::WORKS,

@@ -13,11 +13,41 @@ fn in_a_loop(y: &mut Tensor<f32, 1>) {
 #[qd::kernel]
 fn of_no_constant(n: usize, y: &mut Tensor<f32, 1>) {
     qd::block_for(4, n, |b| {
-        let mut tile = b.shared::<f32>(n + 1);
+        let mut tile = b.shared::<f32>(32);
         b.each(|t| tile[t] = 1.0);
         b.each(|t| y[b.index() * n + t] = tile[t]);
     });
     qd::block_for(4, 2048, |b| b.each(|_| {}));
+}
+
+/// The host does not know these lengths before the launch.
+#[qd::kernel]
+fn unknown_lengths(n: usize, mut m: usize, x: &Tensor<u32, 1>, y: &mut Tensor<f32, 1>) {
+    let read = x[0] as usize;
+    let mut count = n;
+    count += 1;
+    m += 1;
+    qd::block_for(4, 32, |b| {
+        let inside = n + 1;
+        let mut a = b.shared::<f32>(inside);
+        let mut c = b.shared::<f32>(read);
+        let mut d = b.shared::<f32>(count);
+        let mut e = b.shared::<f32>(b.index() + 1);
+        let mut f = b.shared_2d::<f32>([n, 12 / n]);
+        let mut g = b.shared::<f32>(x[n] as usize);
+        let mut h = b.shared::<f32>(m);
+        b.each(|t| y[b.index() * 32 + t] = a[t] + c[t] + d[t] + e[t] + f[[0, t]] + g[t] + h[t]);
+    });
+}
+
+/// Two threads write one element, whatever the length is.
+#[qd::kernel]
+fn dynamic_lengths(n: usize, y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut a = b.shared::<f32>(n);
+        b.each(|t| a[t / 2] = 1.0);
+        b.each(|t| y[b.index() * 32 + t] = a[t]);
+    });
 }
 
 #[qd::kernel]
@@ -170,6 +200,16 @@ fn races_in_a_grid(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
     qd::block_for([h, w / 32], 32, |b| {
         let [row, _] = b.index();
         b.each(|t| y[[row, t]] = x[[row, t]]);
+    });
+}
+
+#[qd::kernel]
+fn fields_outside_phases(y: &mut Tensor<f32, 1>) {
+    qd::block_for(4, 32, |b| {
+        let mut pairs = b.shared::<(f32, qd::Vector<f32, 2>)>(32);
+        pairs[0].0 = 1.0;
+        let first = pairs[0].1[0];
+        b.each(|t| y[b.index() * 32 + t] = pairs[t].0 + first);
     });
 }
 

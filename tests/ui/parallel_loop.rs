@@ -10,11 +10,136 @@ fn writes_shared(x: &Tensor<f32, 1>) {
 
 #[qd::kernel]
 fn assigns_outer(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let mut last = 0.0;
+    for i in 0..x.len() {
+        last = x[i];
+    }
+    y[0] = last;
+}
+
+#[qd::kernel]
+fn prefix_sums(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i];
+        y[i] = sum;
+    }
+}
+
+#[qd::kernel]
+fn recurrence(x: &Tensor<f32, 1>) -> f32 {
+    let mut state = 0.0;
+    for i in 0..x.len() {
+        state = state * 0.5 + x[i];
+    }
+    state
+}
+
+#[qd::kernel]
+fn two_operations(x: &Tensor<f32, 1>) -> f32 {
+    let mut value = 0.0;
+    for i in 0..x.len() {
+        value += x[i];
+        value = value.max(1.0);
+    }
+    value
+}
+
+#[qd::kernel]
+fn depends_on_the_sum(x: &Tensor<f32, 1>) -> f32 {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        if sum < 10.0 {
+            sum += x[i];
+        }
+    }
+    sum
+}
+
+#[qd::kernel]
+fn counts_improvements(x: &Tensor<f32, 1>) -> u32 {
+    let mut best = 0.0;
+    let mut count = 0;
+    for i in 0..x.len() {
+        if x[i] > best {
+            best = x[i];
+            count += 1;
+        }
+    }
+    count
+}
+
+#[qd::kernel]
+fn changes_the_local_in_the_value(x: &Tensor<u32, 1>) -> u32 {
+    let mut sum = 0;
+    for i in 0..x.len() {
+        sum = sum + {
+            sum += 1;
+            x[i]
+        };
+    }
+    sum
+}
+
+#[qd::kernel]
+fn counts_until_found(x: &Tensor<f32, 1>, tries: &mut Tensor<u32, 1>) -> bool {
+    let mut found = false;
+    for i in 0..x.len() {
+        found = found || x[i] > 1.0 && qd::atomic_add(&mut tries[0], 1) > 0;
+    }
+    found
+}
+
+#[qd::func]
+fn noted(all: &mut Tensor<f32, 1>, i: usize, value: f32) -> f32 {
+    all[i] += value;
+    value
+}
+
+#[qd::kernel]
+fn chooses_by_a_func_that_writes(x: &Tensor<f32, 1>, all: &mut Tensor<f32, 1>) -> u64 {
+    let mut least = 9.0;
+    let mut at = 0;
+    for i in 0..x.len() {
+        let value = noted(all, i, x[i]);
+        if value < least {
+            least = value;
+            at = i as u64;
+        }
+    }
+    at
+}
+
+#[qd::kernel]
+fn prints_the_sum(x: &Tensor<f32, 1>) -> f32 {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i];
+        println!("{sum}");
+    }
+    sum
+}
+
+#[qd::kernel]
+fn of_another_block(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let mut sum = 0.0;
+    qd::stream_parallel(|| {
+        for i in 0..x.len() {
+            sum += x[i];
+        }
+    });
+    qd::stream_parallel(|| {
+        y[0] = 1.0;
+    });
+}
+
+#[qd::kernel(strict)]
+fn in_any_order(x: &Tensor<f32, 1>) -> f32 {
     let mut sum = 0.0;
     for i in 0..x.len() {
         sum += x[i];
     }
-    y[0] = sum;
+    sum
 }
 
 #[qd::kernel]

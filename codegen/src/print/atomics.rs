@@ -25,6 +25,9 @@ impl TaskPrinter<'_> {
             (AtomicOp::Max, _) if ty.is_float() => {
                 format!("{}({address}, {value})", self.helper(Helper::AtomicMax(ty)))
             }
+            _ if ty == ScalarType::Bool => {
+                format!("{}({address}, {value})", self.helper(Helper::AtomicBool(op)))
+            }
             _ => self.cx.dialect.atomic(op, ty, address, value),
         }
     }
@@ -83,6 +86,23 @@ pub(super) fn update(ty: ScalarType, name: &str, function: &str, dialect: &dyn D
                  if (seen == before) break;\n    \
              }}\n    \
              return {old};\n\
+         }}\n"
+    )
+}
+
+/// The definition of a function that combines into a bool: a byte of a word, of which it changes no other byte.
+pub(super) fn combine_bool(op: AtomicOp, name: &str, dialect: &dyn Dialect) -> String {
+    let bits = match op {
+        AtomicOp::And => "value ? ~0u : ~(255u << shift)",
+        _ => "(value ? 1u : 0u) << shift",
+    };
+    let atomic = dialect.atomic(op, ScalarType::U32, "word", "bits");
+    format!(
+        "static __device__ inline bool {name}(void* element, bool value) {{\n    \
+             const u32 shift = 8u * ((u32)(u64)element & 3u);\n    \
+             u32* const word = (u32*)((u64)element & ~3ull);\n    \
+             const u32 bits = {bits};\n    \
+             return (({atomic} >> shift) & 255u) != 0u;\n\
          }}\n"
     )
 }

@@ -2,7 +2,12 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{Array, BlockId, Element, ExprId, ExprKind, LocalId, SiteId, Stmt, abi::Form};
+use quadrants_ir::{
+    Array, BlockId, Element, ExprId, ExprKind, LocalId, ScalarType, SharedExtent, SiteId, Stmt,
+    Task,
+    abi::Form,
+    shared::{DynamicArray, SHARED_ALIGNMENT},
+};
 
 use super::{consts, stmt::ElementAccess, task::TaskPrinter};
 
@@ -35,9 +40,50 @@ impl Blocks {
 }
 
 impl TaskPrinter<'_> {
-    /// Declares a shared array, and zeroes it unless it is initialized before use.
-    pub(super) fn shared_array(&mut self, array: LocalId, dims: &[u32]) {
-        let len: u32 = dims.iter().product();
+    /// Defines the addresses of the dynamic arrays: parts of the memory that the launch gives each block.
+    pub(super) fn dynamic_arrays(&mut self, task: &Task) {
+        let arrays = self.kernel.dynamic_arrays(task);
+        let Some(last) = arrays.len().checked_sub(1) else { return };
+        self.blocks.declarations.push_str(&format!(
+            "    alignas({SHARED_ALIGNMENT}) extern __shared__ u8 qd_shared[];\n"
+        ));
+        let mut offset = "0ull".to_owned();
+        for (at, DynamicArray { array, extents, bytes }) in arrays.iter().enumerate() {
+            let ty = self.kernel.locals[*array].ty.name();
+            let name = self.local(*array);
+            self.line(&format!("{ty}* const {name} = ({ty}*)(qd_shared + {offset});"));
+            if at < last {
+                let len = self.len_text(extents);
+                let (next, up) = (self.fresh("offset"), SHARED_ALIGNMENT - 1);
+                self.line(&format!(
+                    "const u64 {next} = ({offset} + {len} * {bytes}ull + {up}ull) & ~{up}ull;"
+                ));
+                offset = next;
+            }
+        }
+    }
+
+    /// The number of elements of a shared array.
+    fn len_text(&mut self, extents: &[SharedExtent]) -> String {
+        let numbers: Option<Vec<u32>> = extents.iter().map(|extent| extent.constant()).collect();
+        match numbers {
+            Some(numbers) => format!("{}u", numbers.iter().product::<u32>()),
+            None => {
+                let extents: Vec<_> = extents.iter().map(|extent| self.extent(*extent)).collect();
+                extents.join(" * ")
+            }
+        }
+    }
+
+    fn extent(&mut self, extent: SharedExtent) -> String {
+        match extent {
+            SharedExtent::Constant(number) => consts::int(ScalarType::U64, number.into()),
+            SharedExtent::Local(local) => self.local(local),
+        }
+    }
+
+    /// Declares a shared array, unless it is dynamic, and zeroes it unless it is initialized before use.
+    pub(super) fn shared_array(&mut self, array: LocalId, dims: &[SharedExtent]) {
         let kernel = self.kernel;
         let ty = kernel.locals[array].ty;
         let name = self.local(array);
@@ -46,15 +92,20 @@ impl TaskPrinter<'_> {
             self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
             return;
         }
-        let declaration = format!("    alignas(16) __shared__ {} {name}[{len}];\n", ty.name());
-        self.blocks.declarations.push_str(&declaration);
+        let len = self.len_text(dims);
+        if dims.iter().all(|dim| dim.constant().is_some()) {
+            let count = len.trim_end_matches('u');
+            let declaration =
+                format!("    alignas(16) __shared__ {} {name}[{count}];\n", ty.name());
+            self.blocks.declarations.push_str(&declaration);
+        }
         if self.is_initialized_before_use(array, dims) {
             return;
         }
         let at = self.fresh("at");
         let zero = consts::zero(ty);
         self.line(&format!(
-            "for (u32 {at} = threadIdx.x; {at} < {len}u; {at} += blockDim.x) {name}[{at}] = {zero};"
+            "for (u32 {at} = threadIdx.x; {at} < {len}; {at} += blockDim.x) {name}[{at}] = {zero};"
         ));
         self.blocks.zeroing = true;
     }
@@ -89,44 +140,50 @@ impl TaskPrinter<'_> {
         if self.blocks.registers.contains(&array) {
             return ElementAccess { element: name, in_range: None, report: String::new() };
         }
-        let dims = self.extents(array);
+        let dims = self.extent_texts(array);
         let proven = self.cx.form == Form::Proven;
         let index: Vec<String> = match (proven, index) {
             (true, [at]) => vec![self.expr(*at)],
             _ => index.iter().map(|at| self.atom(*at, "at")).collect(),
         };
         let linear_index = match (&index[..], &dims[..]) {
-            ([i, j], [_, columns]) => format!("{i} * {columns}ull + {j}"),
+            ([i, j], [_, columns]) => format!("{i} * {columns} + {j}"),
+            ([i, j, k], [_, rows, columns]) => {
+                format!("({i} * {rows} + {j}) * {columns} + {k}")
+            }
             _ => index.concat(),
         };
         let element = format!("{name}[{linear_index}]");
         if proven {
             return ElementAccess { element, in_range: None, report: String::new() };
         }
-        let dims: Vec<String> = dims.iter().map(|len| format!("{len}ull")).collect();
         let inside: Vec<String> =
             index.iter().zip(&dims).map(|(at, len)| format!("{at} < {len}")).collect();
         let report = self.report(site, &[index, dims].concat());
         ElementAccess { element, in_range: Some(inside.join(" && ")), report }
     }
 
-    pub(super) fn extents(&self, array: LocalId) -> Vec<u32> {
+    /// The extents of a shared array.
+    pub(super) fn extent_texts(&mut self, array: LocalId) -> Vec<String> {
         let task = &self.kernel.tasks[self.task.index()];
-        self.extents_within(array, task.body).unwrap_or_default()
+        let extents = self.extents_within(array, task.body).unwrap_or_default();
+        extents.into_iter().map(|extent| self.extent(extent)).collect()
     }
 
-    fn extents_within(&self, array: LocalId, block: BlockId) -> Option<Vec<u32>> {
+    fn extents_within(&self, array: LocalId, block: BlockId) -> Option<Vec<SharedExtent>> {
         self.kernel.blocks[block].stmts.iter().find_map(|stmt| match stmt {
-            Stmt::Shared { array: found, dims } if *found == array => Some(dims.clone()),
+            Stmt::Shared { array: found, .. } if *found == array => {
+                stmt.shared_extents().map(|(_, extents)| extents)
+            }
             _ => stmt.blocks().find_map(|inner| self.extents_within(array, inner)),
         })
     }
 
     /// Whether the array has an element per thread, and each thread accesses only its own.
-    fn is_per_thread(&self, array: LocalId, dims: &[u32]) -> bool {
+    fn is_per_thread(&self, array: LocalId, dims: &[SharedExtent]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let threads = task.kind.threads().unwrap_or(u32::MAX);
-        matches!(dims, [len] if *len >= threads)
+        matches!(dims, [SharedExtent::Constant(len)] if *len >= threads)
             && self.accesses_only_own(Array::Shared(array), None, task.body)
     }
 

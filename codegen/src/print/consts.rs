@@ -36,6 +36,10 @@ pub(super) fn identity(op: AtomicOp, ty: ScalarType) -> String {
         AtomicOp::Add | AtomicOp::Exchange | AtomicOp::CompareExchange => zero(ty),
         AtomicOp::Min | AtomicOp::Max if ty == ScalarType::F32 => constant(f32::NAN.into()),
         AtomicOp::Min | AtomicOp::Max if ty.is_float() => constant(f64::NAN.into()),
+        AtomicOp::Or | AtomicOp::Xor => zero(ty),
+        AtomicOp::And if ty == ScalarType::Bool => constant(true.into()),
+        AtomicOp::And if ty.is_signed_int() => int(ty, -1),
+        AtomicOp::And => int(ty, high),
         AtomicOp::Min => int(ty, high),
         AtomicOp::Max => int(ty, low),
     }

@@ -42,6 +42,8 @@ pub(super) enum Helper {
     AtomicMin(ScalarType),
     /// The atomic maximum of floats.
     AtomicMax(ScalarType),
+    /// An atomic operation on a bool.
+    AtomicBool(AtomicOp),
     /// A collective of a thread block.
     Collective { op: CollectiveOp, ty: ScalarType },
     /// The type of a vector load: 16 bytes.
@@ -81,6 +83,7 @@ impl Helper {
             Self::CompareExchange(ty) => format!("qd_compare_exchange_{ty}"),
             Self::AtomicMin(ty) => format!("qd_atomic_min_{ty}"),
             Self::AtomicMax(ty) => format!("qd_atomic_max_{ty}"),
+            Self::AtomicBool(op) => format!("qd_{}_bool", op.name()),
             Self::Collective { op, ty } => collective::name(op, ty),
             Self::Words => "qd_words".to_owned(),
             Self::Fail => "qd_fail".to_owned(),
@@ -99,6 +102,7 @@ impl Helper {
             Self::CompareExchange(ty) => atomics::compare_exchange(ty, &name, dialect),
             Self::AtomicMin(ty) => atomics::update(ty, &name, &library("fmin", ty), dialect),
             Self::AtomicMax(ty) => atomics::update(ty, &name, &library("fmax", ty), dialect),
+            Self::AtomicBool(op) => atomics::combine_bool(op, &name, dialect),
             Self::Collective { op, ty } => collective::definition(op, ty, dialect),
             Self::IsFirst => inline(
                 "bool",

@@ -1,16 +1,16 @@
 //! Reductions: loops whose iterations all combine into one element, as in `atomic_add(&mut sum[0], x)`, and do not use
-//! that tensor otherwise. Each thread combines its values in a register, then the threads of a block combine theirs,
-//! and one atomic per block remains.
+//! that tensor otherwise, or into a local of the kernel, as in `sum += x`. Each thread combines its values in a
+//! register, then the threads of a block combine theirs, and one atomic per block remains.
 //!
 //! This reorders the combinations, as atomics do anyway. Sums of floats are not reordered in strict kernels. In checked
-//! kernels the atomics stay, because each iteration reports its own index.
+//! kernels the atomics on elements stay, because each iteration reports its own index.
 
 use std::collections::HashMap;
 
 use quadrants_ir::{
     Array, AtomicOp, BlockId, Element, ExprId, ExprKind, Offloaded, ParamId, ScalarType, Stmt,
-    Task, TaskKind,
-    abi::{Form, MAX_BLOCK_SIZE},
+    Task, TempId,
+    abi::{Form, MAX_BLOCK_SIZE, temp_word},
 };
 
 use super::{consts, expr::library, helpers::Helper, privatize, task::TaskPrinter};
@@ -20,13 +20,20 @@ const MAX_REDUCTIONS: usize = 4;
 
 #[derive(Clone)]
 pub(super) struct Reduction {
-    tensor: ParamId,
+    target: Target,
     op: AtomicOp,
     ty: ScalarType,
-    /// The element: one constant index per dimension.
-    index: Vec<ExprId>,
     /// The variable with the thread's partial result.
     name: String,
+}
+
+/// What a loop reduces into.
+#[derive(Clone, PartialEq, Eq)]
+enum Target {
+    /// An element of a tensor, with one constant index per dimension.
+    Element(ParamId, Vec<ExprId>),
+    /// A temporary of the launch.
+    Temp(TempId),
 }
 
 /// How a loop uses a tensor.
@@ -39,10 +46,16 @@ enum Use {
 impl TaskPrinter<'_> {
     /// Finds the reductions and privatized tensors of the loop, and declares their variables.
     pub(super) fn begin_reductions(&mut self, task: &Task) {
-        if self.cx.form != Form::Proven || !matches!(task.kind, TaskKind::RangeFor { .. }) {
+        let kernel = self.kernel;
+        let mut temps = Vec::new();
+        collect_temps(kernel, task.body, &mut temps);
+        for (temp, op) in temps {
+            let ty = kernel.temps[temp.index()];
+            self.begin_reduction(Target::Temp(temp), op, ty, "part");
+        }
+        if self.cx.form != Form::Proven {
             return;
         }
-        let kernel = self.kernel;
         let mut uses = HashMap::new();
         collect(kernel, task.body, &mut uses);
         for param in task.accesses.iter().map(|access| access.param) {
@@ -54,25 +67,58 @@ impl TaskPrinter<'_> {
                 }
                 _ => continue,
             };
-            let reordered = ty.is_float() && kernel.options.strict;
-            if reordered || self.reductions.len() == MAX_REDUCTIONS {
-                continue;
-            }
-            let name = self.fresh(&format!("{}_part", kernel.params[param.index()].name));
-            self.line(&format!("{ty} {name} = {};", consts::identity(op, ty)));
-            self.reductions.push(Reduction { tensor: param, op, ty, index, name });
+            let name = format!("{}_part", kernel.params[param.index()].name);
+            self.begin_reduction(Target::Element(param, index), op, ty, &name);
         }
+    }
+
+    fn begin_reduction(&mut self, target: Target, op: AtomicOp, ty: ScalarType, name: &str) {
+        let reordered = ty.is_float() && op == AtomicOp::Add && self.kernel.options.strict;
+        if reordered || self.reductions.len() == MAX_REDUCTIONS {
+            return;
+        }
+        let name = self.fresh(name);
+        self.line(&format!("{ty} {name} = {};", consts::identity(op, ty)));
+        self.reductions.push(Reduction { target, op, ty, name });
     }
 
     /// Combines a value into the thread's partial result. Returns false if the tensor has no reduction.
     pub(super) fn reduce(&mut self, element: &Element, value: ExprId) -> bool {
-        let reduction = self.reductions.iter().find(|r| Some(r.tensor) == element.tensor());
-        let Some(reduction) = reduction.cloned() else { return false };
+        let of_tensor = |reduction: &&Reduction| matches!(reduction.target, Target::Element(tensor, _) if Some(tensor) == element.tensor());
+        let Some(reduction) = self.reductions.iter().find(of_tensor).cloned() else { return false };
+        self.combine_partially(&reduction, value);
+        true
+    }
+
+    /// Combines a value into a temporary, or into the thread's partial result.
+    pub(super) fn combine(&mut self, temp: TempId, op: AtomicOp, value: ExprId) {
+        let target = Target::Temp(temp);
+        match self.reductions.iter().find(|reduction| reduction.target == target).cloned() {
+            Some(reduction) => self.combine_partially(&reduction, value),
+            None => {
+                let ty = self.kernel.temps[temp.index()];
+                let value = self.expr(value);
+                self.combine_into_temp(temp, op, ty, &value);
+            }
+        }
+    }
+
+    fn combine_into_temp(&mut self, temp: TempId, op: AtomicOp, ty: ScalarType, value: &str) {
+        let word = self.temporary(temp_word(temp));
+        // A bool is a word that is 0 or 1.
+        let (ty, value) = match ty {
+            ScalarType::Bool => (ScalarType::U32, format!("{value} ? 1u : 0u")),
+            _ => (ty, value.to_owned()),
+        };
+        let update = self.atomic(op, ty, &format!("({ty}*)&{word}"), (None, &value));
+        self.line(&format!("{update};"));
+    }
+
+    fn combine_partially(&mut self, reduction: &Reduction, value: ExprId) {
         let value = self.expr(value);
-        let Reduction { op, ty, name, .. } = &reduction;
+        let Reduction { op, ty, name, .. } = reduction;
         let combined = self.combined_values(*op, *ty, name, &value);
         self.line(&format!("{name} = {combined};"));
-        true
     }
 
     /// Combines the partial results of the block's threads. One thread combines the result into the element.
@@ -112,34 +158,47 @@ impl TaskPrinter<'_> {
         self.close();
         self.open(&format!("if ({thread} == 0u) {{"));
         for (reduction, array) in reductions.iter().zip(&arrays) {
-            self.combine_into_element(reduction, array);
+            match &reduction.target {
+                Target::Element(tensor, index) => {
+                    self.combine_into_element(reduction, (*tensor, index), array);
+                }
+                Target::Temp(temp) => {
+                    let (op, ty) = (reduction.op, reduction.ty);
+                    self.combine_into_temp(*temp, op, ty, &format!("{array}[0]"));
+                }
+            }
         }
         self.close();
     }
 
     /// The element may be out of range if no iteration was executed, so this is checked.
-    fn combine_into_element(&mut self, reduction: &Reduction, array: &str) {
-        let Reduction { tensor, op, ty, index, .. } = reduction;
+    fn combine_into_element(
+        &mut self,
+        reduction: &Reduction,
+        (tensor, index): (ParamId, &[ExprId]),
+        array: &str,
+    ) {
+        let Reduction { op, ty, .. } = reduction;
         self.begin_statement();
         let mut offset = "0ull".to_owned();
         let mut conditions = Vec::new();
         let rank = usize::from(self.kernel.params[tensor.index()].kind.rank());
         let (index, choice) = index.split_at(rank.min(index.len()));
         for (axis, &at) in index.iter().enumerate() {
-            let (at, dim) = (self.expr(at), self.dim(*tensor, axis as u8));
+            let (at, dim) = (self.expr(at), self.dim(tensor, axis as u8));
             offset = match axis {
                 0 => at.clone(),
                 _ => format!("({offset}) * {dim} + {at}"),
             };
             conditions.push(format!("{at} < {dim}"));
         }
-        if let Some(step) = self.step(*tensor) {
+        if let Some(step) = self.step(tensor) {
             offset = format!("({offset}) * {step}");
         }
-        if let (&[choice], Some(plane)) = (choice, self.plane(*tensor)) {
+        if let (&[choice], Some(plane)) = (choice, self.plane(tensor)) {
             offset = format!("{offset} + {} * {plane}", self.expr(choice));
         }
-        let element = format!("&{}[{offset}]", self.param(*tensor));
+        let element = format!("&{}[{offset}]", self.param(tensor));
         let update = self.atomic(*op, *ty, &element, (None, &format!("{array}[0]")));
         match conditions.join(" && ") {
             none if none.is_empty() => self.line(&format!("{update};")),
@@ -162,9 +221,26 @@ impl TaskPrinter<'_> {
             AtomicOp::Add => format!("{a} + ({b})"),
             AtomicOp::Min if ty.is_float() => format!("{}({a}, {b})", library("fmin", ty)),
             AtomicOp::Max if ty.is_float() => format!("{}({a}, {b})", library("fmax", ty)),
+            AtomicOp::And => format!("{a} & ({b})"),
+            AtomicOp::Or => format!("{a} | ({b})"),
+            AtomicOp::Xor => format!("{a} ^ ({b})"),
             AtomicOp::Exchange | AtomicOp::CompareExchange => b.to_owned(),
             AtomicOp::Min => format!("{}({a}, {b})", self.helper(Helper::Min(ty))),
             AtomicOp::Max => format!("{}({a}, {b})", self.helper(Helper::Max(ty))),
+        }
+    }
+}
+
+/// The temporaries that a loop combines into, and the operation of each.
+fn collect_temps(kernel: &Offloaded, block: BlockId, temps: &mut Vec<(TempId, AtomicOp)>) {
+    for stmt in &kernel.blocks[block].stmts {
+        if let Stmt::ReduceTemp { temp, op, .. } = *stmt
+            && !temps.contains(&(temp, op))
+        {
+            temps.push((temp, op));
+        }
+        for inner in stmt.blocks() {
+            collect_temps(kernel, inner, temps);
         }
     }
 }

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use quadrants_ir::{
-    Array, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, Stmt, TaskKind,
+    Array, BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, Offloaded, SharedExtent, Stmt,
+    TaskKind,
     races::{AffineForm, Space, Var, VarKind, disjoint_in_loop},
 };
 
@@ -28,14 +29,15 @@ struct Values<'a> {
 type Extent = Vec<(i128, i128)>;
 
 impl TaskPrinter<'_> {
-    pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[u32]) -> bool {
+    pub(super) fn is_initialized_before_use(&self, array: LocalId, dims: &[SharedExtent]) -> bool {
         let task = &self.kernel.tasks[self.task.index()];
         let TaskKind::BlockFor { threads, .. } = task.kind else { return false };
         let array = Array::Shared(array);
         let filling = InitAnalysis { kernel: self.kernel, array, threads };
         let Some(extent) = filling.initialized_by_first_phase(task.body) else { return false };
-        let all = |(dim, (first, last)): (&u32, &(i128, i128))| {
-            *first <= 0 && i128::from(*dim) <= *last + 1
+        let all = |(dim, (first, last)): (&SharedExtent, &(i128, i128))| match dim.constant() {
+            Some(dim) => *first <= 0 && i128::from(dim) <= *last + 1,
+            None => false,
         };
         dims.iter().zip(&extent).all(all) || filling.all_reads_are_within(&extent, task.body)
     }

@@ -184,7 +184,9 @@ impl TaskPrinter<'_> {
         };
         let reads = |stmt: &Stmt| match stmt {
             Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
-                ExprKind::Load(element) => !element.index.is_empty(),
+                ExprKind::Load(element) => {
+                    !element.index.is_empty() && !matches!(element.array, Array::Local(_))
+                }
                 _ => false,
             },
             _ => false,
@@ -209,7 +211,8 @@ impl TaskPrinter<'_> {
                 let extents = (0..kind.rank()).map(|axis| self.dim(tensor, axis));
                 extents.chain(kind.component_extent().map(number)).collect()
             }
-            Array::Shared(array) => self.extents(array).into_iter().map(number).collect(),
+            Array::Shared(array) => self.extent_texts(array),
+            Array::Local(_) => Vec::new(),
         };
         element.index.iter().copied().zip(limits).collect()
     }

@@ -49,7 +49,11 @@ impl TaskPrinter<'_> {
             Stmt::For { var, begin, end, body, unroll, down } => {
                 self.serial_for(*var, [*begin, *end], *body, (*unroll, *down));
             }
-            Stmt::Shared { array, dims } => self.shared_array(*array, dims),
+            Stmt::Shared { .. } => {
+                if let Some((array, extents)) = stmt.shared_extents() {
+                    self.shared_array(array, &extents);
+                }
+            }
             Stmt::Phase { var, body, collective: None } => {
                 self.phase(*var, *body);
                 self.line("__syncthreads();");
@@ -65,15 +69,25 @@ impl TaskPrinter<'_> {
             Stmt::Break => self.line("break;"),
             Stmt::Continue if self.loops > 0 => self.line("continue;"),
             Stmt::Continue => self.end_iteration(),
-            Stmt::Assert { cond, site } => {
+            Stmt::Array { array, len } => {
+                let ty = self.kernel.locals[*array].ty.name();
+                let name = self.local(*array);
+                self.line(&format!("{ty} {name}[{len}] = {{}};"));
+            }
+            Stmt::Assert { cond, site, values } => {
+                // A shared subexpression is a variable of the enclosing block.
+                let values: Vec<String> = values.iter().map(|value| self.word_of(*value)).collect();
                 let failed = format!("!{}", self.value(*cond).at(Level::Primary));
                 self.open(&format!("if ({failed}) {{"));
-                let report = self.report(*site, &[]);
+                let report = self.report(*site, &values);
                 self.line(&report);
                 self.end_iteration();
                 self.close();
             }
             Stmt::Print { site, values } => self.message(*site, values),
+            // Offloading removes it.
+            Stmt::Reduce { .. } => {}
+            Stmt::ReduceTemp { temp, op, value } => self.combine(*temp, *op, *value),
             Stmt::SetTemp { temp, value } => self.set_temporary(temp_word(*temp), *value),
             Stmt::SetResult { at, value } => {
                 self.set_temporary(result_word(kernel) + *at as usize, *value);
@@ -240,7 +254,7 @@ impl TaskPrinter<'_> {
                 let elem = self.kernel.params[tensor.index()].kind.elem();
                 if elem == Some(ScalarType::Bool) { format!("{value} != 0") } else { value }
             }
-            (_, Array::Shared(_)) => access.element.clone(),
+            (_, Array::Shared(_) | Array::Local(_)) => access.element.clone(),
         };
         Some((access, value))
     }
@@ -347,6 +361,11 @@ impl TaskPrinter<'_> {
         let tensor = match array {
             Array::Tensor(tensor) => tensor,
             Array::Shared(array) => return self.shared_element(array, index, site),
+            Array::Local(array) => {
+                let index: Vec<String> = index.iter().map(|at| self.expr(*at)).collect();
+                let element = format!("{}[{}]", self.local(array), index.concat());
+                return ElementAccess { element, in_range: None, report: String::new() };
+            }
         };
         let checked = self.cx.form == Form::Checked;
         let kind = self.kernel.params[tensor.index()].kind;

@@ -146,6 +146,7 @@ impl<'a> TaskPrinter<'a> {
             }
             TaskKind::BlockFor { dims, bounds_site, .. } => {
                 self.block(task.prelude);
+                self.dynamic_arrays(task);
                 self.source_line(task.line);
                 let loops = self.loops_of(dims, *bounds_site);
                 self.grid_stride_loops(&loops, [Helper::Block, Helper::Blocks], &mut |this| {

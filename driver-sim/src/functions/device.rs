@@ -9,7 +9,7 @@ use crate::{
     code::{Code, Result},
     context,
     entry::{Call, Family, Stop, driver_functions},
-    launch::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS},
+    launch::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, MAX_THREADS},
     pointer::Out,
     stream::PRIORITIES,
     worlds::{self, Guard},
@@ -197,6 +197,7 @@ fn cuda_attribute(attribute: c_int, pools: bool) -> Result<c_int> {
         // Compute capability 9.0.
         75 => 9,
         76 => 0,
+        97 => MAX_SHARED_OPTIN as c_int,
         115 => c_int::from(pools),
         other if (1..=150).contains(&other) => 0,
         _ => return Err(Code::INVALID_VALUE),
@@ -211,7 +212,7 @@ fn hip_attribute(attribute: c_int, pools: bool) -> Result<c_int> {
         56 => MAX_THREADS as c_int,
         63 => 8,
         // Shared memory per block, warp size, memory pools.
-        74 => MAX_SHARED as c_int,
+        74 => MAX_SHARED_HIP as c_int,
         87 => 64,
         88 => c_int::from(pools),
         other if (0..=200).contains(&other) => 0,

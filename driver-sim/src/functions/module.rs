@@ -6,7 +6,7 @@ use crate::{
     code::{Code, Result},
     entry::{Call, Family, driver_functions},
     handle::Kind,
-    launch::{Function, Launch, Shape},
+    launch::{Function, Launch, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, Shape},
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
 
@@ -15,6 +15,8 @@ const ERROR_LOG: c_int = 5;
 const ERROR_LOG_BYTES: c_int = 6;
 /// `CU_MODULE_EAGER_LOADING`.
 const EAGER_LOADING: c_uint = 1;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const MAX_DYNAMIC_SHARED: c_int = 8;
 
 driver_functions! {
     /// Loads a module.
@@ -68,7 +70,24 @@ driver_functions! {
         name: Text,
     ) |call| {
         let (mut state, module) = call.at(Kind::Module, module)?;
-        function.set(state.function(module, name.read()?)?)?;
+        let max_shared = match call.family {
+            Family::Cuda => MAX_SHARED,
+            Family::Hip => MAX_SHARED_HIP,
+        };
+        function.set(state.function(module, name.read()?, max_shared)?)?;
+    }
+
+    /// Changes an attribute of a function. Only the most dynamic shared memory of a launch has an effect.
+    fn [Cuda cuFuncSetAttribute](function: usize, attribute: c_int, value: c_int) |call| {
+        let (mut state, function) = call.at(Kind::Function, function)?;
+        let function = state.functions.get_mut(function)?;
+        if attribute == MAX_DYNAMIC_SHARED {
+            let fixed = function.fixed_shared_bytes();
+            let all = u64::try_from(value).ok().and_then(|bytes| bytes.checked_add(fixed));
+            let all = all.and_then(|all| u32::try_from(all).ok());
+            let all = all.filter(|all| *all <= MAX_SHARED_OPTIN).ok_or(Code::INVALID_VALUE)?;
+            function.max_shared = all.max(MAX_SHARED);
+        }
     }
 
     /// Launches a function.

@@ -47,6 +47,21 @@ pub(crate) fn nothing() -> Kernel {
     b.kernel
 }
 
+/// A block of four threads, which writes its numbers to a dynamic array of `n` words.
+pub(crate) fn dynamic() -> Kernel {
+    let mut b = Builder::new("dynamic");
+    let n = b.scalar("n", U64);
+    let one = b.constant(1u64);
+    let mut len = None;
+    b.serial_block(|b| len = Some(b.define("len", n, false)));
+    b.blocks(one, 4, |b, _| {
+        let len = len.expect("defined").into();
+        let tile = b.dynamic("tile", U64, &[len], None);
+        b.each(|b, t| b.shared_store(tile, &[t], t));
+    });
+    b.kernel
+}
+
 /// A module's image.
 pub(crate) fn image(kernel: &Kernel, passing: Passing) -> Vec<u8> {
     let kernel = offload(kernel).expect("the kernel is valid");

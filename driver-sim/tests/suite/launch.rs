@@ -81,6 +81,25 @@ fn a_kernel_that_leaves_its_memory_loses_the_context() {
 }
 
 #[test]
+fn a_launch_with_less_shared_memory_than_its_arrays_need_loses_the_context() {
+    let gpu = Gpu::lazy();
+    let dynamic = gpu.function(&kernels::dynamic(), Passing::Value);
+    let launch = |n: u64, shared| {
+        let args = [0, 0, 0, n];
+        let parameters = [args.as_ptr()];
+        let parameters = parameters.as_ptr();
+        ok(cuLaunchKernel(dynamic, 1, 1, 1, 4, 1, 1, shared, 0, parameters, ptr::null_mut()));
+        cuStreamSynchronize(0)
+    };
+    // Whole vectors of 16 bytes.
+    assert_eq!(launch(5, 48), 0);
+    assert_eq!(launch(4, 64), 0);
+    assert_eq!(launch(5, 40), 700);
+    let report = &gpu.world.reports()[0];
+    assert_eq!((report.kind, report.bytes), (ReportKind::SharedMemory, 48));
+}
+
+#[test]
 fn a_kernel_that_reads_uninitialized_memory_is_reported_once() {
     let gpu = Gpu::lazy();
     let (add, x, y) = (gpu.add(), gpu.alloc(8), gpu.alloc(8));
@@ -109,10 +128,17 @@ fn invalid_shapes_are_errors() {
     assert_eq!(try_shape([1, 1, 1, 32, 33, 1], 0), 1);
     assert_eq!(try_shape([1, 65_536, 1, 32, 1, 1], 0), 1);
     assert_eq!(try_shape([1, 1, 1, 32, 1, 1], 1 << 20), 1);
+    // More shared memory than on all devices needs an attribute of the function.
+    assert_eq!(try_shape([1, 1, 1, 32, 1, 1], (48 << 10) + 4), 1);
+    assert_eq!(cuFuncSetAttribute(nothing, 8, (227 << 10) + 1), 1);
+    assert_eq!(cuFuncSetAttribute(nothing, 8, -1), 1);
+    ok(cuFuncSetAttribute(nothing, 8, 100 << 10));
+    assert_eq!(try_shape([1, 1, 1, 32, 1, 1], 100 << 10), 0);
+    assert_eq!(try_shape([1, 1, 1, 32, 1, 1], (100 << 10) + 4), 1);
     let no_parameters = ptr::null();
     assert_eq!(cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, 0, no_parameters, ptr::null_mut()), 1);
     ok(cuCtxSynchronize());
-    assert_eq!(gpu.world.executed(), 2);
+    assert_eq!(gpu.world.executed(), 3);
 }
 
 #[test]

@@ -66,6 +66,7 @@ functions! { sim::cuda_symbol:
     cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize);
     cuModuleLoadDataEx(module: *mut usize, image: *const u8, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     cuModuleUnload(module: usize);
+    cuFuncSetAttribute(function: usize, attribute: c_int, value: c_int);
     cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char);
     cuLaunchKernel(function: usize, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: usize, parameters: *const *const u64, extra: *mut *mut c_void);
     cuGraphCreate(graph: *mut usize, flags: c_uint);

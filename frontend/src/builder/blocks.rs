@@ -83,6 +83,25 @@ impl<'b> Threads<'b> {
         TensorParam::new(builder, number, ty, 1)
     }
 
+    /// Declares a shared array as [`shared`](Self::shared) does, of a length that is known before the launch: an
+    /// argument, an extent of a tensor, or a value that is computed from such before [`KernelBuilder::block_for`].
+    #[must_use]
+    #[track_caller]
+    pub fn shared_of_len(
+        self,
+        name: &str,
+        ty: ScalarType,
+        len: impl Operand<'b>,
+    ) -> TensorParam<'b> {
+        let builder = self.builder;
+        builder.check_name(name);
+        let len = builder.operand(len.into_value(builder), ScalarType::U64);
+        let number = builder.state.borrow_mut().unique_name(name);
+        let (name, block, dims) = (builder.name_of(number), self.name(), vec![len]);
+        builder.stmt(StmtKind::LetShared { name, block, ty: type_ix(ty), dims });
+        TensorParam::new(builder, number, ty, 1)
+    }
+
     /// A phase: runs `body` for each thread number. All threads finish a phase before any starts the next.
     #[track_caller]
     pub fn each<R>(self, body: impl FnOnce(Value<'b>) -> R) -> R {

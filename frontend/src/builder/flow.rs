@@ -122,7 +122,7 @@ impl KernelBuilder {
     #[track_caller]
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {
         let cond = self.operand(cond, ScalarType::Bool);
-        self.stmt(StmtKind::Assert { cond, message: message.to_owned() });
+        self.stmt(StmtKind::Assert { cond, failure: message.into() });
     }
 
     /// Prints a message as `println!` does: `text` with the values in it.
@@ -135,7 +135,7 @@ impl KernelBuilder {
         };
         let suits = |format: &Format| {
             format.pieces.iter().all(|piece| match piece {
-                Piece::Text(_) => true,
+                Piece::Text(_) | Piece::Variant { .. } => true,
                 Piece::Value { at, spec } => {
                     values.get(*at as usize).is_some_and(|value| spec.supports(value.ty))
                 }

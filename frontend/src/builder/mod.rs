@@ -180,7 +180,11 @@ impl KernelBuilder {
         if usize::from(rank) > MAX_RANK {
             self.misuse(Misuse::TensorRank { rank });
         }
-        let number = self.declare(name, passing, ParamType::Tensor { elem, rank, writable });
+        let number = self.declare(
+            name,
+            passing,
+            ParamType::Tensor { elem, rank, writable, distinct: false },
+        );
         TensorParam::new(self, number, elem.scalar().unwrap_or(ScalarType::I32), rank)
     }
 

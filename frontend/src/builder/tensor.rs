@@ -142,6 +142,7 @@ impl KernelBuilder {
         let defined = match op {
             AtomicOp::Add => !matches!(ty, ScalarType::Bool | ScalarType::I64 | ScalarType::F64),
             AtomicOp::Min | AtomicOp::Max => ty.is_int() || ty.is_float(),
+            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty.is_int() || ty == ScalarType::Bool,
             AtomicOp::Exchange | AtomicOp::CompareExchange => ty.is_int() || ty.is_float(),
         };
         if !defined {

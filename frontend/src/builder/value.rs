@@ -225,7 +225,6 @@ macro_rules! constants {
                 builder.constant(Const::from(self))
             }
         }
-        constants!(@left $ty, Add::add, Sub::sub, Mul::mul, Div::div);
     )*};
     (@left $ty:ty, $($trait:ident::$method:ident),*) => {$(
         impl<'b> ops::$trait<Value<'b>> for $ty {
@@ -239,6 +238,15 @@ macro_rules! constants {
 }
 
 constants!(bool, i8, i16, u8, u16, i32, i64, u32, u64, usize, f32, f64);
+
+macro_rules! left_operands {
+    ($($ty:ty),*) => {
+        $(constants!(@left $ty, Add::add, Sub::sub, Mul::mul, Div::div);)*
+    };
+}
+
+// Without `bool`: rustc's message about `true + 1.0` would be about `Value`.
+left_operands!(i8, i16, u8, u16, i32, i64, u32, u64, usize, f32, f64);
 
 macro_rules! functions {
     ($($name:ident, $function:ident;)*) => {

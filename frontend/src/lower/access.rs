@@ -14,9 +14,7 @@ impl Lowerer {
             Some(Binding::Tensor { param, elem, .. }) => {
                 (Array::Tensor(param), elem, self.rank(param).into())
             }
-            Some(Binding::Shared { array, rank, .. }) => {
-                (Array::Shared(array), Type::Scalar(self.emit.locals[array].ty), rank)
-            }
+            Some(Binding::Shared { array, elem, rank, .. }) => (Array::Shared(array), elem, rank),
             _ => return Err(self.unknown(format!("tensor `{base}`"), span)),
         };
         self.check_rank(base, dims, rank, span)?;

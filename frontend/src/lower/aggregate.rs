@@ -2,7 +2,10 @@
 //! one expression per scalar, and its name to one local per scalar.
 //!
 //! An index that is not constant selects among the elements: a read is a tree of selects, a write an assignment to
-//! each element that changes only one. If a loop with constant bounds is unrolled, the compiler folds both.
+//! each element that changes only one. If a loop with constant bounds is unrolled, the compiler folds both. A value
+//! with many elements is in [local memory](super::local_array) instead.
+
+use std::ops::Range;
 
 use quadrants_ir::{
     BinaryOp, Const, ExprId, ExprKind as Ir, LocalId, ScalarType, SiteKind, Stmt, types::Type,
@@ -10,6 +13,7 @@ use quadrants_ir::{
 
 use super::{
     Lowerer, Result,
+    local_array::MAX_REGISTER_ELEMENTS,
     method::pair_type,
     scope::{Binding, Leaf, NamedValue, Scalar, Value, ValueId},
 };
@@ -18,7 +22,7 @@ use crate::{
     visit::assigns,
 };
 
-/// Maximum number of elements of an array with an index that is not constant.
+/// Maximum number of elements of a value in registers with an index that is not constant.
 const MAX_SELECT_ELEMENTS: usize = 256;
 
 /// A part of an aggregate that has a name.
@@ -26,16 +30,35 @@ pub(super) struct Place {
     pub(super) value: ValueId,
     pub(super) ty: Type,
     /// The first scalar of the part if all indices are 0.
-    first: usize,
-    indices: Vec<Index>,
+    pub(super) first: usize,
+    pub(super) indices: Vec<Index>,
+    /// The scalars that the indices select among; empty if there are none.
+    range: Range<usize>,
 }
 
 /// An index that is not constant.
-struct Index {
-    value: ExprId,
-    extent: usize,
+pub(super) struct Index {
+    pub(super) value: ExprId,
+    pub(super) extent: usize,
     /// The number of scalars from one element to the next.
-    stride: usize,
+    pub(super) stride: usize,
+}
+
+/// An index that is in range, or checked by an assertion.
+pub(super) enum CheckedIndex {
+    Constant(usize),
+    Value(ExprId),
+}
+
+impl Place {
+    fn whole(value: ValueId, ty: Type) -> Self {
+        Self { value, ty, first: 0, indices: Vec::new(), range: 0..0 }
+    }
+
+    /// The number of elements that the indices select among.
+    fn elements(&self) -> usize {
+        self.indices.iter().map(|index| index.extent).fold(1, usize::saturating_mul)
+    }
 }
 
 impl Lowerer {
@@ -89,6 +112,7 @@ impl Lowerer {
             ExprKind::Name(name) => match self.frame.lookup(name) {
                 Some(Binding::Value(value)) => {
                     let named = self.named_values[value].clone();
+                    self.check_size(named.ty, span)?;
                     Ok(Value { ty: named.ty, leaves: self.read_named(&named) })
                 }
                 _ => self.scalar_value(expr, expected),
@@ -166,18 +190,26 @@ impl Lowerer {
         }
         let mut names = Vec::with_capacity(value.leaves.len());
         value.ty.each_leaf(name, &mut |name, _| names.push(name.to_owned()));
-        let leaves =
-            value.leaves.iter().zip(names).map(|(value, name)| match self.emit.kind(*value) {
-                Ir::Const(value) if !mutable => Leaf::Scalar(Scalar::Const(*value)),
-                _ => Leaf::Local(self.emit.define(&name, *value, mutable)),
+        let memory = self.memory_leaves(name, value.ty, mutable);
+        let mut leaves = Vec::with_capacity(value.leaves.len());
+        for (at, (value, name)) in value.leaves.iter().zip(names).enumerate() {
+            leaves.push(match (memory.get(&at), self.emit.kind(*value)) {
+                (Some(leaf), _) => {
+                    self.initialize_memory(leaf, *value);
+                    Leaf::Memory(*leaf)
+                }
+                (None, Ir::Const(value)) if !mutable => Leaf::Scalar(Scalar::Const(*value)),
+                (None, _) => Leaf::Local(self.emit.define(&name, *value, mutable)),
             });
-        let leaves = leaves.collect();
-        self.bind_named(NamedValue { ty: value.ty, leaves })
+        }
+        self.bind_named(NamedValue { ty: value.ty, leaves, is_owned: true })
     }
 
     pub(super) fn bind_named(&mut self, named: NamedValue) -> Binding {
-        if let (Type::Scalar(_), [leaf]) = (named.ty, &named.leaves[..]) {
-            return (*leaf).into();
+        match (named.ty, &named.leaves[..]) {
+            (Type::Scalar(_), [Leaf::Scalar(scalar)]) => return Binding::Scalar(*scalar),
+            (Type::Scalar(_), [Leaf::Local(local)]) => return Binding::Local(*local),
+            _ => {}
         }
         self.named_values.push(named);
         Binding::Value(self.named_values.len() - 1)
@@ -214,6 +246,7 @@ impl Lowerer {
             Leaf::Local(local) => self.emit.read(local),
             Leaf::Scalar(Scalar::Param(param, ty)) => self.emit.param(param, ty),
             Leaf::Scalar(Scalar::Const(value)) => self.emit.constant(value),
+            Leaf::Memory(leaf) => self.read_memory(&leaf),
         }
     }
 
@@ -296,7 +329,7 @@ impl Lowerer {
             return Ok(());
         }
         let what = format!(
-            "a value of {} numbers is too large for the registers of a thread (at most {most}); use a tensor",
+            "a value of {} numbers is too large for the registers of a thread (at most {most}); help: initialize a local array with `[x; N]` and use its elements, or use a tensor",
             ty.leaves()
         );
         Err(self.type_error(span, what))
@@ -371,8 +404,8 @@ impl Lowerer {
                     return Err(self.type_error(span, "a number has no elements"));
                 };
                 let ty = self.named_values[value].ty;
-                let place = Place { value, ty, first: 0, indices: Vec::new() };
-                let place = self.place_element(place, index, span)?;
+                let place = Place::whole(value, ty);
+                let place = self.place_element(place, index, expr)?;
                 Ok(self.read_place(&place))
             }
             _ => Err(self.type_error(span, "this value has no parts")),
@@ -386,11 +419,11 @@ impl Lowerer {
             ExprKind::Name(name) => Ok(self.named_value(name)),
             ExprKind::Index { base, index } => {
                 let place = self.named_value(base);
-                place.map(|place| self.place_element(place, index, span)).transpose()
+                place.map(|place| self.place_element(place, index, expr)).transpose()
             }
             ExprKind::Element { value, index } => {
                 let place = self.local_place(value)?;
-                place.map(|place| self.place_element(place, index, span)).transpose()
+                place.map(|place| self.place_element(place, index, expr)).transpose()
             }
             ExprKind::Field { value, name } => {
                 let Some(place) = self.local_place(value)? else { return Ok(None) };
@@ -409,35 +442,54 @@ impl Lowerer {
         match self.frame.lookup(name) {
             Some(Binding::Value(value)) => {
                 let ty = self.named_values[value].ty;
-                Some(Place { value, ty, first: 0, indices: Vec::new() })
+                Some(Place::whole(value, ty))
             }
             _ => None,
         }
     }
 
-    fn place_element(&mut self, mut place: Place, index: &[Expr], span: Span) -> Result<Place> {
+    /// The element of a place with these indices, which `expr` denotes.
+    fn place_element(&mut self, mut place: Place, index: &[Expr], expr: &Expr) -> Result<Place> {
+        let span = expr.span;
         let Some((ty, extents)) = place.ty.element(index.len()) else {
             return Err(self.type_error(span, format!("{} has no such elements", place.ty)));
         };
         let indices = self.index(index)?;
-        let mut stride = ty.leaves() * extents.iter().product::<usize>();
+        let indices = self.checked_indices(indices, &extents, expr);
+        let whole = place.first..place.first + place.ty.leaves();
+        let mut stride = whole.len();
         for (at, extent) in indices.into_iter().zip(extents) {
             stride /= extent.max(1);
-            if let Some(at) = self.constant_index(at, extent) {
-                place.first += at * stride;
-                continue;
+            match at {
+                CheckedIndex::Constant(at) => place.first += at * stride,
+                CheckedIndex::Value(value) => {
+                    if place.indices.is_empty() {
+                        place.range = whole.clone();
+                    }
+                    place.indices.push(Index { value, extent, stride });
+                }
             }
-            if extent > MAX_SELECT_ELEMENTS {
-                let what = format!(
-                    "an index into an array of more than {MAX_SELECT_ELEMENTS} elements must be a compile-time constant; use a tensor"
-                );
-                return Err(self.type_error(span, what));
-            }
-            let value = self.checked_index(at, extent, span);
-            place.indices.push(Index { value, extent, stride });
         }
         place.ty = ty;
+        self.choose_storage(&place, span)?;
         Ok(place)
+    }
+
+    /// Requests local memory for the range of a place whose indices select among many elements.
+    fn choose_storage(&mut self, place: &Place, span: Span) -> Result<()> {
+        if place.elements() <= MAX_REGISTER_ELEMENTS
+            || self.is_in_memory(place)
+            || self.request_memory(place.value, place.range.clone())
+            || place.elements() <= MAX_SELECT_ELEMENTS
+        {
+            return Ok(());
+        }
+        let what = format!(
+            "an index that is not a compile-time constant selects among more than {MAX_SELECT_ELEMENTS} elements of a \
+             parameter, of a constant, or of a value that several loops use; help: copy it to a local of the loop, or \
+             use a tensor"
+        );
+        Err(self.type_error(span, what))
     }
 
     pub(super) fn zeros(&mut self, ty: Type) -> Value {
@@ -445,12 +497,45 @@ impl Lowerer {
         Value { ty, leaves: ty.leaf_types().into_iter().map(zero).collect() }
     }
 
-    pub(super) fn checked_index(&mut self, index: ExprId, extent: usize, span: Span) -> ExprId {
-        let index = self.emit.reuse(index);
-        if !self.is_below(index, extent) {
-            self.assert_below(index, extent, span);
+    /// Checks the indices of `expr`, an element of a value with these extents.
+    pub(super) fn checked_indices(
+        &mut self,
+        indices: Vec<ExprId>,
+        extents: &[usize],
+        expr: &Expr,
+    ) -> Vec<CheckedIndex> {
+        let mut checked = Vec::with_capacity(indices.len());
+        let mut cond = None;
+        for (at, extent) in indices.iter().zip(extents) {
+            checked.push(match self.constant_index(*at, *extent) {
+                Some(at) => CheckedIndex::Constant(at),
+                None => CheckedIndex::Value(self.emit.reuse(*at)),
+            });
         }
-        index
+        for (at, extent) in checked.iter().zip(extents) {
+            let CheckedIndex::Value(at) = *at else { continue };
+            if self.is_below(at, *extent) {
+                continue;
+            }
+            let (lhs, rhs) = (self.emit.copy(at), self.emit.constant(*extent as u64));
+            let below = self.emit.binary(BinaryOp::Lt, lhs, rhs);
+            cond = Some(match cond {
+                Some(cond) => self.emit.binary(BinaryOp::And, cond, below),
+                None => below,
+            });
+        }
+        if let Some(cond) = cond {
+            let index = checked.iter().map(|at| match at {
+                CheckedIndex::Constant(at) => self.emit.constant(*at as u64),
+                CheckedIndex::Value(at) => self.emit.copy(*at),
+            });
+            let index = index.collect();
+            let shape = extents.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX));
+            let kind = SiteKind::ArrayIndex { name: indexed_path(expr), shape: shape.collect() };
+            let site = self.add_site(kind, expr.span);
+            self.emit.stmt(Stmt::Assert { cond, site, values: index });
+        }
+        checked
     }
 
     /// The value of a non-negative integer constant.
@@ -481,15 +566,6 @@ impl Lowerer {
         }
     }
 
-    fn assert_below(&mut self, index: ExprId, extent: usize, span: Span) {
-        let lhs = self.emit.copy(index);
-        let rhs = self.emit.constant(extent as u64);
-        let cond = self.emit.binary(BinaryOp::Lt, lhs, rhs);
-        let message = format!("an index is beyond the {extent} elements of an array");
-        let site = self.add_site(SiteKind::Assert { message }, span);
-        self.emit.stmt(Stmt::Assert { cond, site });
-    }
-
     pub(super) fn whole_value(&self, place: &Place) -> Option<ValueId> {
         let all = place.indices.is_empty() && self.named_values[place.value].ty == place.ty;
         all.then_some(place.value)
@@ -501,9 +577,26 @@ impl Lowerer {
             // Every index of an empty array is out of range; the bounds check has reported it.
             return self.zeros(ty);
         }
-        let leaves =
-            (0..ty.leaves()).map(|leaf| self.select_scalar(place, place.first + leaf, 0)).collect();
+        let waits = self.waits_for_memory(place);
+        let leaf = |(at, scalar)| match self.read_place_memory(place, at) {
+            Some(value) => value,
+            None if waits => self.placeholder(scalar),
+            None => self.select_scalar(place, place.first + at, 0),
+        };
+        let leaves = ty.leaf_types().into_iter().enumerate().map(leaf).collect();
         Value { ty, leaves }
+    }
+
+    /// Whether only the next pass has a place in local memory. This pass emits no selects for it.
+    fn waits_for_memory(&self, place: &Place) -> bool {
+        place.elements() > MAX_REGISTER_ELEMENTS
+            && !self.is_in_memory(place)
+            && self.found.contains(place.value)
+    }
+
+    fn is_in_memory(&self, place: &Place) -> bool {
+        let leaves = &self.named_values[place.value].leaves;
+        matches!(leaves.get(place.first), Some(Leaf::Memory(_)))
     }
 
     fn select_scalar(&mut self, place: &Place, first: usize, depth: usize) -> ExprId {
@@ -538,7 +631,13 @@ impl Lowerer {
     /// Assigns a part of a named value.
     pub(super) fn write_place(&mut self, place: &Place, value: &Value, span: Span) -> Result<()> {
         let many = value.leaves.len() > 1 || !place.indices.is_empty();
+        if self.waits_for_memory(place) {
+            return Ok(());
+        }
         for (at, value) in value.leaves.iter().enumerate() {
+            if self.write_place_memory(place, at, *value, span)? {
+                continue;
+            }
             // The value of a scalar may read another scalar that is assigned first.
             let value = if many { self.emit.reuse(*value) } else { *value };
             self.write_leaf(place, place.first + at, 0, None, value, span)?;
@@ -556,19 +655,23 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let Some(index) = place.indices.get(depth) else {
-            let Leaf::Local(local) = self.named_values[place.value].leaves[first] else {
-                return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
-            };
+            let leaf = self.named_values[place.value].leaves[first];
             let value = match only_if {
                 Some(cond) => {
+                    let otherwise = self.read_leaf(leaf);
                     let cond = self.emit.copy(cond);
                     let then = self.emit.copy(value);
-                    let otherwise = self.emit.read(local);
                     self.emit.select(cond, then, otherwise)
                 }
                 None => value,
             };
-            self.emit.assign(local, value);
+            match leaf {
+                Leaf::Local(local) => self.emit.assign(local, value),
+                Leaf::Memory(leaf) => self.write_memory(&leaf, value, span)?,
+                Leaf::Scalar(_) => {
+                    return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
+                }
+            }
             return Ok(());
         };
         for at in 0..index.extent {
@@ -583,6 +686,25 @@ impl Lowerer {
             self.write_leaf(place, first + at * index.stride, depth + 1, Some(cond), value, span)?;
         }
         Ok(())
+    }
+}
+
+/// The path of the value that `expr` indexes, for error messages. Indices are left out.
+fn indexed_path(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Element { value, .. } => path(value),
+        ExprKind::Index { base, .. } => base.clone(),
+        _ => path(expr),
+    }
+}
+
+fn path(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Name(name) => name.clone(),
+        ExprKind::Index { base, .. } => format!("{base}[]"),
+        ExprKind::Element { value, .. } => format!("{}[]", path(value)),
+        ExprKind::Field { value, name } => format!("{}.{name}", path(value)),
+        _ => "an array".to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Lowering of `block_for`: phases, shared arrays and collectives.
 
 use quadrants_ir::{
-    BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId, LocalId, LoopDim,
-    ScalarType, Stmt as IrStmt, TopStmt,
+    BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId,
+    ExprKind as IrExprKind, LocalId, LoopDim, ScalarType, SharedExtent, Stmt as IrStmt, TopStmt,
     collective::WARP,
     types::{Constant, Type},
 };
@@ -10,8 +10,14 @@ use quadrants_ir::{
 use super::{Lowerer, Result, scope::Binding};
 use crate::{
     literal,
-    syntax::{BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, TypeIx},
+    syntax::{
+        BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, Stmt, StmtKind, TypeIx,
+    },
+    visit::{Node, any_in_stmt},
 };
+
+/// The name of a shared array, its place, and its extents.
+pub(super) type SharedArrayExtents = (String, Span, Vec<SharedExtent>);
 
 impl Lowerer {
     pub(super) fn block_for(
@@ -23,6 +29,7 @@ impl Lowerer {
         let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
         let ends = self.scalars(&counts)?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
+        self.extents = self.shared_extents(&each.body.stmts)?;
         self.flush(top);
         let scope = self.frame.names.mark();
         self.emit.open();
@@ -40,6 +47,7 @@ impl Lowerer {
         self.block(&each.body)?;
         self.iteration.clear();
         let body = self.emit.close_block();
+        self.end_task();
         self.frame.names.leave(scope);
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));
         Ok(())
@@ -139,26 +147,86 @@ impl Lowerer {
         dims: &[Expr],
         span: Span,
     ) -> Result<()> {
-        let ty = match self.type_at(ty, span)? {
-            Type::Scalar(ty) if ty.is_narrow() => {
-                let what =
-                    format!("the elements of a shared array cannot be {ty}; use {}", ty.wide());
-                return Err(self.type_error(span, what));
-            }
-            Type::Scalar(ty) => ty,
-            _ => {
-                return Err(self
-                    .type_error(span, "the elements of a shared array must be numbers or bools"));
-            }
+        let elem = self.type_at(ty, span)?;
+        let components = elem.components();
+        if elem.has_enum() {
+            let what =
+                format!("a shared array is zero at the start, which may be no value of {elem}");
+            return Err(self.type_error(span, what));
+        }
+        if components.is_empty() {
+            let what = format!("a shared array of {elem} would have no components");
+            return Err(self.type_error(span, what));
+        }
+        if let Some(ty) = components.iter().map(|part| part.ty).find(|ty| ty.is_narrow()) {
+            let what = format!("the elements of a shared array cannot be {ty}; use {}", ty.wide());
+            return Err(self.type_error(span, what));
+        }
+        let rank = dims.len();
+        let known = self.extents.iter().find(|(of, at, _)| of == name && *at == span);
+        let Some((.., dims)) = known.cloned() else {
+            return Err(self.unknown(format!("the length of `{name}`"), span));
         };
-        let number = |len| self.constant_u32(len, "the length of a shared array");
-        let dims: Vec<u32> = dims.iter().map(number).collect::<Result<_>>()?;
-        let (len, rank) =
-            (dims.iter().fold(1, |len: u32, dim| len.saturating_mul(*dim)), dims.len());
-        let array = self.emit.local(name, ty, false);
-        self.emit.stmt(IrStmt::Shared { array, dims });
-        self.frame.bind(name, Binding::Shared { array, len, rank });
+        let arrays: Vec<LocalId> =
+            components.iter().map(|part| self.emit.local(name, part.ty, false)).collect();
+        for (array, part) in arrays.iter().zip(&components) {
+            let scalars = u32::try_from(part.scalars).unwrap_or(u32::MAX);
+            let scalars = elem.scalar().is_none().then_some(scalars);
+            self.emit.stmt(IrStmt::Shared { array: *array, dims: dims.clone(), scalars });
+        }
+        let [rows, columns] = [0, 1].map(|at| dims.get(at).copied());
+        let dims = [rows, columns].map(|dim| dim.unwrap_or(SharedExtent::Constant(1)));
+        self.frame.bind(name, Binding::Shared { array: arrays[0], elem, dims, rank });
         Ok(())
+    }
+
+    /// The extents of all shared arrays in a `block_for`, evaluated before it.
+    fn shared_extents(&mut self, stmts: &[Stmt]) -> Result<Vec<SharedArrayExtents>> {
+        let mut found = Vec::new();
+        for stmt in stmts {
+            any_in_stmt(stmt, &mut |node| {
+                if let Node::Stmt(Stmt { kind: StmtKind::LetShared { name, dims, .. }, span }) =
+                    node
+                {
+                    found.push((name, dims, *span));
+                }
+                false
+            });
+        }
+        let mut extents = Vec::new();
+        for (name, dims, span) in found {
+            let dims = dims.iter().map(|dim| self.shared_extent(name, dim));
+            extents.push((name.clone(), span, dims.collect::<Result<_>>()?));
+        }
+        Ok(extents)
+    }
+
+    fn shared_extent(&mut self, array: &str, extent: &Expr) -> Result<SharedExtent> {
+        if let Some(number) = self.constant_of(extent) {
+            let number = u32::try_from(number).map_err(|_| {
+                self.type_error(
+                    extent.span,
+                    format!("a shared array cannot have {number} elements"),
+                )
+            })?;
+            return Ok(SharedExtent::Constant(number));
+        }
+        let value = self.scalar_as(extent, ScalarType::U64)?;
+        let value = self.emit.limit_depth(value);
+        if let IrExprKind::Local(local) = *self.emit.kind(value)
+            && !self.emit.locals[local].mutable
+        {
+            return Ok(SharedExtent::Local(local));
+        }
+        Ok(SharedExtent::Local(self.emit.define(&format!("{array}_len"), value, false)))
+    }
+
+    /// The value of an extent.
+    pub(super) fn extent_value(&mut self, extent: SharedExtent) -> ExprId {
+        match extent {
+            SharedExtent::Constant(number) => self.emit.constant(u64::from(number)),
+            SharedExtent::Local(local) => self.emit.read(local),
+        }
     }
 
     fn block_named(&self, expr: &Expr) -> Option<([Option<LocalId>; 3], u32)> {

@@ -91,7 +91,9 @@ impl Lowerer {
                     if args[at + 1..].iter().any(assigns) {
                         value = self.emit.snapshot(value);
                     }
-                    self.scalar_argument(&param.name, value, ty, param.mutable).into()
+                    let leaf = self.scalar_argument(&param.name, value, ty, param.mutable);
+                    let (ty, leaves) = (Type::Scalar(ty), vec![leaf]);
+                    self.bind_named(NamedValue { ty, leaves, is_owned: false })
                 }
                 ParamType::Value(ty) if param.by_reference => {
                     let (binding, back) = self.receiver(arg, ty, &param.name)?;
@@ -217,9 +219,9 @@ impl Lowerer {
 
     /// Binds an aggregate argument, each scalar evaluated once.
     fn argument(&mut self, name: &str, value: Value, mutable: bool) -> Binding {
-        if mutable {
+        if mutable || self.next_is_in_memory() {
             let leaves = value.leaves.iter().map(|leaf| self.emit.reuse(*leaf)).collect();
-            return self.name_value(name, Value { ty: value.ty, leaves }, true);
+            return self.name_value(name, Value { ty: value.ty, leaves }, mutable);
         }
         let mut names = Vec::with_capacity(value.leaves.len());
         value.ty.each_leaf(name, &mut |name, ty| names.push((name.to_owned(), ty)));
@@ -227,7 +229,7 @@ impl Lowerer {
         for ((name, ty), value) in names.into_iter().zip(value.leaves) {
             leaves.push(self.scalar_argument(&name, value, ty, false));
         }
-        self.bind_named(NamedValue { ty: value.ty, leaves })
+        self.bind_named(NamedValue { ty: value.ty, leaves, is_owned: true })
     }
 
     fn scalar_argument(
@@ -251,7 +253,8 @@ impl Lowerer {
             ExprKind::Name(name) => self.frame.lookup(name),
             _ => None,
         };
-        let ParamType::Tensor { elem: want_elem, rank: want_rank, writable: want_write } = wanted
+        let ParamType::Tensor { elem: want_elem, rank: want_rank, writable: want_write, .. } =
+            wanted
         else {
             return Err(self.type_error(arg.span, "expected a scalar"));
         };

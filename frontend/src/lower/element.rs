@@ -1,26 +1,38 @@
 //! Elements of tensors of aggregates, and parts of such elements. Each scalar has a location: a component of the
 //! tensor, and an index within the component.
 
+use std::rc::Rc;
+
 use quadrants_ir::{
-    Array, AtomicOp, BinaryOp, ExprId, ExprKind as Ir, ParamId, ScalarType, types::Type,
+    Array, AtomicOp, BinaryOp, ExprId, ExprKind as Ir, LocalId, ParamId, ScalarType, types::Type,
 };
 
 use super::{
     Lowerer, Result,
+    aggregate::CheckedIndex,
     scope::{Binding, Value},
 };
 use crate::syntax::{Expr, ExprKind, Span};
 
 /// An element of a tensor, or a part of one.
 pub(super) struct Element {
-    /// The first component of the tensor.
-    tensor: ParamId,
+    /// The first component of the tensor or shared array.
+    first: Array,
     index: Vec<ExprId>,
     pub(super) ty: Type,
     /// The first component of the part.
     component: usize,
+    /// The number of scalars of each component, of all components.
+    scalars: Rc<[usize]>,
     offset: Offset,
     span: Span,
+}
+
+impl Element {
+    /// Whether a component has several scalars per element, so that accesses have another index.
+    fn has_choice(&self, component: usize) -> bool {
+        self.scalars.get(component).is_some_and(|scalars| *scalars > 1)
+    }
 }
 
 /// The index of a scalar within the component's part of an element: a linear combination of indices.
@@ -49,7 +61,9 @@ impl Lowerer {
     pub(super) fn names_aggregate(&self, base: &str) -> bool {
         match self.frame.lookup(base) {
             Some(Binding::Value(_)) => true,
-            Some(Binding::Tensor { elem, .. }) => elem.scalar().is_none(),
+            Some(Binding::Tensor { elem, .. } | Binding::Shared { elem, .. }) => {
+                elem.scalar().is_none()
+            }
             _ => false,
         }
     }
@@ -59,14 +73,21 @@ impl Lowerer {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Index { base, index } => {
-                let Some(Binding::Tensor { param, elem, .. }) = self.frame.lookup(base) else {
-                    return Ok(None);
+                let (first, elem, rank) = match self.frame.lookup(base) {
+                    Some(Binding::Tensor { param, elem, .. }) => {
+                        (Array::Tensor(param), elem, self.rank(param).into())
+                    }
+                    Some(Binding::Shared { array, elem, rank, .. }) => {
+                        (Array::Shared(array), elem, rank)
+                    }
+                    _ => return Ok(None),
                 };
-                self.check_rank(base, self.rank(param).into(), index.len(), span)?;
+                self.check_rank(base, rank, index.len(), span)?;
                 let index = self.index(index)?;
                 let index = index.into_iter().map(|at| self.emit.reuse(at)).collect();
                 let offset = Offset::default();
-                Ok(Some(Element { tensor: param, index, ty: elem, component: 0, offset, span }))
+                let scalars = elem.components().into_iter().map(|part| part.scalars).collect();
+                Ok(Some(Element { first, index, ty: elem, component: 0, scalars, offset, span }))
             }
             ExprKind::Field { value, name } => {
                 let Some(element) = self.tensor_element(value)? else { return Ok(None) };
@@ -82,11 +103,13 @@ impl Lowerer {
                     let what = format!("{} has no such elements", element.ty);
                     return Err(self.type_error(span, what));
                 };
-                for (at, extent) in self.index(index)?.into_iter().zip(extents) {
+                let indices = self.index(index)?;
+                let indices = self.checked_indices(indices, &extents, expr);
+                for (at, extent) in indices.into_iter().zip(extents) {
                     let mut offset = element.offset.scaled_by(extent);
-                    match self.constant_index(at, extent) {
-                        Some(index) => offset.constant += index as u64,
-                        None => offset.terms.push((self.checked_index(at, extent, span), 1)),
+                    match at {
+                        CheckedIndex::Constant(at) => offset.constant += at as u64,
+                        CheckedIndex::Value(at) => offset.terms.push((at, 1)),
                     }
                     element.offset = offset;
                 }
@@ -100,8 +123,8 @@ impl Lowerer {
         self.check_size(element.ty, element.span)?;
         let mut leaves = Vec::new();
         for (component, offset) in scalars(element) {
-            let (tensor, elem, index) = self.scalar_at(element, component, &offset)?;
-            leaves.push(self.load(Array::Tensor(tensor), elem, index, element.span));
+            let (array, elem, index) = self.scalar_at(element, component, &offset)?;
+            leaves.push(self.load(array, elem, index, element.span));
         }
         Ok(Value { ty: element.ty, leaves })
     }
@@ -109,8 +132,8 @@ impl Lowerer {
     pub(super) fn write_element(&mut self, element: &Element, value: &Value) -> Result<()> {
         self.check_size(element.ty, element.span)?;
         for ((component, offset), value) in scalars(element).into_iter().zip(&value.leaves) {
-            let (tensor, _, index) = self.scalar_at(element, component, &offset)?;
-            self.store(Array::Tensor(tensor), index, *value, element.span);
+            let (array, _, index) = self.scalar_at(element, component, &offset)?;
+            self.store(array, index, *value, element.span);
         }
         Ok(())
     }
@@ -137,28 +160,36 @@ impl Lowerer {
             [value] => (None, value),
             _ => return Err(self.type_error(span, "an atomic needs a value")),
         };
-        let (tensor, _, index) = self.scalar_at(&element, *component, offset)?;
-        Ok((ty, self.atomic_op(op, Array::Tensor(tensor), index, (expected, value), span)))
+        let (array, _, index) = self.scalar_at(&element, *component, offset)?;
+        Ok((ty, self.atomic_op(op, array, index, (expected, value), span)))
     }
 
-    /// The parameter of a component, the type of its scalars, and the indices of the scalar at `offset`.
+    /// The array of a component, the type of its scalars, and the indices of the scalar at `offset`.
     fn scalar_at(
         &mut self,
         element: &Element,
         component: usize,
         offset: &Offset,
-    ) -> Result<(ParamId, ScalarType, Vec<ExprId>)> {
-        let tensor = ParamId::new(element.tensor.raw() + component as u32);
-        let kind = self.params.get(tensor.index()).copied();
-        let elem = kind.and_then(|kind| kind.elem());
-        let (Some(kind), Some(elem)) = (kind, elem) else {
+    ) -> Result<(Array, ScalarType, Vec<ExprId>)> {
+        let (array, elem) = match element.first {
+            Array::Tensor(first) => {
+                let tensor = ParamId::new(first.raw() + component as u32);
+                let kind = self.params.get(tensor.index());
+                (Array::Tensor(tensor), kind.and_then(|kind| kind.elem()))
+            }
+            Array::Shared(first) | Array::Local(first) => {
+                let array = LocalId::new(first.raw() + component as u32);
+                (Array::Shared(array), self.emit.locals.get(array).map(|local| local.ty))
+            }
+        };
+        let Some(elem) = elem else {
             return Err(self.unknown("a tensor's component", element.span));
         };
         let mut index: Vec<_> = element.index.iter().map(|at| self.emit.copy(*at)).collect();
-        if kind.component_extent().is_some() {
+        if element.has_choice(component) {
             index.push(self.offset_expr(offset));
         }
-        Ok((tensor, elem, index))
+        Ok((array, elem, index))
     }
 
     fn offset_expr(&mut self, offset: &Offset) -> ExprId {

@@ -189,8 +189,12 @@ impl Lowerer {
     fn len(&mut self, base: &str, span: Span) -> Result<ExprId> {
         let tensor = match self.frame.lookup(base) {
             Some(Binding::Tensor { param, .. }) => param,
-            Some(Binding::Shared { len, .. }) => {
-                return Ok(self.emit.constant(u64::from(len)));
+            Some(Binding::Shared { dims, rank, .. }) => {
+                let [rows, columns] = dims.map(|dim| self.extent_value(dim));
+                return Ok(match rank {
+                    1 => rows,
+                    _ => self.emit.binary(BinaryOp::Mul, rows, columns),
+                });
             }
             Some(Binding::Shape(param)) => {
                 return Ok(self.emit.constant(u64::from(self.rank(param))));

@@ -52,9 +52,8 @@ impl Lowerer {
         match binding {
             Binding::Shape(_) => Some(Type::Scalar(ScalarType::U64)),
             Binding::Tensor { elem, .. } => Some(elem),
-            Binding::Shared { array: local, .. } | Binding::PerThread(local) => {
-                Some(Type::Scalar(self.emit.locals[local].ty))
-            }
+            Binding::Shared { elem, .. } => Some(elem),
+            Binding::PerThread(local) => Some(Type::Scalar(self.emit.locals[local].ty)),
             Binding::Scalar(_) | Binding::Local(_) | Binding::Value(_) | Binding::Block { .. } => {
                 None
             }

@@ -127,6 +127,7 @@ impl Lowerer {
 
     fn parallel(&mut self, each: &For, span: Span, top: &mut Vec<TopStmt>) -> Result<()> {
         let bounds = self.bounds(&each.dims, span, true)?;
+        self.open_accumulators(&each.body);
         self.flush(top);
         let scope = self.frame.names.mark();
         self.emit.open();
@@ -139,6 +140,7 @@ impl Lowerer {
         self.loop_body(Loop::new(each.label.as_deref()), None, &each.body)?;
         self.iteration.clear();
         let body = self.emit.close_block();
+        self.end_task();
         self.frame.names.leave(scope);
         top.push(TopStmt::ParallelFor(ParallelFor {
             dims,
@@ -146,6 +148,7 @@ impl Lowerer {
             line: span.line,
             block_size: each.options.block_size,
         }));
+        self.close_accumulators();
         Ok(())
     }
 
@@ -156,6 +159,7 @@ impl Lowerer {
             let block = self.emit.block(stmts);
             top.push(TopStmt::Serial(block));
         }
+        self.end_task();
     }
 }
 

@@ -5,7 +5,9 @@ use std::{collections::HashMap, rc::Rc};
 use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
 use super::{
+    blocks::SharedArrayExtents,
     emit::Emitter,
+    local_array::ArrayPlan,
     scope::{Frame, NamedValue},
 };
 use crate::{Error, Source, syntax::Span, unit::Unit};
@@ -33,6 +35,16 @@ pub(super) struct Lowerer {
     pub(super) named_values: Vec<NamedValue>,
     /// The half-open ranges of locals with constant bounds: loop variables, remainders.
     pub(super) ranges: HashMap<LocalId, (u64, u64)>,
+    /// In a `block_for`: the extents of its shared arrays.
+    pub(super) extents: Vec<SharedArrayExtents>,
+    /// In a parallel loop: the wide locals that stand for narrow ones that it combines into.
+    pub(super) accumulators: HashMap<LocalId, LocalId>,
+    /// Where named values are stored in this pass.
+    pub(super) plan: ArrayPlan,
+    /// Where they are stored in the next pass.
+    pub(super) found: ArrayPlan,
+    /// The number of the current task.
+    pub(super) task: u32,
 }
 
 impl Lowerer {

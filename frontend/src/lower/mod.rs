@@ -10,6 +10,7 @@ mod access;
 mod aggregate;
 mod blocks;
 mod call;
+mod combine;
 mod complex;
 mod early_return;
 mod element;
@@ -19,6 +20,7 @@ mod infer;
 mod jumps;
 mod kernel_body;
 mod linalg;
+mod local_array;
 mod loops;
 mod lowerer;
 mod method;
@@ -35,6 +37,7 @@ use quadrants_ir::{
 };
 
 use emit::Emitter;
+use local_array::ArrayPlan;
 use lowerer::{Lowerer, Result};
 use scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value};
 
@@ -61,11 +64,30 @@ pub fn lower_checked(source: &Source) -> Result<Kernel> {
 
 /// Lowers a decoded kernel. `is_checked`: the macro has checked the language rules.
 pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
+    let mut plan = ArrayPlan::default();
+    let kernel = loop {
+        let (kernel, found) = lower_with(&unit, is_checked, plan)?;
+        if !found.has_changed {
+            break kernel;
+        }
+        plan = found;
+        plan.has_changed = false;
+    };
+    // Kernels of the macro are verified before offload.
+    if !is_checked {
+        quadrants_ir::verify(&kernel)
+            .map_err(|source| Error::Invalid { function: unit.function.name.clone(), source })?;
+    }
+    Ok(kernel)
+}
+
+/// Lowers a kernel whose values are stored as planned. Also returns the plan for the next pass.
+fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Kernel, ArrayPlan)> {
     let function = &unit.function;
-    let params = params(&unit);
+    let params = params(unit);
     let mut lowerer = Lowerer {
         emit: Emitter::default(),
-        frame: Frame::new(Rc::clone(&unit)),
+        frame: Frame::new(Rc::clone(unit)),
         callers: Vec::new(),
         units: Vec::new(),
         is_checked,
@@ -74,7 +96,12 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
         unsafe_depth: 0,
         iteration: Vec::new(),
         named_values: Vec::new(),
+        extents: Vec::new(),
         ranges: HashMap::new(),
+        accumulators: HashMap::new(),
+        found: plan.clone(),
+        plan,
+        task: 0,
     };
     lowerer.resolve_callees()?;
 
@@ -99,7 +126,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
                     next += 1;
                     Leaf::Scalar(Scalar::Param(ParamId::new(next - 1), ty))
                 });
-                let named = NamedValue { ty, leaves: leaves.collect() };
+                let named = NamedValue { ty, leaves: leaves.collect(), is_owned: false };
                 if mutable {
                     let leaves = lowerer.read_named(&named);
                     lowerer.name_value(&param.name, Value { ty, leaves }, true)
@@ -119,7 +146,8 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
         }
         None => None,
     };
-    let body = lowerer.kernel_body(&unit, result)?;
+    let body = lowerer.kernel_body(unit, result)?;
+    let found = std::mem::take(&mut lowerer.found);
     let Emitter { locals, exprs, blocks, sites, .. } = lowerer.emit;
     let kernel = Kernel {
         name: emit::identifier(&function.name),
@@ -133,12 +161,7 @@ pub(crate) fn lower_unit(unit: Rc<Unit>, is_checked: bool) -> Result<Kernel> {
         results: result.map_or_else(Vec::new, Type::leaf_types),
         options: function.options,
     };
-    // Kernels of the macro are verified before offload.
-    if !is_checked {
-        quadrants_ir::verify(&kernel)
-            .map_err(|source| Error::Invalid { function: function.name.clone(), source })?;
-    }
-    Ok(kernel)
+    Ok((kernel, found))
 }
 
 /// The kernel's parameters in the IR: one per scalar of a value, and one per component of a tensor.
@@ -160,9 +183,9 @@ fn params(unit: &Unit) -> Vec<Param> {
 }
 
 fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
-    let ParamType::Tensor { elem, rank, writable } = tensor else { return };
+    let ParamType::Tensor { elem, rank, writable, distinct } = tensor else { return };
     if let Type::Scalar(elem) = elem {
-        let kind = ParamKind::Tensor { elem, rank, writable };
+        let kind = ParamKind::Tensor { elem, rank, writable, distinct };
         params.push(Param { name: name.to_owned(), kind });
         return;
     }

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, Stmt, types::Type};
+use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, SharedExtent, Stmt, types::Type};
 
+use super::local_array::MemoryLeaf;
 use crate::{names::Names, unit::Unit};
 
 /// A value: one expression per scalar.
@@ -43,8 +44,11 @@ pub(super) enum Binding {
         threads: u32,
     },
     Shared {
+        /// The first of its components.
         array: LocalId,
-        len: u32,
+        elem: Type,
+        /// Its extents; the second is 1 for an array of one dimension.
+        dims: [SharedExtent; 2],
         rank: usize,
     },
     /// A value per thread of a block.
@@ -59,6 +63,8 @@ pub(super) type ValueId = usize;
 pub(super) struct NamedValue {
     pub(super) ty: Type,
     pub(super) leaves: Vec<Leaf>,
+    /// Whether its scalars are its own, so that they may be in local memory.
+    pub(super) is_owned: bool,
 }
 
 /// A scalar of a [`NamedValue`].
@@ -66,15 +72,8 @@ pub(super) struct NamedValue {
 pub(super) enum Leaf {
     Scalar(Scalar),
     Local(LocalId),
-}
-
-impl From<Leaf> for Binding {
-    fn from(leaf: Leaf) -> Self {
-        match leaf {
-            Leaf::Scalar(scalar) => Self::Scalar(scalar),
-            Leaf::Local(local) => Self::Local(local),
-        }
-    }
+    /// An element of a local array.
+    Memory(MemoryLeaf),
 }
 
 /// An immutable scalar that is free to read again.

@@ -1,7 +1,11 @@
 //! Lowering of statements.
 
 use quadrants_ir::{
-    BinaryOp, BlockId, ScalarType, SiteKind, Stmt as Ir, format::Format, types::Type,
+    Assertion, BinaryOp, BlockId, Comparison, ExprId, ExprKind as IrExpr, ScalarType, SiteId,
+    SiteKind, Stmt as Ir, UnaryOp,
+    abi::{ASSERT_VALUES, MESSAGE_VALUES},
+    format::Format,
+    types::Type,
 };
 
 use super::{
@@ -14,9 +18,15 @@ use super::{
 };
 use crate::{
     Error,
-    syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
+    syntax::{Block, Expr, ExprKind, Failure, Span, Stmt, StmtKind, TypeIx},
     visit::{Node, any_in_expr, assigns, base_name},
 };
+
+/// The arguments of a text.
+struct Arguments {
+    types: Vec<Type>,
+    scalars: Vec<ExprId>,
+}
 
 pub(super) enum Target {
     /// A local, or a part of one.
@@ -70,6 +80,9 @@ impl Lowerer {
             }
             StmtKind::LetCollective(call) => self.collective(call, span)?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
+            StmtKind::Reduce { name, op, subtracts, value } => {
+                self.combine(name, (*op, *subtracts), value, span)?;
+            }
             StmtKind::Expr(expr) => self.discard(expr)?,
             StmtKind::For(each) => self.serial_loop(each, span)?,
             StmtKind::While { cond, body, label } => {
@@ -82,11 +95,8 @@ impl Lowerer {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
             }
             StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
-            StmtKind::Assert { cond, message } => {
-                let cond = self.scalar_as(cond, ScalarType::Bool)?;
-                let kind = SiteKind::Assert { message: message.clone() };
-                let site = self.add_site(kind, span);
-                self.emit.stmt(Ir::Assert { cond, site });
+            StmtKind::Assert { cond, failure } => {
+                self.assertion(cond, failure, span)?;
             }
             StmtKind::Print { format, args } => self.print(format, args, span)?,
             StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
@@ -104,22 +114,96 @@ impl Lowerer {
     }
 
     fn print(&mut self, format: &Format, args: &[(Expr, TypeIx)], span: Span) -> Result<()> {
-        let mut scalars = Vec::with_capacity(args.len());
-        for (arg, ty) in args {
-            match self.type_at(*ty, span)?.scalar() {
-                Some(ty) => scalars.push((arg, ty)),
-                None => return Err(self.type_error(arg.span, "only numbers and bools are printed")),
-            }
-        }
-        let args = self.scalars(&scalars)?;
+        let Arguments { types, scalars } = self.arguments(args, span)?;
         let iteration: Vec<_> = self.iteration.iter().map(|var| self.emit.read(*var)).collect();
         let count = iteration.len() as u32;
-        let values: Vec<_> = iteration.into_iter().chain(args).collect();
+        let (most, given) = (MESSAGE_VALUES - iteration.len(), scalars.len());
+        if given > most {
+            let what = format!(
+                "a message has at most {most} numbers here, and this one has {given}: print the \
+                 parts of a large value with several `println!`"
+            );
+            return Err(self.type_error(span, what));
+        }
+        let values: Vec<_> = iteration.into_iter().chain(scalars).collect();
+        let format = format.of_scalars(&types);
         let types = values.iter().map(|value| self.emit.ty(*value)).collect();
-        let kind = SiteKind::Print { format: format.clone(), iteration: count, types };
+        let kind = SiteKind::Print { format, iteration: count, types };
         let site = self.add_site(kind, span);
         self.emit.stmt(Ir::Print { site, values });
         Ok(())
+    }
+
+    /// The arguments of a text are evaluated only if the condition is false, as by std's macros. The operands of a
+    /// comparison have names.
+    fn assertion(&mut self, cond: &Expr, failure: &Failure, span: Span) -> Result<()> {
+        let Failure { message, comparison, args } = failure;
+        let cond = self.scalar_as(cond, ScalarType::Bool)?;
+        let operands = if comparison.is_some() { 2 } else { 0 };
+        if args.len() == operands {
+            let Arguments { types, mut scalars } = self.arguments(args, span)?;
+            scalars.truncate(ASSERT_VALUES);
+            let site = self.assertion_site(message, *comparison, &types, span);
+            self.emit.stmt(Ir::Assert { cond, site, values: scalars });
+            return Ok(());
+        }
+        let cond = self.emit.reuse(cond);
+        let mut site = None;
+        let then = self.nested(|this| {
+            let Arguments { types, mut scalars } = this.arguments(args, span)?;
+            scalars.truncate(ASSERT_VALUES);
+            let at = this.assertion_site(message, *comparison, &types, span);
+            let never = this.emit.constant(false);
+            this.emit.stmt(Ir::Assert { cond: never, site: at, values: scalars });
+            site = Some(at);
+            Ok(())
+        })?;
+        let otherwise = self.nested(|_| Ok(()))?;
+        let failed = self.emit.unary(UnaryOp::Not, cond);
+        self.emit.stmt(Ir::If { cond: failed, then, otherwise });
+        // Never fails. By it, the analyses know the condition in the code that follows.
+        if let Some(site) = site {
+            let cond = self.emit.copy(cond);
+            self.emit.stmt(Ir::Assert { cond, site, values: Vec::new() });
+        }
+        Ok(())
+    }
+
+    fn assertion_site(
+        &mut self,
+        message: &Format,
+        comparison: Option<bool>,
+        types: &[Type],
+        span: Span,
+    ) -> SiteId {
+        let comparison = comparison.map(|equal| {
+            let side = |back: usize| {
+                let at = types.len().saturating_sub(back) as u32;
+                Format::debug(at).of_scalars(types)
+            };
+            Comparison { equal, left: side(2), right: side(1) }
+        });
+        let message = message.of_scalars(types);
+        let mut types: Vec<_> = types.iter().flat_map(|ty| ty.leaf_types()).collect();
+        types.truncate(ASSERT_VALUES);
+        self.add_site(SiteKind::Assert(Assertion { message, comparison, types }), span)
+    }
+
+    /// Evaluates the arguments of a text.
+    fn arguments(&mut self, args: &[(Expr, TypeIx)], span: Span) -> Result<Arguments> {
+        let (mut types, mut scalars) = (Vec::with_capacity(args.len()), Vec::new());
+        for (at, (arg, ty)) in args.iter().enumerate() {
+            let ty = self.type_at(*ty, span)?;
+            self.check_size(ty, span)?;
+            let Value { leaves, .. } = self.value(arg, Some(ty))?;
+            let assigned_later = args[at + 1..].iter().any(|(later, _)| assigns(later));
+            for leaf in leaves {
+                let leaf = self.emit.limit_depth(leaf);
+                scalars.push(if assigned_later { self.emit.snapshot(leaf) } else { leaf });
+            }
+            types.push(ty);
+        }
+        Ok(Arguments { types, scalars })
     }
 
     pub(super) fn bind(
@@ -131,6 +215,13 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let rustc = self.type_at(ty, span)?;
+        if let (Type::Array(..), ExprKind::Repeat { ty, .. }) = (rustc, &value.kind) {
+            let found = self.type_at(*ty, span)?;
+            self.check_type(name, rustc, found, span)?;
+            let binding = self.bind_repeated(name, mutable, rustc, value)?;
+            self.frame.bind(name, binding);
+            return Ok(());
+        }
         self.check_size(rustc, span)?;
         let value = self.value(value, Some(rustc))?;
         self.check_type(name, rustc, value.ty, span)?;
@@ -163,7 +254,13 @@ impl Lowerer {
         }
         match &expr.kind {
             ExprKind::If { cond, then, otherwise } => {
+                let is_constant = matches!(cond.kind, ExprKind::Const(_));
                 let cond = self.scalar_as(cond, ScalarType::Bool)?;
+                // As for `debug_assert!`: what is left out costs nothing.
+                if is_constant && let IrExpr::Const(value) = self.emit.kind(cond) {
+                    let taken = if value.bits() != 0 { Some(then) } else { otherwise.as_ref() };
+                    return taken.map_or(Ok(()), |block| self.block(block));
+                }
                 let then = self.nested(|this| this.block(then))?;
                 let otherwise =
                     self.nested(|this| otherwise.iter().try_for_each(|block| this.block(block)))?;
@@ -195,7 +292,9 @@ impl Lowerer {
         let is_aggregate = match binding {
             Some(Binding::Value(_)) => true,
             // Elements that are scalars are handled below.
-            Some(Binding::Tensor { elem, .. }) => elem.scalar().is_none(),
+            Some(Binding::Tensor { elem, .. } | Binding::Shared { elem, .. }) => {
+                elem.scalar().is_none()
+            }
             _ => false,
         };
         if is_aggregate {
@@ -383,7 +482,11 @@ impl Lowerer {
                 args.iter().enumerate().any(|(at, arg)| {
                     let read_only = at < 64 && read_only_args >> at & 1 != 0;
                     let binding = base_name(arg).and_then(|name| self.frame.lookup(name));
-                    !read_only && matches!(binding, Some(Binding::Tensor { writable: true, .. }))
+                    let is_writable = matches!(
+                        binding,
+                        Some(Binding::Tensor { writable: true, .. } | Binding::Shared { .. })
+                    );
+                    !read_only && is_writable
                 })
             }
             _ => false,

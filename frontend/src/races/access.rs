@@ -35,8 +35,14 @@ pub(super) struct Task {
     pub(super) counted: Vec<(String, Vec<String>)>,
     /// Why steps are unknown, as the end of a sentence about an index.
     pub(super) origins: HashMap<Slot, String>,
+    /// The texts of operations, and of locals that a branch assigns.
+    pub(super) texts: HashMap<Slot, String>,
+    /// The texts of the elements that counters count in.
+    pub(super) cells: Vec<String>,
     /// Reads of tensors that are not `&mut`.
     pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
+    /// The parts of unknown values, by name.
+    pub(super) parts: HashMap<(Slot, String), Slot>,
 }
 
 /// An access to a tensor or a shared array.
@@ -57,7 +63,9 @@ pub(super) struct Access {
     pub(super) asserted: bool,
     /// The conditions under which the access happens.
     pub(super) guards: Vec<Guard>,
-    /// For a shared array: the phase of the access. Barriers separate phases.
+    /// Whether it is an access to a shared array, which other blocks do not see.
+    pub(super) is_shared: bool,
+    /// The phase, if it is an access by the threads of a block. Barriers separate the phases of a block.
     pub(super) phase: Option<u32>,
 }
 
@@ -111,7 +119,7 @@ impl Access {
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let same = same_tensor(&self.tensor, &other.tensor)
             && overlap(&self.fields, &other.fields)
-            && self.phase == other.phase
+            && (!self.is_shared || self.phase == other.phase)
             && !self.asserted
             && !other.asserted;
         same && !self.kind.may_overlap(other.kind)
@@ -132,7 +140,10 @@ impl Task {
             block_vars: Vec::new(),
             counted: Vec::new(),
             origins: HashMap::new(),
+            texts: HashMap::new(),
+            cells: Vec::new(),
             reads: HashMap::new(),
+            parts: HashMap::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
-    races::{Counter, Index, IntType, Node, Scope, Slot},
+    races::{Counter, DistinctRead, Index, IntType, Node, Scope, Slot},
 };
 
 use super::{
@@ -22,6 +22,31 @@ const BOOL: IntType = Some(ScalarType::Bool);
 impl Walk<'_> {
     /// Evaluates an expression; records its accesses.
     pub(super) fn eval(&mut self, expr: &Expr) -> Value {
+        let outer = std::mem::take(&mut self.device_value);
+        let value = self.eval_kind(expr);
+        if self.wants_texts() && !matches!(expr.kind, ExprKind::Literal { .. }) {
+            let is_operation = matches!(
+                expr.kind,
+                ExprKind::Binary { .. }
+                    | ExprKind::Unary { .. }
+                    | ExprKind::Cast { .. }
+                    | ExprKind::Logic { .. }
+                    | ExprKind::If { .. }
+                    | ExprKind::Block(_)
+                    | ExprKind::Unsafe(_)
+            );
+            if value == Value::Data && (!is_operation || self.device_value.is_empty()) {
+                self.device_value = self.text(expr);
+            }
+            self.describe(&value, expr);
+        }
+        if self.device_value.is_empty() {
+            self.device_value = outer;
+        }
+        value
+    }
+
+    fn eval_kind(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Literal { kind: LiteralKind::Float, .. } => Value::Data,
             ExprKind::Literal { kind: LiteralKind::Bool, text, .. } => {
@@ -52,16 +77,13 @@ impl Walk<'_> {
                 };
                 self.computed(Node::Binary(op, BOOL, a, b))
             }
-            ExprKind::Cast { value: inner, .. } => {
-                let value = self.eval(inner);
+            ExprKind::Cast { value, .. } => {
+                let value = self.eval(value);
                 // The type is unknown here: a float becomes an unknown integer.
                 if value != Value::Data {
                     return value;
                 }
-                let unknown = self.unknown_here();
-                let text = self.text(inner);
-                self.explain(&unknown, || format!("an index depends on `{text}`"));
-                unknown
+                self.unknown_here()
             }
             ExprKind::If { cond, then, otherwise } => self.branch(cond, then, otherwise.as_ref()),
             ExprKind::Block(block) => self.block(block),
@@ -93,11 +115,17 @@ impl Walk<'_> {
                 self.read(expr)
             }
             ExprKind::Element { value, index } => {
-                let value = self.eval(value);
+                let value = self.eval_whole(value);
                 let index: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                value.element(&index)
+                match index[..] {
+                    [Value::Number(at)] => self.part_of(&value, &at.to_string()),
+                    _ => value.element(&index),
+                }
             }
-            ExprKind::Field { value, name } => self.eval(value).part(name),
+            ExprKind::Field { value, name } => {
+                let value = self.eval_whole(value);
+                self.part_of(&value, name)
+            }
             ExprKind::Aggregate { parts, .. } => {
                 let values: Vec<Value> = parts.iter().map(|part| self.eval(part)).collect();
                 // A `Vector` or `Matrix` is constructed from one array.
@@ -178,19 +206,30 @@ impl Walk<'_> {
                 let by = self.eval(value);
                 let counts = *op == AtomicOp::Add;
                 let kind = if counts { AccessKind::Count } else { AccessKind::Atomic };
-                let shown = Expr { kind: place.kind.clone(), span: expr.span };
-                self.record_access(kind, &part, values.clone(), &shown);
+                let text = self.text(place);
+                let (fields, shown) = (part.fields.clone(), (expr.span, text.clone()));
+                self.push_access(kind, part.base, fields, values.clone(), shown);
                 // A shared counter returns each number once per block, not once per launch.
                 let is_shared = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
-                if counts && !is_shared {
-                    self.ticket(part.base, part.fields, &values, &by)
+                let ticket = if counts && !is_shared {
+                    self.ticket(part.base, part.fields, &values, &by, &text)
                 } else {
+                    None
+                };
+                ticket.unwrap_or_else(|| {
                     let value = self.unknown(Scope::Iteration);
-                    let origin =
-                        "an index depends on the old value of an atomic, which is not a ticket";
-                    self.explain(&value, || origin.to_owned());
+                    let why = match (counts, is_shared) {
+                        (true, true) => "each block counts in a shared array of its own",
+                        (true, false) => "only integers are counted",
+                        _ => "only those of `atomic_add` are",
+                    };
+                    self.explain(&value, || {
+                        format!(
+                            "an index depends on the old value of `{text}`, which is no ticket: {why}"
+                        )
+                    });
                     value
-                }
+                })
             }
             ExprKind::Phase(phase) => {
                 self.phase(&phase.name, |this| {
@@ -204,15 +243,35 @@ impl Walk<'_> {
         }
     }
 
+    /// The value of an aggregate of which a part is used. The launch knows the parts of constants.
+    fn eval_whole(&mut self, value: &Expr) -> Value {
+        match value.kind {
+            ExprKind::Const(_) => Value::AtLaunch,
+            _ => self.eval(value),
+        }
+    }
+
     fn read(&mut self, place: &Expr) -> Value {
         let Some(part) = self.element_part(place) else { return Value::Data };
         let values = self.index_values(&part);
         self.record_access(AccessKind::Read, &part, values.clone(), place);
-        let is_unchanged =
-            matches!(self.lookup(part.base), Some(Binding::Tensor { writable: false }));
+        let (is_unchanged, distinct) = match self.lookup(part.base) {
+            Some(&Binding::Tensor { writable: false, distinct }) => (true, distinct),
+            _ => (false, None),
+        };
         let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
         let text = self.text(place);
-        let origin = || format!("an index depends on `{text}`, which only the device knows");
+        let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty();
+        let tensor = part.base;
+        let origin = || {
+            let help = match may_differ {
+                true => {
+                    format!(" (if all elements of `{tensor}` differ, take it as `&Distinct<…>`)")
+                }
+                false => String::new(),
+            };
+            format!("an index depends on `{text}`, which only the device knows{help}")
+        };
         let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
             let value = self.unknown(Scope::Iteration);
             self.explain(&value, origin);
@@ -223,7 +282,15 @@ impl Walk<'_> {
         if let Some(slot) = self.task.reads.get(&key) {
             return Value::Slot(*slot);
         }
-        let value = self.unknown(scope);
+        let value = match distinct.filter(|_| scope > Scope::Loop) {
+            Some(tensor) => {
+                let (index, extents) = (key.2.clone(), Index::new());
+                let read = DistinctRead { tensor, ty: None, index, extents };
+                let read = self.task.steps.distinct(read);
+                Value::Slot(self.task.push(read))
+            }
+            None => self.unknown(scope),
+        };
         if let Value::Slot(slot) = value {
             self.task.reads.insert(key, slot);
         }
@@ -238,11 +305,13 @@ impl Walk<'_> {
         fields: Vec<String>,
         index: &[Value],
         amount: &Value,
-    ) -> Value {
+        text: &str,
+    ) -> Option<Value> {
+        if index.contains(&Value::AtLaunch) || *amount == Value::AtLaunch {
+            return Some(Value::AtLaunch);
+        }
         let cell: Option<Index> = index.iter().map(|value| self.slot(value)).collect();
-        let (Some(cell), Some(amount)) = (cell, self.slot(amount)) else {
-            return self.unknown(Scope::Iteration);
-        };
+        let (cell, amount) = (cell?, self.slot(amount)?);
         let counted = (tensor.to_owned(), fields);
         let known = self.task.counted.iter().position(|other| *other == counted);
         let number = known.unwrap_or_else(|| {
@@ -253,7 +322,8 @@ impl Walk<'_> {
         let counters = &mut self.task.steps.program.counters;
         let counter = counters.len();
         counters.push(Counter { tensor, ty: None, cell, extents: Index::new(), amount });
-        Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 }))
+        self.task.cells.push(text.to_owned());
+        Some(Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 })))
     }
 
     /// Evaluates both branches, each under its condition.
@@ -284,8 +354,13 @@ impl Walk<'_> {
                 after_then
             }
             [false, false] => {
-                let both = after_then.into_iter().zip(after_otherwise);
-                both.map(|(a, b)| a.zip(b).map(|(a, b)| self.either(&known, a, b))).collect()
+                let both = changed.iter().zip(after_then.into_iter().zip(after_otherwise));
+                let merged = both.map(|(name, (a, b))| {
+                    let value = self.either(&known, a?, b?);
+                    self.note_text(&value, name);
+                    Some(value)
+                });
+                merged.collect()
             }
         };
         self.set_locals(&changed, merged);
@@ -317,7 +392,9 @@ impl Walk<'_> {
             [Some(cond), Some(then), Some(otherwise)] => {
                 self.computed(Node::Select(cond, then, otherwise))
             }
-            [None, Some(_), Some(_)] if *cond != Value::AtLaunch => self.unknown(Scope::Iteration),
+            [None, Some(_), Some(_)] if *cond != Value::AtLaunch => {
+                self.device_value_of(Scope::Iteration)
+            }
             _ => Value::unknown(*cond == Value::AtLaunch),
         }
     }
@@ -376,7 +453,9 @@ impl Walk<'_> {
         }
         let slots: Option<Vec<Slot>> =
             std::iter::once(receiver).chain(args).map(|value| self.slot(value)).collect();
-        let Some(slots) = slots else { return self.unknown_here() };
+        let Some(slots) = slots else {
+            return if all_known { Value::AtLaunch } else { self.unknown_here() };
+        };
         let node = match (name, &slots[..]) {
             ("wrapping_add", &[a, b]) => Node::Binary(BinaryOp::Add, None, a, b),
             ("wrapping_sub", &[a, b]) => Node::Binary(BinaryOp::Sub, None, a, b),
@@ -397,7 +476,11 @@ impl Walk<'_> {
             ("reverse_bits", _) => return Value::AtLaunch,
             (_, slots) => {
                 let value = self.result_of(slots);
-                self.explain(&value, || format!("the race check does not know `{name}`"));
+                self.explain(&value, || {
+                    format!(
+                        "an index depends on a result of `{name}`, which the race check does not follow"
+                    )
+                });
                 return value;
             }
         };
@@ -417,7 +500,8 @@ impl Walk<'_> {
             if has_receiver
                 && at == 0
                 && let Some(part) = self.element_part(arg)
-                && let Some(Binding::Tensor { writable: true }) = self.lookup(part.base)
+                && let Some(Binding::Tensor { writable: true, .. } | Binding::Shared { .. }) =
+                    self.lookup(part.base)
             {
                 let values = self.index_values(&part);
                 self.record_access(AccessKind::Read, &part, values.clone(), arg);
@@ -426,7 +510,7 @@ impl Walk<'_> {
                 continue;
             }
             if let ExprKind::Name(name) = &arg.kind
-                && let Some(Binding::Tensor { writable }) = self.lookup(name)
+                && let Some(Binding::Tensor { writable, .. }) = self.lookup(name)
             {
                 let writable =
                     *writable && read_only_args.checked_shr(at as u32).unwrap_or(0) & 1 == 0;

@@ -3,6 +3,7 @@
 use quadrants_ir::races::{Node, Scope, Slot, Var, VarKind};
 
 use super::{
+    text,
     value::Value,
     walk::{Binding, Walk, is_generated},
 };
@@ -10,6 +11,12 @@ use crate::{
     syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, StmtKind},
     visit::{self, any_in_block, base_name, each_binding},
 };
+
+/// The most turns of a loop that is followed turn by turn.
+const TURNS: i128 = 16;
+
+/// The number of accesses from which on no loop is followed turn by turn.
+const UNROLLED_ACCESSES: usize = 200;
 
 impl Walk<'_> {
     pub(super) fn loop_body(&mut self, body: &Block) {
@@ -88,7 +95,83 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether loops here are followed turn by turn: outside of phases, where barriers separate the turns.
+    fn unrolls(&self, body: &Block) -> bool {
+        let is_block_level = self.threads.as_ref().is_some_and(|threads| !threads.in_phase);
+        let is_small = self.task.accesses.len() < UNROLLED_ACCESSES;
+        is_block_level && is_small && self.turns.is_some() && !leaves(body)
+    }
+
+    /// Follows a loop over few constant values turn by turn. Returns false if it is none.
+    fn unrolled_for(&mut self, each: &For) -> bool {
+        let [dim] = &each.dims[..] else { return false };
+        if !self.unrolls(&each.body) {
+            return false;
+        }
+        let [begin, end] = self.bounds(dim).map(|bound| bound.as_number());
+        let (Some(begin), Some(end)) = (begin, end) else { return false };
+        let by = match &dim.step {
+            Some(_) => self.stride(dim),
+            None => Some(1),
+        };
+        let Some(by) = by.filter(|by| (end - begin).max(0) <= by * TURNS) else { return false };
+        let mut values: Vec<i128> = Vec::new();
+        let mut value = begin;
+        while value < end {
+            values.push(value);
+            value += by;
+        }
+        match dim.order {
+            Order::Up => {}
+            // The last value of `step_by().rev()` is that of `step_by()`.
+            Order::Down => values.reverse(),
+            _ if by == 1 => values.reverse(),
+            _ => return false,
+        }
+        if let Some(turns) = &mut self.turns {
+            turns.push(values.len() as u32);
+        }
+        let scope = self.names.mark();
+        self.loops += 1;
+        for value in values {
+            self.bind(&dim.name, Binding::Value(Value::Number(value)));
+            self.block(&each.body);
+        }
+        self.loops -= 1;
+        self.names.leave(scope);
+        true
+    }
+
+    /// Follows a `while` loop turn by turn, if its condition is a known number in each of few turns. Returns false if
+    /// it is not.
+    pub(super) fn unrolled_while(&mut self, cond: &Expr, body: &Block) -> bool {
+        if !self.unrolls(body) {
+            return false;
+        }
+        self.loops += 1;
+        let mut turns = 0;
+        let done = loop {
+            match self.eval(cond).as_number() {
+                Some(0) => break true,
+                Some(_) if turns < TURNS as u32 => {
+                    self.block(body);
+                    turns += 1;
+                }
+                _ => break false,
+            }
+        };
+        self.loops -= 1;
+        if let Some(turns_of) = &mut self.turns {
+            turns_of.push(turns);
+        }
+        // What remains is followed as any loop.
+        done
+    }
+
     pub(super) fn serial_loop(&mut self, each: &For) {
+        if self.unrolled_for(each) {
+            return;
+        }
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         let (scope, guards) = (self.names.mark(), self.guards.len());
         self.loops += 1;
@@ -197,7 +280,7 @@ impl Walk<'_> {
     pub(super) fn variable(&mut self, dim: &Dim, value: Option<Slot>) {
         if is_generated(&dim.name) {
             let text = dim.name.trim_start_matches('_').to_owned();
-            self.display_names.insert(dim.name.clone(), text);
+            self.display_names.insert(dim.name.clone(), (text, text::ATOM));
         }
         let value = value.filter(|_| !dim.mutable).map_or(Value::Data, Value::Slot);
         self.bind(&dim.name, Binding::Value(value));
@@ -276,4 +359,30 @@ fn binds(body: &Block, name: &str) -> bool {
         },
         visit::Node::Expr(_) => false,
     })
+}
+
+/// Whether a loop's body leaves the loop or continues with its next turn.
+fn leaves(body: &Block) -> bool {
+    let in_expr = |expr: &Expr| {
+        let mut found = false;
+        visit::walk_expr(expr, &mut |node| found |= leaves_node(&node));
+        found
+    };
+    let value = body.value.as_deref();
+    body.stmts.iter().any(|stmt| leaves_node(&visit::Node::Stmt(stmt)))
+        || value.is_some_and(in_expr)
+}
+
+fn leaves_node(node: &visit::Node<'_>) -> bool {
+    let mut found = false;
+    match node {
+        visit::Node::Stmt(stmt) => match &stmt.kind {
+            StmtKind::Break { .. } | StmtKind::Continue { .. } | StmtKind::Return { .. } => {
+                found = true;
+            }
+            _ => visit::walk_stmt(stmt, &mut |node| found |= leaves_node(&node)),
+        },
+        visit::Node::Expr(expr) => visit::walk_expr(expr, &mut |node| found |= leaves_node(&node)),
+    }
+    found
 }

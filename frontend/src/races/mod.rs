@@ -29,7 +29,7 @@ use quadrants_ir::races::{
 use access::{Access, AccessKind, Part, Task, overlap, same_tensor};
 use profile::{PairCache, Profiles};
 use sample::{LONG_LOOP, SAMPLES};
-use walk::walk;
+use walk::{SourceText, walk};
 
 use crate::{
     rule::{Rejection, Rule},
@@ -44,15 +44,40 @@ const UNBOUNDED: i128 = 1 << 40;
 const SOLVED_SAMPLES: usize = 8;
 
 /// The races of a kernel that breaks no other rule, in source order.
-pub(crate) fn rejections(function: &Function) -> Vec<Rejection> {
+pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rejection> {
     if function.kind == FunctionKind::Func {
         return Vec::new();
     }
     let ranks = ranks(function);
-    let samples: Vec<Vec<Part>> =
-        (0..SAMPLES).map(|sample| walk(function, &ranks, sample)).collect();
+    let (samples, _) = all_samples(function, &ranks, false, None);
+    if races_of(&samples).is_empty() {
+        return Vec::new();
+    }
+    // With loops that are followed turn by turn, more is proven, and examples are of one turn.
+    let (samples, turns) = all_samples(function, &ranks, true, Some(source));
+    let unrolls = turns.first().is_some_and(|turns| !turns.is_empty());
+    // The samples must have the same accesses.
+    match unrolls && turns.windows(2).all(|pair| pair[0] == pair[1]) {
+        true => races_of(&samples),
+        false => races_of(&all_samples(function, &ranks, false, Some(source)).0),
+    }
+}
+
+/// The parts of the kernel in each sample launch, and the turns of its unrolled loops. With `source`, they have the
+/// texts of messages.
+fn all_samples(
+    function: &Function,
+    ranks: &HashMap<&str, usize>,
+    unroll: bool,
+    source: Option<SourceText<'_>>,
+) -> (Vec<Vec<Part>>, Vec<Vec<u32>>) {
+    (0..SAMPLES).map(|sample| walk(function, ranks, sample, unroll, source)).unzip()
+}
+
+/// The races in the sample launches.
+fn races_of(samples: &[Vec<Part>]) -> Vec<Rejection> {
     let Some(first) = samples.first() else { return Vec::new() };
-    let checker = RaceChecker::new(&samples);
+    let checker = RaceChecker::new(samples);
     let mut races = Vec::new();
     for (part, of_part) in first.iter().enumerate() {
         for task in 0..of_part.tasks.len() {
@@ -164,18 +189,24 @@ impl<'a> RaceChecker<'a> {
             let over = over(&task.names);
             let (span, rule) = if a == b {
                 let reason = self.reason(at, &samples, a, b);
+                let access = first.text.clone();
                 let advice = time_loop_advice(task, first).unwrap_or_else(|| {
+                    if self.is_by_ticket(task, first) && first.kind == AccessKind::Write {
+                        return format!(
+                            "write by `qd::atomic_exchange(&mut {access}, …)`, which needs no proof"
+                        );
+                    }
                     "give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or \
                      `atomic_max`"
                         .to_owned()
                 });
-                let access = first.text.clone();
                 (first.span, Rule::RaceWithItself { access, over, reason, advice })
             } else {
                 let (here, other) =
                     if second.kind.is_write() { (first, second) } else { (second, first) };
                 let reason = self.reason(at, &samples, a, b);
-                let advice = time_loop_advice(task, here);
+                let advice = time_loop_advice(task, here)
+                    .or_else(|| self.is_recurrence(at, a, b).then(recurrence_advice));
                 (here.span, race_in_loop(here, other, over, reason, advice))
             };
             races.push((&first.tensor, Rejection { span, rule }));
@@ -186,13 +217,10 @@ impl<'a> RaceChecker<'a> {
     /// Whether some launch can prove two accesses of different iterations disjoint.
     fn loop_provable(&self, at: [usize; 2], samples: &[usize], a: usize, b: usize) -> bool {
         let shifted = self.is_shift(at, a, b);
-        let space = |sample: usize| {
+        let spaces = |sample: usize| {
             let task = self.task(sample, at);
             let space = if shifted { self.unbounded_space(sample, at) } else { task.space.clone() };
-            match task.accesses[a].phase {
-                Some(_) => space.in_block(&task.block_vars),
-                None => space,
-            }
+            spaces(&space, task, &task.accesses[a], &task.accesses[b])
         };
         let accesses = |sample: usize| {
             let accesses = &self.task(sample, at).accesses;
@@ -201,21 +229,17 @@ impl<'a> RaceChecker<'a> {
         let disjoint = |&sample: &usize| {
             let (a, b) = accesses(sample);
             let known_later = a.depends_on_launch || b.depends_on_launch;
-            known_later || disjoint_in_loop(&space(sample), &a.forms, &b.forms)
+            let disjoint = |space: &Space| disjoint_in_loop(space, &a.forms, &b.forms);
+            known_later || spaces(sample).iter().all(disjoint)
         };
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
-        decided_by_some(samples, |sample| {
+        let decide = |sample: usize, space: &Space| {
             let (a, b) = accesses(sample);
-            let (task, space) = (self.task(sample, at), space(sample));
+            let program = &self.task(sample, at).steps.program;
             let is_counter = |counter: usize| self.is_only_counted(at, sample, counter);
-            let side = Side {
-                program: &task.steps.program,
-                args: &[],
-                space: &space,
-                is_counter: &is_counter,
-            };
+            let side = Side { program, args: &[], space, is_counter: &is_counter };
             let (index_a, index_b) = common_index(a, b);
             let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
             if never_happens(side, a) || never_happens(side, b) {
@@ -228,6 +252,17 @@ impl<'a> RaceChecker<'a> {
             let refuted = refuted_in_loop(side, a, b);
             // A condition that holds in one iteration only proves something if it does so in all launches.
             (!refuted || !anywhere(a) && !anywhere(b)).then_some(refuted)
+        };
+        decided_by_some(samples, |sample| {
+            let mut all = Some(true);
+            for space in &spaces(sample) {
+                match decide(sample, space) {
+                    Some(false) => return Some(false),
+                    None => all = None,
+                    Some(true) => {}
+                }
+            }
+            all
         })
     }
 
@@ -296,7 +331,7 @@ impl<'a> RaceChecker<'a> {
                             other_verb: other.kind.verb_of_one(),
                             line: other.span.line,
                             block: first.span.line,
-                            reason: reason::unknown_index(&[(of_second, here), (of_first, other)]),
+                            reason: self.block_reason(at, a, b),
                         };
                         races.push((&here.tensor, Rejection { span: here.span, rule }));
                     }
@@ -360,17 +395,49 @@ impl<'a> RaceChecker<'a> {
 
     /// Whether all accesses to a counter's element, in the loop and in code that may run at the same time, are atomic
     /// additions.
-    fn is_only_counted(&self, [part, task]: [usize; 2], sample: usize, counter: usize) -> bool {
+    fn is_only_counted(&self, at: [usize; 2], sample: usize, counter: usize) -> bool {
+        self.not_a_count(at, sample, counter).is_none()
+    }
+
+    /// The first access to a counter's element that is not an atomic addition.
+    fn not_a_count(
+        &self,
+        [part, task]: [usize; 2],
+        sample: usize,
+        counter: usize,
+    ) -> Option<&'a Access> {
         let own = self.task(sample, [part, task]);
         let number = own.steps.program.counters[counter].tensor as usize;
         let (tensor, fields) = &own.counted[number];
         let parts = self.samples[sample].iter().enumerate();
         let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
-        others.chain([own]).flat_map(|task| &task.accesses).all(|access| {
-            !same_tensor(&access.tensor, tensor)
-                || !overlap(&access.fields, fields)
-                || access.kind == AccessKind::Count
+        others.chain([own]).flat_map(|task| &task.accesses).find(|access| {
+            same_tensor(&access.tensor, tensor)
+                && overlap(&access.fields, fields)
+                && access.kind != AccessKind::Count
         })
+    }
+
+    /// Whether an access writes an element and another reads the one that an earlier iteration writes, and no access
+    /// reads one that a later iteration writes.
+    fn is_recurrence(&self, at: [usize; 2], a: usize, b: usize) -> bool {
+        let accesses = &self.task(0, at).accesses;
+        let (write, read) = if accesses[a].kind.is_write() { (a, b) } else { (b, a) };
+        if accesses[write].kind != AccessKind::Write || accesses[read].kind != AccessKind::Read {
+            return false;
+        }
+        // How far the read is behind the write, in the first dimension in which they differ.
+        let behind = |read: usize| {
+            let pairs = accesses[write].forms.iter().zip(&accesses[read].forms);
+            let mut distances = pairs.map(|(write, read)| (*write)?.sub((*read)?)?.value());
+            distances.find(|distance| *distance != Some(0)).flatten()
+        };
+        let reads = (0..accesses.len()).filter(|at| {
+            accesses[*at].kind == AccessKind::Read && accesses[*at].tensor == accesses[read].tensor
+        });
+        self.is_shift(at, write, read)
+            && behind(read).is_some_and(|distance| distance > 0)
+            && reads.map(behind).all(|distance| distance.is_none_or(|distance| distance > 0))
     }
 }
 
@@ -388,6 +455,20 @@ fn decided_by_some(samples: &[usize], decide: impl Fn(usize) -> Option<bool>) ->
         is_racing = true;
     }
     !is_racing
+}
+
+/// The spaces of the iterations that barriers do not order, of which `space` has all.
+fn spaces(space: &Space, task: &Task, a: &Access, b: &Access) -> Vec<Space> {
+    let in_block = || space.in_block(&task.block_vars);
+    let between_blocks = || space.between_blocks(task.steps.block_vars);
+    match (a.phase, b.phase) {
+        _ if a.is_shared => vec![in_block()],
+        (Some(first), Some(second)) if first == second => {
+            vec![between_blocks(), in_block()]
+        }
+        (Some(_), Some(_)) => vec![between_blocks()],
+        _ => vec![space.clone()],
+    }
 }
 
 /// The indices that are integers in both accesses.
@@ -440,6 +521,12 @@ fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     })
 }
 
+fn recurrence_advice() -> String {
+    "if each iteration needs the result of one before, mark this loop `#[qd::serial]` or compute a scan; else read \
+     from one tensor and write to another"
+        .to_owned()
+}
+
 fn race_in_loop(
     here: &Access,
     other: &Access,
@@ -447,7 +534,7 @@ fn race_in_loop(
     reason: String,
     advice: Option<String>,
 ) -> Rule {
-    let common = if here.phase.is_some() {
+    let common = if here.is_shared {
         "move one of them to another phase"
     } else if here.kind.is_atomic() || other.kind.is_atomic() {
         "make both atomic, split the loop in two"

@@ -22,6 +22,7 @@ struct Key<'a> {
     fields: &'a [String],
     kind: AccessKind,
     asserted: bool,
+    is_shared: bool,
     phase: Option<u32>,
     depends_on_launch: bool,
     /// The indices and the conditions in each launch.
@@ -77,6 +78,7 @@ fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
         fields: &first.fields,
         kind: first.kind,
         asserted: first.asserted,
+        is_shared: first.is_shared,
         phase: first.phase,
         depends_on_launch: first.depends_on_launch,
         launches: all.map(|access| (&access.index[..], &access.guards[..])).collect(),

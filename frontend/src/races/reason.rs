@@ -1,16 +1,18 @@
 //! Why the race check rejects a pair of accesses, for messages.
 
-use quadrants_ir::races::{Side, Slot, collision};
+use quadrants_ir::races::{Node, Scope, Side, Slot, Space, collision, common_element, obstacle};
 
 use super::{
     RaceChecker, SOLVED_SAMPLES,
     access::{Access, Task},
-    common_index,
+    common_index, spaces,
 };
 
+const UNPROVEN: &str = ": the race check cannot prove that they access different elements";
+
 impl RaceChecker<'_> {
-    /// Why two accesses of a loop may touch the same element, as a part of a sentence: an example, or what is not known
-    /// about an index. Empty if nothing can be said.
+    /// Why two accesses of a loop may touch the same element, as a part of a sentence: an example, or what prevents the
+    /// proof.
     pub(super) fn reason(&self, at: [usize; 2], samples: &[usize], a: usize, b: usize) -> String {
         let step = samples.len().div_ceil(SOLVED_SAMPLES).max(1);
         let example = samples.iter().step_by(step).find_map(|sample| {
@@ -19,41 +21,182 @@ impl RaceChecker<'_> {
         });
         example.unwrap_or_else(|| {
             let task = self.task(0, at);
-            unknown_index(&[(task, &task.accesses[a]), (task, &task.accesses[b])])
+            let both = [(at, &task.accesses[a]), (at, &task.accesses[b])];
+            self.unknown_index(&both).unwrap_or_else(|| UNPROVEN.to_owned())
         })
     }
+
+    /// Why accesses of two blocks may touch the same element.
+    pub(super) fn block_reason(&self, at: [[usize; 2]; 2], a: usize, b: usize) -> String {
+        let tasks = at.map(|at| self.task(0, at));
+        let (first, second) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
+        let is_known = |access: &Access| access.index.iter().all(Option::is_some);
+        if is_known(first) && is_known(second) && first.index.len() == second.index.len() {
+            let sides = tasks.map(|task| Side {
+                program: &task.steps.program,
+                args: &[],
+                space: &task.space,
+                is_counter: &|_| false,
+            });
+            let (index_a, index_b) = common_index(first, second);
+            let found = common_element(
+                sides,
+                first.guarded_index(&index_a),
+                second.guarded_index(&index_b),
+            );
+            if let Some(element) = found {
+                return format!(": for example, both access `{}`", element_text(second, &element));
+            }
+        }
+        self.unknown_index(&[(at[1], second), (at[0], first)])
+            .unwrap_or_else(|| UNPROVEN.to_owned())
+    }
+
+    /// What is not known about an index of one of the accesses, or not followed.
+    pub(super) fn unknown_index(&self, accesses: &[([usize; 2], &Access)]) -> Option<String> {
+        let each = || accesses.iter().map(|&(at, access)| (at, self.task(0, at), access));
+        let index = |access: &Access| access.index.iter().copied().flatten().collect::<Vec<Slot>>();
+        let unknown =
+            || each().find_map(|(_, task, access)| Some(origin(task, index(access))?.to_owned()));
+        let ticket = || {
+            let of = each().filter_map(|(at, task, access)| self.counter(at, task, &index(access)));
+            let of: Vec<_> = of.collect();
+            self.tickets(&of)
+        };
+        let in_index = || each().find_map(|(_, task, access)| not_followed(task, &index(access)));
+        let in_guards = || {
+            each().find_map(|(_, task, access)| {
+                let conditions: Vec<Slot> = access.guards.iter().map(|guard| guard.cond).collect();
+                not_followed(task, &conditions)
+            })
+        };
+        let what = ticket()
+            .or_else(unknown)
+            .or_else(|| in_index().map(|what| format!("an index depends on {what}")))
+            .or_else(|| in_guards().map(|what| format!("a condition depends on {what}")))?;
+        Some(format!(": {what}"))
+    }
+
+    /// The first counter of whose tickets one an index depends on.
+    fn counter<'t>(&self, at: [usize; 2], task: &'t Task, index: &[Slot]) -> Option<Tickets<'t>> {
+        let program = &task.steps.program;
+        let reached = program.reached(index);
+        let mut nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+        let counter = nodes.find_map(|(node, _)| match node {
+            Node::Ticket { counter, .. } => Some(*counter),
+            _ => None,
+        })?;
+        let cell = &program.counters[counter].cell;
+        let is_one = cell.iter().all(|slot| task.steps.scope(*slot) == Scope::Loop);
+        let is_part = cell.iter().all(|slot| index.contains(slot));
+        let line = self.not_a_count(at, 0, counter).map(|other| other.span.line);
+        Some(Tickets { counter: &task.cells[counter], line, is_separate: is_one || is_part })
+    }
+
+    /// Why the tickets that the indices of one or two accesses depend on prove nothing.
+    fn tickets(&self, of: &[Tickets<'_>]) -> Option<String> {
+        let first = of.first()?;
+        let text = first.counter;
+        if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.line?))) {
+            return Some(format!(
+                "`{other}` gives no tickets, because the loop does not only add to it (line {line})"
+            ));
+        }
+        if let [_, second] = of
+            && second.counter != text
+        {
+            let other = second.counter;
+            return Some(format!(
+                "tickets of different counters, `{text}` and `{other}`, may be equal"
+            ));
+        }
+        if !first.is_separate {
+            return Some(format!(
+                "tickets of different counters `{text}` may be equal, and the counter's index is not part of the \
+                 list's index, as the `c` of `count[c]` is in `list[[c, at]]`"
+            ));
+        }
+        Some(format!(
+            "tickets of `{text}` differ from each other by the amount that is added, and nothing else is known of \
+             them: an index must be the ticket, or the ticket plus less than that amount"
+        ))
+    }
+
+    /// Whether an index of an access depends on a ticket.
+    pub(super) fn is_by_ticket(&self, task: &Task, access: &Access) -> bool {
+        let index: Vec<Slot> = access.index.iter().copied().flatten().collect();
+        let reached = task.steps.program.reached(&index);
+        let mut nodes = task.steps.program.steps.iter().zip(&reached);
+        nodes.any(|(node, reached)| *reached && matches!(node, Node::Ticket { .. }))
+    }
+}
+
+/// The counter of a ticket that an index depends on.
+struct Tickets<'a> {
+    /// Its text.
+    counter: &'a str,
+    /// The line of an access to it that is no atomic addition.
+    line: Option<u32>,
+    /// Whether all tickets are of one element, or its index is part of the index.
+    is_separate: bool,
 }
 
 /// Two iterations of a sample launch that touch the same element.
 fn example(task: &Task, a: &Access, b: &Access) -> Option<String> {
-    let names: Vec<&str> = task.names.iter().map(|name| name.trim_start_matches('_')).collect();
+    let names = iteration_names(task);
     if names.len() != task.dims.len() || names.iter().any(|name| name.is_empty()) {
         return None;
     }
     if a.index.iter().chain(&b.index).any(Option::is_none) {
         return None;
     }
-    let in_block = task.space.in_block(&task.block_vars);
-    let space = if a.phase.is_some() { &in_block } else { &task.space };
+    let example = |space: &Space| example_in(space, task, a, b, &names);
+    spaces(&task.space, task, a, b).iter().find_map(example)
+}
+
+fn example_in(
+    space: &Space,
+    task: &Task,
+    a: &Access,
+    b: &Access,
+    names: &[String],
+) -> Option<String> {
     let program = &task.steps.program;
     let side = Side { program, args: &[], space, is_counter: &|_| false };
     let (index_a, index_b) = common_index(a, b);
     let found = collision(side, a.guarded_index(&index_a), b.guarded_index(&index_b))?;
     let [first, second] = found.iterations;
-    let iterations = match (&names[..], &first[..], &second[..]) {
+    let iterations = match (names, &first[..], &second[..]) {
         ([name], [first], [second]) => format!("`{name}` = {first} and `{name}` = {second}"),
         _ => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("({}) = {} and {}", names.join(", "), tuple(&first), tuple(&second))
         }
     };
-    let tensor = a.tensor.split('#').next().unwrap_or_default();
-    let element = match &found.element[..] {
+    Some(format!(": for example, {iterations} both access `{}`", element_text(a, &found.element)))
+}
+
+/// The names of the parallel variables.
+fn iteration_names(task: &Task) -> Vec<String> {
+    let mut names: Vec<String> =
+        task.names.iter().map(|name| name.trim_start_matches('_').to_owned()).collect();
+    let grid = task.steps.block_vars;
+    if grid > 1 && !names.is_empty() {
+        let block = names.remove(0);
+        names.splice(0..0, (0..grid).map(|axis| format!("{block}.index()[{axis}]")));
+    }
+    names
+}
+
+/// `t[3]`, `t[[1, 2]].field`
+fn element_text(access: &Access, element: &[i128]) -> String {
+    let tensor = access.tensor.split('#').next().unwrap_or_default();
+    let element = match element {
         [at] => at.to_string(),
         element => format!("{element:?}"),
     };
-    let fields: String = a.fields.iter().map(|field| format!(".{field}")).collect();
-    Some(format!(": for example, {iterations} both access `{tensor}[{element}]{fields}`"))
+    let fields: String = access.fields.iter().map(|field| format!(".{field}")).collect();
+    format!("{tensor}[{element}]{fields}")
 }
 
 fn tuple(values: &[i128]) -> String {
@@ -61,16 +204,11 @@ fn tuple(values: &[i128]) -> String {
     format!("({})", values.join(", "))
 }
 
-/// What is not known about an index of one of the accesses.
-pub(super) fn unknown_index(accesses: &[(&Task, &Access)]) -> String {
-    let unknown = accesses.iter().find_map(|(task, access)| {
-        let index = access.index.iter().copied().collect::<Option<Vec<Slot>>>();
-        let Some(index) = index else {
-            return Some("an index is not an integer that is known here");
-        };
-        origin(task, index)
-    });
-    unknown.map_or_else(String::new, |unknown| format!(": {unknown}"))
+/// The first operation that slots depend on and that the race check does not follow in all cases.
+fn not_followed(task: &Task, slots: &[Slot]) -> Option<String> {
+    let (slot, obstacle) = obstacle(&task.steps.program, slots)?;
+    let text = task.texts.get(&slot)?;
+    Some(format!("`{text}`, {obstacle}, which the race check does not follow in all cases"))
 }
 
 /// The first unknown step that the slots depend on.

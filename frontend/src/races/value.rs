@@ -32,13 +32,29 @@ impl Value {
         }
     }
 
-    /// An element of a local array.
+    /// An element of a local array. The launch knows those of an array whose elements it all knows.
     pub(super) fn element(&self, index: &[Self]) -> Self {
+        if self.is_known_later() {
+            return Self::AtLaunch;
+        }
         match index.iter().map(Self::as_number).collect::<Option<Vec<_>>>().as_deref() {
             Some([at]) => self.part(&at.to_string()),
             Some([row, column]) => self.part(&row.to_string()).part(&column.to_string()),
+            _ if self.is_table() => Self::AtLaunch,
             _ => Self::Data,
         }
+    }
+
+    /// Whether this is an array, or an array of arrays, of values that the launch knows.
+    fn is_table(&self) -> bool {
+        let Self::Parts(parts) = self else { return false };
+        parts
+            .iter()
+            .all(|(_, part)| part.as_number().is_some() || part.is_known_later() || part.is_table())
+    }
+
+    const fn is_known_later(&self) -> bool {
+        matches!(self, Self::AtLaunch | Self::Fixed(_))
     }
 
     pub(super) const fn as_number(&self) -> Option<i128> {

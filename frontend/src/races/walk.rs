@@ -13,10 +13,10 @@ use super::{
 use crate::{
     names::Names,
     syntax::{
-        BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, ParamPassing, Pattern, Span,
-        Stmt, StmtKind, StreamParallelArgument,
+        BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing,
+        Pattern, Span, Stmt, StmtKind, StreamParallelArgument,
     },
-    visit::base_name,
+    visit::{base_name, combined_names},
 };
 
 pub(super) struct ElementPart<'e> {
@@ -28,6 +28,8 @@ pub(super) struct ElementPart<'e> {
 pub(super) enum Binding {
     Tensor {
         writable: bool,
+        /// A number that no other tensor has, if all its elements differ.
+        distinct: Option<u32>,
     },
     /// The extents of a tensor.
     Shape(String),
@@ -44,13 +46,20 @@ pub(super) enum Binding {
     },
 }
 
+/// The author's text of an expression, where it is known.
+pub(super) type SourceText<'a> = &'a dyn Fn(Span) -> Option<String>;
+
 pub(super) struct Walk<'a> {
     pub(super) sample: u32,
     /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
     pub(super) names: Names<Binding>,
-    /// The texts to print for names that the builder generated.
-    pub(super) display_names: HashMap<String, String>,
+    /// The author's text, if messages are wanted: only of races that were found.
+    source: Option<SourceText<'a>>,
+    /// What to print for names that the builder generated.
+    pub(super) display_names: HashMap<String, text::Printed>,
+    /// The text of the last value that only the device knows.
+    pub(super) device_value: String,
     pub(super) task: Task,
     parts: Vec<Part>,
     /// The number of enclosing loops.
@@ -61,6 +70,8 @@ pub(super) struct Walk<'a> {
     pub(super) threads: Option<Threads>,
     /// The conditions that hold here.
     pub(super) guards: Vec<Guard>,
+    /// The number of turns of each unrolled loop; none if no loop is unrolled.
+    pub(super) turns: Option<Vec<u32>>,
 }
 
 /// State of a `block_for`.
@@ -72,13 +83,25 @@ pub(super) struct Threads {
 }
 
 /// The parts of a kernel in a sample launch. All samples have the same tasks and accesses.
-pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u32) -> Vec<Part> {
+///
+/// With `unroll`, loops of block-level code that have few turns are followed turn by turn. The second result has their
+/// numbers of turns, which must be the same in all samples.
+pub(super) fn walk(
+    function: &Function,
+    ranks: &HashMap<&str, usize>,
+    sample: u32,
+    unroll: bool,
+    source: Option<SourceText<'_>>,
+) -> (Vec<Part>, Vec<u32>) {
     debug_assert!(sample < SAMPLES);
     let mut walk = Walk {
         sample,
         ranks,
         names: Names::new(),
+        // Messages are about the first sample.
+        source: source.filter(|_| sample == 0),
         display_names: HashMap::new(),
+        device_value: String::new(),
         task: Task::new(),
         parts: Vec::new(),
         loops: 0,
@@ -86,15 +109,19 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
         last_id: 0,
         threads: None,
         guards: Vec::new(),
+        turns: unroll.then(Vec::new),
     };
-    for param in &function.params {
+    for (at, param) in function.params.iter().enumerate() {
         let binding = match param.passing {
             ParamPassing::Value if param.mutable => Binding::Value(walk.new_fixed()),
             ParamPassing::Value => {
                 Binding::Value(Value::Number(Symbol::Scalar(&param.name).value(sample)))
             }
-            ParamPassing::Ref => Binding::Tensor { writable: false },
-            ParamPassing::RefMut => Binding::Tensor { writable: true },
+            ParamPassing::Ref => Binding::Tensor { writable: false, distinct: None },
+            ParamPassing::RefDistinct => {
+                Binding::Tensor { writable: false, distinct: Some(at as u32) }
+            }
+            ParamPassing::RefMut => Binding::Tensor { writable: true, distinct: None },
         };
         walk.bind(&param.name, binding);
     }
@@ -106,7 +133,7 @@ pub(super) fn walk(function: &Function, ranks: &HashMap<&str, usize>, sample: u3
         walk.top_expr(value);
     }
     walk.end_serial();
-    walk.parts
+    (walk.parts, walk.turns.unwrap_or_default())
 }
 
 impl Walk<'_> {
@@ -115,6 +142,7 @@ impl Walk<'_> {
             StmtKind::For(each) if !each.options.serial => {
                 self.end_serial();
                 self.parallel_loop(each);
+                self.forget_combined(&each.body);
             }
             StmtKind::Expr(expr) => self.top_expr(expr),
             _ => self.stmt(stmt),
@@ -186,6 +214,14 @@ impl Walk<'_> {
         self.loops -= 1;
         self.names.leave(scope);
         self.end_task();
+    }
+
+    /// Makes the locals unknown that a loop combined into.
+    fn forget_combined(&mut self, body: &Block) {
+        for name in combined_names(body) {
+            let value = self.new_fixed();
+            self.set_locals(&[name], vec![Some(value)]);
+        }
     }
 
     /// Adds a variable of the parallel loop.
@@ -263,6 +299,7 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
+        self.device_value.clear();
         match &stmt.kind {
             StmtKind::Let { name, mutable, value, .. } => {
                 let evaluated = self.eval(value);
@@ -317,9 +354,13 @@ impl Walk<'_> {
                 }
                 self.record_access(AccessKind::Write, &part, values, target);
             }
-            StmtKind::Assert { cond, .. } => {
+            StmtKind::Reduce { value, .. } => {
+                self.eval(value);
+            }
+            StmtKind::Assert { cond, failure } => {
                 let cond = self.eval(cond);
                 let cond = self.slot(&cond);
+                failure.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
                 self.assume(cond, true);
             }
             StmtKind::Print { args, .. } => {
@@ -331,7 +372,11 @@ impl Walk<'_> {
                 self.eval(value);
             }
             StmtKind::For(each) => self.serial_loop(each),
-            StmtKind::While { cond, body, .. } => self.endless_loop(Some(cond), body),
+            StmtKind::While { cond, body, .. } => {
+                if !self.unrolled_while(cond, body) {
+                    self.endless_loop(Some(cond), body);
+                }
+            }
             StmtKind::Loop { body, .. } => self.loop_body(body),
             StmtKind::Return { .. }
             | StmtKind::Break { value: None, .. }
@@ -389,8 +434,29 @@ impl Walk<'_> {
             }
             Value::Number(_) => value,
             _ if self.loops == 0 => self.new_fixed(),
+            // All uses of the name have the same value.
+            Value::Data => {
+                let scope = self.scope_here();
+                self.device_value_of(scope)
+            }
             other => other,
         }
+    }
+
+    /// A part of a value. A part of an unknown value is unknown too, and the same wherever it is used.
+    pub(super) fn part_of(&mut self, value: &Value, name: &str) -> Value {
+        let Value::Slot(slot) = *value else { return value.part(name) };
+        let key = (slot, name.to_owned());
+        if let Some(part) = self.task.parts.get(&key) {
+            return Value::Slot(*part);
+        }
+        let scope = self.task.steps.scope(slot);
+        let part = self.unknown_slot(scope);
+        if let Some(origin) = self.task.origins.get(&slot).cloned() {
+            self.task.origins.insert(part, origin);
+        }
+        self.task.parts.insert(key, part);
+        Value::Slot(part)
     }
 
     fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
@@ -402,12 +468,14 @@ impl Walk<'_> {
             }
             Pattern::Parts(parts) => {
                 for (at, pattern) in parts.iter().enumerate() {
-                    self.bind_parts(pattern, &value.part(&at.to_string()));
+                    let part = self.part_of(value, &at.to_string());
+                    self.bind_parts(pattern, &part);
                 }
             }
             Pattern::Fields(fields) => {
                 for (name, pattern) in fields {
-                    self.bind_parts(pattern, &value.part(name));
+                    let part = self.part_of(value, name);
+                    self.bind_parts(pattern, &part);
                 }
             }
         }
@@ -435,7 +503,25 @@ impl Walk<'_> {
     }
 
     pub(super) fn index_values(&mut self, part: &ElementPart<'_>) -> Vec<Value> {
-        part.index.iter().map(|index| self.eval(index)).collect()
+        let mut values = Vec::new();
+        for index in &part.index {
+            let value = match &index.kind {
+                // rustc reports the type.
+                ExprKind::Literal { kind: LiteralKind::Float | LiteralKind::Bool, .. } => {
+                    Value::AtLaunch
+                }
+                _ => self.eval(index),
+            };
+            match value {
+                // A local with all indices.
+                Value::Parts(parts) => values.extend(parts.into_iter().map(|(_, part)| part)),
+                Value::Data if self.loops > 0 => {
+                    values.push(self.device_value_of(Scope::Iteration));
+                }
+                value => values.push(value),
+            }
+        }
+        values
     }
 
     /// Records an access to the element `part`, whose expression is `place`.
@@ -460,17 +546,18 @@ impl Walk<'_> {
     ) {
         let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
         let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
-        let (tensor, phase) = match self.lookup(base) {
-            Some(Binding::Shared { array, .. }) => {
-                (array.clone(), self.threads.as_ref().map(|threads| threads.phases))
-            }
-            _ => (base.to_owned(), None),
+        let (tensor, is_shared) = match self.lookup(base) {
+            Some(Binding::Shared { array, .. }) => (array.clone(), true),
+            _ => (base.to_owned(), false),
         };
+        let in_phase = self.threads.as_ref().filter(|threads| threads.in_phase);
+        let phase = in_phase.map(|threads| threads.phases);
         self.task.accesses.push(Access {
             forms,
             tensor,
             fields,
             guards: self.guards.clone(),
+            is_shared,
             phase,
             kind,
             index,
@@ -518,16 +605,61 @@ impl Walk<'_> {
         self.task.push(Node::Unknown { scope, var: None, ty })
     }
 
-    /// The source text of an expression.
+    /// The text of an expression. Empty if no messages are wanted.
     pub(super) fn text(&self, expr: &Expr) -> String {
-        text::expr(expr, &|name: &str| self.display_names.get(name).cloned())
+        let names = |name: &str| self.display_names.get(name).cloned();
+        let text = |source| text::expr(expr, text::Texts { source, names: &names });
+        self.source.map(text).unwrap_or_default()
     }
 
     /// Records why a value is unknown, for messages.
     pub(super) fn explain(&mut self, value: &Value, origin: impl FnOnce() -> String) {
-        if let Value::Slot(slot) = value {
+        if let Value::Slot(slot) = value
+            && self.source.is_some()
+        {
             self.task.origins.entry(*slot).or_insert_with(origin);
         }
+    }
+
+    /// Whether messages are wanted.
+    pub(super) const fn wants_texts(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Records the text of an operation, for messages.
+    pub(super) fn note_text(&mut self, value: &Value, text: &str) {
+        if let Value::Slot(slot) = value
+            && self.wants_texts()
+        {
+            self.task.texts.entry(*slot).or_insert_with(|| text.to_owned());
+        }
+    }
+
+    /// Records the text of an expression's value, for messages, and why it is unknown.
+    pub(super) fn describe(&mut self, value: &Value, expr: &Expr) {
+        let Value::Slot(slot) = *value else { return };
+        if self.task.texts.contains_key(&slot) {
+            return;
+        }
+        let text = self.text(expr);
+        if let Node::Unknown { .. } = self.task.steps.node(slot) {
+            let of = if self.device_value.is_empty() { &text } else { &self.device_value };
+            let origin = format!("an index depends on `{of}`, which only the device knows");
+            self.task.origins.entry(slot).or_insert(origin);
+        }
+        self.task.texts.insert(slot, text);
+    }
+
+    /// An unknown value, which messages call by the text of the last value that only the device knows.
+    pub(super) fn device_value_of(&mut self, scope: Scope) -> Value {
+        let value = self.unknown(scope);
+        if !self.device_value.is_empty() {
+            let text = self.device_value.clone();
+            self.explain(&value, || {
+                format!("an index depends on `{text}`, which only the device knows")
+            });
+        }
+        value
     }
 
     /// Adds a condition.
@@ -584,8 +716,8 @@ impl Walk<'_> {
     /// If the builder generated the name, messages print the value instead.
     fn display_value(&mut self, name: &str, value: &Expr) {
         if is_generated(name) {
-            let display_names = |name: &str| self.display_names.get(name).cloned();
-            let text = text::operand(value, &display_names);
+            let names = |name: &str| self.display_names.get(name).cloned();
+            let text = text::printed(value, text::Texts { source: &|_| None, names: &names });
             self.display_names.insert(name.to_owned(), text);
         }
     }

@@ -7,9 +7,12 @@ use quadrants_frontend::{
     builder::{KernelBuilder, Misuse, TensorParam, Threads},
 };
 use quadrants_ir::{
-    ReduceOp,
+    ParamId, ReduceOp,
     ScalarType::{Bool, F32, F64, I32, U32, U64},
-    SiteKind,
+    SiteKind, TaskId,
+    abi::ArgLayout,
+    launch_analysis::LaunchAnalysis,
+    offload,
 };
 
 use crate::run::{groups, matrix, run, scalar, tensor};
@@ -330,6 +333,15 @@ fn rules_of_block_for_are_checked() {
         let _ = block.reduce(ReduceOp::Add, |t| t.gt(3u64));
     });
     assert_eq!(misuse(of_bools), Misuse::Undefined { operation: "reduce_add", ty: Bool });
+    let unknown = tile(|_, block, x| {
+        let tile = block.shared_of_len("tile", F32, block.index() + 1u64);
+        let from_memory = block.shared_of_len("other", F32, x.load(0u64).cast(U64));
+        block.each(|t| {
+            tile.store(t, 1.0f32);
+            from_memory.store(t, 1.0f32);
+        });
+    });
+    assert_eq!(rules(unknown), [Rule::SharedExtent, Rule::SharedExtent]);
     let too_many = KernelBuilder::new("many");
     too_many.block_for(1u64, 2048, |_| ());
     assert_eq!(rules(too_many), [Rule::BlockSize]);
@@ -375,4 +387,29 @@ fn build_time_is_linear_in_the_kernel_length() {
     let (short, long) = (time(500), time(4000));
     // Eight times the length; quadratic time would be a factor of 64.
     assert!(long < short * 24, "{short:?} {long:?}");
+}
+
+#[test]
+fn a_shared_array_may_have_the_length_of_an_argument() {
+    let b = KernelBuilder::new("dynamic");
+    let (n, x) = (b.param_scalar("n", U64), b.param_tensor_mut("x", F32, 1));
+    let len = n * 2u64 + x.extent(0);
+    b.block_for(x.extent(0), 32, |block| {
+        let tile = block.shared_of_len("tile", F32, len);
+        let fixed = block.shared_of_len("fixed", F32, 8u64);
+        block.each(|t| tile.store(t, 1.0f32));
+        block.each(|t| fixed.atomic_add(0u64, tile.load(t)));
+    });
+    let kernel = offload(&b.build().unwrap()).unwrap();
+    let bytes = |n: u64, len: u64| {
+        let host = LaunchAnalysis::new(&kernel);
+        let mut words = vec![0; 8];
+        let layout = ArgLayout::new(&kernel.params);
+        words[layout.word(ParamId::new(0))] = n;
+        words[layout.word(ParamId::new(1)) + 1] = len;
+        host.shared_bytes(TaskId::new(0), &words).map(|shared| (shared.fixed, shared.dynamic))
+    };
+    // 23 elements, in whole vectors of 16 bytes.
+    assert_eq!(bytes(10, 3), Some((32, 96)));
+    assert_eq!(bytes(0, 0), Some((32, 0)));
 }

@@ -288,14 +288,14 @@ fn a_site_of_a_func_in_another_file_names_that_file() {
 
 #[test]
 fn device_errors_have_source_locations() {
-    let assert = StmtKind::Assert { cond: e!((i < 3)), message: "too far".to_owned() };
+    let assert = StmtKind::Assert { cond: e!((i < 3)), failure: "too far".into() };
     let quotient = binary("/", e!(1), e!(n));
     let stmts = vec![each(1, "i", e!(4), vec![stmt(2, assert)]), set(3, t(e!(0)), at(4, quotient))];
     let params = || vec![scalar(I32), tensor(I32, 1, true)];
     let kernel = lowered(&["n", "&mut t"], params, stmts);
     let outcome = launch(&kernel, &[number(1), values(&[0])]);
     let site = &kernel.sites[outcome.error.unwrap() as usize];
-    assert_eq!(site.kind, SiteKind::Assert { message: "too far".to_owned() });
+    assert_eq!(site.kind, SiteKind::Assert("too far".into()));
     assert_eq!((site.line, site.column), (2, 1));
     let division = kernel.sites.iter().find(|s| s.kind == SiteKind::DivideByZero).unwrap();
     assert_eq!((division.line, division.column), (4, 5));

@@ -8,3 +8,4 @@ mod races;
 mod rules;
 mod run;
 mod tree;
+mod turns;

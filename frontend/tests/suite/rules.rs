@@ -101,7 +101,7 @@ fn other_statements_next_to_blocks_are_rejected() {
     kernel_rejected(vec![fill(1), side_by_side(2)], &[(1, Rule::StreamParallelMixed)]);
     let bump = run(2, add_to("t", vec![e!(0)], e!(1.0)));
     kernel_rejected(vec![side_by_side(1), bump], &[(2, Rule::StreamParallelMixed)]);
-    let assert = StmtKind::Assert { cond: e!((n > 1)), message: named("n > 1") };
+    let assert = StmtKind::Assert { cond: e!((n > 1)), failure: "n > 1".into() };
     kernel_rejected(vec![side_by_side(1), stmt(2, assert)], &[(2, Rule::StreamParallelMixed)]);
     let call = bind(2, "first", F32, call(0, vec![e!(t)]));
     kernel_rejected(vec![side_by_side(1), call], &[(2, Rule::StreamParallelMixed)]);

@@ -284,5 +284,5 @@ pub(crate) const fn scalar(ty: ScalarType) -> ParamType {
 }
 
 pub(crate) const fn tensor(elem: ScalarType, rank: u8, writable: bool) -> ParamType {
-    ParamType::Tensor { elem: Type::Scalar(elem), rank, writable }
+    ParamType::Tensor { elem: Type::Scalar(elem), rank, writable, distinct: false }
 }

@@ -11,9 +11,9 @@ use super::{
     select,
 };
 use crate::{
-    Array, BinaryOp, BlockId, Collective, CollectiveOp, Const, Element, ExprId, ExprKind, Local,
-    LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
-    UnaryOp,
+    Array, AtomicOp, BinaryOp, BlockId, Collective, CollectiveOp, Const, Element, ExprId, ExprKind,
+    Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
+    TempId, UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     visit::Nodes,
 };
@@ -48,15 +48,17 @@ pub(crate) enum Part<'a> {
     Whole(Form),
     /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
+    /// Only the prelude locals that are marked.
+    Locals(&'a [bool]),
 }
 
-struct Compiler<'k> {
+pub(super) struct Compiler<'k> {
     kernel: &'k Offloaded,
     nodes: Nodes<'k>,
     layout: &'k ArgLayout,
-    form: Form,
-    code: Vec<Op>,
-    regs: Reg,
+    pub(super) form: Form,
+    pub(super) code: Vec<Op>,
+    pub(super) regs: Reg,
     consts: HashMap<u64, Reg>,
     locals: Vec<Option<Reg>>,
     /// The registers for temporaries. Those from `busy` on are free.
@@ -75,8 +77,10 @@ struct Compiler<'k> {
     inputs: [Reg; 2],
     /// The locals with a value per thread, and the first register of these values.
     per_thread: Vec<(LocalId, Reg)>,
-    /// The first register and the extents of each shared array.
-    arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
+    /// The first register and the extents of each constant shared array and each local array.
+    pub(super) arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
+    /// The registers of each dynamic array, as [`Op::NewShared`] has them.
+    pub(super) dynamic: HashMap<LocalId, Reg>,
 }
 
 /// Where an element is.
@@ -85,8 +89,11 @@ enum Place {
     Linear(Reg, Reg, Size),
     /// In a tensor of scalars, by two indices.
     Dense(Reg, [Reg; 2], Size),
-    /// In a shared array: its first register, its length and the register of the linear index.
+    /// In a constant shared array or a local array: its first register, its length and the register of the linear
+    /// index.
     Shared(Reg, u32, Reg),
+    /// In a dynamic array: its registers and the register of the linear index.
+    Dynamic(Reg, Reg),
 }
 
 /// The jumps of a loop whose targets are not known yet.
@@ -99,9 +106,19 @@ struct Jumps {
 const END: Target = Target::MAX;
 
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
+    compile_with_locals(kernel, layout, task, part).0
+}
+
+/// Also returns the registers of the locals.
+fn compile_with_locals(
+    kernel: &Offloaded,
+    layout: &ArgLayout,
+    task: &Task,
+    part: Part<'_>,
+) -> (Code, Vec<Option<Reg>>) {
     let form = match part {
         Part::Whole(form) => form,
-        Part::Bounds(_) => Form::Proven,
+        Part::Bounds(_) | Part::Locals(_) => Form::Proven,
     };
     let mut compiler = Compiler {
         kernel,
@@ -123,19 +140,33 @@ pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part:
         inputs: [0; 2],
         per_thread: Vec::new(),
         arrays: HashMap::new(),
+        dynamic: HashMap::new(),
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
         match (part, stmt) {
-            (Part::Bounds(needed), Stmt::Let { local, .. }) if !needed[local.index()] => {}
+            (Part::Bounds(needed) | Part::Locals(needed), Stmt::Let { local, .. })
+                if !needed[local.index()] => {}
             _ => compiler.stmt(stmt),
         }
     }
-    let dims = task.kind.dims().map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
+    let dims = task.kind.dims().filter(|_| !matches!(part, Part::Locals(_)));
+    let dims = dims.map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
     let prelude = std::mem::take(&mut compiler.code);
     if matches!(part, Part::Whole(_)) {
         compiler.block(task.body);
     }
-    Code { bounds_site: task.kind.bounds_site(), ..compiler.finish(prelude, dims) }
+    let locals = compiler.locals.clone();
+    (Code { bounds_site: task.kind.bounds_site(), ..compiler.finish(prelude, dims) }, locals)
+}
+
+/// The code of the prelude locals that are marked, and the registers of all locals that it computes.
+pub(crate) fn compile_locals(
+    kernel: &Offloaded,
+    layout: &ArgLayout,
+    task: &Task,
+    needed: &[bool],
+) -> (Code, Vec<Option<Reg>>) {
+    compile_with_locals(kernel, layout, task, Part::Locals(needed))
 }
 
 impl Compiler<'_> {
@@ -181,6 +212,7 @@ impl Compiler<'_> {
                     Place::Linear(tensor, at, size) => Op::Store1(value, tensor, at, size),
                     Place::Dense(tensor, [i, j], size) => Op::Store2(value, tensor, i, j, size),
                     Place::Shared(first, len, at) => Op::SharedStore(value, first, len, at),
+                    Place::Dynamic(array, at) => Op::DynamicStore(value, array, at),
                 };
                 self.code.push(op);
             }
@@ -195,9 +227,14 @@ impl Compiler<'_> {
                     if matches!(stmt, Stmt::Break) { breaks } else { continues }.push(at);
                 }
             }
-            Stmt::Shared { array, ref dims } => {
-                let first = self.array(dims.iter().product());
-                self.arrays.insert(array, (first, dims.clone()));
+            Stmt::Shared { .. } => {
+                if let Some((array, dims)) = stmt.shared_extents() {
+                    self.shared_array(array, &dims);
+                }
+            }
+            Stmt::Array { array, len } => {
+                let first = self.array(len);
+                self.arrays.insert(array, (first, vec![len]));
             }
             Stmt::Phase { var, body, collective } => self.run_phase(var, body, collective),
             Stmt::CollectiveInput { value, from } => {
@@ -209,9 +246,10 @@ impl Compiler<'_> {
                     self.code.push(Op::SharedStore(from, lanes, self.threads, self.thread));
                 }
             }
-            Stmt::Assert { cond, site } => {
+            Stmt::Assert { cond, site, ref values } => {
                 let cond = self.value(cond);
-                self.code.push(Op::Assert(cond, site.raw(), END));
+                let (first, count) = self.consecutive_values(values);
+                self.code.push(Op::Assert { cond, site: site.raw(), first, count, to: END });
                 let failed = self.code.len() - 1;
                 // In a phase, a failed assertion ends the phase for this thread only.
                 if let Some(phase) = self.phase {
@@ -219,20 +257,29 @@ impl Compiler<'_> {
                 }
             }
             Stmt::Print { site, ref values } => {
-                let count = values.len() as u32;
-                let values: Vec<Reg> = values.iter().map(|value| self.value(*value)).collect();
-                let first = self.consecutive(count);
-                for (at, value) in values.into_iter().enumerate() {
-                    self.code.push(Op::Move(first + at as Reg, value));
-                }
+                let (first, count) = self.consecutive_values(values);
                 self.code.push(Op::Print { site: site.raw(), first, count });
             }
+            // Interpretation is sequential, and offloading removes `Combine`.
+            Stmt::Reduce { .. } => {}
+            Stmt::ReduceTemp { temp, op, value } => self.combine_word(temp, op, value),
             Stmt::SetTemp { temp, value } => self.store_word(abi::temp_word(temp), value),
             Stmt::SetResult { at, value } => {
                 self.store_word(abi::result_word(self.kernel) + at as usize, value);
             }
         }
         self.busy = busy;
+    }
+
+    /// Combines into the first bytes of a temporary's word. The others are zero.
+    fn combine_word(&mut self, temp: TempId, op: AtomicOp, value: ExprId) {
+        let ty = self.kernel.exprs[value].ty;
+        let value = self.value(value);
+        let values_per_word = 8 / ty.size();
+        let index = self.constant((abi::temp_word(temp) * values_per_word) as u64);
+        let old = self.temporary();
+        let base = TEMPORARIES_WORD as Reg;
+        self.code.push(Op::Atomic(old, base, index, value, select::combine(op, ty)));
     }
 
     fn store_word(&mut self, word: usize, value: ExprId) {
@@ -317,41 +364,11 @@ impl Compiler<'_> {
     }
 
     /// Allocates zeroed registers for an array of the block.
-    fn array(&mut self, len: u32) -> Reg {
+    pub(super) fn array(&mut self, len: u32) -> Reg {
         let first = self.regs;
         self.regs += len;
         self.code.push(Op::Clear { first, len });
         first
-    }
-
-    /// Checks the indices of a shared array. Returns its first register, its length and the register of the linear
-    /// index.
-    fn shared(
-        &mut self,
-        array: LocalId,
-        index: &[Reg],
-        clear: Reg,
-        site: SiteId,
-    ) -> (Reg, u32, Reg) {
-        let (first, dims) = self.arrays.get(&array).cloned().unwrap_or_default();
-        let len = dims.iter().product();
-        let (at, check) = match (index, &dims[..]) {
-            (&[i, j], &[rows, columns]) => {
-                let at = self.temporary();
-                let width = self.constant(u64::from(columns));
-                self.code.push(Op::MulAdd64(at, i, width, j));
-                let dims = [rows, columns];
-                (at, Op::CheckShared2 { index: [i, j], dims, clear, site: site.raw() })
-            }
-            _ => {
-                let index = index.first().copied().unwrap_or_default();
-                (index, Op::CheckShared { index, len, clear, site: site.raw() })
-            }
-        };
-        if self.form == Form::Checked {
-            self.code.push(check);
-        }
-        (first, len, at)
     }
 
     /// Compiles the body of a loop, and `repeat`, which jumps back to its start.
@@ -401,6 +418,17 @@ impl Compiler<'_> {
         self.code.len() as Target
     }
 
+    /// Copies values to new registers in a row. Returns the first register and the number of values.
+    fn consecutive_values(&mut self, values: &[ExprId]) -> (Reg, u32) {
+        let count = values.len() as u32;
+        let values: Vec<Reg> = values.iter().map(|value| self.value(*value)).collect();
+        let first = self.consecutive(count);
+        for (at, value) in values.into_iter().enumerate() {
+            self.code.push(Op::Move(first + at as Reg, value));
+        }
+        (first, count)
+    }
+
     /// New registers in a row; returns the first.
     fn consecutive(&mut self, len: u32) -> Reg {
         self.regs += len;
@@ -412,7 +440,7 @@ impl Compiler<'_> {
         self.regs - 1
     }
 
-    fn local(&mut self, local: LocalId) -> Reg {
+    pub(super) fn local(&mut self, local: LocalId) -> Reg {
         if let Some(reg) = self.locals[local.index()] {
             return reg;
         }
@@ -421,7 +449,7 @@ impl Compiler<'_> {
         reg
     }
 
-    fn constant(&mut self, bits: u64) -> Reg {
+    pub(super) fn constant(&mut self, bits: u64) -> Reg {
         if let Some(reg) = self.consts.get(&bits) {
             return *reg;
         }
@@ -430,7 +458,7 @@ impl Compiler<'_> {
         reg
     }
 
-    fn temporary(&mut self) -> Reg {
+    pub(super) fn temporary(&mut self) -> Reg {
         if self.busy == self.pool.len() {
             let reg = self.register();
             self.pool.push(reg);
@@ -468,6 +496,7 @@ impl Compiler<'_> {
                     Place::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
                     Place::Dense(tensor, [i, j], size) => Op::Load2(to, tensor, i, j, size),
                     Place::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
+                    Place::Dynamic(array, at) => Op::DynamicLoad(to, array, at),
                 };
                 self.code.push(op);
             }
@@ -488,14 +517,8 @@ impl Compiler<'_> {
                             None => Op::Atomic(to, tensor, index, value, combine),
                         }
                     }
-                    Array::Shared(array) => {
-                        let (first, len, index) = self.shared(array, &indices, to, element.site);
-                        match expected {
-                            Some(expected) => {
-                                Op::SharedCompareExchange { to, first, len, index, expected, value }
-                            }
-                            None => Op::SharedAtomic(to, first, len, index, value, combine),
-                        }
+                    Array::Shared(_) | Array::Local(_) => {
+                        self.shared_atomic(element, &indices, to, (combine, expected, value))
                     }
                 };
                 self.code.push(op);
@@ -530,8 +553,11 @@ impl Compiler<'_> {
         let index = self.index(element);
         let param = match element.array {
             Array::Tensor(param) => param,
-            Array::Shared(array) => {
-                let (first, len, at) = self.shared(array, &index, clear, element.site);
+            Array::Shared(_) | Array::Local(_) => {
+                if let Some((array, at)) = self.dynamic(element, &index, clear) {
+                    return Place::Dynamic(array, at);
+                }
+                let (first, len, at) = self.shared(element, &index, clear);
                 return Place::Shared(first, len, at);
             }
         };
@@ -567,7 +593,7 @@ impl Compiler<'_> {
     }
 
     /// The register with the linear index of an element.
-    fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
+    pub(super) fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
         let (first, inner) = match *index {
             [] => return self.constant(0),
             [i] => return i,
@@ -589,7 +615,7 @@ impl Compiler<'_> {
     }
 
     /// In the checked form: skips the next operation if an index is out of range.
-    fn check(&mut self, tensor: Reg, index: &[Reg], clear: Reg, site: SiteId) {
+    pub(super) fn check(&mut self, tensor: Reg, index: &[Reg], clear: Reg, site: SiteId) {
         if self.form == Form::Proven {
             return;
         }

@@ -23,7 +23,8 @@ pub(crate) fn fold(
     for (reg, operand) in regs.iter_mut().zip(&operands) {
         *reg = operand.bits();
     }
-    let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: 0 };
+    let mut run =
+        Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: 0, shared: Vec::new() };
     machine::run(&[op], &mut run).ok()?;
     let result = Const::from_bits(ty, regs[RESULT as usize]);
     match result.as_float() {

@@ -3,7 +3,10 @@
 //! A register holds the zero-extended bits of a value. So one operation often serves several types: a 32-bit addition
 //! both signs, an unsigned comparison both widths, equality all integers.
 
-use super::memory::{Fault, Memory, Size};
+use super::{
+    memory::{Fault, Memory, Size},
+    shared,
+};
 use smallvec::SmallVec;
 
 use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK, Message, MessageBuffer};
@@ -42,6 +45,13 @@ pub(super) enum Combine {
     Replace64,
     And,
     Or,
+    Xor,
+    And32,
+    And64,
+    Or32,
+    Or64,
+    Xor32,
+    Xor64,
 }
 
 /// The constant state of a task's execution.
@@ -50,6 +60,8 @@ pub(super) struct Run<'r, M> {
     pub(super) memory: &'r mut M,
     pub(super) task: u32,
     pub(super) fuel: u64,
+    /// The words of dynamic shared arrays.
+    pub(super) shared: Vec<u64>,
 }
 
 macro_rules! words {
@@ -117,8 +129,9 @@ macro_rules! machine {
             Jump(Target),
             /// A jump back to the start of a loop.
             Back(Target),
-            /// Operands: condition, site, jump target if the condition is false.
-            Assert(Reg, u32, Target),
+            /// Jumps to `to` if the condition is false, after a report of the site with the values in registers from
+            /// `first` on.
+            Assert { cond: Reg, site: u32, first: Reg, count: u32, to: Target },
             /// Operands: result (the linear index), tensor, two indices.
             Index2(Reg, Reg, Reg, Reg),
             /// Operands: result (the linear index), tensor, three indices.
@@ -147,6 +160,7 @@ macro_rules! machine {
             /// The same checks for an index of a shared array.
             CheckShared { index: Reg, len: u32, clear: Reg, site: u32 },
             CheckShared2 { index: [Reg; 2], dims: [u32; 2], clear: Reg, site: u32 },
+            CheckShared3 { index: [Reg; 3], dims: [u32; 3], clear: Reg, site: u32 },
             /// Operands: result, first register of a shared array, its length, index.
             SharedLoad(Reg, Reg, u32, Reg),
             /// Operands: value, first register of a shared array, its length, index.
@@ -154,6 +168,15 @@ macro_rules! machine {
             /// Operands: result, first register of a shared array, its length, index, value.
             SharedAtomic(Reg, Reg, u32, Reg, Reg, Combine),
             SharedCompareExchange { to: Reg, first: Reg, len: u32, index: Reg, expected: Reg, value: Reg },
+            /// Allocates a dynamic array. Its registers are the offset, three extents, and the length.
+            NewShared { array: Reg },
+            /// Operands: result, registers of a dynamic array, linear index.
+            DynamicLoad(Reg, Reg, Reg),
+            /// Operands: value, registers of a dynamic array, linear index.
+            DynamicStore(Reg, Reg, Reg),
+            /// Operands: result, registers of a dynamic array, linear index, value.
+            DynamicAtomic(Reg, Reg, Reg, Reg, Combine),
+            DynamicCompareExchange { to: Reg, array: Reg, index: Reg, expected: Reg, value: Reg },
             /// Reduces the values of a block's threads, in registers from `first` on. Their contents are unspecified
             /// afterwards.
             Reduce { to: Reg, first: Reg, len: u32, combine: Combine },
@@ -177,7 +200,7 @@ macro_rules! machine {
                     Self::If(_, to)
                     | Self::Unless(_, to)
                     | Self::Jump(to)
-                    | Self::Assert(_, _, to) => *to = target,
+                    | Self::Assert { to, .. } => *to = target,
                     _ => {}
                 }
             }
@@ -197,11 +220,17 @@ macro_rules! machine {
         /// Executes `code` to its end, or to a failed assertion.
         #[inline]
         pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
-            let Run { regs, memory, task, fuel } = run;
+            let Run { regs, memory, task, fuel, shared: dynamic } = run;
             let regs: &mut [u64] = regs;
             let task = *task;
             let mut pc = 0;
             macro_rules! r { ($reg:expr) => { regs[$reg as usize] }; }
+            macro_rules! word {
+                ($array:ident, $at:ident, $write:literal) => {{
+                    let array = &regs[$array as usize..][..shared::REGISTERS];
+                    shared::word(dynamic, array, r!($at), $write)?
+                }};
+            }
             macro_rules! out_of_range {
                 ($clear:ident, $site:ident, $values:expr) => {{
                     let values = $values;
@@ -287,9 +316,10 @@ macro_rules! machine {
                         pc = to as usize;
                         consume_fuel(fuel)?;
                     }
-                    Op::Assert(c, site, to) => {
-                        if r!(c) == 0 {
-                            report(regs, *memory, task, site, &[])?;
+                    Op::Assert { cond, site, first, count, to } => {
+                        if r!(cond) == 0 {
+                            let values = &regs[first as usize..][..count as usize];
+                            report(regs, *memory, task, site, values)?;
                             pc = to as usize;
                         }
                     }
@@ -368,25 +398,47 @@ macro_rules! machine {
                             out_of_range!(clear, site, [r!(i), r!(j), u64::from(rows), u64::from(columns)]);
                         }
                     }
+                    Op::CheckShared3 { index, dims, clear, site } => {
+                        let (index, dims) = (index.map(|at| r!(at)), dims.map(u64::from));
+                        if index.iter().zip(dims).any(|(at, dim)| *at >= dim) {
+                            let ([i, j, k], [a, b, c]) = (index, dims);
+                            out_of_range!(clear, site, [i, j, k, a, b, c]);
+                        }
+                    }
                     Op::SharedLoad(d, first, len, i) => {
-                        r!(d) = regs[shared(first, len, r!(i), false)?];
+                        r!(d) = regs[shared::register(first, len, r!(i), false)?];
                     }
                     Op::SharedStore(v, first, len, i) => {
-                        regs[shared(first, len, r!(i), true)?] = r!(v);
+                        regs[shared::register(first, len, r!(i), true)?] = r!(v);
                     }
                     Op::SharedAtomic(d, first, len, i, v, combine) => {
-                        let at = shared(first, len, r!(i), true)?;
+                        let at = shared::register(first, len, r!(i), true)?;
                         let old = regs[at];
                         regs[at] = combine.combine(old, r!(v));
                         r!(d) = old;
                     }
                     Op::SharedCompareExchange { to, first, len, index, expected, value } => {
-                        let at = shared(first, len, r!(index), true)?;
+                        let at = shared::register(first, len, r!(index), true)?;
                         let old = regs[at];
                         if old == r!(expected) {
                             regs[at] = r!(value);
                         }
                         r!(to) = old;
+                    }
+                    Op::NewShared { array } => {
+                        shared::allocate(dynamic, &mut regs[array as usize..][..shared::REGISTERS])?;
+                    }
+                    Op::DynamicLoad(d, array, i) => r!(d) = *word!(array, i, false),
+                    Op::DynamicStore(v, array, i) => *word!(array, i, true) = r!(v),
+                    Op::DynamicAtomic(d, array, i, v, combine) => {
+                        let word = word!(array, i, true);
+                        let new = combine.combine(*word, r!(v));
+                        r!(d) = std::mem::replace(word, new);
+                    }
+                    Op::DynamicCompareExchange { to, array, index, expected, value } => {
+                        let word = word!(array, index, true);
+                        let new = if *word == r!(expected) { r!(value) } else { *word };
+                        r!(to) = std::mem::replace(word, new);
                     }
                     Op::Reduce { to, first, len, combine } => {
                         let values = &mut regs[first as usize..][..len as usize];
@@ -594,7 +646,8 @@ impl Combine {
         match self {
             Self::Add32 | Self::AddF32 | Self::MinI32 | Self::MaxI32 => Size::Four,
             Self::MinU32 | Self::MaxU32 | Self::MinF32 | Self::MaxF32 => Size::Four,
-            Self::Replace32 => Size::Four,
+            Self::Replace32 | Self::And32 | Self::Or32 | Self::Xor32 => Size::Four,
+            Self::And | Self::Or | Self::Xor => Size::Bool,
             _ => Size::Eight,
         }
     }
@@ -604,7 +657,10 @@ impl Combine {
         match self {
             Self::Add32 | Self::Add64 | Self::AddF32 | Self::AddF64 | Self::Or => 0,
             Self::MaxU32 | Self::MaxU64 | Self::Replace32 | Self::Replace64 => 0,
+            Self::Or32 | Self::Or64 | Self::Xor | Self::Xor32 | Self::Xor64 => 0,
             Self::And => 1,
+            Self::And32 => put(u32::MAX),
+            Self::And64 => u64::MAX,
             Self::MinI32 => put(i32::MAX),
             Self::MinI64 => put(i64::MAX),
             Self::MinU32 => put(u32::MAX),
@@ -633,8 +689,9 @@ impl Combine {
             Self::MaxF32 => put(f32::get(old).maximum_number(f32::get(new))),
             Self::MaxF64 => put(f64::get(old).maximum_number(f64::get(new))),
             Self::Replace32 | Self::Replace64 => new,
-            Self::And => old & new,
-            Self::Or => old | new,
+            Self::And | Self::And32 | Self::And64 => old & new,
+            Self::Or | Self::Or32 | Self::Or64 => old | new,
+            Self::Xor | Self::Xor32 | Self::Xor64 => old ^ new,
             Self::MinU32 | Self::MinU64 => old.min(new),
             Self::MaxU32 | Self::MaxU64 => old.max(new),
         }
@@ -645,16 +702,6 @@ impl Combine {
 pub(super) fn consume_fuel(fuel: &mut u64) -> Result<(), Fault> {
     *fuel = fuel.checked_sub(1).ok_or(Fault::OutOfFuel)?;
     Ok(())
-}
-
-/// The register of an element of a shared array.
-#[inline(always)]
-fn shared(first: Reg, len: u32, at: u64, write: bool) -> Result<usize, Fault> {
-    if at < u64::from(len) {
-        Ok(first as usize + at as usize)
-    } else {
-        Err(Fault::Address { address: at.wrapping_mul(8), bytes: 8, write })
-    }
 }
 
 #[inline(always)]

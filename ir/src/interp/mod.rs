@@ -8,6 +8,7 @@ mod fold;
 mod machine;
 mod memory;
 mod select;
+mod shared;
 
 use std::ops::Range;
 
@@ -22,7 +23,7 @@ use crate::{
 use machine::Run;
 
 use compile::DimRegs;
-pub(crate) use compile::{Code, Part, compile};
+pub(crate) use compile::{Code, Part, compile, compile_locals};
 pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
 
@@ -95,7 +96,8 @@ impl Interpreter {
         let (code, args) = self.code(task, Form::Proven, args)?;
         let mut regs = code.start.clone();
         code.pass_arguments(args, &mut regs);
-        let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
+        let mut run =
+            Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel, shared: Vec::new() };
         machine::run(&code.prelude, &mut run)?;
         Ok(code.extents_in(|reg| run.regs[reg]))
     }
@@ -116,7 +118,8 @@ impl Interpreter {
         let (code, arguments) = self.code(task, form, args)?;
         let mut regs = code.start.clone();
         code.pass_arguments(arguments, &mut regs);
-        let mut run = Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel };
+        let mut run =
+            Run { regs: &mut regs, memory, task: task.raw(), fuel: self.fuel, shared: Vec::new() };
         machine::run(&code.prelude, &mut run)?;
         let interior = match form {
             Form::Checked => {
@@ -178,10 +181,10 @@ fn run_split<M: Memory>(
     mut cursor: IterationCursor,
     run: Run<'_, M>,
 ) -> Result<(), Fault> {
-    let Run { regs, memory, task, mut fuel } = run;
+    let Run { regs, memory, task, mut fuel, .. } = run;
     let mut regs_inside = proven.start.clone();
     proven.pass_arguments(arguments, &mut regs_inside);
-    let mut run = Run { regs: &mut regs_inside, memory, task, fuel };
+    let mut run = Run { regs: &mut regs_inside, memory, task, fuel, shared: Vec::new() };
     machine::run(&proven.prelude, &mut run)?;
     while cursor.left > 0 {
         let (code, regs) = if cursor.is_in(interior, checked.dims.as_deref().unwrap_or_default()) {
@@ -189,7 +192,7 @@ fn run_split<M: Memory>(
         } else {
             (checked, &mut *regs)
         };
-        let mut run = Run { regs, memory, task, fuel };
+        let mut run = Run { regs, memory, task, fuel, shared: Vec::new() };
         run.iteration(code, code.dims.as_deref().unwrap_or_default(), &cursor)?;
         fuel = run.fuel;
         cursor.step();
@@ -211,6 +214,7 @@ impl<M: Memory> Run<'_, M> {
         for (at, dim) in dims.iter().enumerate() {
             self.regs[dim.var as usize] = cursor.value(at, dim.ty);
         }
+        self.shared.clear();
         machine::consume_fuel(&mut self.fuel)?;
         machine::run(&code.body, self)
     }
@@ -227,12 +231,24 @@ impl Code {
                 None => self.start[reg],
             });
         }
+        let regs = self.prelude_registers(args);
+        self.extents_in(|reg| regs[reg])
+    }
+
+    /// The registers after the prelude of code that does not access memory.
+    pub(crate) fn prelude_registers(&self, args: &[u64]) -> SmallVec<[u64; 64]> {
         let mut regs: SmallVec<[u64; 64]> = SmallVec::from_slice(&self.start);
         self.pass_arguments(args, &mut regs);
-        let mut run = Run { regs: &mut regs, memory: &mut NoMemory, task: 0, fuel: u64::MAX };
-        // Bounds do not access memory, so this cannot fail.
+        let mut run = Run {
+            regs: &mut regs,
+            memory: &mut NoMemory,
+            task: 0,
+            fuel: u64::MAX,
+            shared: Vec::new(),
+        };
+        // No access to memory, so this cannot fail.
         let _ = machine::run(&self.prelude, &mut run);
-        self.extents_in(|reg| regs[reg])
+        regs
     }
 
     fn pass_arguments(&self, args: &[u64], regs: &mut [u64]) {

@@ -259,6 +259,9 @@ pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
         (AtomicOp::Min, Kind::F64) => Combine::MinF64,
         (AtomicOp::Max, Kind::F32) => Combine::MaxF32,
         (AtomicOp::Max, Kind::F64) => Combine::MaxF64,
+        (AtomicOp::And, _) => by_size(ty, [Combine::And, Combine::And32, Combine::And64]),
+        (AtomicOp::Or, _) => by_size(ty, [Combine::Or, Combine::Or32, Combine::Or64]),
+        (AtomicOp::Xor, _) => by_size(ty, [Combine::Xor, Combine::Xor32, Combine::Xor64]),
         (AtomicOp::Exchange | AtomicOp::CompareExchange, _) => match ty.size() {
             4 => Combine::Replace32,
             _ => Combine::Replace64,
@@ -271,5 +274,14 @@ pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
         (AtomicOp::Max, Kind::I64) => Combine::MaxI64,
         (AtomicOp::Max, Kind::U32) => Combine::MaxU32,
         (AtomicOp::Max, _) => Combine::MaxU64,
+    }
+}
+
+/// The variant for a bool, and for integers of 32 and 64 bits.
+fn by_size(ty: ScalarType, [bool, four, eight]: [Combine; 3]) -> Combine {
+    match ty.size() {
+        1 => bool,
+        4 => four,
+        _ => eight,
     }
 }

@@ -7,20 +7,23 @@ mod interior;
 mod interval;
 mod prove;
 mod races;
+mod shared;
 
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
     abi::ArgLayout,
     interp::{Code, Part, compile},
+    shared::SharedBytes,
     visit::{Nodes, Reach},
 };
 
 use prove::{ConservativeBounds, Proof};
 use races::Races;
+use shared::DynamicMemory;
 
 pub use extents::Extents;
 pub use interior::may_have_interior;
-pub use races::{Overflow, Race};
+pub use races::{Cause, Origin, Overflow, Race};
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
@@ -40,6 +43,8 @@ struct TaskAnalysis {
     proof: Proof,
     /// Whether it is a range loop, and so has an interior.
     is_range_for: bool,
+    /// None for a task without dynamic arrays.
+    shared: Option<DynamicMemory>,
 }
 
 #[derive(Debug)]
@@ -85,7 +90,9 @@ impl LaunchAnalysis {
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
-            TaskAnalysis { bounds, proof, is_range_for: task.kind.is_range_for() }
+            let shared = DynamicMemory::new(kernel, &layout, task);
+            inputs.extend(shared.iter().flat_map(DynamicMemory::inputs));
+            TaskAnalysis { bounds, proof, is_range_for: task.kind.is_range_for(), shared }
         });
         let tasks = tasks.collect();
         inputs.sort_unstable();
@@ -113,6 +120,14 @@ impl LaunchAnalysis {
             Bounds::Exact(code) => code.extents(args),
             Bounds::Conservative(conservative) => conservative.extents(args),
         }
+    }
+
+    /// The size of a task's shared arrays in a launch with this argument block. None for a task without dynamic arrays,
+    /// an unknown task, and an argument block that is too short.
+    #[must_use]
+    pub fn shared_bytes(&self, task: TaskId, args: &[u64]) -> Option<SharedBytes> {
+        let (task, args) = (self.tasks.get(task.index())?, args.get(..self.arguments)?);
+        task.shared.as_ref().map(|shared| shared.bytes(args))
     }
 
     /// Finds a race: the first pair of accesses that may touch one element at the same time, from two iterations of a

@@ -39,6 +39,8 @@ pub struct Space {
     vars: SmallVec<[Var; MAX_VARS]>,
     /// Whether only the threads of one block are considered.
     in_block: bool,
+    /// The thread number, if only threads of different blocks are considered.
+    thread: Option<usize>,
 }
 
 // Checked, and so not implementations of the operator traits.
@@ -143,17 +145,26 @@ impl Space {
         let mut fixed = self.clone();
         fixed.in_block = true;
         for &at in vars {
-            fixed.fix(at);
+            fixed.set_kind(at, VarKind::Fixed);
         }
         fixed
     }
 
-    fn fix(&mut self, at: usize) {
+    /// The space of the threads of two blocks, whose thread numbers, this variable, may be any.
+    #[must_use]
+    pub fn between_blocks(&self, thread: usize) -> Self {
+        let mut between = self.clone();
+        between.thread = Some(thread);
+        between.set_kind(thread, VarKind::Inner);
+        between
+    }
+
+    fn set_kind(&mut self, at: usize, kind: VarKind) {
         let Some(var) = self.vars.get_mut(at) else { return };
-        var.kind = VarKind::Fixed;
+        var.kind = kind;
         if let Some((_, high)) = var.split {
-            self.fix(high);
-            self.fix(high + 1);
+            self.set_kind(high, kind);
+            self.set_kind(high + 1, kind);
         }
     }
 
@@ -252,6 +263,11 @@ impl Space {
         let vars = self.vars.iter().enumerate();
         let parallel = vars.filter(|(at, var)| var.kind == VarKind::Parallel && !is_part(*at));
         parallel.map(|(at, _)| at).collect()
+    }
+
+    /// The thread number, if only threads of different blocks are considered. It is after the variables of the blocks.
+    pub(super) const fn thread_between_blocks(&self) -> Option<usize> {
+        self.thread
     }
 
     pub(super) const fn is_in_block(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Examples of races: two iterations that touch the same element, found by trying.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
@@ -34,13 +34,17 @@ pub struct Collision {
 /// knows are assumed to hold.
 #[must_use]
 pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Option<Collision> {
+    let varying = |dims: &[i128]| {
+        let end = side.space.thread_between_blocks().unwrap_or(dims.len());
+        Position::from(&dims[..end])
+    };
     let mut touched: HashMap<Position, SmallVec<[Position; 2]>> = HashMap::new();
     for_iterations(side.space, |dims| {
         for nth in 0..INNER {
             if let Some(element) = Iteration::new(side, dims, nth).element(a) {
                 let by = touched.entry(element).or_default();
                 // Two are enough: one of them differs from any other iteration.
-                if by.len() < 2 && by.iter().all(|by| by.as_slice() != dims) {
+                if by.len() < 2 && by.iter().all(|by| varying(by) != varying(dims)) {
                     by.push(dims.into());
                 }
             }
@@ -50,7 +54,7 @@ pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Op
     for_iterations(side.space, |dims| {
         (0..INNER).find_map(|nth| {
             let element = Iteration::new(side, dims, nth).element(b)?;
-            let other = touched.get(&element)?.iter().find(|by| by.as_slice() != dims)?;
+            let other = touched.get(&element)?.iter().find(|by| varying(by) != varying(dims))?;
             let (other, this) = (other.clone(), Position::from(dims));
             let iterations = if other < this { [other, this] } else { [this, other] };
             Some(Collision { iterations, element })
@@ -58,9 +62,30 @@ pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Op
     })
 }
 
+/// Looks for an element that an access of one loop and an access of another touch. Conditions that only the device
+/// knows are assumed to hold.
+#[must_use]
+pub fn common_element(
+    [first, second]: [Side<'_>; 2],
+    a: GuardedIndex<'_>,
+    b: GuardedIndex<'_>,
+) -> Option<Position> {
+    let mut touched = HashSet::new();
+    for_iterations(first.space, |dims| {
+        touched.extend((0..INNER).filter_map(|nth| Iteration::new(first, dims, nth).element(a)));
+        None::<()>
+    });
+    for_iterations(second.space, |dims| {
+        let mut elements =
+            (0..INNER).filter_map(|nth| Iteration::new(second, dims, nth).element(b));
+        elements.find(|element| touched.contains(element))
+    })
+}
+
 /// Calls `each` with the variables of the first iterations until it returns a value.
 fn for_iterations<T>(space: &Space, mut each: impl FnMut(&[i128]) -> Option<T>) -> Option<T> {
-    let varying = space.parallel_vars();
+    let mut varying = space.parallel_vars();
+    varying.extend(space.thread_between_blocks());
     let count = varying.iter().max().map_or(0, |last| last + 1);
     let per_dim = (ITERATIONS as f64).powf(1.0 / varying.len().max(1) as f64) as i128;
     let mut dims: Position = (0..count).map(|at| space.var(at).first).collect();
@@ -131,7 +156,7 @@ impl<'a> Iteration<'a> {
                 let value = begin + self.nth;
                 return (value < end).then_some(value);
             }
-            Node::Unknown { .. } | Node::Ticket { .. } => return None,
+            Node::Unknown { .. } | Node::Ticket { .. } | Node::Distinct(_) => return None,
             Node::Unary(op, ty, a) => {
                 let a = self.value(a)?;
                 match op {

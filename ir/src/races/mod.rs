@@ -24,12 +24,14 @@
 mod affine;
 mod example;
 mod node;
+mod obstacle;
 mod solve;
 mod terms;
 
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
-pub use example::{Collision, Position, collision};
-pub use node::{Builder, Counter, IntType, Node, Program, Scope, Slot, Values};
+pub use example::{Collision, Position, collision, common_element};
+pub use node::{Builder, Counter, DistinctRead, IntType, Node, Program, Scope, Slot, Values};
+pub use obstacle::{Obstacle, obstacle};
 pub use terms::{
     Guard, GuardedIndex, Index, Side, never_happens, range_of, refuted_between, refuted_in_loop,
 };

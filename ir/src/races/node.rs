@@ -25,6 +25,8 @@ pub struct Program {
     pub vars: Vec<VarKind>,
     /// The atomic additions whose old values are tickets.
     pub counters: Vec<Counter>,
+    /// The reads of tensors whose elements all differ.
+    pub distinct: Vec<DistinctRead>,
     /// The type of indices.
     pub index_type: IntType,
 }
@@ -73,6 +75,8 @@ pub enum Node {
         /// Distinguishes the additions.
         id: u32,
     },
+    /// An element of a tensor whose elements all differ, by the index in [`Program::distinct`].
+    Distinct(usize),
     /// An operation on one value of the type.
     Unary(UnaryOp, IntType, Slot),
     /// The absolute value.
@@ -124,6 +128,20 @@ pub struct Counter {
     pub amount: Slot,
 }
 
+/// A read of a tensor whose elements all differ: two values are equal if and only if the indices are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DistinctRead {
+    /// The tensor.
+    pub tensor: u32,
+    /// The type of the elements.
+    pub ty: IntType,
+    /// The index of the element.
+    pub index: SmallVec<[Slot; 3]>,
+    /// The extents of the tensor, outside of which the value is zero. Without extents, the element is assumed to be
+    /// inside.
+    pub extents: SmallVec<[Slot; 3]>,
+}
+
 impl Program {
     /// Marks the steps that these slots depend on.
     #[must_use]
@@ -141,9 +159,16 @@ impl Program {
             }
             let node = &self.steps[slot as usize];
             rest.extend(node.operands());
-            if let Node::Ticket { counter, .. } = node {
-                let counter = &self.counters[*counter];
-                rest.extend(counter.cell.iter().chain(&counter.extents).chain([&counter.amount]));
+            match node {
+                Node::Ticket { counter, .. } => {
+                    let Counter { cell, extents, amount, .. } = &self.counters[*counter];
+                    rest.extend(cell.iter().chain(extents).chain([amount]));
+                }
+                Node::Distinct(read) => {
+                    let DistinctRead { index, extents, .. } = &self.distinct[*read];
+                    rest.extend(index.iter().chain(extents));
+                }
+                _ => {}
             }
         }
     }
@@ -158,6 +183,8 @@ pub struct Builder {
     pub block_vars: usize,
     slots: HashMap<Node, Slot>,
     scopes: Vec<Scope>,
+    /// The values of the steps that are constants.
+    constants: Values,
 }
 
 impl Builder {
@@ -170,12 +197,22 @@ impl Builder {
         let scope = match node {
             Node::Unknown { scope, .. } | Node::Inner { scope, .. } => scope,
             Node::Var(at) if at < self.block_vars => Scope::Block,
-            Node::Var(_) | Node::Ticket { .. } => Scope::Iteration,
+            Node::Var(_) | Node::Ticket { .. } | Node::Distinct(_) => Scope::Iteration,
             _ => self.scope_of(&node.operands()),
         };
         let slot = self.program.steps.len() as Slot;
         self.program.steps.push(node);
         self.scopes.push(scope);
+        let operands = node.operands();
+        let is_constant = matches!(node, Node::Const(_))
+            || !operands.is_empty()
+                && !matches!(node, Node::Inner { .. })
+                && operands.iter().all(|slot| self.constants[*slot as usize].is_some());
+        let constant = is_constant
+            .then(|| node.evaluate(&[], &mut Space::new(), &self.constants))
+            .flatten()
+            .filter(|form| form.value().is_some());
+        self.constants.push(constant);
         if !is_unique {
             self.slots.insert(node, slot);
         }
@@ -185,6 +222,16 @@ impl Builder {
     /// Adds a number.
     pub fn number(&mut self, value: i128) -> Slot {
         self.push(Node::Const(value))
+    }
+
+    /// The step that reads an element of a tensor whose elements all differ.
+    pub fn distinct(&mut self, read: DistinctRead) -> Node {
+        let reads = &mut self.program.distinct;
+        let at = reads.iter().position(|known| *known == read).unwrap_or_else(|| {
+            reads.push(read);
+            reads.len() - 1
+        });
+        Node::Distinct(at)
     }
 
     /// Adds an unknown value.
@@ -210,6 +257,12 @@ impl Builder {
         slots.iter().map(|slot| self.scope(*slot)).max().unwrap_or(Scope::Loop)
     }
 
+    /// The value of a step that is a constant, modulo the size of its type.
+    #[must_use]
+    pub fn constant(&self, slot: Slot) -> Option<i128> {
+        self.constants[slot as usize]?.value()
+    }
+
     /// The node of a slot.
     #[must_use]
     pub fn node(&self, slot: Slot) -> Node {
@@ -223,7 +276,7 @@ impl Node {
     pub fn operands(&self) -> SmallVec<[Slot; 3]> {
         match *self {
             Self::Const(_) | Self::Argument { .. } | Self::Var(_) => SmallVec::new(),
-            Self::Unknown { .. } | Self::Ticket { .. } => SmallVec::new(),
+            Self::Unknown { .. } | Self::Ticket { .. } | Self::Distinct(_) => SmallVec::new(),
             Self::Unary(_, _, a) | Self::Abs(_, a) | Self::Cast { value: a, .. } => {
                 SmallVec::from_slice(&[a])
             }
@@ -235,11 +288,20 @@ impl Node {
         }
     }
 
+    /// Whether the value differs between iterations, and not because of an operand.
+    pub(crate) fn varies(&self) -> bool {
+        match self {
+            Self::Var(_) | Self::Inner { .. } | Self::Ticket { .. } | Self::Distinct(_) => true,
+            Self::Unknown { scope, .. } => *scope != Scope::Loop,
+            _ => false,
+        }
+    }
+
     /// Replaces the operands.
     pub(crate) fn for_operands(&mut self, mut change: impl FnMut(&mut Slot)) {
         match self {
             Self::Const(_) | Self::Argument { .. } | Self::Var(_) => {}
-            Self::Unknown { .. } | Self::Ticket { .. } => {}
+            Self::Unknown { .. } | Self::Ticket { .. } | Self::Distinct(_) => {}
             Self::Unary(_, _, a) | Self::Abs(_, a) | Self::Cast { value: a, .. } => change(a),
             Self::Inner { begin: a, end: b, .. }
             | Self::Binary(_, _, a, b)
@@ -273,7 +335,7 @@ impl Node {
                 space.set(var?, Var::new(kind, first, last));
                 var.map(AffineForm::var)
             }
-            Self::Ticket { .. } => None,
+            Self::Ticket { .. } | Self::Distinct(_) => None,
             Self::Unary(op, ty, a) => match op {
                 UnaryOp::Neg => AffineForm::constant(0).sub(get(a)?),
                 UnaryOp::Not if ty == Some(ScalarType::Bool) => {

@@ -14,6 +14,7 @@
 //! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal,
 //!   and one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
+//! * elements of a tensor whose elements all differ: equal if and only if the indices are;
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
 mod relations;
@@ -131,6 +132,8 @@ struct Terms<'a> {
     limits: Vec<(MathFn, Unknown, [Linear; 2])>,
     /// Tickets by side.
     tickets: Vec<(usize, usize, Linear)>,
+    /// Elements of tensors whose elements all differ, by side.
+    distinct: Vec<(usize, usize, Linear)>,
     depth: u32,
 }
 
@@ -150,6 +153,7 @@ impl<'a> Terms<'a> {
             involutions: Vec::new(),
             limits: Vec::new(),
             tickets: Vec::new(),
+            distinct: Vec::new(),
             depth: 0,
         }
     }
@@ -225,9 +229,13 @@ impl<'a> Terms<'a> {
             },
             Node::Ticket { .. } => false,
             node => {
+                let operands = match node {
+                    Node::Distinct(read) => side.program.distinct[read].index.clone(),
+                    _ => node.operands(),
+                };
                 self.depth += 1;
                 let shallow = self.depth < MAX_DEPTH;
-                let all = shallow && node.operands().iter().all(|slot| self.is_shared(*slot));
+                let all = shallow && operands.iter().all(|slot| self.is_shared(*slot));
                 self.depth -= 1;
                 all
             }
@@ -338,9 +346,18 @@ impl<'a> Terms<'a> {
             Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
             Node::Unknown { ty, .. } => Some(self.fresh_of(ty)),
             Node::Ticket { counter, .. } => {
-                let ticket = self.fresh_of(program.counters[counter].ty);
+                let ticket = match program.counters[counter].ty {
+                    // Only the launch knows whether a counter begins below zero.
+                    None => self.fresh(0, int_range(None).1),
+                    ty => self.fresh_of(ty),
+                };
                 self.tickets.push((side, counter, ticket.clone()));
                 Some(ticket)
+            }
+            Node::Distinct(read) => {
+                let value = self.fresh_of(program.distinct[read].ty);
+                self.distinct.push((side, read, value.clone()));
+                Some(value)
             }
             Node::Unary(op, ty, a) => match op {
                 UnaryOp::Neg => self.modular(side, a)?.scale(-1),

@@ -125,6 +125,7 @@ impl Reads {
             if let Stmt::Store { element, .. } = stmt {
                 self.element(element);
             }
+            stmt.extent_locals().for_each(|local| self.local(local));
             for inner in stmt.blocks() {
                 self.block(kernel, inner);
             }
@@ -136,7 +137,7 @@ impl Reads {
     }
 
     fn element(&mut self, element: &Element) {
-        if let Array::Shared(array) = element.array {
+        if let Array::Shared(array) | Array::Local(array) = element.array {
             self.local(array);
         }
     }

@@ -98,7 +98,7 @@ impl InvariantHoister<'_> {
     fn element(&mut self, element: &mut Element) {
         let name = match element.array {
             Array::Tensor(tensor) => self.kernel.params[tensor.index()].name.clone(),
-            Array::Shared(array) => self.kernel.locals[array].name.clone(),
+            Array::Shared(array) | Array::Local(array) => self.kernel.locals[array].name.clone(),
         };
         element.index.iter_mut().for_each(|at| *at = self.hoist_parts(*at, &name));
     }

@@ -139,12 +139,13 @@ impl Simplifier<'_> {
                 self.block(body);
                 stmt.clone()
             }
-            Stmt::Assert { cond, site } => {
+            Stmt::Assert { cond, site, ref values } => {
                 let cond = exprs.rewrite(cond);
                 if exprs.constant(cond).is_some_and(|cond| cond.bits() != 0) {
                     return;
                 }
-                Stmt::Assert { cond, site }
+                let values = values.iter().map(|value| exprs.rewrite(*value)).collect();
+                Stmt::Assert { cond, site, values }
             }
             Stmt::Print { site, ref values } => {
                 let values = values.iter().map(|value| exprs.rewrite(*value)).collect();
@@ -154,9 +155,15 @@ impl Simplifier<'_> {
                 value: exprs.rewrite(value),
                 from: from.map(|from| exprs.rewrite(from)),
             },
+            Stmt::Reduce { local, op, value } => {
+                Stmt::Reduce { local, op, value: exprs.rewrite(value) }
+            }
+            Stmt::ReduceTemp { temp, op, value } => {
+                Stmt::ReduceTemp { temp, op, value: exprs.rewrite(value) }
+            }
             Stmt::SetTemp { temp, value } => Stmt::SetTemp { temp, value: exprs.rewrite(value) },
             Stmt::SetResult { at, value } => Stmt::SetResult { at, value: exprs.rewrite(value) },
-            Stmt::Break | Stmt::Continue | Stmt::Shared { .. } => stmt.clone(),
+            Stmt::Break | Stmt::Continue | Stmt::Shared { .. } | Stmt::Array { .. } => stmt.clone(),
         };
         out.push(new);
     }

@@ -9,7 +9,8 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) enum SiteUse {
     Index(Array),
-    Assert,
+    /// With this number of indices.
+    Assert(usize),
     DivideByZero,
     Bounds,
     Print,
@@ -49,7 +50,12 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
     let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
     match (site_use, kind) {
         (SiteUse::Index(array), SiteKind::Index(at)) if array == *at => Ok(()),
-        (SiteUse::Assert, SiteKind::Assert { .. })
+        (SiteUse::Assert(rank), SiteKind::ArrayIndex { shape, .. }) if rank == shape.len() => {
+            Ok(())
+        }
+        // The site of an array has its extents; each access gives the number of dimensions in an assertion.
+        (SiteUse::Index(Array::Local(_)), SiteKind::ArrayIndex { .. })
+        | (SiteUse::Assert(_), SiteKind::Assert(_))
         | (SiteUse::DivideByZero, SiteKind::DivideByZero)
         | (SiteUse::Bounds, SiteKind::Bounds)
         | (SiteUse::Print, SiteKind::Print { .. }) => Ok(()),
@@ -57,7 +63,8 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
     }
 }
 
-/// Checks an access and returns the element's type. The number of indices of a shared array is checked by the scope.
+/// Checks an access and returns the element's type. The number of indices of a shared or
+/// local array is checked by the scope.
 pub(super) fn access(
     nodes: Nodes<'_>,
     element: &Element,
@@ -70,7 +77,9 @@ pub(super) fn access(
             require(expected == found, Rule::Rank { expected, found })?;
             (elem, kind.is_writable())
         }
-        Array::Shared(array) => (nodes.locals.get(array).ok_or(Rule::IdRange)?.ty, true),
+        Array::Shared(array) | Array::Local(array) => {
+            (nodes.locals.get(array).ok_or(Rule::IdRange)?.ty, true)
+        }
     };
     for index in &element.index {
         expect_type(ScalarType::U64, nodes.exprs.get(*index).ok_or(Rule::IdRange)?.ty)?;
@@ -188,7 +197,15 @@ fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<
         },
     )?;
     expected.map_or(Ok(()), |expected| expect_type(ty, expected))?;
-    require_supported(ty.is_int() || ty.is_float(), ty)
+    require_supported(supports(op, ty), ty)
+}
+
+/// Whether an atomic operation exists for a type.
+pub(super) fn supports(op: AtomicOp, ty: ScalarType) -> bool {
+    match op.is_bitwise() {
+        true => ty.is_int() || ty == ScalarType::Bool,
+        false => ty.is_int() || ty.is_float(),
+    }
 }
 
 pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<ScalarType, Rule> {

@@ -1,13 +1,15 @@
 //! Checks of the top level, before and after offloading.
 
+use std::collections::HashMap;
+
 use super::{
     Location, Rule, VerifyError,
     exprs::{SiteUse, check_all, expect_type, require, site},
     stmts::{CodeKind, Context, Scope},
 };
 use crate::{
-    ExprKind, GroupId, Kernel, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, Stmt,
-    Task, TaskKind, TopStmt,
+    AtomicOp, BlockId, ExprKind, GroupId, Kernel, LocalId, LoopDim, Offloaded, Param, ParamId,
+    ParamKind, ScalarType, Stmt, Task, TaskKind, TopStmt,
     abi::{MAX_BLOCK_SIZE, MAX_RANK},
     visit::{Nodes, Reach},
 };
@@ -85,7 +87,11 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
 
 fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Result<(), Violation> {
     let (dims, block_size, body, context) = match stmt {
-        TopStmt::Serial(block) => return scope.open_block(*block, SERIAL),
+        TopStmt::Serial(block) => {
+            scope.open_block(*block, SERIAL)?;
+            scope.end_serial();
+            return Ok(());
+        }
         TopStmt::ParallelFor(each) => (&each.dims, each.block_size, each.body, PARALLEL),
         TopStmt::BlockFor(each) => (&each.dims, Some(each.threads), each.body, BLOCK),
         TopStmt::Group { .. } => return Err((location, Rule::GroupNested)),
@@ -94,7 +100,44 @@ fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Resu
     let checkpoint = scope.checkpoint();
     check_loop(scope, dims, block_size).map_err(|rule| (location, rule))?;
     scope.open_block(body, context)?;
+    check_combined(scope.nodes, dims, body).map_err(|rule| (location, rule))?;
     scope.reset(checkpoint);
+    Ok(())
+}
+
+/// Checks that a loop combines into a local in one way, and does not use it otherwise.
+fn check_combined(nodes: Nodes<'_>, dims: &[LoopDim], body: BlockId) -> Result<(), Rule> {
+    let mut ops = HashMap::new();
+    collect_combined(nodes, body, &mut ops)?;
+    if ops.is_empty() {
+        return Ok(());
+    }
+    let mut reach = Reach::new(nodes);
+    for bound in dims.iter().flat_map(|dim| [dim.begin, dim.end]) {
+        nodes.reach_expr(bound, &mut reach);
+    }
+    nodes.reach_block(body, &mut reach);
+    match ops.keys().find(|local| reach.locals[local.index()]) {
+        Some(local) => Err(Rule::Combine { name: nodes.locals[*local].name.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn collect_combined(
+    nodes: Nodes<'_>,
+    block: BlockId,
+    ops: &mut HashMap<LocalId, AtomicOp>,
+) -> Result<(), Rule> {
+    for stmt in &nodes.blocks[block].stmts {
+        if let Stmt::Reduce { local, op, .. } = *stmt
+            && ops.insert(local, op).is_some_and(|other| other != op)
+        {
+            return Err(Rule::Combine { name: nodes.locals[local].name.clone() });
+        }
+        for inner in stmt.blocks() {
+            collect_combined(nodes, inner, ops)?;
+        }
+    }
     Ok(())
 }
 

@@ -17,8 +17,10 @@
 //!   to 1024 threads;
 //! * `Break` is in a serial loop; `Continue` is in a serial loop, a parallel loop or a phase;
 //! * block-level code neither writes tensors nor asserts nor prints; phases and shared arrays are only in block-level
-//!   code, shared arrays outside loops and with at most 48 KiB per block; a phase assigns only its own locals;
-//!   shared arrays are accessed only in phases, and are not used as values;
+//!   code, shared arrays outside loops and, if not dynamic, with at most 48 KiB per block; a phase assigns only its
+//!   own locals; shared arrays are accessed only in phases;
+//! * arrays are not used as values; a local array is written only by the serial task, parallel loop or phase that
+//!   defines it, and has no atomics;
 //! * a phase with a collective ends with the collective's input, of the right type, which all threads reach; a result
 //!   that differs between threads is read only in phases.
 //!
@@ -27,13 +29,13 @@
 //! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks
 //!   of pure, immutable `Let`s;
 //! * `Return` is the last statement if and only if the kernel has a result, and has its types;
-//! * there are no temporaries, and no `SetTemp` or `SetResult`.
+//! * there are no temporaries, and no `SetTemp`, `ReduceTemp` or `SetResult`.
 //!
 //! After offloading it also checks that:
 //!
 //! * preludes have only `Let`s of pure values and of temporaries;
 //! * a loop has a site for its bounds if the host cannot evaluate them;
-//! * `SetTemp` and `SetResult` are in serial tasks and have the declared types;
+//! * `SetTemp` and `SetResult` are in serial tasks, `ReduceTemp` in loops, and they have the declared types;
 //! * the access list of a task is exactly what its body accesses.
 
 mod exprs;
@@ -122,6 +124,12 @@ pub enum Rule {
     NotMutable { name: String },
     #[error("local `{name}` is assigned in a parallel loop or phase but is defined outside it")]
     AssignOutside { name: String },
+    #[error(
+        "a parallel loop can combine only into mutable locals from outside it, which it does not use otherwise; `{name}` is not one"
+    )]
+    Combine { name: String },
+    #[error("a temporary is combined into outside a parallel loop")]
+    CombineOutsideLoop,
     #[error("loop variable `{name}` must be an immutable integer")]
     LoopVariable { name: String },
     #[error("a parallel loop must have 1 to 3 dimensions, not {found}")]
@@ -138,10 +146,18 @@ pub enum Rule {
         "a shared array must have 1 or 2 nonzero dimensions and no narrow elements; this one has {len} elements of {ty}"
     )]
     Shared { len: u32, ty: ScalarType },
+    #[error(
+        "the extent `{name}` of a shared array must be an immutable `u64` that the host can evaluate before a launch"
+    )]
+    SharedExtent { name: String },
+    #[error("a local array must be immutable and have elements; this one has {len}")]
+    Array { len: u32 },
     #[error("the shared arrays of a block need {bytes} bytes; the maximum is 49152")]
     SharedBytes { bytes: u64 },
-    #[error("local `{name}` is a shared array used as a value, or a value used as a shared array")]
-    SharedUse { name: String },
+    #[error(
+        "local `{name}` is an array used as a value, a value used as an array, or an array of another kind; a local array has no atomics"
+    )]
+    ArrayUse { name: String },
     #[error(
         "a phase with a collective must end with exactly one input, of the type of the collective; only a shuffle has a source lane, a `u64`"
     )]

@@ -2,12 +2,12 @@
 
 use super::{
     Location, MAX_DEPTH, Rule,
-    exprs::{SiteUse, access, expect_type, require, site, temp_type},
+    exprs::{SiteUse, access, expect_type, require, site, supports, temp_type},
 };
 use crate::{
-    Array, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind, LocalId, ReduceOp,
-    ScalarType, SiteKind, Stmt,
-    abi::{MAX_SHARED_BYTES, MESSAGE_VALUES},
+    Array, Assertion, AtomicOp, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind,
+    LocalId, ReduceOp, ScalarType, SharedExtent, SiteKind, Stmt,
+    abi::{ASSERT_VALUES, MAX_SHARED_BYTES, MESSAGE_VALUES},
     collective::WARP,
     visit::Nodes,
 };
@@ -45,8 +45,9 @@ pub(super) struct Scope<'k> {
     /// The first entry of `visible` that may be assigned. Earlier ones are outside the parallel loop.
     assignable_from: usize,
     block_used: Vec<bool>,
-    /// The number of dimensions of each shared array; 0 for other locals.
-    shared_ranks: Vec<usize>,
+    /// The number of dimensions of each shared or local array; 0 for other locals.
+    array_ranks: Vec<usize>,
+    is_local_array: Vec<bool>,
     /// Whether each local has a different value per thread of a block.
     is_per_thread: Vec<bool>,
     code_kind: CodeKind,
@@ -83,7 +84,8 @@ impl<'k> Scope<'k> {
             defined: vec![false; nodes.locals.len()],
             assignable_from: 0,
             block_used: vec![false; nodes.blocks.len()],
-            shared_ranks: vec![0; nodes.locals.len()],
+            array_ranks: vec![0; nodes.locals.len()],
+            is_local_array: vec![false; nodes.locals.len()],
             is_per_thread: vec![false; nodes.locals.len()],
             code_kind: CodeKind::Serial,
             collective: None,
@@ -140,6 +142,14 @@ impl<'k> Scope<'k> {
         self.any(value)
     }
 
+    /// Checks that pure values have these types.
+    fn pure_values(&mut self, values: &[ExprId], types: &[ScalarType]) -> Result<(), Rule> {
+        values.iter().zip(types).try_for_each(|(value, ty)| {
+            let found = self.pure(*value)?;
+            expect_type(*ty, found)
+        })
+    }
+
     /// Checks a value that may have a side effect, and returns its type.
     pub(super) fn any(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
         let ty = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?.ty;
@@ -163,16 +173,16 @@ impl<'k> Scope<'k> {
         kind.operands().try_for_each(|operand| self.check_uses(operand))
     }
 
-    /// Checks the use of a local: as a value if `rank` is 0, else as a shared array of that rank.
+    /// Checks the use of a local: as a value if `rank` is 0, else as an array of that rank.
     fn check_use(&self, local: LocalId, rank: usize) -> Result<(), Rule> {
         if !*self.in_scope.get(local.index()).ok_or(Rule::IdRange)? {
             return Err(Rule::Undefined { name: self.name(local) });
         }
-        let expected = self.shared_ranks[local.index()];
+        let expected = self.array_ranks[local.index()];
         let ranks_differ = expected > 0 && rank > 0 && expected != rank;
         require(!ranks_differ, Rule::Rank { expected, found: rank })?;
         if expected != rank {
-            return Err(Rule::SharedUse { name: self.name(local) });
+            return Err(Rule::ArrayUse { name: self.name(local) });
         }
         if self.is_per_thread[local.index()] && self.code_kind != CodeKind::Thread {
             return Err(Rule::PerThread { name: self.name(local) });
@@ -183,13 +193,21 @@ impl<'k> Scope<'k> {
     fn check_element(&self, element: &Element) -> Result<(), Rule> {
         match element.array {
             Array::Tensor(_) => Ok(()),
-            Array::Shared(array) => self.check_use(array, element.index.len()),
+            Array::Shared(array) | Array::Local(array) => {
+                self.check_use(array, element.index.len())?;
+                let is_local = matches!(element.array, Array::Local(_));
+                let matches = is_local == self.is_local_array[array.index()];
+                require(matches, Rule::ArrayUse { name: self.name(array) })
+            }
         }
     }
 
     /// Checks that this kind of code may have the value's side effect.
     fn effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), Rule> {
         match self.nodes.exprs[value].kind {
+            ExprKind::Atomic { element: Element { array: Array::Local(array), .. }, .. } => {
+                Err(Rule::ArrayUse { name: self.name(array) })
+            }
             ExprKind::Load(Element { array: Array::Shared(_), .. })
             | ExprKind::Atomic { element: Element { array: Array::Shared(_), .. }, .. } => {
                 require(code_kind == CodeKind::Thread, Rule::OutsidePhase)
@@ -280,7 +298,14 @@ impl<'k> Scope<'k> {
                 self.effect(value, context.code_kind)?;
                 require(self.nodes.exprs[value].kind.is_effect(), Rule::NoEffect)
             }
-            Stmt::Store { .. } | Stmt::Assert { .. } | Stmt::Print { .. }
+            Stmt::Store { element: Element { array: Array::Local(array), .. }, .. }
+                if self.is_outside(array) =>
+            {
+                Err(Rule::AssignOutside { name: self.name(array) })
+            }
+            Stmt::Store { element: Element { array: Array::Tensor(_), .. }, .. }
+            | Stmt::Assert { .. }
+            | Stmt::Print { .. }
                 if context.code_kind == CodeKind::Block =>
             {
                 Err(Rule::OutsidePhase)
@@ -313,10 +338,18 @@ impl<'k> Scope<'k> {
                 require(self.collective.is_none(), Rule::OutsideLoop)
             }
             Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
-            Stmt::Shared { array, ref dims } => {
+            Stmt::Shared { array, ref dims, scalars } => {
                 let block_level = context.code_kind == CodeKind::Block;
                 require(block_level && !context.in_loop, Rule::OutsideBlock)?;
-                self.define_shared(array, dims)
+                self.define_shared(array, dims, scalars)
+            }
+            Stmt::Array { array, len } => {
+                let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
+                require(len > 0 && !local.mutable, Rule::Array { len })?;
+                self.define(array)?;
+                self.array_ranks[array.index()] = 1;
+                self.is_local_array[array.index()] = true;
+                Ok(())
             }
             Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
             Stmt::Phase { .. } => Err(Rule::OutsideBlock),
@@ -333,9 +366,17 @@ impl<'k> Scope<'k> {
                 let location = (op == CollectiveOp::Shuffle).then_some(ScalarType::U64);
                 require((ty, from) == (wanted, location), Rule::CollectiveInput)
             }
-            Stmt::Assert { cond, site: at } => {
+            Stmt::Assert { cond, site: at, ref values } => {
                 expect_type(ScalarType::Bool, self.pure(cond)?)?;
-                site(self.nodes, at, SiteUse::Assert)
+                site(self.nodes, at, SiteUse::Assert(values.len()))?;
+                match &self.nodes.sites[at.index()].kind {
+                    SiteKind::Assert(Assertion { types, .. }) => {
+                        let count = values.is_empty() || values.len() == types.len();
+                        require(count && types.len() <= ASSERT_VALUES, Rule::Site)?;
+                        self.pure_values(values, types)
+                    }
+                    _ => self.pure_values(values, &vec![ScalarType::U64; values.len()]),
+                }
             }
             Stmt::Print { site: at, ref values } => {
                 site(self.nodes, at, SiteUse::Print)?;
@@ -345,10 +386,27 @@ impl<'k> Scope<'k> {
                 };
                 let counts = values.len() == types.len() && *iteration as usize <= types.len();
                 require(counts && values.len() <= MESSAGE_VALUES, Rule::Site)?;
-                values.iter().zip(types).try_for_each(|(value, ty)| {
-                    let found = self.pure(*value)?;
-                    expect_type(*ty, found)
-                })
+                self.pure_values(values, types)
+            }
+            Stmt::Reduce { local, op, value } => {
+                let ty = self.pure(value)?;
+                let into = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+                let outside = &self.visible[..self.assignable_from];
+                require(
+                    self.temps.is_none()
+                        && context.code_kind == CodeKind::Iteration
+                        && into.mutable
+                        && outside.contains(&local),
+                    Rule::Combine { name: into.name.clone() },
+                )?;
+                expect_type(into.ty, ty)?;
+                require_combines(op, ty)
+            }
+            Stmt::ReduceTemp { temp, op, value } => {
+                let ty = self.pure(value)?;
+                expect_type(temp_type(self.temps, temp)?, ty)?;
+                require(context.code_kind == CodeKind::Iteration, Rule::CombineOutsideLoop)?;
+                require_combines(op, ty)
             }
             Stmt::SetTemp { temp, value } => {
                 let ty = self.pure(value)?;
@@ -365,16 +423,33 @@ impl<'k> Scope<'k> {
         }
     }
 
-    fn define_shared(&mut self, array: LocalId, dims: &[u32]) -> Result<(), Rule> {
+    fn define_shared(
+        &mut self,
+        array: LocalId,
+        dims: &[SharedExtent],
+        scalars: Option<u32>,
+    ) -> Result<(), Rule> {
         let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
         let ty = local.ty;
-        let len = dims.iter().fold(1, |len: u32, dim| len.saturating_mul(*dim));
+        for extent in dims.iter().filter_map(|dim| dim.local()) {
+            let of = self.nodes.locals.get(extent).ok_or(Rule::IdRange)?;
+            let fits = of.ty == ScalarType::U64 && !of.mutable && self.is_outside(extent);
+            require(fits, Rule::SharedExtent { name: of.name.clone() })?;
+        }
+        let is_dynamic = dims.iter().any(|dim| dim.local().is_some());
+        let all = dims.iter().filter_map(|dim| dim.constant()).chain(scalars);
+        let len = all.fold(1, |len: u32, dim| len.saturating_mul(dim));
         if len == 0 || !(1..=2).contains(&dims.len()) || local.mutable || ty.is_narrow() {
             return Err(Rule::Shared { len, ty });
         }
-        self.add_shared(u64::from(len) * ty.size() as u64)?;
+        // A launch checks the size of dynamic arrays.
+        if !is_dynamic {
+            self.add_shared(u64::from(len) * ty.size() as u64)?;
+        }
         self.define(array)?;
-        self.shared_ranks[array.index()] = dims.len();
+        let has_choice = scalars.is_some_and(|scalars| scalars > 1);
+        self.array_ranks[array.index()] = dims.len() + usize::from(has_choice);
+        self.is_local_array[array.index()] = false;
         Ok(())
     }
 
@@ -431,13 +506,30 @@ impl<'k> Scope<'k> {
         if !local.mutable {
             return Err(Rule::NotMutable { name: local.name.clone() });
         }
-        if self.visible[..self.assignable_from].contains(&id) {
+        if self.is_outside(id) {
             return Err(Rule::AssignOutside { name: local.name.clone() });
         }
         Ok(())
     }
 
+    /// Whether a local is defined outside the parallel loop or phase.
+    fn is_outside(&self, local: LocalId) -> bool {
+        self.visible[..self.assignable_from].contains(&local)
+    }
+
+    /// Ends a piece of serial code: its arrays are not visible to other code.
+    pub(super) fn end_serial(&mut self) {
+        for (in_scope, is_array) in self.in_scope.iter_mut().zip(&self.is_local_array) {
+            *in_scope &= !is_array;
+        }
+    }
+
     fn name(&self, local: LocalId) -> String {
         self.nodes.locals[local].name.clone()
     }
+}
+
+/// Requires an operation that combines values of a type in any order.
+fn require_combines(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
+    require(op.combines() && supports(op, ty), Rule::Operation { ty })
 }

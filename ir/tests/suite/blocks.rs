@@ -47,7 +47,7 @@ fn through_a_tile(len: u32, write: Index, read: Index, phases: bool) -> Builder 
     let seen_value = m.read(seen);
     let store = m.store(y, &[to], seen_value);
     let copy = vec![Stmt::Let { local: seen, value }, store];
-    let mut body = vec![Stmt::Shared { array: tile, dims: vec![len] }];
+    let mut body = vec![Stmt::Shared { array: tile, dims: vec![len.into()], scalars: None }];
     if phases {
         body.push(Stmt::Phase { var: t, body: m.block(fill), collective: None });
         body.push(Stmt::Phase { var: second, body: m.block(copy), collective: None });
@@ -208,12 +208,20 @@ fn the_verifier_checks_block_loops() {
         let var = m.local("t", U64);
         Stmt::Phase { var, body: m.block(stmts), collective: None }
     };
-    let shared =
-        |m: &mut Builder, len| Stmt::Shared { array: m.local("tile", F32), dims: vec![len] };
+    let shared = |m: &mut Builder, len: u32| Stmt::Shared {
+        array: m.local("tile", F32),
+        dims: vec![len.into()],
+        scalars: None,
+    };
     let of = |len, ty| Some(Rule::Shared { len, ty });
     assert_eq!(broken(8, |m| vec![shared(m, 0)]), of(0, F32));
-    let narrow =
-        broken(8, |m| vec![Stmt::Shared { array: m.local("a", ScalarType::I16), dims: vec![2] }]);
+    let narrow = broken(8, |m| {
+        vec![Stmt::Shared {
+            array: m.local("a", ScalarType::I16),
+            dims: vec![2.into()],
+            scalars: None,
+        }]
+    });
     assert_eq!(narrow, of(2, ScalarType::I16));
     assert_eq!(broken(8, |m| vec![shared(m, 4096), shared(m, 8192)]), None);
     let bytes = broken(8, |m| vec![shared(m, 4096), shared(m, 8193)]);
@@ -253,15 +261,21 @@ fn the_verifier_checks_block_loops() {
     let as_value = broken(8, |m| {
         let array = m.local("tile", F32);
         let value = m.read(array);
-        vec![Stmt::Shared { array, dims: vec![4] }, Stmt::Let { local: m.local("v", F32), value }]
+        vec![
+            Stmt::Shared { array, dims: vec![4.into()], scalars: None },
+            Stmt::Let { local: m.local("v", F32), value },
+        ]
     });
-    assert_eq!(as_value, Some(Rule::SharedUse { name: "tile".into() }));
+    assert_eq!(as_value, Some(Rule::ArrayUse { name: "tile".into() }));
     let between = broken(8, |m| {
         let array = m.local("tile", F32);
         let index = m.constant(0u64);
         let element = m.element(Array::Shared(array), &[index]);
         let value = m.expr(F32, ExprKind::Load(element));
-        vec![Stmt::Shared { array, dims: vec![4] }, Stmt::Let { local: m.local("v", F32), value }]
+        vec![
+            Stmt::Shared { array, dims: vec![4.into()], scalars: None },
+            Stmt::Let { local: m.local("v", F32), value },
+        ]
     });
     assert_eq!(between, Some(Rule::OutsidePhase));
 }
@@ -341,13 +355,13 @@ fn the_verifier_checks_the_types_of_collectives() {
     assert_eq!(collective_phase(sum, (F32, F32), None, again), twice);
 
     // 64 values of 8 bytes for the warps, in addition to the arrays.
-    let beside = |len| {
+    let beside = |len: u32| {
         broken(8, |m| {
             let (array, var, local) = (m.local("a", F32), m.local("t", U64), m.local("made", U64));
             let body = vec![Stmt::CollectiveInput { value: m.read(var), from: None }];
             let collective = Some(Collective { op: sum, local });
             vec![
-                Stmt::Shared { array, dims: vec![len] },
+                Stmt::Shared { array, dims: vec![len.into()], scalars: None },
                 Stmt::Phase { var, body: m.block(body), collective },
             ]
         })
@@ -405,4 +419,102 @@ fn collectives_are_printed() {
     let expected =
         "%2.taken: f32 = shuffle of phase %1.t {\n            input 0.5f32 from %1.t\n        }";
     assert!(text.contains(expected), "{text}");
+}
+
+/// A kernel with dynamic arrays of `n + 1` doubles and of `n` bools, and a constant one. The extents are defined by
+/// `define`, which gets the value of the parameter `n`.
+fn dynamic(define: fn(&mut Builder, ExprId) -> [LocalId; 2]) -> Builder {
+    let mut m = Builder::new("dynamic");
+    let y = m.tensor("y", F32, 1);
+    let n = m.scalar("n", U64);
+    let (mut more, mut same) = (None, None);
+    m.serial_block(|m| {
+        let defined = define(m, n);
+        (more, same) = (Some(defined[0]), Some(defined[1]));
+    });
+    let [more, same] = [more, same].map(|local| SharedExtent::Local(local.expect("defined")));
+    let count = m.constant(2u64);
+    m.blocks(count, 8, |m, _| {
+        let sums = m.dynamic("sums", ScalarType::F64, &[more], None);
+        m.shared("fixed", F32, &[3]);
+        let flags = m.dynamic("flags", ScalarType::Bool, &[same], None);
+        let pairs = m.dynamic("pairs", F32, &[2.into(), more], Some(2));
+        m.each(|m, t| {
+            let (one, yes) = (m.constant(1.0f64), m.constant(true));
+            let (row, float) = (m.constant(1u64), m.constant(1.0f32));
+            m.shared_store(sums, &[t], one);
+            m.shared_store(flags, &[t], yes);
+            m.shared_store(pairs, &[row, t, row], float);
+            m.push_store(y, &[t], float);
+        });
+    });
+    m
+}
+
+fn sum_and_same(m: &mut Builder, n: ExprId) -> [LocalId; 2] {
+    let one = m.constant(1u64);
+    let more = m.binary(BinaryOp::Add, n, one);
+    [m.define("more", more, false), m.define("same", n, false)]
+}
+
+#[test]
+fn a_launch_knows_the_size_of_dynamic_arrays_and_proves_with_it() {
+    let kernel = dynamic(sum_and_same).finish();
+    for kernel in [&kernel, &simplify(&kernel)] {
+        verify_offloaded(kernel).unwrap();
+        let host = LaunchAnalysis::new(kernel);
+        let task = TaskId::new(0);
+        let words = |n: u64| {
+            let mut words = vec![0; abi::ArgLayout::new(&kernel.params).len()];
+            words[abi::ArgLayout::new(&kernel.params).word(ParamId::new(0)) + 1] = 8;
+            words[abi::ArgLayout::new(&kernel.params).word(ParamId::new(1))] = n;
+            words
+        };
+        let word = abi::ArgLayout::new(&kernel.params).word(ParamId::new(1));
+        assert!(host.inputs().contains(&word));
+        for (n, dynamic, proven) in [
+            (8, 80 + 16 + 4 * 9 * 4, true),
+            (7, 64 + 16 + 4 * 8 * 4, false),
+            (17, 144 + 32 + 4 * 18 * 4, true),
+            (0, 16 + 4 * 4, false),
+            (u64::MAX - 1, u64::MAX, false),
+        ] {
+            let bytes = host.shared_bytes(task, &words(n)).unwrap();
+            assert_eq!((bytes.fixed, bytes.dynamic), (16, dynamic), "{n}");
+            if n < 100 {
+                assert_eq!(host.prove(task, &words(n)), proven, "{n}");
+            }
+            assert_eq!(bytes.total(), dynamic.saturating_add(16));
+        }
+        assert_eq!(host.shared_bytes(TaskId::new(1), &words(8)), None);
+    }
+}
+
+#[test]
+fn extents_that_the_host_cannot_evaluate_are_refused() {
+    let of = |name: &str| Rule::SharedExtent { name: name.to_owned() };
+    let refused = |define| match offload(&dynamic(define).kernel) {
+        Err(OffloadError::Invalid(error)) => error.rule,
+        other => panic!("{other:?}"),
+    };
+    let mutable =
+        |m: &mut Builder, n: ExprId| [m.define("more", n, true), m.define("same", n, false)];
+    assert_eq!(refused(mutable), of("more"));
+    let narrow = |m: &mut Builder, n: ExprId| {
+        let narrow = m.cast(ScalarType::U32, n);
+        [m.define("more", n, false), m.define("same", narrow, false)]
+    };
+    assert_eq!(refused(narrow), of("same"));
+    let divided = |m: &mut Builder, n: ExprId| {
+        let quotient = m.div_rem(DivRemOp::Div, n, n);
+        [m.define("more", quotient, false), m.define("same", n, false)]
+    };
+    assert_eq!(refused(divided), of("more"));
+    let of_floats = |m: &mut Builder, n: ExprId| {
+        let float = m.cast(ScalarType::F64, n);
+        let product = m.binary(BinaryOp::Mul, float, float);
+        let product = m.cast(U64, product);
+        [m.define("more", n, false), m.define("same", product, false)]
+    };
+    assert_eq!(refused(of_floats), of("same"));
 }

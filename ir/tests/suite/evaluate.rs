@@ -57,6 +57,18 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
     Outcome { tensors, results: evaluator.results, error: evaluator.error }
 }
 
+fn combine(op: AtomicOp, old: Value, value: Value) -> Value {
+    match op {
+        AtomicOp::Add => binary(BinaryOp::Add, old, value),
+        AtomicOp::Min => math(MathFn::Min, &[old, value]),
+        AtomicOp::Max => math(MathFn::Max, &[old, value]),
+        AtomicOp::And => binary(BinaryOp::And, old, value),
+        AtomicOp::Or => binary(BinaryOp::Or, old, value),
+        AtomicOp::Xor => binary(BinaryOp::Xor, old, value),
+        AtomicOp::Exchange | AtomicOp::CompareExchange => unreachable!(),
+    }
+}
+
 impl From<Const> for Value {
     fn from(value: Const) -> Self {
         let bits = value.bits();
@@ -252,15 +264,24 @@ impl Evaluator<'_> {
             },
             Stmt::Break => return End::Break,
             Stmt::Continue => return End::Continue,
-            Stmt::Assert { cond, site } => {
+            Stmt::Assert { cond, site, values } => {
                 if !self.truth(*cond) {
-                    self.raise(*site, Vec::new());
+                    let bits = |value: &ExprId| Const::from(self.expr(*value)).bits();
+                    let values = values.iter().map(bits).collect();
+                    self.raise(*site, values);
                     return End::Completed;
                 }
             }
+            Stmt::Reduce { local, op, value } => {
+                let value = self.expr(*value);
+                let old = self.locals[local];
+                self.locals.insert(*local, combine(*op, old, value));
+            }
             Stmt::SetTemp { .. }
+            | Stmt::ReduceTemp { .. }
             | Stmt::SetResult { .. }
             | Stmt::Shared { .. }
+            | Stmt::Array { .. }
             | Stmt::Phase { .. }
             | Stmt::CollectiveInput { .. }
             | Stmt::Print { .. } => unreachable!(),
@@ -352,14 +373,12 @@ impl Evaluator<'_> {
                 };
                 let old = Value::from(*self.slot(tensor, at));
                 let new = match op {
-                    AtomicOp::Add => binary(BinaryOp::Add, old, value),
-                    AtomicOp::Min => math(MathFn::Min, &[old, value]),
-                    AtomicOp::Max => math(MathFn::Max, &[old, value]),
                     AtomicOp::Exchange => value,
                     AtomicOp::CompareExchange => {
                         let is_expected = Some(Const::from(old).bits()) == expected;
                         if is_expected { value } else { old }
                     }
+                    _ => combine(op, old, value),
                 };
                 *self.slot(tensor, at) = new.into();
                 old

@@ -1,11 +1,11 @@
 //! The solver of the race check against an enumeration of all iterations: random programs of small integer types, with
-//! conditions, tickets and values that only the device knows.
+//! conditions, tickets, elements that differ and values that only the device knows.
 
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Builder, Counter, Guard, GuardedIndex, Index, Node, Program, Scope, Side, Slot, Space, Var,
-        VarKind, refuted_in_loop,
+        Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, Node, Program, Scope, Side,
+        Slot, Space, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -49,6 +49,13 @@ fn hash(a: u64, b: u64) -> u64 {
     x ^ x >> 32
 }
 
+/// An element of a permutation of all bytes.
+fn element(permutation: u64, at: i128) -> i128 {
+    let [a, b, c, d, ..] = permutation.to_le_bytes();
+    let mixed = (at as u8 ^ a).wrapping_mul(b | 1).rotate_left(3);
+    (mixed.wrapping_add(c).wrapping_mul(d | 1) ^ a).into()
+}
+
 /// The values of all slots in an iteration. None if a loop variable has no value.
 fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
     let mut values: Vec<i128> = Vec::new();
@@ -68,6 +75,16 @@ fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
             Node::Unknown { scope: Scope::Loop, ty, .. } => wrap(drawn(at.launch) % 12, ty),
             Node::Unknown { ty, .. } => wrap(drawn(at.seed) % 12, ty),
             Node::Ticket { counter, .. } => at.tickets[counter],
+            Node::Distinct(read) => {
+                let read = &program.distinct[read];
+                let mut flat = Some(0);
+                for (dim, slot) in read.index.iter().enumerate() {
+                    let extent = read.extents.get(dim).map_or(256, |extent| get(*extent));
+                    let is_inside = (0..extent).contains(&get(*slot));
+                    flat = flat.filter(|_| is_inside).map(|flat| flat * extent + get(*slot));
+                }
+                flat.map_or(0, |flat| element(hash(at.launch, read.tensor.into()), flat))
+            }
             Node::Unary(UnaryOp::Neg, ty, a) => wrap(-get(a), ty),
             Node::Unary(UnaryOp::Not, ty, a) => wrap(!get(a), ty),
             Node::Unary(UnaryOp::ReverseBits, ty, a) => {
@@ -223,6 +240,25 @@ impl Random {
         }
     }
 
+    /// Reads an element of a tensor of distinct elements, of one or two dimensions.
+    fn read(&mut self, random: &mut Rng) -> Slot {
+        let mut index = || Self::pick(&self.u8s, random);
+        let (x, y) = (index(), index());
+        let (index, extents) = match random.below(3) {
+            0 => (Index::from_slice(&[x]), Index::new()),
+            1 => (Index::from_slice(&[x]), Index::from_slice(&[self.builder.number(4)])),
+            _ => {
+                let extents = [7, 5].map(|extent| self.builder.number(extent));
+                (Index::from_slice(&[x, y]), Index::from_slice(&extents))
+            }
+        };
+        let tensor = random.below(2) as u32 * 10 + index.len() as u32;
+        let read = self.builder.distinct(DistinctRead { tensor, ty: U8, index, extents });
+        let slot = self.builder.push(read);
+        self.u8s.push(slot);
+        slot
+    }
+
     fn guards(&self, random: &mut Rng) -> Vec<Guard> {
         let mut guards = self.loops.clone();
         if !self.bools.is_empty() {
@@ -264,10 +300,34 @@ fn touched(values: Option<&Vec<i128>>, index: &[Slot], guards: &[Guard]) -> Opti
 
 #[test]
 fn what_the_solver_refutes_does_not_happen() {
-    let mut random = Rng::new(71);
+    let (refuted, colliding) = compare(6_000, 71, Random::draw);
+    // The test must see both.
+    assert!(refuted > 1_000 && colliding > 1_000, "{refuted} {colliding}");
+}
+
+#[test]
+fn elements_of_a_tensor_without_repetition_differ() {
+    let (refuted, colliding) = compare(3_000, 73, |random| {
+        let mut loops = Random::draw(random);
+        loops.read(random);
+        for _ in 0..random.below(4) {
+            loops.step(random);
+        }
+        if random.below(2) == 0 {
+            loops.read(random);
+        }
+        loops
+    });
+    assert!(refuted > 500 && colliding > 500, "{refuted} {colliding}");
+}
+
+/// Compares the solver with the enumeration on `count` loops; the number of pairs that it refuted, and of those that
+/// collide.
+fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u32) {
+    let mut random = Rng::new(seed);
     let (mut refuted, mut colliding) = (0, 0);
-    for _ in 0..6_000 {
-        let loops = Random::draw(&mut random);
+    for _ in 0..count {
+        let loops = draw(&mut random);
         let rank = 1 + random.below(2);
         let mut index =
             || (0..rank).map(|_| Random::pick(&loops.u8s, &mut random)).collect::<Vec<Slot>>();
@@ -308,8 +368,7 @@ fn what_the_solver_refutes_does_not_happen() {
         refuted += u32::from(is_refuted);
         colliding += u32::from(collides);
     }
-    // The test must see both.
-    assert!(refuted > 1_000 && colliding > 1_000, "{refuted} {colliding}");
+    (refuted, colliding)
 }
 
 #[test]

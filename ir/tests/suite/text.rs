@@ -8,7 +8,8 @@ use quadrants_samples::{Bool, Builder, F32, I32, U64};
 fn a_parallel_loop_stays_one_task() {
     let mut m = Builder::new("saxpy");
     let a = m.scalar("a", F32);
-    let x = m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
+    let x =
+        m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false, distinct: false });
     let y = m.tensor("y", F32, 1);
     let (i, xi, yi) = (m.local("i", U64), m.local("xi", F32), m.local("yi", F32));
     let (zero, end, at) = (m.constant(0u64), m.dim(x, 0), m.read(i));

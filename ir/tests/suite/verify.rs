@@ -1,6 +1,7 @@
 //! One invalid kernel for each rule of the verifier.
 
 use quadrants_ir::{
+    abi::ASSERT_VALUES,
     verify::{Location, MAX_DEPTH, Rule},
     *,
 };
@@ -108,7 +109,8 @@ fn the_verifier_checks_ids_and_operand_order() {
     assert_eq!(broken_value(|m| m.expr(F32, param)), Rule::IdRange);
     assert_eq!(broken(|_| vec![TopStmt::Serial(BlockId::new(9))]), Rule::IdRange);
     let site = SiteId::new(9);
-    let assert = broken_serial(|m| vec![Stmt::Assert { cond: m.constant(true), site }]);
+    let assert =
+        broken_serial(|m| vec![Stmt::Assert { cond: m.constant(true), site, values: vec![] }]);
     assert_eq!(assert, Rule::IdRange);
 }
 
@@ -238,8 +240,9 @@ fn the_verifier_checks_accesses() {
         m.dim(x, 2)
     });
     assert_eq!(dim, Rule::Rank { expected: 2, found: 3 });
-    let read_only =
-        |m: &mut Builder| m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false });
+    let read_only = |m: &mut Builder| {
+        m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false, distinct: false })
+    };
     let store = broken_serial(|m| {
         let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
         vec![m.store(x, &[zero], value)]
@@ -301,9 +304,83 @@ fn the_verifier_checks_sites() {
     assert_eq!(other_tensor, Rule::Site);
     let assert = broken_serial(|m| {
         let (cond, site) = (m.constant(true), m.site(SiteKind::DivideByZero));
-        vec![Stmt::Assert { cond, site }]
+        vec![Stmt::Assert { cond, site, values: vec![] }]
     });
     assert_eq!(assert, Rule::Site);
+    for (types, rule) in [
+        (vec![F32, F32], Rule::Site),
+        (vec![F32; ASSERT_VALUES + 1], Rule::Site),
+        (vec![I32], Rule::Type { expected: I32, found: F32 }),
+    ] {
+        let found = broken_serial(|m| {
+            let assertion = Assertion { types: types.clone(), ..Assertion::default() };
+            let (cond, site) = (m.constant(true), m.site(SiteKind::Assert(assertion)));
+            let count = if types == [I32] { 1 } else { types.len().max(3) };
+            let values = (0..count).map(|_| m.constant(1_f32)).collect();
+            vec![Stmt::Assert { cond, site, values }]
+        });
+        assert_eq!(found, rule, "{types:?}");
+    }
+}
+
+#[test]
+fn the_verifier_checks_local_arrays() {
+    let array = |m: &mut Builder| {
+        let array = m.local("a", F32);
+        let kind = SiteKind::ArrayIndex { name: "a".into(), shape: vec![4] };
+        (array, m.site(kind), Stmt::Array { array, len: 4 })
+    };
+    let element = |m: &mut Builder, array, site| {
+        let index = vec![m.constant(1u64)];
+        Element { array: Array::Local(array), index, site }
+    };
+    let store = |m: &mut Builder, array, site| {
+        let (element, value) = (element(m, array, site), m.constant(2f32));
+        Stmt::Store { element, value }
+    };
+    let of_name = |name: &str| Rule::ArrayUse { name: name.into() };
+    let mut m = Builder::new("fine");
+    let (a, site, define) = array(&mut m);
+    let stored = store(&mut m, a, site);
+    let (cond, index) = (m.constant(true), vec![m.constant(1u64)]);
+    let serial = m.serial(vec![define, Stmt::Assert { cond, site, values: index }, stored]);
+    m.kernel.body = vec![serial];
+    assert_eq!(verify(&m.kernel), Ok(()));
+
+    let no_elements = broken_serial(|m| vec![Stmt::Array { array: m.local("a", F32), len: 0 }]);
+    assert_eq!(no_elements, Rule::Array { len: 0 });
+    let before = broken_serial(|m| {
+        let (a, site, define) = array(m);
+        vec![store(m, a, site), define]
+    });
+    assert_eq!(before, Rule::Undefined { name: "a".into() });
+    let as_value = broken_serial(|m| {
+        let (a, _, define) = array(m);
+        let value = m.read(a);
+        vec![define, Stmt::Let { local: m.local("v", F32), value }]
+    });
+    assert_eq!(as_value, of_name("a"));
+    let atomic = broken_serial(|m| {
+        let (a, site, define) = array(m);
+        let (element, value) = (element(m, a, site), m.constant(2f32));
+        let kind = ExprKind::Atomic { op: AtomicOp::Add, element, expected: None, value };
+        vec![define, Stmt::Eval { value: m.expr(F32, kind) }]
+    });
+    assert_eq!(atomic, of_name("a"));
+    let without_index = broken_serial(|m| {
+        let (_, site, define) = array(m);
+        vec![define, Stmt::Assert { cond: m.constant(true), site, values: vec![] }]
+    });
+    assert_eq!(without_index, Rule::Site);
+    let in_another_task = broken(|m| {
+        let (a, site, define) = array(m);
+        let (i, zero) = (m.local("i", U64), m.constant(0u64));
+        let (serial, element) = (m.serial(vec![define]), element(m, a, site));
+        let value = m.expr(F32, ExprKind::Load(element));
+        let read = Stmt::Let { local: m.local("v", F32), value };
+        vec![serial, m.parallel(&[(i, zero, zero)], vec![read])]
+    });
+    assert_eq!(in_another_task, Rule::Undefined { name: "a".into() });
 }
 
 #[test]

@@ -8,10 +8,11 @@ use quadrants_frontend::{
     CONVERSIONS, is_builtin_method,
     syntax::{AtomicOp, collective_named},
 };
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, Path, PathArguments};
 
 use super::exprs::{SCALARS, is_type_name, name_of, unparenthesized};
+use crate::spans::{first, last};
 
 /// Whether the called path ends in this name.
 fn calls(call: &ExprCall, name: &str) -> bool {
@@ -141,6 +142,12 @@ pub(crate) fn split_function(path: &Path) -> Option<(Path, Ident)> {
     Some((ty, name))
 }
 
+/// Whether a type is the library's generic `Complex` or another struct of this name, without generic arguments: those
+/// are inferred, from a pattern.
+pub(crate) fn is_inferred(ty: &Path) -> bool {
+    ty.segments.last().is_some_and(|last| last.ident == "Complex" && last.arguments.is_none())
+}
+
 /// A path without the generic arguments of its last segment, and these, each followed by a comma.
 pub(crate) fn without_arguments(path: &ExprPath) -> (ExprPath, Option<TokenStream>) {
     let mut bare = path.clone();
@@ -152,4 +159,58 @@ pub(crate) fn without_arguments(path: &ExprPath) -> (ExprPath, Option<TokenStrea
         _ => None,
     };
     (bare, arguments)
+}
+
+/// The most arguments of a call for which there is a `NotAFunc`.
+const MOST_ARGUMENTS: usize = 8;
+
+/// Whether [`callee_type`] imports the type of a called function.
+fn is_imported(path: &ExprPath) -> bool {
+    path.qself.is_none() && path.path.segments.iter().all(|segment| segment.arguments.is_none())
+}
+
+/// Code about the type that has the name of a called function, which is that of a func. If there is no such type, the
+/// name is that of `NotAFunc`, with the types `passing` for the arguments: a name that an inner scope imports hides
+/// the outer one only as what it is.
+pub(crate) fn callee_type(
+    support: &TokenStream,
+    path: &ExprPath,
+    passing: &[TokenStream],
+    code: impl FnOnce(TokenStream) -> TokenStream,
+) -> TokenStream {
+    if !is_imported(path) || passing.len() > MOST_ARGUMENTS {
+        let (bare, _) = without_arguments(path);
+        return code(quote!(#bare));
+    }
+    // The import of a name that is not defined would be another error.
+    let function =
+        name_of(path).map(|name| quote!(#[allow(unused, nonstandard_style)] fn #name() {}));
+    let code = code(quote_spanned!(first(path)=> __Callee));
+    let import = import(path, "__Callee");
+    quote! {{
+        #[allow(unused)]
+        type __Callee = #support::NotAFunc<(#(#passing,)*)>;
+        {
+            #function
+            #import
+            #code
+        }
+    }}
+}
+
+/// The import of a called function under another name. rustc reports an unknown one at the path.
+fn import(path: &ExprPath, name: &str) -> TokenStream {
+    let name = Ident::new(name, last(path));
+    let import = quote_spanned!(first(path)=> use #path as #name;);
+    quote!(#[allow(unused_imports)] #import)
+}
+
+/// A called function as a value. The path of a function in a module is imported, as by [`callee_type`], so that an
+/// unknown one is one error.
+pub(crate) fn callee_value(path: &ExprPath) -> TokenStream {
+    if !is_imported(path) || name_of(path).is_some() {
+        return quote!(#path);
+    }
+    let (import, name) = (import(path, "__callee"), Ident::new("__callee", first(path)));
+    quote!({ #import #name })
 }

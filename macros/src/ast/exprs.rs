@@ -36,6 +36,13 @@ pub(crate) fn name_of(path: &ExprPath) -> Option<&Ident> {
     if path.qself.is_none() { path.path.get_ident() } else { None }
 }
 
+/// Whether a macro is std's `cfg!`, as [`desugar`](crate::desugar) writes it.
+pub(crate) fn is_cfg(call: &syn::Macro) -> bool {
+    let names: Vec<_> = call.path.segments.iter().map(|segment| &segment.ident).collect();
+    call.path.leading_colon.is_some()
+        && matches!(names[..], [of, name] if of == "core" && name == "cfg")
+}
+
 /// Whether a name is written like a constant: in capitals.
 pub(crate) fn is_constant(name: &Ident) -> bool {
     let text = name.to_string();

@@ -1,61 +1,95 @@
-//! The macros that kernels can call, except `matches!`, which is desugared: `assert!` and `println!`.
+//! The macros that kernels can call: `assert!`, `assert_eq!`, `assert_ne!` and `println!`. Others are rewritten to
+//! these or to simpler syntax before ([`desugar`](crate::desugar)).
 
-use proc_macro2::{Ident, TokenStream};
-use quadrants_frontend::syntax::{Argument, Format};
+use proc_macro2::{Ident, Span, TokenStream};
+use quadrants_frontend::syntax::{ASSERT_VALUES, Argument, Format, Notation, Piece};
 use quote::{ToTokens, quote};
 use syn::{
     Expr, LitStr, Macro, Token,
-    parse::{Parse, ParseStream, Parser, Result},
+    parse::{ParseStream, Parser, Result},
 };
 
-use crate::text::text_of;
+use crate::{text::text_of, tree::Expected};
 
 /// The most arguments of a `println!`.
 const MOST_ARGUMENTS: usize = 24;
 
 /// A call of a macro that kernels can call.
+#[allow(clippy::large_enum_variant)] // never stored
 pub(crate) enum Invocation {
     Assert(Assert),
-    Print(Print),
+    Print(Text),
 }
 
-/// The arguments of `assert!`: a condition, and at most a text without values.
+/// The arguments of an assertion.
 pub(crate) struct Assert {
-    pub(crate) cond: Expr,
-    pub(crate) message: Option<LitStr>,
-    /// Whether the message is written as the value of the format `"{}"`. Only this crate writes it so.
-    is_value: bool,
+    pub(crate) checks: Checks,
+    pub(crate) message: Option<Text>,
 }
 
-/// The arguments of `println!`, in order: those that the text names follow the others.
-pub(crate) struct Print {
+/// What an assertion checks.
+pub(crate) enum Checks {
+    /// The condition of `assert!`.
+    Condition(Expr),
+    /// The operands of `assert_eq!`, if they must be equal, or of `assert_ne!`.
+    Comparison { equal: bool, operands: [Expr; 2] },
+}
+
+/// A text with arguments, in order: those that the text names follow the others.
+pub(crate) struct Text {
     pub(crate) format: Format,
     pub(crate) args: Vec<Expr>,
     /// The text with the positions of the arguments.
     pub(crate) text: LitStr,
 }
 
+/// Whether kernels can call a macro of this name for its effect.
+pub(crate) fn is_invocation(call: &Macro) -> bool {
+    call.path.get_ident().is_some_and(|name| {
+        let name = name.to_string();
+        let name =
+            name.strip_prefix("debug_assert").map_or(name.clone(), |of| format!("assert{of}"));
+        ["assert", "assert_eq", "assert_ne", "println"].contains(&name.as_str())
+    })
+}
+
 impl Invocation {
     /// The call of a macro; none if kernels have no such macro.
     pub(crate) fn of(call: &Macro) -> Option<Result<Self>> {
-        if call.path.is_ident("assert") {
-            return Some(call.parse_body().map(Self::Assert));
+        let name = call.path.get_ident()?.to_string();
+        let assert = |parse: fn(ParseStream<'_>) -> Result<Checks>| {
+            let parse = |input: ParseStream<'_>| Assert::parse(input, &name, parse);
+            Some(call.parse_body_with(parse).map(Self::Assert))
+        };
+        match name.as_str() {
+            "assert" => assert(|input| Ok(Checks::Condition(input.parse()?))),
+            "assert_eq" => assert(|input| Checks::comparison(true, input)),
+            "assert_ne" => assert(|input| Checks::comparison(false, input)),
+            "println" => {
+                let parse = |input: ParseStream<'_>| Text::parse(input, &name, MOST_ARGUMENTS);
+                Some(call.parse_body_with(parse).map(Self::Print))
+            }
+            _ => None,
         }
-        call.path.is_ident("println").then(|| call.parse_body().map(Self::Print))
     }
 
     /// The expressions that it evaluates.
-    pub(crate) fn exprs(&self) -> &[Expr] {
+    pub(crate) fn exprs(&self) -> Vec<&Expr> {
         match self {
-            Self::Assert(assert) => std::slice::from_ref(&assert.cond),
-            Self::Print(print) => &print.args,
+            Self::Assert(Assert { checks, message }) => {
+                checks.exprs().iter().chain(message.iter().flat_map(|text| &text.args)).collect()
+            }
+            Self::Print(print) => print.args.iter().collect(),
         }
     }
 
     /// The arguments as tokens.
     pub(crate) fn tokens(&self) -> TokenStream {
         match self {
-            Self::Assert(assert) => assert.tokens(),
+            Self::Assert(Assert { checks, message }) => {
+                let (checked, message) = (checks.exprs(), message.iter().map(Text::tokens));
+                quote!(#(#checked),* #(, #message)*)
+            }
             Self::Print(print) => print.tokens(),
         }
     }
@@ -65,13 +99,21 @@ impl Invocation {
     pub(crate) fn rewrite(call: &mut Macro, mut rewrite: impl FnMut(&mut Expr)) {
         let Some(Ok(mut this)) = Self::of(call) else { return };
         match &mut this {
-            Self::Assert(assert) => {
-                let (text, before) = (text_of(&assert.cond), printed(&assert.cond));
-                rewrite(&mut assert.cond);
-                if printed(&assert.cond) == before {
-                    return;
+            Self::Assert(Assert { checks, message }) => {
+                let default = match checks {
+                    Checks::Condition(cond) => Some((text_of(cond), printed(cond))),
+                    Checks::Comparison { .. } => None,
+                };
+                checks.exprs_mut().iter_mut().for_each(&mut rewrite);
+                if let (Some((text, before)), Checks::Condition(cond), None) =
+                    (default, &*checks, &message)
+                {
+                    if printed(cond) == before {
+                        return;
+                    }
+                    *message = Some(Text::literal(&text));
                 }
-                assert.set_default_message(&text);
+                message.iter_mut().flat_map(|text| &mut text.args).for_each(rewrite);
             }
             Self::Print(print) => print.args.iter_mut().for_each(rewrite),
         }
@@ -83,51 +125,132 @@ fn printed(expr: &Expr) -> String {
     expr.to_token_stream().to_string()
 }
 
+impl Checks {
+    fn comparison(equal: bool, input: ParseStream<'_>) -> Result<Self> {
+        let left = input.parse()?;
+        input.parse::<Token![,]>()?;
+        Ok(Self::Comparison { equal, operands: [left, input.parse()?] })
+    }
+
+    fn exprs(&self) -> &[Expr] {
+        match self {
+            Self::Condition(cond) => std::slice::from_ref(cond),
+            Self::Comparison { operands, .. } => operands,
+        }
+    }
+
+    fn exprs_mut(&mut self) -> &mut [Expr] {
+        match self {
+            Self::Condition(cond) => std::slice::from_mut(cond),
+            Self::Comparison { operands, .. } => operands,
+        }
+    }
+}
+
 impl Assert {
-    /// The arguments as tokens. A message of the author's stays a format.
-    pub(crate) fn tokens(&self) -> TokenStream {
-        let Self { cond, message, is_value } = self;
-        let format = is_value.then(|| quote!("{}",));
-        let message = message.as_ref().map(|message| quote!(, #format #message));
-        quote!(#cond #message)
+    fn parse(
+        input: ParseStream<'_>,
+        name: &str,
+        checks: fn(ParseStream<'_>) -> Result<Checks>,
+    ) -> Result<Self> {
+        let what = || match name {
+            "assert" => "`assert!` takes a condition, and then a text with values".to_owned(),
+            name => format!("`{name}!` takes two values, and then a text with values"),
+        };
+        let checks = checks(input).map_err(|error| syn::Error::new(error.span(), what()))?;
+        if input.parse::<Option<Token![,]>>()?.is_none() && !input.is_empty() {
+            return Err(input.error(what()));
+        }
+        let most = match checks {
+            Checks::Condition(_) => ASSERT_VALUES,
+            Checks::Comparison { .. } => ASSERT_VALUES - 2,
+        };
+        let message = (!input.is_empty()).then(|| Text::parse(input, name, most)).transpose()?;
+        Ok(Self { checks, message })
     }
 
-    /// Sets a message that contains braces literally, unless there is one.
-    fn set_default_message(&mut self, text: &str) {
-        if self.message.is_none() {
-            self.message = Some(LitStr::new(text, proc_macro2::Span::call_site()));
-            self.is_value = true;
+    /// The condition that must hold.
+    pub(crate) fn condition(&self) -> Expr {
+        match &self.checks {
+            Checks::Condition(cond) => cond.clone(),
+            Checks::Comparison { equal: true, operands: [left, right] } => {
+                syn::parse_quote!(#left == #right)
+            }
+            Checks::Comparison { equal: false, operands: [left, right] } => {
+                syn::parse_quote!(#left != #right)
+            }
+        }
+    }
+
+    /// The values that it reports: the arguments of the text, then the operands.
+    pub(crate) fn values(&self) -> Vec<Expr> {
+        let operands = match &self.checks {
+            Checks::Condition(_) => &[][..],
+            Checks::Comparison { operands, .. } => operands,
+        };
+        let args = self.message.iter().flat_map(|text| &text.args);
+        args.chain(operands).cloned().collect()
+    }
+
+    /// Whether the operands must be equal, for a comparison.
+    pub(crate) fn comparison(&self) -> Option<bool> {
+        match self.checks {
+            Checks::Condition(_) => None,
+            Checks::Comparison { equal, .. } => Some(equal),
+        }
+    }
+
+    /// The text that it reports, which by default is that of the condition.
+    pub(crate) fn text(&self) -> (Format, LitStr) {
+        match (&self.message, &self.checks) {
+            (Some(Text { format, text, .. }), _) => (format.clone(), text.clone()),
+            (None, Checks::Condition(cond)) => {
+                let Text { format, text, .. } = Text::literal(&text_of(cond));
+                (format, text)
+            }
+            (None, Checks::Comparison { .. }) => {
+                (Format::default(), LitStr::new("", Span::call_site()))
+            }
         }
     }
 }
 
-impl Parse for Assert {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let cond = input.parse()?;
-        let (mut message, mut is_value) = (None, false);
-        if input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
-            let text: LitStr = input.parse()?;
-            input.parse::<Option<Token![,]>>()?;
-            is_value = text.value() == "{}" && !input.is_empty();
-            message = Some(if is_value { input.parse()? } else { text });
-        }
-        Ok(Self { cond, message, is_value })
+impl Text {
+    /// A text without arguments, in which braces are literal.
+    fn literal(text: &str) -> Self {
+        let format = Format::text(text);
+        let text = LitStr::new(&format.to_string(), Span::call_site());
+        Self { format, args: Vec::new(), text }
     }
-}
 
-impl Print {
     fn tokens(&self) -> TokenStream {
         let Self { text, args, .. } = self;
         quote!(#text #(, #args)*)
     }
-}
 
-impl Parse for Print {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
+    /// What the type of an argument must be for the notations that the text has for it. For `{:?}` any, if it has a
+    /// `Debug`.
+    pub(crate) fn expected(&self, argument: usize) -> Expected {
+        let of_argument = |piece: &Piece| match piece {
+            Piece::Value { at, spec } if *at as usize == argument => Some(match spec.notation {
+                Notation::Debug => Expected::Any,
+                Notation::Display => Expected::Printed,
+                Notation::LowerExp | Notation::UpperExp => Expected::PrintedNumber,
+                _ => Expected::PrintedInteger,
+            }),
+            _ => None,
+        };
+        let all: Vec<_> = self.format.pieces.iter().filter_map(of_argument).collect();
+        let strictest = [Expected::PrintedInteger, Expected::PrintedNumber, Expected::Printed];
+        strictest.into_iter().find(|of| all.contains(of)).unwrap_or(Expected::Any)
+    }
+
+    /// Parses a literal text and its arguments, of the macro called `of`.
+    fn parse(input: ParseStream<'_>, of: &str, most: usize) -> Result<Self> {
         let text = match input.is_empty() {
             true => LitStr::new("", input.span()),
             false => input.parse().map_err(|error| {
-                syn::Error::new(error.span(), "`println!` takes a literal text")
+                syn::Error::new(error.span(), format!("the text of `{of}!` must be a literal"))
             })?,
         };
         let mut args: Vec<Expr> = Vec::new();
@@ -143,7 +266,7 @@ impl Parse for Print {
         let given = args.len();
         let position = |argument| match argument {
             Argument::Position(at) if at < given => Ok(at),
-            Argument::Position(at) => Err(format!("`println!` has no argument {at}")),
+            Argument::Position(at) => Err(format!("`{of}!` has no argument {at}")),
             Argument::Name(name) => {
                 if let Some((_, at)) = names.iter().find(|(known, _)| *known == name) {
                     return Ok(*at);
@@ -151,7 +274,7 @@ impl Parse for Print {
                 let parse =
                     |input: ParseStream<'_>| input.call(<Ident as syn::ext::IdentExt>::parse_any);
                 let mut ident = parse.parse_str(&name).map_err(|_| {
-                    format!("`{{{name}}}`: only names can be in the text of `println!`")
+                    format!("`{{{name}}}`: only names can be in the text of `{of}!`")
                 })?;
                 ident.set_span(text.span());
                 args.push(syn::parse_quote!(#ident));
@@ -161,8 +284,16 @@ impl Parse for Print {
         };
         let format = Format::parse(&text.value(), position);
         let format = format.map_err(|what| syn::Error::new(text.span(), what))?;
-        if args.len() > MOST_ARGUMENTS {
-            let what = format!("`println!` in kernels has at most {MOST_ARGUMENTS} arguments");
+        let is_used = |argument: usize| {
+            let is_it = |piece: &Piece| matches!(piece, Piece::Value { at, .. } if *at as usize == argument);
+            format.pieces.iter().any(is_it)
+        };
+        if let Some(unused) = (0..args.len()).find(|at| !is_used(*at)) {
+            let what = format!("argument {unused} of `{of}!` is not in the text");
+            return Err(syn::Error::new_spanned(&args[unused], what));
+        }
+        if args.len() > most {
+            let what = format!("the text of `{of}!` in kernels has at most {most} arguments");
             return Err(syn::Error::new(text.span(), what));
         }
         let text = LitStr::new(&format.to_string(), text.span());

@@ -77,7 +77,8 @@ impl Body<'_> {
             #interior, #iterated, #weight, #(#width,)*
             #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }
         };
-        loop_call(each.for_token.span, &self.scope.cx, method, arguments)
+        let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
+        around(&reductions, support, call)
     }
 
     /// The values of a loop whose range is inclusive, reversed or has a step; `None` for others.
@@ -125,7 +126,8 @@ impl Body<'_> {
             #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
-        quote!({ let #values = #range; #call })
+        let call = quote!({ let #values = #range; #call });
+        around(&reductions, support, call)
     }
 
     /// The rewritten body of a parallel loop, for a `for` with the iteration label.
@@ -194,4 +196,9 @@ impl Body<'_> {
         let ends = reductions.iter().map(|reduction| reduction.finish(support));
         quote!(#(#begins)* #loops #(#ends)*)
     }
+}
+
+/// A loop's call, with the accumulators of the locals that it combines into.
+fn around(reductions: &[Reduction], support: &TokenStream, call: TokenStream) -> TokenStream {
+    reductions.iter().fold(call, |call, reduction| reduction.around(support, call))
 }

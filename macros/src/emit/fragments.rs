@@ -42,7 +42,7 @@ pub(super) fn header(paths: &Paths, signature: &Signature, item: &ItemFn) -> Tok
     let declared = (!generics.is_empty()).then(|| quote!(, #declared));
     let params = signature.params.iter().map(|Param { name, passing, ty, .. }| match passing {
         ParamPassing::Value => quote!(#name: #ty),
-        ParamPassing::Ref => quote!(#name: &'launch #ty),
+        ParamPassing::Ref | ParamPassing::RefDistinct => quote!(#name: &'launch #ty),
         ParamPassing::RefMut => quote!(#name: &'launch mut #ty),
     });
     let result = signature.result.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
@@ -66,6 +66,7 @@ pub(super) fn call_at(
     support: &TokenStream,
     declared: &TokenStream,
     params: &TokenStream,
+    inputs: &[&syn::Type],
     output: &syn::ReturnType,
     bounds: Option<&WhereClause>,
     body: &TokenStream,
@@ -80,8 +81,9 @@ pub(super) fn call_at(
             __Sites: #support::SiteTable,
             const __SITE: ::core::primitive::usize,
             const __CHECKED: ::core::primitive::bool,
+            __F: ::core::ops::Fn(#(#inputs),*) #output,
         >(
-            _: #support::CallSite<__Sites, __SITE, __CHECKED>,
+            _: #support::CallSite<__Sites, __SITE, __CHECKED, __F>,
             #params
         ) #output #bounds { #body }
     }

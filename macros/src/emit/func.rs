@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{FnArg, ItemFn, ext::IdentExt};
+use syn::{FnArg, ItemFn, ext::IdentExt, spanned::Spanned as _};
 
 use super::{
     Emission,
@@ -20,10 +20,7 @@ impl Emission<'_> {
         let calls = self.call_functions();
         let (source, found) = self.source_item();
         let table = self.site_table();
-        let inputs = sig.inputs.iter().filter_map(|input| match input {
-            FnArg::Typed(input) => Some(&input.ty),
-            FnArg::Receiver(_) => None,
-        });
+        let inputs = input_types(sig);
         // By this bound, rustc infers the generic arguments from a function's type. An item that hides the function by
         // its name has the same type at least.
         let of = quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output);
@@ -144,7 +141,9 @@ impl Emission<'_> {
         let names: Vec<_> = all.iter().map(|param| &param.name).collect();
         // In CPU bodies, views represent tensors.
         let types = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
-            (ty, true) => quote!(<#ty as #support::TensorParam>::View<__CHECKED>),
+            (ty, true) => {
+                quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::View<__CHECKED>)
+            }
             (ty, false) => quote!(#ty),
         });
         let types: Vec<_> = types.collect();
@@ -154,6 +153,7 @@ impl Emission<'_> {
             support,
             &declared,
             &quote!(#(#names: #types),*),
+            &input_types(&self.item.sig),
             output,
             bounds,
             &quote! {
@@ -165,7 +165,8 @@ impl Emission<'_> {
         );
         let types_of = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
             (ty, true) => {
-                quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY))
+                let of = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
+                quote!(#support::Part::Type(#of::TYPE_IDENTITY))
             }
             (ty, false) => {
                 quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
@@ -220,4 +221,13 @@ impl Emission<'_> {
             }
         }
     }
+}
+
+/// The types of a function's parameters.
+pub(super) fn input_types(sig: &syn::Signature) -> Vec<&syn::Type> {
+    let types = sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(input) => Some(&*input.ty),
+        FnArg::Receiver(_) => None,
+    });
+    types.collect()
 }

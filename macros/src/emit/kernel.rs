@@ -1,6 +1,6 @@
 //! What is emitted for a kernel: a function that makes a launch.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::syntax::ParamPassing;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
@@ -13,7 +13,7 @@ use super::{
     Emission,
     fragments::{header, quiet},
 };
-use crate::{attribute::Paths, body::Body, signature::Param, tokens::internal};
+use crate::{attribute::Paths, body::Body, signature::Param, spans, tokens::internal};
 
 /// A kernel's block with `break`s of a label instead of its `return`s, and the label if there is one: the CPU body
 /// continues after the author's code.
@@ -108,12 +108,17 @@ impl Emission<'_> {
                         );
                     }
                 }
-                ParamPassing::Ref | ParamPassing::RefMut => {
+                ParamPassing::Ref | ParamPassing::RefDistinct | ParamPassing::RefMut => {
                     count =
                         quote!(::core::cmp::Ord::max(#count, #support::ElementCount::element_count(&#name)));
-                    let tensor =
-                        quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::take(#args));
-                    quote!(let mut #name = #support::gate::<__OK, _>(#tensor);)
+                    // All at the type, so that rustc reports a wrong one once.
+                    let (first, last) = (spans::first(ty), spans::last(ty));
+                    let (take, at_first) = (Ident::new("take", last), spans::at(support, first));
+                    let tensor = quote_spanned!(first=> <#ty as #at_first::TensorParam>::#take);
+                    let gated = quote_spanned! {first=>
+                        #at_first::gate::<__OK, _>(#tensor(#args))
+                    };
+                    quote!(let mut #name = #gated;)
                 }
             })
             .collect();

@@ -5,7 +5,10 @@ use quadrants_frontend::syntax::FunctionKind;
 use quote::quote;
 use syn::ItemFn;
 
-use super::fragments::{call_at, func_type, header};
+use super::{
+    fragments::{call_at, func_type, header},
+    func::input_types,
+};
 use crate::{attribute::Paths, generics::Generics, signature::Signature};
 
 /// The errors, and the function without its body, so that rustc reports none in its callers.
@@ -33,7 +36,8 @@ fn func(Paths { body: support, .. }: &Paths, item: &ItemFn) -> TokenStream {
     let generics = Generics::new(&sig.generics);
     let (declared, bounds) = (generics.declared(), generics.bounds());
     let unreachable = quote!(::core::unreachable!());
-    let call_at = call_at(support, &declared, &quote!(#inputs), output, bounds, &unreachable);
+    let (params, types) = (quote!(#inputs), input_types(sig));
+    let call_at = call_at(support, &declared, &params, &types, output, bounds, &unreachable);
     let func_type = func_type(vis, name);
     quote! {
         #[allow(unused)]

@@ -1,16 +1,17 @@
 //! The probed copy of a function, and its source for the IR: the syntax tree, and the types that the probes found.
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream};
 use quadrants_frontend::syntax::ParamPassing;
 use quote::{quote, quote_spanned};
 use syn::{Index, ReturnType, spanned::Spanned};
 
 use super::{Emission, fragments::ungated};
 use crate::{
-    ast::without_arguments,
+    ast::{callee_type, is_constant, is_inferred, name_of, without_arguments},
     attribute::Paths,
     signature::Param,
-    spans::located,
+    spans::{self, located},
+    text::text_of,
     tokens::method_number,
     tree::{Expected, FuncEntry, TypeEntry},
 };
@@ -28,20 +29,37 @@ impl Emission<'_> {
         identities.extend(call_identities);
         let numbers = (0..calls.len()).map(Index::from);
         let funcs = (0..calls.len()).map(|number| quote!(#all_probed.1[#number]));
+        // Which calls are by a path, and whether that is one of a func.
+        let by_path = self.tree.funcs.iter().enumerate().filter_map(|(at, entry)| match entry {
+            FuncEntry::Path { path, .. } => Some((Index::from(at), path)),
+            _ => None,
+        });
+        let (paths, called): (Vec<_>, Vec<_>) = by_path.unzip();
+        let path_count = paths.len();
+        // In a generic function, the constant itself checks that.
+        let checks = called.iter().enumerate().filter(|_| !generic).map(|(at, path)| {
+            let (at, span) = (Index::from(at), spans::first(path));
+            let check = func_check(path, &quote_spanned!(span=> __PROBED.3[#at]));
+            quote_spanned!(span=> const _: () = { #check };)
+        });
+        let checks: Vec<_> = checks.collect();
         let (type_count, call_count, identity_count) = (types.len(), calls.len(), identities.len());
         let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
             ParamPassing::Value => {
                 let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
                 quote!(#private::ir::types::ParamType::Value(#value::LAYOUT))
             }
-            ParamPassing::Ref | ParamPassing::RefMut => {
+            ParamPassing::Ref | ParamPassing::RefDistinct | ParamPassing::RefMut => {
                 let writable = *passing == ParamPassing::RefMut;
                 let tensor = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
                 quote!(#tensor::PARAM.passed(#writable))
             }
         });
         let consts = self.tree.consts.iter();
-        let consts = consts.map(|path| quote_spanned!(path.span()=> || #private::constant(#path)));
+        let consts = consts.map(|path| match self.maybe_unknown(path) {
+            Some(name) => unknown_or_constant(private, support, name),
+            None => quote_spanned!(path.span()=> || #private::constant(#path)),
+        });
         let (probes, proofs) = (self.probes(), self.proofs());
         let params = self.signature.params.len();
         let bytes = Literal::byte_string(&self.bytes);
@@ -57,15 +75,16 @@ impl Emission<'_> {
                 [#private::ir::types::Type; #type_count],
                 [fn() -> #support::Callee; #call_count],
                 [&'static #support::Identity; #identity_count],
+                [::core::primitive::bool; #path_count],
             ) = {
                 #[allow(unused_imports)]
                 use #support::in_scope::*;
                 #probes
-                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation, clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_swap, clippy::explicit_counter_loop, clippy::match_single_binding)]
                 let _ = |#inputs| #output #probed;
                 #proofs
                 let __calls = (#(#calls,)*);
-                ([#(#types),*], [#(__calls.#numbers.0),*], [#(#identities),*])
+                ([#(#types),*], [#(__calls.#numbers.0),*], [#(#identities),*], [#(__calls.#paths.2),*])
             };
             const __IDENTITIES: [&'static #support::Identity; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #type_count] = #all_probed.0;
@@ -84,6 +103,7 @@ impl Emission<'_> {
         if !generic {
             return quote! {
                 #constants
+                #(#checks)*
                 const __OK: ::core::primitive::bool = { let _ = (__TYPES, __PARAMS); true };
                 static __SOURCE: #frontend::Source = #source;
             };
@@ -99,6 +119,13 @@ impl Emission<'_> {
             }
             #ungated
         }
+    }
+
+    /// The name that a path is, if constants are not named so: it may be unknown.
+    fn maybe_unknown<'b>(&self, path: &'b syn::Expr) -> Option<&'b Ident> {
+        let syn::Expr::Path(path) = path else { return None };
+        let is_generic = |name: &Ident| self.generics.constants().any(|constant| constant == name);
+        name_of(path).filter(|name| !is_constant(name) && !is_generic(name))
     }
 
     fn probes(&self) -> TokenStream {
@@ -127,6 +154,12 @@ impl Emission<'_> {
                     Expected::Any => quote_spanned!(span=> #support::type_of(#probe)),
                     Expected::Linear => quote_spanned!(span=> #support::linear_type_of(#probe)),
                     Expected::Printed => quote_spanned!(span=> #support::printed_type_of(#probe)),
+                    Expected::PrintedNumber => {
+                        quote_spanned!(span=> #support::printed_number_type_of(#probe))
+                    }
+                    Expected::PrintedInteger => {
+                        quote_spanned!(span=> #support::printed_integer_type_of(#probe))
+                    }
                 };
                 (ty, quote_spanned!(span=> #support::identity_of(#probe)))
             }
@@ -144,32 +177,48 @@ impl Emission<'_> {
 
     /// The callees of the tree, and the identities of their arguments.
     fn probed_calls(&self) -> (Vec<TokenStream>, Vec<TokenStream>) {
-        let support = &self.paths.body;
+        let (support, generic) = (&self.paths.body, !self.generics.is_empty());
         let all = self.tree.funcs.iter().enumerate().map(|(at, entry)| {
             let index = Index::from(at);
             let identity = quote!(__calls.#index.1);
             match entry {
-                FuncEntry::Path { probe, path } => {
+                FuncEntry::Path { probe, path, is_local } => {
                     let (bare, arguments) = without_arguments(path);
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
-                    let callee = quote_spanned! {probe.span()=> {
-                        let () = <#bare as #support::Func>::IS;
-                        <#bare>::__callee_of #arguments (#probe)
-                    }};
+                    let callee = |of: TokenStream| {
+                        let at = probe.span();
+                        let is_func = quote_spanned!(at=> <#of as #support::Func>::IS);
+                        let check = generic.then(|| func_check(path, &is_func));
+                        quote_spanned! {at=> {
+                            #check
+                            let (callee, identity) = <#of>::__callee_of #arguments (#probe);
+                            (callee, identity, #is_func)
+                        }}
+                    };
+                    let callee = match is_local {
+                        false => callee_type(support, path, &[], callee),
+                        true => callee(quote!(#bare)),
+                    };
                     (callee, identity)
                 }
                 FuncEntry::Associated { result, ty, name } => {
                     let number = method_number(name);
                     let result = located(result, name.span());
-                    let callee = quote_spanned! {ty.span()=>
-                        #support::function_of::<#number, #ty, _, _>(#result)
+                    let callee = if is_inferred(ty) {
+                        quote_spanned! {ty.span()=>
+                            #support::function_by_pattern::<#number, _, _, _>(|#ty { .. }| (), #result)
+                        }
+                    } else {
+                        quote_spanned!(ty.span()=> #support::function_of::<#number, #ty, _, _>(#result))
                     };
                     (callee, identity)
                 }
                 FuncEntry::Method { probe, result, name } => {
                     let (number, span) = (method_number(name), name.span());
                     let (probe, result) = (located(probe, span), located(result, span));
-                    let callee = quote_spanned! {span=>
+                    // With one hygiene, so that rustc reports the method's bounds once.
+                    let support = spans::at(support, probe.span());
+                    let callee = quote_spanned! {probe.span()=>
                         (#support::method_of::<#number, _, _>(#probe, #result), #support::Identity::STATED)
                     };
                     // The receiver's type is among the types.
@@ -211,4 +260,33 @@ impl Emission<'_> {
         }
         proofs
     }
+}
+
+/// A statement that compiles only if a called function is a func.
+fn func_check(path: &syn::ExprPath, is_func: &TokenStream) -> TokenStream {
+    let path_text = text_of(path);
+    let text = format!(
+        "`{path_text}` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+    );
+    // rustc underlines from the first to the last token.
+    let mut condition = Group::new(Delimiter::Parenthesis, quote!(#is_func, #text));
+    condition.set_span(spans::last(path));
+    quote_spanned!(spans::first(path)=> ::core::assert! #condition;)
+}
+
+/// The constant of a name, or a placeholder where there is none: the probed copy reports an unknown name with the
+/// locals that resemble it. The import finds constants only, as its type is always that of the inner scope.
+fn unknown_or_constant(private: &TokenStream, support: &TokenStream, name: &Ident) -> TokenStream {
+    let import = quote_spanned!(name.span()=> use #name as __Constant;);
+    quote_spanned! {name.span()=> || {
+        #[allow(dead_code, nonstandard_style)]
+        const __Constant: #support::Unknown = #support::Unknown;
+        {
+            #[allow(dead_code, nonstandard_style)]
+            struct #name {}
+            #[allow(unused_imports)]
+            #import
+            #private::constant(__Constant)
+        }
+    }}
 }

@@ -1,9 +1,13 @@
 //! Which atomics are recognized as reductions.
 
-use super::find;
+use super::{Target, find};
 
 fn found(each: &syn::ExprForLoop) -> Vec<String> {
-    find(each, false).iter().map(|of| format!("{}[{}]", of.tensor, of.index)).collect()
+    let text = |of: &super::Reduction| match &of.target {
+        Target::Element { tensor, index } => format!("{tensor}[{index}]"),
+        Target::Local { name, .. } => name.to_string(),
+    };
+    find(each, false).iter().map(text).collect()
 }
 
 #[test]

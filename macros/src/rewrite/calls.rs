@@ -10,9 +10,9 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 use super::Rewrite;
 use crate::{
     ast::{
-        Conversion, collective_of, conversion, is_ndrange, is_of_type, is_one_of, is_scalar_method,
-        is_shared_array, is_type_name, keeps_receiver, name_of, place_root, split_function,
-        unparenthesized, without_arguments,
+        Conversion, callee_type, callee_value, collective_of, conversion, is_inferred, is_ndrange,
+        is_of_type, is_one_of, is_scalar_method, is_shared_array, is_type_name, keeps_receiver,
+        name_of, place_root, split_function, unparenthesized, without_arguments,
     },
     sites, spans,
     tokens::{internal, method_number},
@@ -138,6 +138,15 @@ impl Rewrite<'_> {
             });
         }
         Some(match self.typing.call(site) {
+            Some(at) if is_inferred(&of) => quote_spanned! {start=>
+                #support::call_by_pattern::<#number, _, _, #at>(
+                    |#of { .. }| (),
+                    #support::gate::<__OK, _>(#args)
+                )
+            },
+            None if is_inferred(&of) => quote_spanned! {start=>
+                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
+            },
             Some(at) => quote_spanned! {start=>
                 #support::function::<#number, #of, _, #at>(#support::gate::<__OK, _>(#args))
             },
@@ -151,6 +160,19 @@ impl Rewrite<'_> {
     /// as its view, which is `Copy`. The form and the site are the type of the first argument, because rustc infers no
     /// generic arguments where others are written.
     fn func_call(&self, call: &mut ExprCall, site: Option<usize>) {
+        let support = self.support;
+        let passing = call.args.iter().map(|arg| match arg {
+            arg if self.is_tensor(arg) => quote!(#support::ByView),
+            Expr::Reference(syn::ExprReference { expr, .. }) if self.is_tensor(expr) => {
+                quote!(#support::ByView)
+            }
+            Expr::Reference(syn::ExprReference { mutability: Some(_), .. }) => {
+                quote!(#support::ByMut)
+            }
+            Expr::Reference(_) => quote!(#support::ByRef),
+            _ => quote!(#support::ByValue),
+        });
+        let passing: Vec<_> = passing.collect();
         for arg in &mut call.args {
             while let Expr::Reference(syn::ExprReference { expr, .. })
             | Expr::Paren(syn::ExprParen { expr, .. }) = arg
@@ -158,16 +180,23 @@ impl Rewrite<'_> {
                 *arg = (**expr).clone();
             }
         }
-        let Expr::Path(path) = &*call.func else { return };
-        let support = self.support;
-        let (bare, arguments) = without_arguments(path);
+        let Expr::Path(path) = (*call.func).clone() else { return };
+        let (bare, arguments) = without_arguments(&path);
         let at = spans::first(&bare);
         // A call without a site is already rejected.
         let Some(here) = self.typing.call(site) else { return };
-        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
-        *call.func = Expr::Verbatim(quote_spanned!(at=> <#bare>::__call_at #arguments));
+        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _, _>));
+        let function = |of| quote_spanned!(at=> <#of>::__call_at #arguments);
+        let is_local = name_of(&path)
+            .is_some_and(|name| self.locals.contains(name) || self.tensors.contains(name));
+        *call.func = Expr::Verbatim(match is_local {
+            true => function(quote!(#bare)),
+            false => callee_type(support, &path, &passing, function),
+        });
         self.gate(&mut call.func);
-        call.args.insert(0, Expr::Verbatim(quote!(#support::CallSite::<#here, __CHECKED>::HERE)));
+        let value = callee_value(&path);
+        let here = quote!(#support::CallSite::<#here, __CHECKED, _>::of(#value));
+        call.args.insert(0, Expr::Verbatim(here));
     }
 
     /// `a == b` as a comparison of kernel values, which ignores the operands' `PartialEq`.

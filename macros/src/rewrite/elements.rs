@@ -149,7 +149,7 @@ impl Rewrite<'_> {
         let support = spans::at(self.support, start);
         if let Expr::Index(syn::ExprIndex { expr: base, index, .. }) = element
             && let Some(reduction) = self.reductions.iter().find(|reduction| {
-                matches!(&**base, Expr::Path(path) if path.path.is_ident(&reduction.tensor))
+                matches!(&**base, Expr::Path(path) if path.path.get_ident().is_some_and(|name| reduction.is_of_tensor(name)))
             })
         {
             self.visit_expr_mut(value);

@@ -8,6 +8,7 @@ fn escape<'launch>(
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
         [&'static ::quadrants::__private::body::Identity; 4usize],
+        [::quadrants::__private::core::primitive::bool; 0usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -22,7 +23,12 @@ fn escape<'launch>(
             unused_qualifications,
             clippy::no_effect,
             clippy::unit_arg,
-            clippy::unnecessary_operation
+            clippy::unnecessary_operation,
+            clippy::needless_range_loop,
+            clippy::manual_memcpy,
+            clippy::manual_swap,
+            clippy::explicit_counter_loop,
+            clippy::match_single_binding
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
             for i in 0..c.len() {
@@ -59,6 +65,7 @@ fn escape<'launch>(
                 ::quadrants::__private::body::identity_of(probe2),
                 ::quadrants::__private::body::identity_of(probe3),
             ],
+            [],
         )
     };
     const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 4usize] = __PROBED

@@ -9,6 +9,7 @@ pub fn saxpy<'launch>(
         [::quadrants::__private::ir::types::Type; 1usize],
         [fn() -> ::quadrants::__private::body::Callee; 0usize],
         [&'static ::quadrants::__private::body::Identity; 1usize],
+        [::quadrants::__private::core::primitive::bool; 0usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -20,7 +21,12 @@ pub fn saxpy<'launch>(
             unused_qualifications,
             clippy::no_effect,
             clippy::unit_arg,
-            clippy::unnecessary_operation
+            clippy::unnecessary_operation,
+            clippy::needless_range_loop,
+            clippy::manual_memcpy,
+            clippy::manual_swap,
+            clippy::explicit_counter_loop,
+            clippy::match_single_binding
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {
@@ -33,6 +39,7 @@ pub fn saxpy<'launch>(
             [::quadrants::__private::body::type_of(probe0)],
             [],
             [::quadrants::__private::body::identity_of(probe0)],
+            [],
         )
     };
     const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 1usize] = __PROBED

@@ -10,6 +10,7 @@ fn scale<'launch, T: Float>(
             [::quadrants::__private::ir::types::Type; 1usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
             [&'static ::quadrants::__private::body::Identity; 2usize],
+            [::quadrants::__private::core::primitive::bool; 1usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -22,7 +23,12 @@ fn scale<'launch, T: Float>(
                 unused_qualifications,
                 clippy::no_effect,
                 clippy::unit_arg,
-                clippy::unnecessary_operation
+                clippy::unnecessary_operation,
+                clippy::needless_range_loop,
+                clippy::manual_memcpy,
+                clippy::manual_swap,
+                clippy::explicit_counter_loop,
+                clippy::match_single_binding
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {
                 for i in 0..x.len() {
@@ -32,14 +38,23 @@ fn scale<'launch, T: Float>(
             };
             let __calls = (
                 {
-                    let () = <scaled as ::quadrants::__private::body::Func>::IS;
-                    <scaled>::__callee_of::<_, 2, _>(__func0)
+                    ::quadrants::__private::core::assert!(
+                        < scaled as ::quadrants::__private::body::Func > ::IS,
+                        "`scaled : : < _ , 2 >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+                    );
+                    let (callee, identity) = <scaled>::__callee_of::<_, 2, _>(__func0);
+                    (
+                        callee,
+                        identity,
+                        <scaled as ::quadrants::__private::body::Func>::IS,
+                    )
                 },
             );
             (
                 [::quadrants::__private::body::type_of(probe0)],
                 [__calls.0.0],
                 [::quadrants::__private::body::identity_of(probe0), __calls.0.1],
+                [__calls.0.2],
             )
         };
         const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 2usize] = Self::__PROBED
@@ -148,13 +163,14 @@ fn scale<'launch, T: Float>(
                                         __OK,
                                         _,
                                     >(
-                                        <scaled>::__call_at::<_, 2, _, _, _>,
+                                        <scaled>::__call_at::<_, 2, _, _, _, _>,
                                     )(
                                         ::quadrants::__private::body::CallSite::<
                                             __Of<T>,
                                             1,
                                             __CHECKED,
-                                        >::HERE,
+                                            _,
+                                        >::of(scaled::<_, 2>),
                                         x,
                                         i,
                                     );

@@ -31,8 +31,9 @@ impl scaled {
         __Sites: ::quadrants::__private::body::SiteTable,
         const __SITE: ::quadrants::__private::core::primitive::usize,
         const __CHECKED: ::quadrants::__private::core::primitive::bool,
+        __F: ::quadrants::__private::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
     >(
-        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED>,
+        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
         x: <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::View<__CHECKED>,
         at: usize,
     ) -> T {
@@ -108,13 +109,14 @@ impl scaled {
                 __OK,
                 _,
             >(
-                <half>::__call_at::<T, _, _, _>,
+                <half>::__call_at::<T, _, _, _, _>,
             )(
                 ::quadrants::__private::body::CallSite::<
                     __sites_of_scaled<T, N>,
                     3,
                     __CHECKED,
-                >::HERE,
+                    _,
+                >::of(half::<T>),
                 ::quadrants::__private::body::Elements::element_ref(&x, at).read(),
             ) * <T as ::quadrants::__private::body::Number>::from_usize(N)
         }
@@ -133,6 +135,7 @@ impl scaled {
                 [::quadrants::__private::ir::types::Type; 3usize],
                 [fn() -> ::quadrants::__private::body::Callee; 1usize],
                 [&'static ::quadrants::__private::body::Identity; 4usize],
+                [::quadrants::__private::core::primitive::bool; 1usize],
             ) = {
                 #[allow(unused_imports)]
                 use ::quadrants::__private::body::in_scope::*;
@@ -144,15 +147,28 @@ impl scaled {
                     unused_qualifications,
                     clippy::no_effect,
                     clippy::unit_arg,
-                    clippy::unnecessary_operation
+                    clippy::unnecessary_operation,
+                    clippy::needless_range_loop,
+                    clippy::manual_memcpy,
+                    clippy::manual_swap,
+                    clippy::explicit_counter_loop,
+                    clippy::match_single_binding
                 )]
                 let _ = |x: &Tensor<T, 1>, at: usize| -> T {
                     __func0.pass(half::<T>)(x[at]) * T::from_usize(N)
                 };
                 let __calls = (
                     {
-                        let () = <half as ::quadrants::__private::body::Func>::IS;
-                        <half>::__callee_of::<T, _>(__func0)
+                        ::quadrants::__private::core::assert!(
+                            < half as ::quadrants::__private::body::Func > ::IS,
+                            "`half : : < T >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+                        );
+                        let (callee, identity) = <half>::__callee_of::<T, _>(__func0);
+                        (
+                            callee,
+                            identity,
+                            <half as ::quadrants::__private::body::Func>::IS,
+                        )
                     },
                 );
                 (
@@ -168,6 +184,7 @@ impl scaled {
                         ::quadrants::__private::body::Identity::STATED,
                         __calls.0.1,
                     ],
+                    [__calls.0.2],
                 )
             };
             const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 4usize] = Self::__PROBED

@@ -8,6 +8,7 @@ fn step<'launch>(
         [::quadrants::__private::ir::types::Type; 4usize],
         [fn() -> ::quadrants::__private::body::Callee; 1usize],
         [&'static ::quadrants::__private::body::Identity; 5usize],
+        [::quadrants::__private::core::primitive::bool; 1usize],
     ) = {
         #[allow(unused_imports)]
         use ::quadrants::__private::body::in_scope::*;
@@ -23,7 +24,12 @@ fn step<'launch>(
             unused_qualifications,
             clippy::no_effect,
             clippy::unit_arg,
-            clippy::unnecessary_operation
+            clippy::unnecessary_operation,
+            clippy::needless_range_loop,
+            clippy::manual_memcpy,
+            clippy::manual_swap,
+            clippy::explicit_counter_loop,
+            clippy::match_single_binding
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
             let half = 0.5 * dt;
@@ -62,8 +68,22 @@ fn step<'launch>(
         );
         let __calls = (
             {
-                let () = <wave as ::quadrants::__private::body::Func>::IS;
-                <wave>::__callee_of(__func0)
+                #[allow(unused)]
+                type __Callee = ::quadrants::__private::body::NotAFunc<()>;
+                {
+                    #[allow(unused, nonstandard_style)]
+                    fn wave() {}
+                    #[allow(unused_imports)]
+                    use wave as __Callee;
+                    {
+                        let (callee, identity) = <__Callee>::__callee_of(__func0);
+                        (
+                            callee,
+                            identity,
+                            <__Callee as ::quadrants::__private::body::Func>::IS,
+                        )
+                    }
+                }
             },
         );
         (
@@ -81,6 +101,7 @@ fn step<'launch>(
                 ::quadrants::__private::body::identity_of(probe3),
                 __calls.0.1,
             ],
+            [__calls.0.2],
         )
     };
     const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 5usize] = __PROBED
@@ -94,6 +115,12 @@ fn step<'launch>(
             .passed(true),
         <Tensor<i32, 2> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
     ];
+    const _: () = {
+        ::quadrants::__private::core::assert!(
+            __PROBED.3[0],
+            "`wave` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+        );
+    };
     const __OK: ::quadrants::__private::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
@@ -205,14 +232,25 @@ fn step<'launch>(
                                                 let dividend = ::quadrants::__private::body::gate::<
                                                     __OK,
                                                     _,
-                                                >(
-                                                    <wave>::__call_at,
-                                                )(
+                                                >({
+                                                    #[allow(unused)]
+                                                    type __Callee = ::quadrants::__private::body::NotAFunc<
+                                                        (::quadrants::__private::body::ByValue,),
+                                                    >;
+                                                    {
+                                                        #[allow(unused, nonstandard_style)]
+                                                        fn wave() {}
+                                                        #[allow(unused_imports)]
+                                                        use wave as __Callee;
+                                                        <__Callee>::__call_at
+                                                    }
+                                                })(
                                                     ::quadrants::__private::body::CallSite::<
                                                         __Body,
                                                         4,
                                                         __CHECKED,
-                                                    >::HERE,
+                                                        _,
+                                                    >::of(wave),
                                                     half,
                                                 );
                                                 dividend

@@ -19,8 +19,9 @@ impl wave {
         __Sites: ::quadrants::__private::body::SiteTable,
         const __SITE: ::quadrants::__private::core::primitive::usize,
         const __CHECKED: ::quadrants::__private::core::primitive::bool,
+        __F: ::quadrants::__private::core::ops::Fn(f32) -> f32,
     >(
-        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED>,
+        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
         x: f32,
     ) -> f32 {
         const {
@@ -97,6 +98,7 @@ impl wave {
             [::quadrants::__private::ir::types::Type; 2usize],
             [fn() -> ::quadrants::__private::body::Callee; 1usize],
             [&'static ::quadrants::__private::body::Identity; 3usize],
+            [::quadrants::__private::core::primitive::bool; 0usize],
         ) = {
             #[allow(unused_imports)]
             use ::quadrants::__private::body::in_scope::*;
@@ -109,7 +111,12 @@ impl wave {
                 unused_qualifications,
                 clippy::no_effect,
                 clippy::unit_arg,
-                clippy::unnecessary_operation
+                clippy::unnecessary_operation,
+                clippy::needless_range_loop,
+                clippy::manual_memcpy,
+                clippy::manual_swap,
+                clippy::explicit_counter_loop,
+                clippy::match_single_binding
             )]
             let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
             let __calls = (
@@ -133,6 +140,7 @@ impl wave {
                     ::quadrants::__private::body::identity_of(probe1),
                     ::quadrants::__private::body::Identity::STATED,
                 ],
+                [],
             )
         };
         const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 3usize] = __PROBED

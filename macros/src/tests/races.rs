@@ -192,12 +192,12 @@ fn elements_that_iterations_share_are_rejected() {
             "for (i, j) in qd::ndrange(plane.shape()) { grid[[i, j / 2]] = s; }",
             &["by `grid[[i, j / 2]]`"],
         ),
-        ("for (i, j) in qd::ndrange((9, 5)) { t[i * 4 + j] = s; }", &["by `t[(i * 4) + j]`"]),
+        ("for (i, j) in qd::ndrange((9, 5)) { t[i * 4 + j] = s; }", &["by `t[i * 4 + j]`"]),
         (
             "for (i, j, l) in qd::ndrange(cube.shape()) { cube[[i, j, 0]] = s; }",
             &["by `cube[[i, j, 0]]`"],
         ),
-        ("for i in 0..n { for c in 0..5 { t[i * 4 + c] = s; } }", &["by `t[(i * 4) + c]`"]),
+        ("for i in 0..n { for c in 0..5 { t[i * 4 + c] = s; } }", &["by `t[i * 4 + c]`"]),
         ("for i in 0..n { for c in 0..k { t[i + c] = s; } }", &["by `t[i + c]`"]),
         ("for _ in 0..n { t[0] = s; }", &["iterations may write the same element by `t[0]`"]),
         ("for i in 0..2 { t[0] = s; }", &["by `t[0]`"]),
@@ -222,13 +222,13 @@ fn elements_that_one_iteration_writes_and_another_touches_are_rejected() {
             "for i in 0..n { t[i] = t[at[i] as usize]; }",
             &["read `t[at[i]]` while another writes `t[i]`"],
         ),
-        ("for i in 0..t.len() { t[i] = t[t.len() - 1 - i]; }", &["read `t[(t.len() - 1) - i]`"]),
+        ("for i in 0..t.len() { t[i] = t[t.len() - 1 - i]; }", &["read `t[t.len() - 1 - i]`"]),
         (
             "for i in 0..n { t[i] = s; t[i + 1] = s; }",
             &["may write `t[i]` while another writes `t[i + 1]`"],
         ),
         ("for i in 0..n { t[2 * i] = s; t[2 * i + 2] = s; }", &["may write `t[2 * i]`"]),
-        ("for i in 0..n { t[2 * i] = t[3 * i + 1]; }", &["may read `t[(3 * i) + 1]`"]),
+        ("for i in 0..n { t[2 * i] = t[3 * i + 1]; }", &["may read `t[3 * i + 1]`"]),
         (
             "for i in 0..n { let mut v = 0.0; for j in 0..n { v += t[j]; } t[i] = v; }",
             &["read `t[j]` while another writes `t[i]`"],
@@ -309,7 +309,7 @@ fn blocks_that_touch_what_another_writes_are_rejected() {
         ),
         (
             "let p = at.len(); qd::stream_parallel(|| { t[p] = s; }); qd::stream_parallel(|| { for i in 0..n { t[at[i] as usize + 0 * p] = a[i]; } });",
-            &["by `t[at[i] + (0 * p)]`", "while the one at line 0 writes `t[p]`"],
+            &["by `t[at[i] + 0 * p]`", "while the one at line 0 writes `t[p]`"],
         ),
         (
             "qd::stream_parallel(|| { for i in 0..n { t[i] = s; } }); qd::stream_parallel(|| { u[0] = s; }); qd::stream_parallel(|| { for i in 0..n { cube[[0, 0, i]] = t[i] + u[0]; } });",

@@ -1,6 +1,6 @@
 //! Tuples, arrays and structs: their values, fields and patterns, and the functions and methods of types.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
     is_builtin_function, is_builtin_method,
     syntax::{Construct, Expr, ExprKind, Pattern},
@@ -15,7 +15,7 @@ use crate::{
         unparenthesized,
     },
     sites::{self, Site},
-    spans,
+    spans::{self, located},
     tokens::internal,
 };
 
@@ -131,17 +131,27 @@ impl Tree {
         self.put_site(site, ty);
         let of = &mut call.receiver;
         let (has_place, at) = (place_root(of).is_some(), name.span());
+        // The result of a method that does not exist on the host either is of an error type, so that rustc reports
+        // only that. An argument would have the type that is expected of the result.
+        let passed = |call: TokenStream| {
+            if is_builtin_method(&name.to_string()) {
+                return quote_spanned!(at=> #result.pass(#call));
+            }
+            let value = located(&internal("given"), at);
+            quote_spanned! {at=>
+                ::core::convert::identity(match #call { #value => { #result.observe(&#value); #value } })
+            }
+        };
         if has_place {
             // The method may change the place. A tuple, because a statement that begins with a block ends after it.
             let of = of.clone();
-            *expr = syn::Expr::Verbatim(
-                quote_spanned!(at=> #result.pass((#probe.observe(&#of), #call).1)),
-            );
+            *expr =
+                syn::Expr::Verbatim(passed(quote_spanned!(at=> (#probe.observe(&#of), #call).1)));
         } else {
             // Arguments need no parentheses; rustc would report them.
             let inner = unparenthesized(of);
             **of = syn::Expr::Verbatim(quote!(#probe.pass(#inner)));
-            *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#call)));
+            *expr = syn::Expr::Verbatim(passed(quote!(#call)));
         }
         let func = self.funcs.len() as u32;
         let text = name.to_string();

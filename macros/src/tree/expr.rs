@@ -11,10 +11,10 @@ use syn::{BinOp, Lit, UnOp};
 use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
-        Conversion, atomic_op, binary_op, borrowed_element, collective_of, conversion,
-        ends_in_branch, gives_value, is_assignment, is_block_for, is_ndrange, is_of_type,
-        is_scalar_method, is_shared_array, is_stream_parallel, name_of, place_root, split_function,
-        unparenthesized,
+        Conversion, atomic_op, binary_op, borrowed_element, callee_value, collective_of,
+        conversion, ends_in_branch, gives_value, is_assignment, is_block_for, is_cfg, is_ndrange,
+        is_of_type, is_scalar_method, is_shared_array, is_stream_parallel, name_of, place_root,
+        split_function, unparenthesized,
     },
     sites::{self, Site},
     spans,
@@ -90,6 +90,9 @@ impl Tree {
             E::Async(_) | E::Await(_) | E::Const(_) | E::TryBlock(_) | E::Block(_) => {
                 Construct::BlockKind
             }
+            E::Macro(call) if is_cfg(&call.mac) => {
+                return ExprKind::Const(position_of(&mut self.consts, expr.clone()));
+            }
             E::Macro(call) => Construct::Macro(text_of(&call.mac.path)),
             other => Construct::Other(shortened(other)),
         };
@@ -116,7 +119,7 @@ impl Tree {
         {
             return ExprKind::Name(name.to_string());
         }
-        ExprKind::Const(position_of(&mut self.consts, path))
+        ExprKind::Const(position_of(&mut self.consts, syn::Expr::Path(path.clone())))
     }
 
     fn branch(&mut self, branch: &mut syn::ExprIf) -> ExprKind {
@@ -145,6 +148,12 @@ impl Tree {
     fn indices(&mut self, index: &mut syn::Expr) -> Vec<Expr> {
         match index {
             syn::Expr::Array(array) => array.elems.iter_mut().map(|e| self.expr(e)).collect(),
+            syn::Expr::Tuple(tuple) => {
+                let text = text_of(&tuple.elems);
+                let what = format!("an index is `usize` or `[usize; N]`: write `[[{text}]]`");
+                let kind = ExprKind::Unsupported(Construct::Format(what));
+                vec![Expr { kind, span: self.spans.of(tuple) }]
+            }
             other => vec![self.expr(other)],
         }
     }
@@ -160,6 +169,14 @@ impl Tree {
                 ("shape", _) => return ExprKind::Unsupported(Construct::Shape),
                 _ => {}
             }
+        }
+        if let Some(tensor) = self.tensor(&call.receiver)
+            && (tensor.contains('.') || self.is_reference(&tensor))
+        {
+            return ExprKind::Unsupported(Construct::Format(format!(
+                "a tensor has no method `{name}` in kernels, only `len()` and `shape()`; read and write its elements \
+                 by `{tensor}[i]`"
+            )));
         }
         if let Some(phase) = self.phase(call) {
             return phase;
@@ -317,10 +334,11 @@ impl Tree {
         // rustc reports errors in the call at these tokens: so all have spans of the author's.
         let (first, last) = (spans::first(&path), spans::last(&path));
         let probe = Ident::new(&format!("__func{func}"), first);
-        let mut passed = Group::new(Delimiter::Parenthesis, path.to_token_stream());
+        let mut passed = Group::new(Delimiter::Parenthesis, callee_value(&path));
         passed.set_span(last);
         *callee = syn::Expr::Verbatim(quote_spanned!(first=> #probe.pass #passed));
-        self.funcs.push(FuncEntry::Path { probe, path });
+        let is_local = name_of(&path).is_some_and(|name| self.is_bound(name));
+        self.funcs.push(FuncEntry::Path { probe, path, is_local });
         func
     }
 
@@ -440,14 +458,14 @@ fn is_half_conversion(name: &str) -> bool {
     matches!(name, "from" | "from_f32" | "from_f64" | "to_f32" | "to_f64")
 }
 
-/// The position of a path in a table, to which it is added if it is new. Equal texts are one path only in the author's
-/// scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
-fn position_of(table: &mut Vec<syn::ExprPath>, path: &syn::ExprPath) -> u32 {
+/// The position of a path or of a `cfg!` in a table, to which it is added if it is new. Equal texts are one path only
+/// in the author's scope: `$crate` and a leading `::` mean what the macro that wrote them makes them mean.
+fn position_of(table: &mut Vec<syn::Expr>, path: syn::Expr) -> u32 {
     let text = path.to_token_stream().to_string();
     let known = (!depends_on_macro(&text))
         .then(|| table.iter().position(|entry| entry.to_token_stream().to_string() == text));
     known.flatten().unwrap_or_else(|| {
-        table.push(path.clone());
+        table.push(path);
         table.len() - 1
     }) as u32
 }

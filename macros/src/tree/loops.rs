@@ -8,9 +8,10 @@ use syn::{Pat, PatIdent};
 use super::Tree;
 use crate::{
     ast::{
-        MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_ndrange, label_name,
-        loop_label, loop_options, range_chain,
+        MAX_RANK, RangeChain, binary_op, gives_value, is_assignment, is_constant, is_ndrange,
+        label_name, loop_label, loop_options, name_of, range_chain, unparenthesized,
     },
+    combine::{Combination, combination},
     sites,
     tokens::internal,
 };
@@ -34,6 +35,10 @@ impl Bounds {
 impl Tree {
     pub(super) fn expr_stmt(&mut self, expr: &mut syn::Expr) -> StmtKind {
         use syn::Expr as E;
+        if let Some(Combination { local, op, subtracts, value }) = combination(expr) {
+            let name = local.to_string();
+            return StmtKind::Reduce { name, op, subtracts, value: self.expr(value) };
+        }
         match expr {
             E::Paren(paren) => self.expr_stmt(&mut paren.expr),
             E::Group(group) => self.expr_stmt(&mut group.expr),
@@ -73,13 +78,17 @@ impl Tree {
     }
 
     fn assign(&mut self, target: &mut syn::Expr, op: Option<BinaryOp>, value: Expr) -> StmtKind {
+        let name = match unparenthesized(target) {
+            syn::Expr::Path(path) => name_of(path).filter(|name| !is_constant(name)).cloned(),
+            _ => None,
+        };
         let target = self.expr(target);
-        match target.kind {
-            ExprKind::Name(_)
-            | ExprKind::Index { .. }
-            | ExprKind::Field { .. }
-            | ExprKind::Element { .. } => StmtKind::Assign { target, op, value },
-            _ => StmtKind::Unsupported(Construct::Place),
+        match (&target.kind, name) {
+            (ExprKind::Const(_), Some(name)) => StmtKind::Unsupported(Construct::Format(format!(
+                "there is no local `{name}` here; declare it with `let mut {name} = …`"
+            ))),
+            (kind, _) if !is_place(kind) => StmtKind::Unsupported(Construct::Place),
+            _ => StmtKind::Assign { target, op, value },
         }
     }
 
@@ -212,4 +221,15 @@ impl Tree {
 
 fn int(value: usize) -> ExprKind {
     ExprKind::Literal { kind: LiteralKind::Int, text: value.to_string(), suffix: None }
+}
+
+/// Whether an expression can be assigned.
+fn is_place(kind: &ExprKind) -> bool {
+    matches!(
+        kind,
+        ExprKind::Name(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Field { .. }
+            | ExprKind::Element { .. }
+    )
 }

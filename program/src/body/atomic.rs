@@ -3,7 +3,7 @@
 //! They never go through `&mut`, because many iterations refer to the same element at once.
 
 use super::element_ref::ElementRef;
-use crate::dsl::{AtomicAdd, AtomicExchange, AtomicMinMax};
+use crate::dsl::{AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax};
 
 /// Adds `value` and returns the old element; does nothing and returns zero if the reference is out of range.
 #[inline(always)]
@@ -24,6 +24,27 @@ pub fn atomic_min<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
 pub fn atomic_max<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_max(address, value) })
+}
+
+/// Stores the bitwise and, and returns the old element; returns zero if the reference is out of range.
+#[inline(always)]
+pub fn atomic_and<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
+    // SAFETY: as for `atomic_add`.
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_and(address, value) })
+}
+
+/// Stores the bitwise or, and returns the old element; returns zero if the reference is out of range.
+#[inline(always)]
+pub fn atomic_or<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
+    // SAFETY: as for `atomic_add`.
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_or(address, value) })
+}
+
+/// Stores the bitwise exclusive or, and returns the old element; returns zero if the reference is out of range.
+#[inline(always)]
+pub fn atomic_xor<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
+    // SAFETY: as for `atomic_add`.
+    element.address().map_or_else(T::default, |address| unsafe { T::fetch_xor(address, value) })
 }
 
 /// Stores `value` and returns the old element; returns zero if the reference is out of range.

@@ -94,6 +94,6 @@ pub unsafe trait Function<const NAME: u64, Args>: HasMethod<NAME> {
     label = "kernels can call only functions with `#[func]`"
 )]
 pub unsafe trait Func {
-    /// Referenced by callers to require the implementation.
-    const IS: () = ();
+    /// Whether this is a func. Callers require it.
+    const IS: bool = true;
 }

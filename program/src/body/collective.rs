@@ -160,9 +160,9 @@ macro_rules! combinations {
 }
 
 combinations! {
-    reduce_add, scan_add, exclusive_scan_add, plus, ZERO, "sum";
-    reduce_min, scan_min, exclusive_scan_min, smaller, LARGEST, "smallest";
-    reduce_max, scan_max, exclusive_scan_max, larger, SMALLEST, "largest";
+    reduce_add, scan_add, exclusive_scan_add, accumulated, ZERO, "sum";
+    reduce_min, scan_min, exclusive_scan_min, least_of, LARGEST, "smallest";
+    reduce_max, scan_max, exclusive_scan_max, greatest_of, SMALLEST, "largest";
 }
 
 impl<T> Bounded<usize> for PerThread<T> {

@@ -12,7 +12,7 @@ use super::{
     level::{Interior, Level},
     native::Run,
     parallel::LoopInt,
-    print::PrinterGuard,
+    print::{PrinterGuard, TextArgument},
     view::{View, WithProven},
 };
 use crate::{
@@ -115,6 +115,15 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
             self.errors.report(ErrorKind::Assert, Location::caller(), &[]);
         }
         condition
+    }
+
+    /// A failed assertion with values in an iteration: reports a device error. The caller then ends the iteration.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub fn fail(&self, values: &[TextArgument]) {
+        let values: Vec<u64> = TextArgument::scalars(values).map(|value| value.bits()).collect();
+        self.errors.report(ErrorKind::Assert, Location::caller(), &values);
     }
 
     /// Writes the kernel's result.

@@ -7,7 +7,7 @@
 
 use crate::{
     tensor::element::Element,
-    value::{HasElement, HasField, KernelValue, memory::ScalarRef},
+    value::{HasElement, HasField, KernelValue},
 };
 
 /// A reference to a value in a tensor's memory, or to nothing if the index was out of range: then reads return zeros
@@ -58,9 +58,9 @@ impl<T: KernelValue> ElementRef<T> {
 impl<T: Element> ElementRef<T> {
     /// A reference to the scalar at an address, or to nothing. The address must be valid for atomic operations as long
     /// as the reference is used; code that takes it back by [`address`](Self::address) relies on that.
-    #[inline(always)]
+    #[cfg(test)]
     pub(super) const fn from_ptr(element: Option<*mut T>) -> Self {
-        Self(ScalarRef::new(element))
+        Self(crate::value::memory::ScalarRef::new(element))
     }
 
     /// The address, or `None` if the index was out of range.

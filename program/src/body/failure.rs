@@ -12,9 +12,13 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use quadrants_ir::{Site, SiteId, SiteKind, abi::ErrorRecord};
+use quadrants_ir::{
+    Site, SiteId, SiteKind,
+    abi::{ASSERT_VALUES, ErrorRecord},
+    format::comparison_text,
+};
 
-use super::print::Printer;
+use super::print::{Printer, TextArgument};
 
 /// The bit of [`ErrorRecord::site`] that marks an error of a CPU body: the low bits are the kind of error, and the last
 /// two values its source location.
@@ -33,6 +37,8 @@ pub(super) enum ErrorKind {
     Assert = 1,
     DivideByZero = 2,
     Bounds = 3,
+    /// An index of a local value, or of an array in an element of a tensor. Values: the index.
+    ArrayIndex = 4,
 }
 
 /// Writes the device errors of one launch to its error record.
@@ -46,6 +52,7 @@ pub(super) struct Errors {
 struct RaisedError {
     kind: ErrorKind,
     location: &'static Location<'static>,
+    values: Vec<u64>,
 }
 
 thread_local! {
@@ -62,7 +69,8 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     let [.., line, column] = record.values;
     let of_kind = |site: &Site| match site.kind {
         SiteKind::Index(_) => kind == ErrorKind::Index as u32,
-        SiteKind::Assert { .. } => kind == ErrorKind::Assert as u32,
+        SiteKind::ArrayIndex { .. } => kind == ErrorKind::ArrayIndex as u32 && site.line != 0,
+        SiteKind::Assert(_) => kind == ErrorKind::Assert as u32,
         SiteKind::DivideByZero => kind == ErrorKind::DivideByZero as u32,
         SiteKind::Bounds => kind == ErrorKind::Bounds as u32,
         SiteKind::Print { .. } => false,
@@ -91,8 +99,57 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
 #[track_caller]
 pub fn check(condition: bool, message: &'static str) {
     if !condition {
-        raise(ErrorKind::Assert, message);
+        raise(ErrorKind::Assert, Vec::new(), || format!("assertion failed: {message}"));
     }
+}
+
+/// A failed `assert!` whose text has arguments, in serial code and in funcs.
+///
+/// # Panics
+/// As [`check`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub fn fail(text: &str, values: &[TextArgument]) {
+    raise(ErrorKind::Assert, bits_of(values), || TextArgument::fill(text, values));
+}
+
+/// A failed `assert_eq!`, as [`fail`]. The last two values are the operands.
+///
+/// # Panics
+/// As [`check`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub fn fail_equal(text: &str, values: &[TextArgument]) {
+    raise(ErrorKind::Assert, bits_of(values), || comparison("==", text, values));
+}
+
+/// A failed `assert_ne!`, as [`fail_equal`].
+///
+/// # Panics
+/// As [`check`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub fn fail_unequal(text: &str, values: &[TextArgument]) {
+    raise(ErrorKind::Assert, bits_of(values), || comparison("!=", text, values));
+}
+
+/// The error values that stand for the arguments of a text.
+fn bits_of(values: &[TextArgument]) -> Vec<u64> {
+    TextArgument::scalars(values).map(|value| value.bits()).collect()
+}
+
+/// The text of a failed comparison.
+fn comparison(operator: &'static str, text: &str, values: &[TextArgument]) -> String {
+    let operand = |back: usize| {
+        let operand = values.len().checked_sub(back).and_then(|at| values.get(at));
+        operand.map_or_else(String::new, TextArgument::debug)
+    };
+    let (left, right) = (operand(2), operand(1));
+    let message = (!text.is_empty()).then(|| TextArgument::fill(text, values));
+    comparison_text(operator, &left, &right, message.as_deref())
 }
 
 /// Checks the divisor of `/` and `%` in a kernel: zero of an integer type is a device error.
@@ -105,7 +162,7 @@ pub fn check(condition: bool, message: &'static str) {
 #[track_caller]
 pub fn divisor<T: Copy + 'static>(value: T) -> T {
     if is_zero_int(value) {
-        raise(ErrorKind::DivideByZero, "attempt to divide by zero");
+        raise(ErrorKind::DivideByZero, Vec::new(), || "attempt to divide by zero".to_owned());
     }
     value
 }
@@ -151,8 +208,31 @@ impl<T, const N: usize> Bounded<usize> for [T; N] {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn check_index(index: usize, len: usize) -> usize {
-    check(index < len, "index out of range of an array");
+    let [index] = check_indices([index], [len]);
     index
+}
+
+/// Checks the indices of a local array, vector or matrix with these extents.
+///
+/// # Panics
+/// If one is out of range: in a kernel with a device error, as [`check`] does.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_indices<const N: usize>(index: [usize; N], shape: [usize; N]) -> [usize; N] {
+    if !index.iter().zip(shape).all(|(index, extent)| *index < extent) {
+        raise_index(&index, &shape);
+    }
+    index
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn raise_index(index: &[usize], shape: &[usize]) -> ! {
+    let values = index.iter().map(|index| *index as u64).collect();
+    raise(ErrorKind::ArrayIndex, values, || {
+        format!("index {index:?} is out of range for the shape {shape:?}")
+    })
 }
 
 impl Errors {
@@ -200,6 +280,7 @@ impl Errors {
             if claimed.is_err() {
                 return;
             }
+            let values = &values[..values.len().min(ASSERT_VALUES)];
             let mut all = [0; ErrorRecord::VALUES];
             all.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
             all[LINE] = u64::from(location.line());
@@ -236,7 +317,7 @@ impl Errors {
     #[inline(never)]
     fn handle_panic(self, payload: Box<dyn Any + Send>) {
         match payload.downcast::<RaisedError>() {
-            Ok(error) => self.report(error.kind, error.location, &[]),
+            Ok(error) => self.report(error.kind, error.location, &error.values),
             Err(payload) => resume_unwind(payload),
         }
     }
@@ -250,16 +331,13 @@ unsafe impl Sync for Errors {}
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn raise(kind: ErrorKind, message: &str) -> ! {
+fn raise(kind: ErrorKind, values: Vec<u64>, message: impl FnOnce() -> String) -> ! {
     if IN_BODY.get() == 0 {
         // A func called by ordinary host code: an ordinary panic.
-        match kind {
-            ErrorKind::Assert => panic!("assertion failed: {message}"),
-            ErrorKind::Index | ErrorKind::DivideByZero | ErrorKind::Bounds => panic!("{message}"),
-        }
+        panic!("{}", message());
     }
     // Without the panic hook, which would print what the launch returns as an error.
-    resume_unwind(Box::new(RaisedError { kind, location: Location::caller() }))
+    resume_unwind(Box::new(RaisedError { kind, location: Location::caller(), values }))
 }
 
 /// Checks the divisor of `dividend / value` and `dividend % value`, as [`divisor`]. If the quotient would overflow
@@ -314,8 +392,8 @@ mod tests {
     fn a_source_location_resolves_to_the_site_of_its_kind() {
         let sites = [
             site(SiteKind::DivideByZero, 4, 9),
-            site(SiteKind::Assert { message: "a".into() }, 4, 9),
-            site(SiteKind::Assert { message: "b".into() }, 4, 30),
+            site(SiteKind::Assert("a".into()), 4, 9),
+            site(SiteKind::Assert("b".into()), 4, 30),
         ];
         let mut record = ErrorRecord { site: LOCATION_SITE | 1, ..ErrorRecord::default() };
         record.values[LINE] = 4;

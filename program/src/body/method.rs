@@ -44,6 +44,18 @@ where
     T::call(args)
 }
 
+/// As [`function`], of the type that a pattern identifies.
+#[inline(always)]
+#[track_caller]
+pub fn call_by_pattern<const NAME: u64, T, A, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
+where
+    T: Function<NAME, A, Output: FuncResult>,
+    A: Arguments,
+    S: SiteTable,
+{
+    function::<NAME, T, A, S, IX>(args)
+}
+
 /// Calls a method on a copy of its receiver, which [`write_back`] or [`write_back_local`] stores afterwards.
 #[inline(always)]
 #[track_caller]
@@ -82,11 +94,29 @@ pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, rece
 /// inferred for the call's result is the method's output type, so that IR and rustc agree on all types that depend on
 /// it.
 #[must_use]
-pub const fn method_of<const NAME: u64, T: HasMethod<NAME, Output = R>, R>(
+pub const fn method_of<const NAME: u64, T, R: ResultOf<NAME, T>>(
     _receiver: &Probe<T>,
     _result: &Probe<R>,
 ) -> fn() -> Callee {
-    T::callee
+    R::CALLEE
+}
+
+/// The type of the result of a method of `T`. If `T` has no such method even on the host, rustc knows no such type, and
+/// reports only that; so this is a trait of the result, not of `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` has no such method in kernels",
+    label = "not a method or function that kernels can call",
+    note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`; \
+            a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`)"
+)]
+pub trait ResultOf<const NAME: u64, T> {
+    /// Returns [`HasMethod::CALLEE`].
+    const CALLEE: fn() -> Callee;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const NAME: u64, T: HasMethod<NAME, Output = R>, R> ResultOf<NAME, T> for R {
+    const CALLEE: fn() -> Callee = T::callee;
 }
 
 /// As [`method_of`], for an associated function of `T`; also returns the identity of the types of arguments and result.
@@ -98,6 +128,18 @@ where
     T: Function<NAME, A> + HasMethod<NAME, Output = R>,
 {
     (T::callee, signature::<A, R>())
+}
+
+/// As [`function_of`], of the type that a pattern identifies.
+#[must_use]
+pub const fn function_by_pattern<const NAME: u64, T, R: FuncResult, A: Arguments>(
+    _of: fn(T),
+    result: &Probe<R>,
+) -> (fn() -> Callee, &'static Identity)
+where
+    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+{
+    function_of::<NAME, T, R, A>(result)
 }
 
 /// Rejects structs that derive `KernelValue` and implement `Deref`: for a private field, `value.field` could mean a

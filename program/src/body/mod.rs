@@ -9,6 +9,7 @@
 //!
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
+mod accumulate;
 mod atomic;
 mod builtin_methods;
 mod callable;
@@ -21,6 +22,7 @@ mod level;
 mod method;
 mod method_scope;
 mod native;
+mod not_a_func;
 mod parallel;
 mod pool;
 mod print;
@@ -31,32 +33,49 @@ mod stepped_range;
 mod thread_block;
 mod view;
 
-pub use atomic::{atomic_add, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min};
+pub use accumulate::{
+    Accumulator, local_add, local_and, local_finish_add, local_finish_and, local_finish_max,
+    local_finish_min, local_finish_or, local_finish_xor, local_max, local_min, local_or, local_sub,
+    local_xor,
+};
+pub use atomic::{
+    atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min,
+    atomic_or, atomic_xor,
+};
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use callable::{Callee, Func, Function, HasMethod, Method};
 pub use collective::{Contributions, PerThread};
 pub use cx::{Args, Cx, TensorParam};
 pub use element_ref::ElementRef;
-pub(crate) use failure::check_index;
-pub use failure::{Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, resolve_site};
+pub use failure::{
+    Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, fail, fail_equal, fail_unequal,
+    resolve_site,
+};
+pub(crate) use failure::{check_index, check_indices};
 pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
 pub use level::Level;
 pub use method::{
-    ValuesDoNotDeref, call, call_associated, call_in_place, equal, function, function_of,
-    method_of, reload_receiver, write_back, write_back_local,
+    ResultOf, ValuesDoNotDeref, call, call_associated, call_by_pattern, call_in_place, equal,
+    function, function_by_pattern, function_of, method_of, reload_receiver, write_back,
+    write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, NativeBody, Run};
+pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
 pub use parallel::{Block, LoopInt, Simple, Task, Weight};
 pub(crate) use print::{HostMessageList, HostMessages};
-pub use print::{Printed, print, printed, printed_type_of};
+pub use print::{
+    Printed, PrintedInteger, PrintedNumber, TextArgument, print, printed, printed_integer_type_of,
+    printed_number_type_of, printed_type_of,
+};
 pub use probe::{
     Gate, Linear, Open, Probe, gate, identity, linear_type_of, number_type, same_function,
     tensor_field, type_of,
 };
 pub use reduce::{
-    Partial, finish_add, finish_max, finish_min, partial_add, partial_max, partial_min, reduce_add,
-    reduce_max, reduce_min, strips,
+    Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
+    partial_and, partial_max, partial_min, partial_or, partial_xor, reduce_add, reduce_and,
+    reduce_max, reduce_min, reduce_or, reduce_xor, strips,
 };
 pub use site::{
     Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, identity_of, seen, typed,
@@ -66,7 +85,7 @@ pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block
 pub use view::{ElementCount, Elements, View, WithProven};
 
 pub use crate::value::{
-    HasElement, HasField,
+    HasElement, HasField, Unknown,
     identity::{Identity, Part},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
     numeric::{Float, Number},

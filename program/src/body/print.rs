@@ -26,30 +26,98 @@ use crate::KernelValue;
 /// The dimensions of a loop or grid, and one more.
 const MOST_DIMS: usize = 4;
 
-/// A type whose values `println!` prints in kernels.
+/// A type whose values kernels print by `{}`.
 #[diagnostic::on_unimplemented(
-    message = "kernels cannot print a value of type `{Self}`",
+    message = "kernels cannot print a value of type `{Self}` by `{{}}`",
     label = "neither a number nor a bool",
-    note = "`println!` in kernels prints numbers and bools; print the parts of other values"
+    note = "print it by `{{:?}}`, as a derived `Debug` does, or print its parts"
 )]
-pub trait Printed: KernelValue + Into<Const> {}
+pub trait Printed: KernelValue {}
 
-macro_rules! printed {
-    ($($ty:ty)*) => { $(impl Printed for $ty {})* };
+/// A type whose values kernels print by `{:e}` and `{:E}`.
+#[diagnostic::on_unimplemented(
+    message = "kernels cannot print a value of type `{Self}` by `{{:e}}`",
+    label = "not a number"
+)]
+pub trait PrintedNumber: Printed {}
+
+/// A type whose values kernels print by `{:x}`, `{:X}`, `{:b}` and `{:o}`.
+#[diagnostic::on_unimplemented(
+    message = "kernels cannot print a value of type `{Self}` by `{{:x}}`, `{{:b}}` or `{{:o}}`",
+    label = "not an integer"
+)]
+pub trait PrintedInteger: PrintedNumber {}
+
+macro_rules! implement {
+    ($($trait:ident: $($ty:ty)*;)*) => { $($(
+        #[diagnostic::do_not_recommend]
+        impl $trait for $ty {}
+    )*)* };
 }
 
-printed! { bool i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64 }
+implement! {
+    Printed: bool i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64;
+    PrintedNumber: i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64;
+    PrintedInteger: i8 i16 i32 i64 u8 u16 u32 u64 usize;
+}
 
-/// The inferred type as the IR's, for an argument of `println!`.
+/// The inferred type as the IR's, for an argument of a text that is written by `{}`.
 #[must_use]
 pub const fn printed_type_of<T: Printed>(_probe: &Probe<T>) -> Type {
     T::LAYOUT
 }
 
-/// An argument of `println!`.
-#[inline(always)]
-pub fn printed<T: Printed>(value: T) -> Const {
-    value.into()
+/// As [`printed_type_of`], for `{:e}`.
+#[must_use]
+pub const fn printed_number_type_of<T: PrintedNumber>(_probe: &Probe<T>) -> Type {
+    T::LAYOUT
+}
+
+/// As [`printed_type_of`], for `{:x}`.
+#[must_use]
+pub const fn printed_integer_type_of<T: PrintedInteger>(_probe: &Probe<T>) -> Type {
+    T::LAYOUT
+}
+
+/// An argument of a text.
+#[derive(Debug)]
+pub struct TextArgument {
+    ty: Type,
+    scalars: Vec<Const>,
+}
+
+/// An argument of a text.
+#[cold]
+#[inline(never)]
+pub fn printed<T: KernelValue>(value: T) -> TextArgument {
+    let mut scalars = Vec::new();
+    value.push_scalars(&mut |scalar| scalars.push(scalar));
+    TextArgument { ty: T::LAYOUT, scalars }
+}
+
+impl TextArgument {
+    /// The scalars of arguments.
+    pub(super) fn scalars(args: &[Self]) -> impl Iterator<Item = Const> {
+        args.iter().flat_map(|arg| &arg.scalars).copied()
+    }
+
+    /// The text with the arguments in it. It has the positions of the arguments.
+    pub(super) fn fill(text: &str, args: &[Self]) -> String {
+        let position = |argument| match argument {
+            Argument::Position(at) => Ok(at),
+            Argument::Name(name) => Err(name),
+        };
+        // The macro has parsed the text.
+        let format = Format::parse(text, position).unwrap_or_default();
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+        let scalars: Vec<Const> = Self::scalars(args).collect();
+        format.of_scalars(&types).fill(&scalars)
+    }
+
+    /// The argument as by `{:?}`.
+    pub(super) fn debug(&self) -> String {
+        Format::debug(0).of_scalars(&[self.ty]).fill(&self.scalars)
+    }
 }
 
 /// The messages that CPU bodies left since the last wait for their stream.
@@ -153,17 +221,12 @@ impl Drop for PrinterGuard {
     }
 }
 
-/// `println!` in a CPU body. The text has the positions of the values. Outside of kernels it prints at once.
+/// `println!` in a CPU body. The text has the positions of the arguments. Outside of kernels it prints at once.
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub fn print(text: &str, values: &[Const]) {
-    let position = |argument| match argument {
-        Argument::Position(at) => Ok(at),
-        Argument::Name(name) => Err(name),
-    };
-    // The macro has parsed the text.
-    let text = Format::parse(text, position).unwrap_or_default().fill(values);
+pub fn print(text: &str, args: &[TextArgument]) {
+    let text = TextArgument::fill(text, args);
     let Some(Printer { record, launch, iteration, dims }) = PRINTER.get() else {
         println!("{text}");
         return;

@@ -7,11 +7,13 @@
 use std::hint::black_box;
 
 use super::view::Elements;
-use crate::dsl::{AtomicAdd, AtomicMinMax};
+use crate::dsl::{
+    Accumulate, AccumulateBits, AccumulateMinMax, AtomicAdd, AtomicBits, AtomicMinMax,
+};
 
 /// The partial results of a piece of a loop, one per lane of a strip. One result would force a sequential order on sums
 /// of floats, which prevents SIMD. All start with the operation's identity.
-pub struct Partial<T, const W: usize>([T; W]);
+pub struct Partial<T, const W: usize>(pub(super) [T; W]);
 
 impl<T: Copy, const W: usize> Partial<T, W> {
     /// The partial results of the lanes.
@@ -27,7 +29,7 @@ impl<T: Copy, const W: usize> Partial<T, W> {
     }
 
     #[inline(always)]
-    fn total(self, other: Self, combine: impl Fn(T, T) -> T) -> T {
+    pub(super) fn total(self, other: Self, combine: impl Fn(T, T) -> T) -> T {
         // A copy in other memory: LLVM does not keep an array in registers that is also accessed element by element.
         let parts = [self.0, other.0];
         let [part, rest] = black_box(&parts);
@@ -63,12 +65,12 @@ pub fn strips<I: super::LoopInt, const W: usize>(
 }
 
 macro_rules! reductions {
-    ($($part:ident, $combine:ident, $finish:ident, $atomic:ident, $bound:ident, $what:literal,
-        |$strict:ident| $ordered:expr, $identity:expr, |$a:ident, $b:ident| $combined:expr;)*) => {$(
+    ($($part:ident, $combine:ident, $finish:ident, $atomic:ident, $bound:ident, $values:ident, $what:literal,
+        |$strict:ident| $ordered:expr, $identity:expr, $function:ident;)*) => {$(
         #[doc = concat!("No ", $what, " yet.")]
         #[inline(always)]
         #[must_use]
-        pub fn $part<T: $bound, const W: usize>() -> Partial<T, W> {
+        pub fn $part<T: $values, const W: usize>() -> Partial<T, W> {
             // A constant, copied as a whole: LLVM does not keep in registers an array that is initialized element by
             // element.
             Partial(const { [$identity; W] })
@@ -85,8 +87,7 @@ macro_rules! reductions {
             if P::CHECKED || $ordered {
                 super::$atomic(tensor.element_ref(index), value);
             } else {
-                let ($a, $b) = (*lane, value);
-                *lane = $combined;
+                *lane = lane.$function(value);
             }
         }
 
@@ -102,19 +103,25 @@ macro_rules! reductions {
             let $strict = STRICT;
             if !(P::CHECKED || $ordered) {
                 // The index may be out of range if no iteration used it.
-                super::$atomic(tensor.element_ref_or_none(index), part.total(rest, |$a, $b| $combined));
+                super::$atomic(tensor.element_ref_or_none(index), part.total(rest, P::Element::$function));
             }
         }
     )*};
 }
 
 reductions! {
-    partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, "sum",
-        |strict| strict && <P::Element as AtomicAdd>::IS_FLOAT, T::IDENTITY, |a, b| a.plus(b);
-    partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, "minimum",
-        |_strict| false, T::LARGEST, |a, b| a.lesser(b);
-    partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, "maximum",
-        |_strict| false, T::SMALLEST, |a, b| a.greater(b);
+    partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, Accumulate, "sum",
+        |strict| strict && <P::Element as Accumulate>::IS_FLOAT, T::NO_SUM, accumulated;
+    partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, AccumulateMinMax, "minimum",
+        |_strict| false, T::NO_MINIMUM, least_of;
+    partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, AccumulateMinMax, "maximum",
+        |_strict| false, T::NO_MAXIMUM, greatest_of;
+    partial_and, reduce_and, finish_and, atomic_and, AtomicBits, AccumulateBits, "bitwise and",
+        |_strict| false, T::ALL_BITS, bits_and;
+    partial_or, reduce_or, finish_or, atomic_or, AtomicBits, AccumulateBits, "bitwise or",
+        |_strict| false, T::NO_BITS, bits_or;
+    partial_xor, reduce_xor, finish_xor, atomic_xor, AtomicBits, AccumulateBits, "bitwise exclusive or",
+        |_strict| false, T::NO_BITS, bits_xor;
 }
 
 #[cfg(test)]
@@ -133,7 +140,7 @@ mod tests {
 
     #[test]
     fn empty_partial_results_are_identities() {
-        let empty = partial_add::<f32, 64>().total(partial_add(), |a, b| a.plus(b));
+        let empty = partial_add::<f32, 64>().total(partial_add(), f32::accumulated);
         assert_eq!(empty.to_bits(), (-0.0_f32).to_bits());
         assert_eq!(partial_min::<i64, 32>().total(partial_min(), |a, b| a.min(b)), i64::MAX);
         let (mut part, mut rest) = (partial_max::<u32, 32>(), partial_max());

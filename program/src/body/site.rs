@@ -27,13 +27,18 @@ impl<T: HasMethod<NAME>, const NAME: u64> SiteTable for MethodTable<T, NAME> {
     const IDENTITIES: &'static [&'static Identity] = T::IDENTITIES;
 }
 
-/// The type site of a call and the form of the calling body: the first argument of emitted functions.
+/// The type site of a call, the form of the calling body and the type of the called function: the first argument of
+/// emitted functions.
 #[derive(Debug)]
-pub struct CallSite<S, const IX: usize, const CHECKED: bool>(PhantomData<S>);
+pub struct CallSite<S, const IX: usize, const CHECKED: bool, F>(PhantomData<(S, F)>);
 
-impl<S, const IX: usize, const CHECKED: bool> CallSite<S, IX, CHECKED> {
-    /// The value of this type.
-    pub const HERE: Self = Self(PhantomData);
+impl<S, const IX: usize, const CHECKED: bool, F> CallSite<S, IX, CHECKED, F> {
+    /// The site of a call of this function.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(_function: F) -> Self {
+        Self(PhantomData)
+    }
 }
 
 /// Fails to compile if a type is not the one at a site.

@@ -1,11 +1,9 @@
 //! Thread blocks (`block_for`) in CPU bodies. One thread runs a block: phases are loops, and shared arrays belong to
 //! the block.
 
-use std::{
-    cell::UnsafeCell,
-    ops::{Index, IndexMut, Range},
-    panic::Location,
-};
+use std::{ops::Range, panic::Location};
+
+use smallvec::{SmallVec, smallvec};
 
 use super::{
     cx::Cx,
@@ -15,7 +13,13 @@ use super::{
     print::Printer,
     view::{ElementCount, Elements, flat_index, is_inside},
 };
-use crate::Element;
+use crate::{
+    tensor::layout::{ComponentLayout, Layout, StorageLayout, count},
+    value::{
+        KernelValue,
+        memory::{Component, Memory},
+    },
+};
 
 /// A thread block.
 #[derive(Clone, Copy)]
@@ -26,11 +30,11 @@ pub struct ThreadBlock<const CHECKED: bool, G = usize> {
 }
 
 /// A shared array of a thread block. Out-of-range indices behave as those of a [`View`](super::View).
-pub struct SharedArray<T, const N: usize, const CHECKED: bool> {
-    elements: Box<[UnsafeCell<T>]>,
+pub struct SharedArray<T: KernelValue, const N: usize, const CHECKED: bool> {
+    _memory: Zeros,
+    /// Where the components are in the memory.
+    storage: T::Storage,
     shape: [usize; N],
-    /// Referenced in place of an element that is out of range.
-    out_of_range_element: T,
     errors: Errors,
 }
 
@@ -107,56 +111,112 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
     /// A one-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared<T: Element>(self, len: usize) -> SharedArray<T, 1, CHECKED> {
+    pub fn shared<T: KernelValue>(self, len: usize) -> SharedArray<T, 1, CHECKED> {
         self.array([len])
     }
 
     /// A two-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared_2d<T: Element>(self, shape: [usize; 2]) -> SharedArray<T, 2, CHECKED> {
+    pub fn shared_2d<T: KernelValue>(self, shape: [usize; 2]) -> SharedArray<T, 2, CHECKED> {
         self.array(shape)
     }
 
     #[inline(always)]
-    fn array<T: Element, const N: usize>(self, shape: [usize; N]) -> SharedArray<T, N, CHECKED> {
-        let len: usize = shape.iter().product();
-        let elements = (0..len).map(|_| UnsafeCell::new(T::default())).collect();
-        SharedArray { elements, shape, out_of_range_element: T::default(), errors: self.errors }
+    fn array<T: KernelValue, const N: usize>(
+        self,
+        shape: [usize; N],
+    ) -> SharedArray<T, N, CHECKED> {
+        const {
+            assert!(!T::LAYOUT.is_empty(), "the elements of a shared array must have numbers");
+            assert!(
+                !T::LAYOUT.has_enum(),
+                "a shared array cannot have elements with enums; store a number such as `value as u32`"
+            );
+        };
+        let (memory, storage) = zeros::<T>(count(&shape));
+        SharedArray { _memory: memory, storage, shape, errors: self.errors }
     }
 }
 
-impl<T, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
+/// Memory that is zero at first. It is accessed through copies of the pointer.
+struct Zeros(*mut [u64]);
+
+impl Zeros {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(Box::into_raw(vec![0; bytes.div_ceil(8)].into_boxed_slice()))
+    }
+}
+
+impl Drop for Zeros {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is from a box, and nothing else frees it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// Allocates `len` elements of zeros, as an array of structs. Also returns where their components are.
+#[inline(always)]
+fn zeros<T: KernelValue>(len: usize) -> (Zeros, T::Storage) {
+    let (memory, mut components): (_, SmallVec<[_; 8]>) = match T::LAYOUT.scalar() {
+        Some(ty) => (Zeros::new(len.saturating_mul(ty.size())), smallvec![(0, 1, 1)]),
+        None => match StorageLayout::new(T::LAYOUT, Layout::ArrayOfStructs, len) {
+            // Too many bytes for a layout are too many to allocate as well.
+            None => (Zeros::new(usize::MAX), SmallVec::new()),
+            Some(layout) => {
+                let of = |each: &ComponentLayout| (each.offset, each.step, each.plane);
+                (Zeros::new(layout.bytes), layout.components.iter().map(of).collect())
+            }
+        },
+    };
+    components.reverse();
+    let start = memory.0.cast::<u8>();
+    let mut next = |_| {
+        let (offset, step, plane) = components.pop().unwrap_or_default();
+        Component { first: start.wrapping_add(offset), step, plane }
+    };
+    // SAFETY: the components are those of the type's layout, in order. Each is aligned in the memory, which starts at
+    // a word, and zero, which is a value of each scalar type. The memory lives as long as the array, and a reference to
+    // an element lives within one expression: the kernel language has no bindings of references.
+    let storage = unsafe { T::storage(&mut Memory::new(&mut next)) };
+    (memory, storage)
+}
+
+impl<T: KernelValue, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
     /// The number of elements.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // kernels have `len` only
     pub fn len(&self) -> usize {
-        self.elements.len()
+        count(&self.shape)
     }
 
-    /// The cell of an element; `None` if the index is checked and out of range.
+    /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
-    fn at(&self, index: [usize; N], caller: &Location<'_>) -> Option<&UnsafeCell<T>> {
+    fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if CHECKED && !is_inside(&index, &self.shape) {
             self.errors.report_index(index, self.shape, caller);
-            return None;
+            return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
-        // SAFETY: the index is within the extents: checked above, or, in the proven form, proven by the launch. The
-        // array has as many elements as the product of its extents.
-        Some(unsafe { self.elements.get_unchecked(flat_index(&index, &self.shape)) })
+        let flat = flat_index(&index, &self.shape);
+        ElementRef::of(T::element_location(self.storage, Some(flat)))
     }
 }
 
-impl<T, const N: usize, const CHECKED: bool> ElementCount for SharedArray<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount
+    for SharedArray<T, N, CHECKED>
+{
     #[inline(always)]
     fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for SharedArray<T, N, CHECKED> {
+impl<I, T: KernelValue, const N: usize, const CHECKED: bool> Bounded<I>
+    for SharedArray<T, N, CHECKED>
+{
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
         index
@@ -165,50 +225,21 @@ impl<I, T, const N: usize, const CHECKED: bool> Bounded<I> for SharedArray<T, N,
 
 macro_rules! indexing {
     ($($rank:literal by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: Element, const CHECKED: bool> Index<$index> for SharedArray<T, $rank, CHECKED> {
-            type Output = T;
-            #[inline(always)]
-            #[track_caller]
-            fn index(&self, $i: $index) -> &T {
-                match self.at($array, Location::caller()) {
-                    // SAFETY: one thread runs the block, and a reference to an element lives within one expression: the
-                    // kernel language has no bindings of references.
-                    Some(cell) => unsafe { &*cell.get() },
-                    None => &self.out_of_range_element,
-                }
-            }
-        }
-
-        impl<T: Element, const CHECKED: bool> IndexMut<$index> for SharedArray<T, $rank, CHECKED> {
-            #[inline(always)]
-            #[track_caller]
-            fn index_mut(&mut self, $i: $index) -> &mut T {
-                let cell = self.at($array, Location::caller()).map(UnsafeCell::get);
-                match cell {
-                    // SAFETY: the cell belongs to `self`, which is borrowed exclusively.
-                    Some(element) => unsafe { &mut *element },
-                    None => {
-                        // Zero, in case the expression reads it before it writes.
-                        self.out_of_range_element = T::default();
-                        &mut self.out_of_range_element
-                    }
-                }
-            }
-        }
-
-        impl<T: Element, const CHECKED: bool> Elements<$index> for SharedArray<T, $rank, CHECKED> {
+        impl<T: KernelValue, const CHECKED: bool> Elements<$index>
+            for SharedArray<T, $rank, CHECKED>
+        {
             type Element = T;
             const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
             fn element_ref(&self, $i: $index) -> ElementRef<T> {
-                ElementRef::from_ptr(self.at($array, Location::caller()).map(UnsafeCell::get))
+                self.at($array, Location::caller())
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 let inside = is_inside(&$array, &self.shape);
-                let cell = if inside { self.elements.get(flat_index(&$array, &self.shape)) } else { None };
-                ElementRef::from_ptr(cell.map(UnsafeCell::get))
+                let element = inside.then(|| flat_index(&$array, &self.shape));
+                ElementRef::of(T::element_location(self.storage, element))
             }
         }
     )*};

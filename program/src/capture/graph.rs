@@ -9,17 +9,19 @@ use super::{
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, wanted},
     order,
-    recorded::{CapturedCopy, Dependencies, Recorded, Work},
+    recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, Work},
 };
 use crate::{
-    Result, Stream,
+    Error, Result, Stream,
     hazards::order::{LaunchUses, order_after},
     launch::{
         arguments::{Arg, ArgKind, Args, TensorArg},
+        param_code::ParamCode,
         target::LaunchTarget,
     },
     state::ProgramShared,
     stream::{current::with_current, state::StreamState},
+    tensor::layout::count,
 };
 
 /// A recorded set of launches and copies, made by [`Program::capture`](crate::Program::capture), that can be launched
@@ -110,7 +112,7 @@ impl Graph {
 
     fn submit_to(&mut self, given: &[NamedArgs<'_>], stream: &Stream) -> Result<()> {
         if !Arc::ptr_eq(&stream.program, &self.recorded.program) {
-            return Err(crate::Error::OtherProgram { what: "the stream" });
+            return Err(Error::OtherProgram { what: "the stream" });
         }
         self.submit(given, &stream.state)
     }
@@ -139,6 +141,9 @@ impl Graph {
         let changes = changes(replacements, stream)?;
         if replacements.has_tensors() && order::check(recorded, dependencies, Some(replacements))? {
             executables.clear();
+        }
+        if recorded.has_distinct {
+            check_distinct(replacements)?;
         }
         let guard = GraphUseGuard { replacements, stream };
         guard.check_hazards(shared)?;
@@ -230,6 +235,38 @@ fn changes<'a>(replacements: Replacements<'a>, stream: &StreamState) -> Result<V
     };
     replacements.iter().try_for_each(change)?;
     Ok(changes)
+}
+
+/// Checks that tensors with distinct elements were not written since they were checked, and that this launch writes
+/// none of them by a replaced argument.
+///
+/// # Errors
+/// [`Error::NoLongerDistinct`]
+#[cold]
+fn check_distinct(replacements: Replacements<'_>) -> Result<()> {
+    let recorded = replacements.recorded;
+    for (at, launch) in recorded.launches() {
+        let args: Vec<_> = match replacements.get(at) {
+            Some(replaced) => replaced.args(),
+            None => recorded.ops[at].args.iter().map(OwnedArg::as_arg).collect(),
+        };
+        for (param, arg) in recorded.params(launch).iter().zip(args) {
+            let ArgKind::Tensor(code, tensor) = arg else { continue };
+            let Some(device_tensor) = tensor.device_tensor().filter(|_| code.is_distinct()) else {
+                continue;
+            };
+            let is_written = |(code, other): (ParamCode, TensorArg<'_>)| {
+                let other = other.device_tensor().filter(|_| code.is_writable());
+                other.is_some_and(|other| Arc::ptr_eq(&other.buffer, &device_tensor.buffer))
+            };
+            let is_distinct = device_tensor.is_distinct(count(tensor.shape));
+            if !is_distinct || replacements.tensors().any(is_written) {
+                let (kernel, parameter) = (recorded.name(launch).to_owned(), param.name.clone());
+                return Err(Error::NoLongerDistinct { kernel, parameter });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Enqueues the operations one after another, in the order of the capture.

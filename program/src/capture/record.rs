@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     kernel::kernel_def::KernelDef,
     launch::{
-        arguments::{ArgList, TensorArg},
+        arguments::{ArgKind, ArgList},
         context::TensorParamUse,
         target::LaunchTarget,
     },
@@ -61,8 +61,11 @@ impl Capture {
         let (buffers, program) = (Vec::new(), self.program);
         let shared = &program.shared;
         let needs_checks = shared.hazards.is_some() || shared.host_exclusion.enabled;
-        let is_plain = !(has_copies || may_report || needs_checks);
-        let mut recorded = Recorded { ops, buffers, program, has_copies, may_report, is_plain };
+        let args = ops.iter().flat_map(|op| &op.args);
+        let has_distinct = args.map(OwnedArg::as_arg).any(ArgKind::is_distinct);
+        let is_plain = !(has_copies || may_report || needs_checks || has_distinct);
+        let mut recorded =
+            Recorded { ops, buffers, program, has_copies, has_distinct, may_report, is_plain };
         recorded.find_buffers();
         order::check(&recorded, &mut dependencies, None)?;
         Ok((recorded, dependencies))
@@ -104,8 +107,12 @@ impl Recorder for Capture {
         recording.dependencies.push(dependencies.unwrap_or_default());
         recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
         // The borrows of the launch end here, but the graph goes on using the tensors.
-        for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
-            device_tensor.buffer.share();
+        for arg in args.iter() {
+            if let ArgKind::Tensor(code, tensor) = arg
+                && let Some(device_tensor) = tensor.device_tensor()
+            {
+                device_tensor.buffer.share(code.is_writable());
+            }
         }
         Ok(())
     }
@@ -130,7 +137,7 @@ impl Recorder for Capture {
         let mut recording = self.recording.borrow_mut();
         recording.dependencies.push(Dependencies::new());
         recording.ops.push(Op { stamp, at, args, work: Work::Copy(copy) });
-        to.buffer.share();
+        to.buffer.share(true);
         Ok(())
     }
 

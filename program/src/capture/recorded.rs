@@ -35,6 +35,8 @@ pub(super) struct Recorded {
     pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
     pub(super) program: Arc<ProgramInner>,
     pub(super) has_copies: bool,
+    /// Whether a launch relies on the elements of a tensor being distinct.
+    pub(super) has_distinct: bool,
     /// Whether a launch may report errors, with the captured arguments.
     pub(super) may_report: bool,
     /// Whether a launch with the captured arguments needs no check of errors, hazards, copies or host exclusion.
@@ -140,7 +142,12 @@ impl OwnedArg {
         let of = |component: &ComponentLayout| Self::Tensor {
             device_tensor: device_tensor.sub_tensor(0),
             shape: SmallVec::from_slice(&[elements]),
-            code: ParamCode::of(ParamKind::Tensor { elem: component.ty, rank: 1, writable: true }),
+            code: ParamCode::of(ParamKind::Tensor {
+                elem: component.ty,
+                rank: 1,
+                writable: true,
+                distinct: false,
+            }),
             component: Some(*component),
         };
         components.map(of).collect()

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 pub use crate::body::PerThread;
 
 use super::{Combine, Grid};
-use crate::{Element, body::Contributions};
+use crate::{KernelValue, body::Contributions};
 
 /// A loop over thread blocks: `block_for(blocks, threads, |b| { … })`, as a statement at the top level of a kernel.
 ///
@@ -82,18 +82,22 @@ impl<G: Copy> Block<G> {
         self.threads
     }
 
-    /// A shared array of `len` zeros. `len` must be a compile-time constant; all shared arrays of a block together may
-    /// have 48 KiB.
+    /// A shared array of `len` zeros: of numbers, bools, or any other kernel values without enums.
+    ///
+    /// `len` must be known before the launch: constants, integer arguments and extents of tensors, and arithmetic on
+    /// them. Arrays of constant lengths may have 48 KiB together. All arrays of a block together may have what the
+    /// device has; a launch that needs more is [`Error::SharedMemory`](crate::Error::SharedMemory).
     #[must_use]
-    pub fn shared<T: Element>(&self, len: usize) -> SharedArray<T> {
-        SharedArray { elements: vec![T::default(); len], shape: [len] }
+    pub fn shared<T: KernelValue>(&self, len: usize) -> SharedArray<T> {
+        SharedArray { elements: vec![T::from_scalars(&mut || 0); len], shape: [len] }
     }
 
-    /// A two-dimensional shared array of zeros, indexed by `tile[[i, j]]`. `shape` must be an array literal of
-    /// constants.
+    /// A two-dimensional shared array of zeros, indexed by `tile[[i, j]]`. `shape` must be an array literal, with
+    /// extents as for [`shared`](Self::shared).
     #[must_use]
-    pub fn shared_2d<T: Element>(&self, shape: [usize; 2]) -> SharedArray<T, 2> {
-        SharedArray { elements: vec![T::default(); shape[0] * shape[1]], shape }
+    pub fn shared_2d<T: KernelValue>(&self, shape: [usize; 2]) -> SharedArray<T, 2> {
+        let zero = T::from_scalars(&mut || 0);
+        SharedArray { elements: vec![zero; shape[0] * shape[1]], shape }
     }
 
     /// A phase: runs `thread` for each thread number below [`threads`](Self::threads). All threads finish before the

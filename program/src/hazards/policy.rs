@@ -18,7 +18,8 @@ pub enum Hazards {
     /// No tracking. Ordering streams is up to the user. The default where debug assertions are off.
     Explicit,
     /// Reports each pair of launches once, by `tracing::warn!` and
-    /// [`Program::take_hazards`](crate::Program::take_hazards). The default where debug assertions are on.
+    /// [`Program::take_hazards`](crate::Program::take_hazards). Without a `tracing` subscriber, standard error gets
+    /// the warning. The default where debug assertions are on.
     Report,
     /// Rejects the later launch with [`Error::Hazard`].
     Check,

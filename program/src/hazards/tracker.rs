@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -230,7 +231,7 @@ impl Tracker {
         if self.policy == Hazards::Check {
             return Err(Error::Hazard(Box::new(hazard)));
         }
-        tracing::warn!("{hazard}");
+        log(&hazard);
         let mut reported = self.reported.lock();
         if reported.hazards.len() < MAX_HAZARDS {
             reported.hazards.push(hazard);
@@ -252,6 +253,16 @@ impl Tracker {
                 );
             }
         });
+    }
+}
+
+/// Logs a hazard, so that it is seen without a subscriber too. A standard error that is closed is no error.
+fn log(hazard: &Hazard) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::warn!("{hazard}");
+    } else {
+        // Tests capture what this macro prints, which panics where it cannot.
+        let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("warning: {hazard}")));
     }
 }
 

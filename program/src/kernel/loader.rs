@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
-    Offloaded,
+    Offloaded, Task,
     abi::{self, Form, Passing},
     interp::Interpreter,
 };
@@ -54,11 +54,18 @@ impl LoadedForm {
         kernel: &str,
         image: Image<'_>,
         names: &[String],
+        dynamic_shared: &[Option<u32>],
     ) -> Result<Self> {
         let failed = |source| Error::Launch { kernel: kernel.to_owned(), started: false, source };
         let module = Module::load(context, &image).map_err(failed)?;
-        let functions =
+        let functions: Vec<_> =
             names.iter().map(|n| module.function(n)).collect::<Result<_, _>>().map_err(failed)?;
+        for (function, bytes) in functions.iter().zip(dynamic_shared) {
+            if let Some(bytes) = *bytes {
+                // SAFETY: a function of the module.
+                unsafe { module.allow_shared_bytes(*function, bytes) }.map_err(failed)?;
+            }
+        }
         tracing::debug!(kernel, functions = names.len(), "load");
         Ok(Self { functions, _module: module })
     }
@@ -90,7 +97,8 @@ impl KernelLoader {
     ) -> Result<LoadedForm> {
         if self.image_kind() == ImageKind::Native {
             let image = native_image(kernel, native, form);
-            return LoadedForm::load(&self.context, &kernel.name, image, &["body".to_owned()]);
+            let names = ["body".to_owned()];
+            return LoadedForm::load(&self.context, &kernel.name, image, &names, &[]);
         }
         self.compile(kernel, form)
     }
@@ -153,7 +161,10 @@ impl KernelLoader {
             },
             _ => Image::Binary(image),
         };
-        LoadedForm::load(&self.context, &kernel.name, image, &names)
+        let limit = self.context.device().info().max_shared_bytes;
+        let shared: Vec<_> =
+            kernel.tasks().map(|(_, task)| dynamic_shared_limit(kernel, task, limit)).collect();
+        LoadedForm::load(&self.context, &kernel.name, image, &names, &shared)
     }
 
     /// The error for a kernel that could not be compiled, after the exported kernels were searched.
@@ -171,6 +182,15 @@ impl KernelLoader {
             _ => Error::Compile { kernel, source },
         }
     }
+}
+
+/// The most dynamic shared memory of a task on a device with this limit, if it is more than launches can have anyway.
+fn dynamic_shared_limit(kernel: &Offloaded, task: &Task, limit: u32) -> Option<u32> {
+    if u64::from(limit) <= abi::MAX_SHARED_BYTES || kernel.dynamic_arrays(task).is_empty() {
+        return None;
+    }
+    let fixed = u32::try_from(kernel.fixed_shared_bytes(task)).unwrap_or(u32::MAX);
+    Some(limit.saturating_sub(fixed))
 }
 
 /// How the argument block of a kernel is passed where blocks of up to `limit` bytes are passed by value.

@@ -182,6 +182,10 @@ impl<'a> ArgKind<'a> {
             Self::Tensor(_, tensor) => Some(tensor),
         }
     }
+
+    pub(crate) fn is_distinct(self) -> bool {
+        matches!(self, Self::Tensor(code, _) if code.is_distinct())
+    }
 }
 
 /// A tensor argument, or one component of it.

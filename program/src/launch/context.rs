@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::OnceLock};
 use parking_lot::{Mutex, ReentrantMutex};
 use quadrants_ir::{
     Array, Offloaded, ParamKind, SiteKind,
-    abi::{self, Form, Passing},
+    abi::{self, Form, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, ImageKind};
@@ -112,6 +112,10 @@ impl KernelContext {
         dump::ir(&ir, &kernel);
         let capabilities = loader.context.device().capabilities();
         let image = capabilities.image;
+        let (bytes, limit) = (kernel.local_bytes(), MAX_LOCAL_BYTES);
+        if image != ImageKind::Native && bytes > limit {
+            return Err(Error::LocalMemory { kernel: kernel.name, bytes, limit });
+        }
         let passing = loader.passing(&kernel);
         let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
         let temporary_bytes = abi::temporary_bytes(&kernel);
@@ -161,7 +165,7 @@ impl KernelContext {
     /// the loops.
     ///
     /// # Errors
-    /// [`Error::Race`] and [`Error::Grid`].
+    /// [`Error::Race`], [`Error::Grid`] and [`Error::SharedMemory`].
     #[inline(always)]
     pub(super) fn decide(
         &self,

@@ -1,6 +1,8 @@
 //! Decoding of error records: the cause and the site of an error that a kernel reported.
 
-use quadrants_ir::{Array, Offloaded, Site, SiteKind, abi::ErrorRecord};
+use quadrants_ir::{
+    Array, Assertion, Comparison, Const, Offloaded, Site, SiteKind, abi::ErrorRecord,
+};
 
 use crate::{KernelErrorCause, body::resolve_site};
 
@@ -15,13 +17,34 @@ pub(super) fn decode_cause<'a>(
     let site = &kernel.sites[site.index()];
     let values = &record.values[..(record.count as usize).min(record.values.len())];
     let cause = match &site.kind {
-        SiteKind::Assert { message } => KernelErrorCause::Assert { message: message.clone() },
+        SiteKind::Assert(assertion) => assertion_cause(assertion, values),
         SiteKind::Print { .. } => KernelErrorCause::Unknown { site: record.site },
         SiteKind::DivideByZero => KernelErrorCause::DivideByZero,
         SiteKind::Bounds => KernelErrorCause::Bounds { iterations: values.to_vec() },
         SiteKind::Index(array) => index_cause(kernel, *array, values),
+        SiteKind::ArrayIndex { name, shape } => KernelErrorCause::Index {
+            tensor: name.clone(),
+            index: values.to_vec(),
+            shape: shape.iter().copied().map(u64::from).collect(),
+        },
     };
     (cause, Some(site))
+}
+
+/// The cause of a failed assertion, with the values in its text.
+fn assertion_cause(assertion: &Assertion, values: &[u64]) -> KernelErrorCause {
+    let values = assertion.types.iter().zip(values);
+    let values: Vec<Const> = values.map(|(ty, bits)| Const::from_bits(*ty, *bits)).collect();
+    let message = assertion.message.fill(&values);
+    match &assertion.comparison {
+        None => KernelErrorCause::Assert { message },
+        Some(Comparison { equal, left, right }) => KernelErrorCause::Comparison {
+            operator: if *equal { "==" } else { "!=" },
+            left: left.fill(&values),
+            right: right.fill(&values),
+            message: (!message.is_empty()).then_some(message),
+        },
+    }
 }
 
 /// The cause of an index out of range. The values are the index and then the shape.
@@ -41,7 +64,12 @@ fn index_cause(kernel: &Offloaded, array: Array, values: &[u64]) -> KernelErrorC
             }
             if is_component && !element_out_of_range { &param.name } else { param.tensor() }
         }
-        Array::Shared(array) => &kernel.locals[array].name,
+        Array::Shared(array) | Array::Local(array) => {
+            // The last index of a component selects a scalar of an element; it is in range.
+            let rank = kernel.shared_rank(array).unwrap_or(index.len()).min(index.len());
+            (index, shape) = (&index[..rank], &shape[..rank.min(shape.len())]);
+            &kernel.locals[array].name
+        }
     };
     KernelErrorCause::Index {
         tensor: tensor.to_owned(),

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Array, Offloaded,
-    launch_analysis::{Overflow, Race},
+    launch_analysis::{Cause, Origin, Overflow, Race},
     types::Type,
 };
 use quadrants_runtime as rt;
@@ -47,26 +47,25 @@ pub(super) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 #[cold]
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
-    let tensor = match race.object {
-        Array::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
-        Array::Shared(array) => kernel.locals[array].name.clone(),
-    };
+    let tensor = name_of(kernel, race.object);
     let reason = if let Some(Overflow { tensor, bits, increments }) = race.counter {
         let tensor = kernel.params[tensor.index()].name.clone();
-        Some(RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments }))
+        RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments })
     } else if let Some(example) = race.example {
         let dims = task.kind.dims().into_iter().flatten();
         let mut variables: Vec<String> =
             dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
-        variables.extend(task.kind.threads().map(|_| "thread".to_owned()));
-        Some(RaceReason::Example(RaceExample {
+        let thread = race.thread.map(|local| kernel.locals[local].name.clone());
+        variables
+            .extend(task.kind.threads().map(|_| thread.unwrap_or_else(|| "thread".to_owned())));
+        RaceReason::Example(RaceExample {
             variables,
             iterations: example.iterations.map(|values| values.to_vec()),
             tensor: tensor.clone(),
             element: example.element.to_vec(),
-        }))
+        })
     } else {
-        race.is_data_dependent.then_some(RaceReason::DataDependent)
+        RaceReason::Unproven(unproven(kernel, race.object, race.cause))
     };
     Error::Race {
         kernel: kernel.name.clone(),
@@ -74,8 +73,78 @@ pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
         line: task.line,
         tensor,
         lines: race.sites.map(|site| kernel.sites[site.index()].line),
-        reason: reason.map(Box::new),
+        reason: Box::new(reason),
     }
+}
+
+fn name_of(kernel: &Offloaded, array: Array) -> String {
+    match array {
+        Array::Tensor(tensor) => kernel.params[tensor.index()].name.clone(),
+        Array::Shared(array) | Array::Local(array) => kernel.locals[array].name.clone(),
+    }
+}
+
+/// What prevents the proof that accesses to an array do not race.
+fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
+    let line = |site: quadrants_ir::SiteId| kernel.sites[site.index()].line;
+    match cause {
+        Cause::Unknown(Origin::Read(array @ Array::Local(_), site)) => format!(
+            "an index depends on an element of the local array `{}` (line {}), which the race check does not follow",
+            name_of(kernel, array),
+            line(site)
+        ),
+        Cause::Unknown(Origin::Read(array, site)) => format!(
+            "an index depends on an element of `{}` (line {}), which only the device knows",
+            name_of(kernel, array),
+            line(site)
+        ),
+        Cause::Unknown(Origin::OldValue(array, site)) => format!(
+            "an index depends on the old value of an atomic on `{}` (line {}), which is no ticket",
+            name_of(kernel, array),
+            line(site)
+        ),
+        Cause::Unknown(Origin::Changed(local)) => {
+            format!("an index depends on `{}`, which changes in a loop", kernel.locals[local].name)
+        }
+        Cause::Counters(tensor) => format!(
+            "tickets of different counters in `{}` may be equal, and the counter's index is not part of the list's \
+             index, as the `c` of `count[c]` is in `list[[c, at]]`; help: write to `{}` by \
+             `atomic_exchange`, which needs no proof",
+            kernel.params[tensor.index()].name,
+            name_of(kernel, list)
+        ),
+        Cause::Ticket(tensor) => format!(
+            "tickets of `{}` differ from each other by the amount that is added, and nothing else is known of them: \
+             an index must be the ticket, or the ticket plus less than that amount",
+            kernel.params[tensor.index()].name
+        ),
+        Cause::Rows { tensor, rows, counters } => {
+            let (list, tensor) = (name_of(kernel, list), &kernel.params[tensor.index()].name);
+            format!(
+                "`{list}` has {rows} rows for {counters} counters in `{tensor}`, and a counter outside of `{tensor}` \
+                 always gives 0; help: let `{list}` have no more rows than there are counters"
+            )
+        }
+        Cause::Obstacle { kind, in_condition } => {
+            let place = if in_condition { "a condition" } else { "an index" };
+            format!("{place} depends on {kind}, which the race check does not follow in all cases")
+        }
+        Cause::NotProven => {
+            "the race check cannot prove that they access different elements".to_owned()
+        }
+    }
+}
+
+/// What prevents the proof, and the remedy.
+fn unproven(kernel: &Offloaded, list: Array, cause: Cause) -> String {
+    let mut text = cause_text(kernel, list, cause);
+    if !text.contains("; help: ") {
+        text.push_str(
+            "; help: write the index in another form, use an atomic, or assert in `unsafe { … }` that no two are \
+             the same",
+        );
+    }
+    text
 }
 
 /// The error for a launch that failed at the device. `started` is whether some of its tasks had been enqueued.

@@ -17,14 +17,18 @@ impl ParamCode {
     const ELEM: u32 = 8;
     const RANK: u32 = 16;
     const WRITABLE: u64 = 1 << 24;
+    const DISTINCT: u64 = 1 << 25;
     /// The position of the number of scalars.
     const SCALARS: u32 = 32;
 
     #[inline]
     pub(crate) const fn of(kind: ParamKind) -> Self {
+        let distinct = kind.is_distinct();
         let (tag, elem, rank, writable, scalars) = match kind {
             ParamKind::Scalar(ty) => (0, ty, 0, false, 0),
-            ParamKind::Tensor { elem, rank, writable } => (Self::TENSOR, elem, rank, writable, 0),
+            ParamKind::Tensor { elem, rank, writable, .. } => {
+                (Self::TENSOR, elem, rank, writable, 0)
+            }
             ParamKind::Component { elem, rank, writable, scalars } => {
                 (Self::COMPONENT, elem, rank, writable, scalars)
             }
@@ -33,6 +37,7 @@ impl ParamCode {
             tag | (elem as u64) << Self::ELEM
                 | (rank as u64) << Self::RANK
                 | if writable { Self::WRITABLE } else { 0 }
+                | if distinct { Self::DISTINCT } else { 0 }
                 | (scalars as u64) << Self::SCALARS,
         )
     }
@@ -43,7 +48,9 @@ impl ParamCode {
         let (rank, writable) = ((self.0 >> Self::RANK) as u8, self.is_writable());
         match self.0 & 0xff {
             0 => ParamKind::Scalar(elem),
-            Self::TENSOR => ParamKind::Tensor { elem, rank, writable },
+            Self::TENSOR => {
+                ParamKind::Tensor { elem, rank, writable, distinct: self.is_distinct() }
+            }
             _ => {
                 let scalars = (self.0 >> Self::SCALARS) as u32;
                 ParamKind::Component { elem, rank, writable, scalars }
@@ -59,11 +66,15 @@ impl ParamCode {
         self.0 & Self::WRITABLE != 0
     }
 
+    pub(crate) fn is_distinct(self) -> bool {
+        self.0 & Self::DISTINCT != 0
+    }
+
     /// Whether a parameter with code `param` accepts an argument with this code: the codes are equal, or differ only in
-    /// that the argument is writable.
+    /// that the argument is writable, or that its elements are known to differ.
     #[inline]
     pub(crate) fn accepted_by(self, param: Self) -> bool {
-        (self.0 ^ param.0) & !(self.0 & Self::WRITABLE) == 0
+        (self.0 ^ param.0) & !(self.0 & (Self::WRITABLE | Self::DISTINCT)) == 0
     }
 }
 
@@ -78,7 +89,10 @@ impl fmt::Display for ParamCode {
         let mutable = if self.is_writable() { "mut " } else { "" };
         match self.kind() {
             ParamKind::Scalar(ty) => write!(f, "{ty}"),
-            ParamKind::Tensor { elem, rank, .. } => write!(f, "&{mutable}Tensor<{elem}, {rank}>"),
+            ParamKind::Tensor { elem, rank, distinct, .. } => {
+                let name = if distinct { "Distinct" } else { "Tensor" };
+                write!(f, "&{mutable}{name}<{elem}, {rank}>")
+            }
             ParamKind::Component { elem, rank, scalars, .. } => {
                 write!(f, "a component of {scalars} {elem} of a &{mutable}Tensor<_, {rank}>")
             }
@@ -96,7 +110,12 @@ mod tests {
         for elem in ScalarType::ALL {
             kinds.push(ParamKind::Scalar(elem));
             for (rank, writable) in [(0, false), (1, true), (6, false), (255, true)] {
-                kinds.push(ParamKind::Tensor { elem, rank, writable });
+                kinds.extend([false, true].map(|distinct| ParamKind::Tensor {
+                    elem,
+                    rank,
+                    writable,
+                    distinct,
+                }));
                 for scalars in [1, 9, u32::MAX] {
                     kinds.push(ParamKind::Component { elem, rank, writable, scalars });
                 }
@@ -110,8 +129,9 @@ mod tests {
 
     #[test]
     fn a_writable_tensor_is_accepted_for_a_read_only_parameter_and_nothing_else_differs() {
-        let tensor =
-            |elem, rank, writable| ParamCode::of(ParamKind::Tensor { elem, rank, writable });
+        let tensor = |elem, rank, writable| {
+            ParamCode::of(ParamKind::Tensor { elem, rank, writable, distinct: false })
+        };
         let param = tensor(ScalarType::F32, 2, false);
         assert!(tensor(ScalarType::F32, 2, true).accepted_by(param) && param.accepted_by(param));
         assert!(!param.accepted_by(tensor(ScalarType::F32, 2, true)));

@@ -110,7 +110,11 @@ impl Plan {
     ) -> Result<LaunchShapes> {
         if matches!(self.steps.as_slice(), [Step::Native]) {
             for (id, task) in kernel.tasks() {
-                iteration_counts(kernel, task, &host.extents(id, words))?;
+                let extents = host.extents(id, words);
+                iteration_counts(kernel, task, &extents)?;
+                if !extents.is_empty() {
+                    dynamic_shared_bytes(kernel, id, host, words, info)?;
+                }
             }
             return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
         }
@@ -137,6 +141,7 @@ impl Plan {
                 fit_device(&mut config, info.multiprocessors);
             }
             fit_limits(&mut config, info);
+            config.shared_bytes = dynamic_shared_bytes(kernel, id, host, words, info)?;
             let threads: u32 = config.block_dim.iter().product();
             if threads > info.max_threads_per_block {
                 let what = format!("a block of {threads} threads is too large for the device");
@@ -220,6 +225,28 @@ impl Plan {
             Step::Region(region) => enqueue.region(region),
         });
         result.map_err(|source| LaunchFailure { started: enqueue.started, source })
+    }
+}
+
+/// The size of the dynamic shared arrays of a task's blocks.
+///
+/// # Errors
+/// [`Error::SharedMemory`] where the device does not have as much.
+fn dynamic_shared_bytes(
+    kernel: &Offloaded,
+    task: TaskId,
+    host: &LaunchAnalysis,
+    words: &[u64],
+    info: &DeviceInfo,
+) -> Result<u32> {
+    let Some(shared) = host.shared_bytes(task, words) else { return Ok(0) };
+    let (bytes, limit) = (shared.total(), u64::from(info.max_shared_bytes));
+    match u32::try_from(shared.dynamic) {
+        Ok(dynamic) if bytes <= limit => Ok(dynamic),
+        _ => {
+            let (kernel, line) = (kernel.name.clone(), kernel.tasks[task.index()].line);
+            Err(Error::SharedMemory { kernel, line, bytes, limit })
+        }
     }
 }
 

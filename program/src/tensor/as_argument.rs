@@ -3,7 +3,7 @@
 use quadrants_ir::ParamKind;
 
 use crate::{
-    KernelValue, Slice, SliceMut, Tensor,
+    Distinct, Int, KernelValue, Slice, SliceMut, Tensor,
     launch::{
         arguments::{Arg, ArgList, TensorArg, TensorMemory},
         param_code::ParamCode,
@@ -14,38 +14,54 @@ use crate::{
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, false, args);
+        push_tensor(self, Access::Read, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, true, args);
+        push_tensor(self, Access::Write, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, false, args);
+        push_tensor(self, Access::Read, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, true, args);
+        push_tensor(self, Access::Write, args);
     }
+}
+
+impl<'a, T: Int, const N: usize> Arg<'a> for &'a Distinct<T, N> {
+    #[inline(always)]
+    fn push_to(self, args: &mut ArgList<'a>) {
+        push_tensor(self, Access::ReadDistinct, args);
+    }
+}
+
+/// What is known of a tensor argument by its type.
+#[derive(Clone, Copy, PartialEq)]
+enum Access {
+    Read,
+    ReadDistinct,
+    Write,
 }
 
 /// Appends a tensor; a tensor of structs as its components.
 #[inline(always)]
 fn push_tensor<'a, T: KernelValue, const N: usize>(
     tensor: &'a Tensor<T, N>,
-    writable: bool,
+    access: Access,
     args: &mut ArgList<'a>,
 ) {
+    let (writable, distinct) = (access == Access::Write, access == Access::ReadDistinct);
     // Kernels have at most `MAX_RANK` dimensions, so that larger ranks may saturate.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
@@ -63,7 +79,7 @@ fn push_tensor<'a, T: KernelValue, const N: usize>(
     };
     match const { T::LAYOUT.scalar() } {
         Some(elem) => {
-            let code = ParamCode::of(ParamKind::Tensor { elem, rank, writable });
+            let code = ParamCode::of(ParamKind::Tensor { elem, rank, writable, distinct });
             args.push_words(code, TensorArg { memory, shape, component: None }, address);
         }
         None => args.push_components(memory, storage, shape, rank, writable),

@@ -82,6 +82,7 @@ macro_rules! elements {
             }
         }
         // SAFETY: a scalar is one component of its own type.
+        #[diagnostic::do_not_recommend]
         unsafe impl KernelValue for $ty {
             const LAYOUT: Type = Type::Scalar(ScalarType::$scalar);
             const TYPE_IDENTITY: &'static Identity =

@@ -28,7 +28,7 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
             "the element type of a kernel's tensor must contain at least one number"
         );
         assert!(!T::LAYOUT.has_enum(), "{}", NO_ENUMS);
-        ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true }
+        ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true, distinct: false }
     };
 
     const TYPE_IDENTITY: &'static Identity = &Identity {
@@ -48,7 +48,7 @@ macro_rules! refuse_on_the_host {
     ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: KernelValue, $($generic)*> Index<$index> for Tensor<T, $rank> {
+        impl<T, $($generic)*> Index<$index> for Tensor<T, $rank> {
             type Output = T;
             fn index(&self, _: $index) -> &T {
                 const { refuse::<T>() };
@@ -58,7 +58,7 @@ macro_rules! refuse_on_the_host {
 
         #[doc(hidden)]
         #[diagnostic::do_not_recommend]
-        impl<T: KernelValue, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
+        impl<T, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
             fn index_mut(&mut self, _: $index) -> &mut T {
                 const { refuse::<T>() };
                 unreachable!()

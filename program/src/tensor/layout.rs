@@ -42,7 +42,7 @@ pub(crate) struct ComponentLayout {
     pub(crate) ty: ScalarType,
     pub(crate) scalars: usize,
     /// The offset of the first scalar, in bytes.
-    offset: usize,
+    pub(crate) offset: usize,
     /// The distance between the elements, in scalars.
     pub(crate) step: usize,
     /// The distance between the scalars of an element, in scalars.

@@ -2,6 +2,7 @@
 
 mod as_argument;
 pub(crate) mod device_tensor;
+mod distinct;
 pub(crate) mod element;
 pub(crate) mod host_array;
 mod kernel_param;
@@ -11,6 +12,7 @@ mod transfer;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
+pub use distinct::{Distinct, Scratch};
 use quadrants_runtime::Buffer;
 
 use crate::{

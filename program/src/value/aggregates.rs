@@ -12,7 +12,7 @@ use super::{
     memory::{AggregateRef, Memory},
     vector::Vector,
 };
-use crate::tensor::element::Element;
+use crate::{body::check_indices, tensor::element::Element};
 
 /// The items of [`KernelValue`] that are the same for all aggregates: their storage is their components.
 macro_rules! aggregate_items {
@@ -41,6 +41,7 @@ macro_rules! aggregate_items {
 macro_rules! tuples {
     ($(($($name:ident $at:tt),+);)*) => {$(
         // SAFETY: as derived for a struct of these fields, in order.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             const TYPE_IDENTITY: &'static Identity =
@@ -221,6 +222,7 @@ unsafe impl<T: Element, const R: usize, const C: usize> HasElement<[usize; 2]> f
     #[inline(always)]
     #[track_caller]
     fn element_of(location: Self::Location, [row, column]: [usize; 2]) -> T::Location {
+        let [row, column] = check_indices([row, column], [R, C]);
         let offset = location.offset_of(row, R);
         <[T; C]>::element_of(AggregateRef { offset, ..location }, column)
     }

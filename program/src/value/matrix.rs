@@ -9,7 +9,7 @@ use std::ops::{
 use super::assign_operators;
 use crate::{
     Signed, Vector,
-    body::{Bounded, check_index, divisor, divisor_of},
+    body::{Bounded, check_indices, divisor, divisor_of},
 };
 
 /// A matrix of `R` rows and `C` columns, indexed by `[row, column]`.
@@ -158,16 +158,18 @@ impl<T, const R: usize, const C: usize> Index<[usize; 2]> for Matrix<T, R, C> {
     type Output = T;
     #[inline(always)]
     #[track_caller]
-    fn index(&self, [row, column]: [usize; 2]) -> &T {
-        &self.0[check_index(row, R)][check_index(column, C)]
+    fn index(&self, index: [usize; 2]) -> &T {
+        let [row, column] = check_indices(index, [R, C]);
+        &self.0[row][column]
     }
 }
 
 impl<T, const R: usize, const C: usize> IndexMut<[usize; 2]> for Matrix<T, R, C> {
     #[inline(always)]
     #[track_caller]
-    fn index_mut(&mut self, [row, column]: [usize; 2]) -> &mut T {
-        &mut self.0[check_index(row, R)][check_index(column, C)]
+    fn index_mut(&mut self, index: [usize; 2]) -> &mut T {
+        let [row, column] = check_indices(index, [R, C]);
+        &mut self.0[row][column]
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Component {
 }
 
 impl<T> ScalarRef<T> {
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) const fn new(address: Option<*mut T>) -> Self {
         Self(address)
     }

@@ -150,10 +150,40 @@ pub unsafe trait HasElement<I>: KernelValue {
     fn element_of(location: Self::Location, at: I) -> <Self::Of as KernelValue>::Location;
 }
 
+/// A value that is a constant of the IR.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be used as a value in kernels",
+    label = "not a kernel value",
+    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
+            and structs and enums that derive `KernelValue`"
+)]
+pub trait ConstantValue {
+    /// The constant.
+    fn constant(self) -> Constant;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelValue> ConstantValue for T {
+    fn constant(self) -> Constant {
+        let mut scalars = Vec::new();
+        self.push_scalars(&mut |scalar| scalars.push(scalar));
+        Constant { ty: T::LAYOUT, scalars }
+    }
+}
+
+/// What emitted code has in place of the constant of an unknown name. The code does not compile, because rustc reports
+/// the name elsewhere.
+#[derive(Debug)]
+pub struct Unknown;
+
+impl ConstantValue for Unknown {
+    fn constant(self) -> Constant {
+        Constant { ty: Type::Tuple(&[]), scalars: Vec::new() }
+    }
+}
+
 /// A value as a constant of the IR.
 #[must_use]
-pub fn constant<T: KernelValue>(value: T) -> Constant {
-    let mut scalars = Vec::new();
-    value.push_scalars(&mut |scalar| scalars.push(scalar));
-    Constant { ty: T::LAYOUT, scalars }
+pub fn constant<T: ConstantValue>(value: T) -> Constant {
+    value.constant()
 }

@@ -17,6 +17,7 @@ use quadrants_ir::types::name_number;
 use crate::{
     Element, KernelValue,
     body::{Function, HasMethod, Method},
+    dsl::{Accumulate, AccumulateBits, AccumulateMinMax},
 };
 
 /// Traits that state the kernel methods of a group of types.
@@ -79,6 +80,8 @@ pub trait Number:
     + MulAssign
     + DivAssign
     + RemAssign
+    + Accumulate
+    + AccumulateMinMax
 {
     /// 0.
     const ZERO: Self;
@@ -341,6 +344,7 @@ methods! {
             + BitAndAssign
             + BitOrAssign
             + BitXorAssign
+            + AccumulateBits
             + ShlAssign<u32>
             + ShrAssign<u32>
     ] for [i8 i16 i32 i64 u8 u16 u32 u64 usize];

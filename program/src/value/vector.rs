@@ -109,14 +109,14 @@ impl<T: Combine, const N: usize> Vector<T, N> {
     #[inline(always)]
     #[must_use]
     pub fn min(self, other: Self) -> Self {
-        Self(std::array::from_fn(|at| self.0[at].smaller(other.0[at])))
+        Self(std::array::from_fn(|at| self.0[at].least_of(other.0[at])))
     }
 
     /// The componentwise maximum, likewise.
     #[inline(always)]
     #[must_use]
     pub fn max(self, other: Self) -> Self {
-        Self(std::array::from_fn(|at| self.0[at].larger(other.0[at])))
+        Self(std::array::from_fn(|at| self.0[at].greatest_of(other.0[at])))
     }
 }
 

@@ -18,6 +18,9 @@ impl Dialect for Hip {
             AtomicOp::Add => "__hip_atomic_fetch_add",
             AtomicOp::Min => "__hip_atomic_fetch_min",
             AtomicOp::Max => "__hip_atomic_fetch_max",
+            AtomicOp::And => "__hip_atomic_fetch_and",
+            AtomicOp::Or => "__hip_atomic_fetch_or",
+            AtomicOp::Xor => "__hip_atomic_fetch_xor",
             AtomicOp::Exchange | AtomicOp::CompareExchange => "__hip_atomic_exchange",
         };
         format!("{function}({address}, {value}, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)")

@@ -23,14 +23,19 @@ impl Dialect for Cuda {
             AtomicOp::Add => "atomicAdd",
             AtomicOp::Min => "atomicMin",
             AtomicOp::Max => "atomicMax",
+            AtomicOp::And => "atomicAnd",
+            AtomicOp::Or => "atomicOr",
+            AtomicOp::Xor => "atomicXor",
             AtomicOp::Exchange | AtomicOp::CompareExchange => "atomicExch",
         };
         let exchanges = op == AtomicOp::Exchange;
-        // There is no signed 64-bit addition or exchange; in two's complement it is the same as the unsigned one.
+        let compares = matches!(op, AtomicOp::Min | AtomicOp::Max);
+        // Of the signed 64-bit operations there are only minimum and maximum; in two's complement the others are the
+        // same as the unsigned ones.
         if exchanges && ty == ScalarType::F64 {
             let bits = format!("(u64)__double_as_longlong({value})");
             format!("__longlong_as_double((i64){function}((u64*){address}, {bits}))")
-        } else if (op == AtomicOp::Add || exchanges) && ty == ScalarType::I64 {
+        } else if !compares && ty == ScalarType::I64 {
             format!("(i64){function}((u64*){address}, (u64)({value}))")
         } else {
             format!("{function}({address}, {value})")

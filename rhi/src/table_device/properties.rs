@@ -8,6 +8,7 @@ macro_rules! table_properties {
     (
         $table:ident, $backend:expr, $attribute:ty,
         multiprocessors: $multiprocessors:expr, warp_size: $warp_size:expr, max_threads: $max_threads:expr,
+        max_shared: [$($max_shared:expr),+],
         max_grid: [$max_x:expr, $max_y:expr, $max_z:expr], has_pools: $has_pools:expr,
         reuse_with_waits: $reuse:expr, release_threshold: $threshold:expr $(,)?
     ) => {
@@ -46,6 +47,9 @@ macro_rules! table_properties {
             info.multiprocessors = number($multiprocessors)?;
             info.warp_size = number($warp_size)?;
             info.max_threads_per_block = number($max_threads)?;
+            // A driver may report a limit of launches that ask for more.
+            info.max_shared_bytes = 0;
+            $(info.max_shared_bytes = info.max_shared_bytes.max(number($max_shared)?);)+
             info.max_grid_dim = [number($max_x)?, number($max_y)?, number($max_z)?];
             Ok(info)
         }

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, CollectiveOp, DivRemOp, ExprKind, Offloaded, Options, ReduceOp, ScalarType,
-    Stmt,
+    SharedExtent, Stmt,
 };
 
 use crate::Builder;
@@ -12,15 +12,64 @@ pub(super) fn all() -> Vec<Offloaded> {
     let floats = [ScalarType::F32, ScalarType::I64, ScalarType::F64, ScalarType::U32];
     vec![
         blocks(),
-        shared_types(),
+        shared_types("shared_types", false),
+        shared_types("dynamic_types", true),
+        dynamic_grid(),
         exchanges(),
         warps(),
         transpose(),
         own_elements(),
         filled(),
+        arrays(),
         reductions("reductions", ints),
         reductions("reductions_of_floats", floats),
     ]
+}
+
+/// Each thread has an array of its own, some leave a phase because of an index out of range, and threads exchange pairs
+/// through an array of two dimensions.
+fn arrays() -> Offloaded {
+    let mut b = Builder::new("arrays");
+    let y = b.tensor("y", ScalarType::U32, 1);
+    let [count, two, three, threads] = [4u64, 2, 3, 16].map(|v| b.constant(v));
+    b.blocks(count, 16, |b, block| {
+        let pairs = b.shared_component("pairs", ScalarType::U32, &[4, 4], 2);
+        let place = |b: &mut Builder, t, choice: u64| {
+            let row = b.binary(BinaryOp::Shr, t, two);
+            let column = b.binary(BinaryOp::And, t, three);
+            [row, column, b.constant(choice)]
+        };
+        b.each(|b, t| {
+            let counts = b.array("counts", ScalarType::U32, 17);
+            let flags = b.array("flags", ScalarType::Bool, 3);
+            let at = b.binary(BinaryOp::Add, t, block);
+            let at = b.named("at", at);
+            b.check_index(counts.1, at, 17);
+            let number = b.cast(ScalarType::U32, t);
+            b.array_store(counts, at, number);
+            let (first, yes) = (b.constant(0u64), b.constant(true));
+            b.array_store(flags, first, yes);
+            let value = b.array_load("value", counts, t);
+            let flag = b.array_load("flag", flags, first);
+            let none = b.constant(9u32);
+            let value = b.select(flag, value, none);
+            let all = place(b, t, 0);
+            b.shared_store(pairs, &all, value);
+            let all = place(b, t, 1);
+            b.shared_store(pairs, &all, number);
+        });
+        b.each(|b, t| {
+            let [row, column, choice] = place(b, t, 1);
+            let swapped = b.shared_load("swapped", pairs, &[column, row, choice]);
+            let own = place(b, t, 0);
+            let own = b.shared_load("own", pairs, &own);
+            let sum = b.binary(BinaryOp::Add, swapped, own);
+            let first = b.binary(BinaryOp::Mul, block, threads);
+            let at = b.binary(BinaryOp::Add, first, t);
+            b.push_store(y, &[at], sum);
+        });
+    });
+    b.finish()
 }
 
 /// Each block reverses its part of a tensor, counts into its own histogram, and runs phases in a loop. Some threads
@@ -89,9 +138,9 @@ fn blocks() -> Offloaded {
 }
 
 /// Shared arrays of all types with all atomics, indices that may be out of range, and a number of blocks that depends
-/// on the launch.
-fn shared_types() -> Offloaded {
-    let mut b = Builder::new("shared_types");
+/// on the launch. If `is_dynamic`, the extents of the arrays depend on it too.
+fn shared_types(name: &str, is_dynamic: bool) -> Offloaded {
+    let mut b = Builder::new(name);
     let n = b.scalar("n", ScalarType::U32);
     let out = b.tensor("out", ScalarType::I64, 1);
     let types = [
@@ -106,8 +155,16 @@ fn shared_types() -> Offloaded {
     let count = b.cast(ScalarType::U64, n);
     let mask = b.constant(15u64);
     let count = b.binary(BinaryOp::And, count, mask);
+    let mut extent = SharedExtent::Constant(6);
+    if is_dynamic {
+        b.serial_block(|b| {
+            let nine = b.constant(9u64);
+            let len = b.let_div_rem("rest", DivRemOp::Rem, count, nine);
+            extent = b.define("len", len, false).into();
+        });
+    }
     b.blocks(count, 8, |b, block| {
-        let arrays = types.map(|ty| b.shared(&format!("of_{ty}"), ty, &[6]));
+        let arrays = types.map(|ty| b.dynamic(&format!("of_{ty}"), ty, &[extent], None));
         b.each(|b, t| {
             let sum = b.binary(BinaryOp::Add, block, t);
             for (array, ty) in arrays.into_iter().zip(types) {
@@ -140,6 +197,62 @@ fn shared_types() -> Offloaded {
                 sum = b.binary(BinaryOp::Add, sum, value);
             }
             b.push_store(out, &[t], sum);
+        });
+    });
+    b.finish()
+}
+
+/// A constant array between dynamic ones of two dimensions, of which one is a component of aggregates.
+fn dynamic_grid() -> Offloaded {
+    let mut b = Builder::new("dynamic_grid");
+    let x = b.read_only("x", ScalarType::I32, 2);
+    let y = b.tensor("y", ScalarType::I64, 1);
+    let (mut rows, mut columns) = (None, None);
+    b.serial_block(|b| {
+        let (height, width) = (b.dim(x, 0), b.dim(x, 1));
+        let one = b.constant(1u64);
+        let padded = b.binary(BinaryOp::Add, width, one);
+        rows = Some(b.define("rows", height, false));
+        columns = Some(b.define("columns", padded, false));
+    });
+    let [rows, columns] = [rows, columns].map(|local| local.map_or(0.into(), SharedExtent::from));
+    let [count, four, threads] = [3u64, 4, 32].map(|v| b.constant(v));
+    b.blocks(count, 32, |b, block| {
+        let flags = b.dynamic("flags", ScalarType::Bool, &[rows, columns], None);
+        let fixed = b.shared("fixed", ScalarType::I32, &[32]);
+        let pairs = b.dynamic("pairs", ScalarType::F64, &[4.into(), columns], Some(2));
+        let last = b.dynamic("last", ScalarType::I64, &[columns], None);
+        b.each(|b, t| {
+            let (row, column) = (b.let_div_rem("row", DivRemOp::Div, t, four), t);
+            let column = b.let_div_rem("column", DivRemOp::Rem, column, four);
+            let value = b.let_load("value", x, &[row, column]);
+            let zero = b.constant(0i32);
+            let positive = b.binary(BinaryOp::Gt, value, zero);
+            b.shared_store(flags, &[row, column], positive);
+            b.shared_store(fixed, &[t], value);
+            let wide = b.cast(ScalarType::F64, value);
+            let choice = b.binary(BinaryOp::Shr, t, four);
+            b.shared_store(pairs, &[column, row, choice], wide);
+            let wide = b.cast(ScalarType::I64, t);
+            let add = b.shared_atomic(AtomicOp::Add, last, row, wide);
+            b.push(Stmt::Eval { value: add });
+        });
+        b.each(|b, t| {
+            let row = b.let_div_rem("row", DivRemOp::Div, t, four);
+            let column = b.let_div_rem("column", DivRemOp::Rem, t, four);
+            let flag = b.shared_load("flag", flags, &[row, column]);
+            let own = b.shared_load("own", fixed, &[t]);
+            let choice = b.binary(BinaryOp::Shr, t, four);
+            let pair = b.shared_load("pair", pairs, &[column, row, choice]);
+            let sum = b.shared_load("sum", last, &[column]);
+            let [flag, own, pair] = [flag, own, pair].map(|v| b.cast(ScalarType::I64, v));
+            let mut all = sum;
+            for part in [flag, own, pair] {
+                all = b.binary(BinaryOp::Add, all, part);
+            }
+            let first = b.binary(BinaryOp::Mul, block, threads);
+            let at = b.binary(BinaryOp::Add, first, t);
+            b.push_store(y, &[at], all);
         });
     });
     b.finish()

@@ -1,6 +1,7 @@
 //! Promises: no panic crosses the API; every error says what happened, where and how to fix it, is reported once, and
 //! leaves the program usable where it is recoverable.
 
+mod assertions;
 mod calls;
 mod device;
 pub(crate) mod environment;
@@ -10,7 +11,7 @@ mod texts;
 use quadrants::{Error, KernelError, Result};
 
 /// The kernel error of a launch: returned by the launch where it runs at once, else by `wait`.
-fn kernel_error(launched: Result<()>, wait: impl FnOnce() -> Result<()>) -> KernelError {
+pub(crate) fn kernel_error(launched: Result<()>, wait: impl FnOnce() -> Result<()>) -> KernelError {
     match launched.and_then(|()| wait()) {
         Err(Error::Kernel(error)) => *error,
         other => panic!("a kernel error, not {other:?}"),

@@ -3,7 +3,7 @@
 use std::{error::Error as _, io, path::PathBuf};
 
 use quadrants::{
-    BundleError, Error, KernelError, Program,
+    self as qd, BundleError, Error, KernelError, Program, Result, Tensor,
     builder::KernelBuilder,
     codegen,
     ir::{ParamId, verify},
@@ -104,10 +104,98 @@ fn an_error_text_contains_the_whole_cause_chain_once() {
             cause = reason.source();
         }
         // What a `main` prints that returns it.
-        assert_eq!(format!("{error:?}"), text);
+        let lines = format!("{error:?}");
+        let one_line = lines.replace("\n  caused by: ", ": ").replace("\n  help: ", "; help: ");
+        assert_eq!(one_line, text);
         let fields = format!("{error:#?}");
         assert!(fields != text && fields.contains(['{', '(']), "{fields}");
     }
+}
+
+#[qd::func]
+fn factorial(n: u32) -> u32 {
+    if n < 2 { 1 } else { n * factorial(n - 1) }
+}
+
+#[qd::kernel]
+fn recursive(x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i] = factorial(i as u32);
+    }
+}
+
+#[qd::kernel]
+fn wrapped(n: usize, by: usize, x: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        x[i % by] = i as u32;
+    }
+}
+
+#[qd::kernel]
+fn beyond(by: usize, x: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        x[i + by] = 1;
+    }
+}
+
+#[qd::kernel]
+fn large(k: usize, x: &mut Tensor<u32, 1>) {
+    let table = [7; 257];
+    for i in 0..x.len() {
+        x[i] = table[k];
+    }
+}
+
+#[test]
+fn a_main_that_returns_an_error_shows_its_causes_on_lines() -> Result<()> {
+    let shown = |error: &Error| format!("Error: {error:?}");
+    let program = Program::open(quadrants::Arch::Cpu)?;
+    let mut x = program.zeros::<u32, 1>([4])?;
+    let file = file!();
+    let recursion = shown(&recursive(&mut x).launch().unwrap_err());
+    let [first, second, help] = recursion.lines().collect::<Vec<_>>()[..] else {
+        panic!("{recursion}")
+    };
+    assert_eq!(help, "  help: use a loop");
+    assert_eq!(first, "Error: kernel `recursive` cannot be built");
+    assert!(second.starts_with("  caused by: "), "{second}");
+    assert!(second.contains("func `factorial` calls itself; recursion is not supported"));
+    let too_large = shown(&large(1, &mut x).launch().unwrap_err());
+    assert!(too_large.starts_with("Error: kernel `large` cannot be built\n  caused by: "));
+    assert!(
+        too_large.contains("\n  help: copy it to a local of the loop, or use a tensor"),
+        "{too_large}"
+    );
+    let race = shown(&wrapped(8, 4, &mut x).launch().unwrap_err());
+    assert!(race.starts_with(&format!("Error: kernel `wrapped` ({file}:")), "{race}");
+    assert!(race.contains("for example, `i` = 0 and `i` = 4 both access `x[0]`"), "{race}");
+    let index = beyond(4, &mut x).launch().and_then(|()| program.sync()).unwrap_err();
+    let index = shown(&index);
+    assert!(index.starts_with(&format!("Error: kernel `beyond` ({file}:")), "{index}");
+    assert!(index.ends_with("of `x` is out of range for its shape [4]"), "{index}");
+    let memory = DriverError::new(
+        "alloc",
+        "cuMemAllocAsync",
+        2,
+        "CUDA_ERROR_OUT_OF_MEMORY",
+        DriverErrorKind::OutOfMemory,
+    );
+    let source = rt::Error::from(rhi::Error::Driver(memory));
+    let launch = Error::Launch { kernel: "step".into(), started: false, source };
+    let lines = shown(&launch);
+    let [first, second] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
+    assert_eq!(first, "Error: the launch of kernel `step` failed");
+    let expected =
+        "  caused by: alloc failed: cuMemAllocAsync returned CUDA_ERROR_OUT_OF_MEMORY (2)";
+    assert_eq!(second, expected);
+    for (error, says) in table() {
+        let lines = shown(&error);
+        assert_eq!(lines.matches(says).count(), 1, "{lines}");
+        assert!(!lines.contains(" { "), "{lines}");
+        let missing = matches!(error, Error::Compile { .. } | Error::NotExported { .. });
+        assert_eq!(lines.contains("\n  caused by: ") && missing, missing, "{lines}");
+    }
+    Ok(())
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Promises: `Hazards` reports, refuses or orders exactly the conflicting launches that nothing orders; the
 //! simulator's race detector finds the same from the bytes that were touched.
 
-mod policies;
+pub(crate) mod policies;
 pub(crate) mod race_detector;

@@ -1,5 +1,7 @@
 //! Hazard policies: which launches on two streams are reported, rejected or ordered, and which are left alone.
 
+use std::time::Duration;
+
 use quadrants::{
     self as qd, Error, Event, Hazards, KernelValue, Layout, Program, Result, Stream, Tensor, Vector,
 };
@@ -10,7 +12,10 @@ use quadrants_tests::{
     on_all_backends, on_gpu_backends,
 };
 
-use crate::common::{copy, set};
+use crate::{
+    child,
+    common::{copy, set},
+};
 
 const N: usize = 256;
 
@@ -244,6 +249,73 @@ fn a_hazard_between_two_launch_sites_is_reported_once(backend: TestBackend) -> R
     Ok(())
 }
 
+/// The works of children.
+pub(crate) const WORKS: &[child::Work] = &[
+    ("hazards without a subscriber", report_again_and_again),
+    ("hazards with a subscriber", |backend| {
+        let subscriber = tracing::subscriber::NoSubscriber::new();
+        tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
+        report_again_and_again(backend)
+    }),
+];
+
+fn report_again_and_again(backend: TestBackend) -> Result<()> {
+    let Some(mut on) = Scene::new(backend, Hazards::Report)? else { return Ok(()) };
+    on.system.allow_races();
+    for _ in 0..3 {
+        set(7.0, &mut on.a).launch_on(&on.s1)?;
+        copy(&on.a, &mut on.b).launch_on(&on.s2)?;
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn a_hazard_reaches_standard_error_once_unless_there_is_a_subscriber(backend: TestBackend) {
+    if backend.open().is_none() {
+        return;
+    }
+    let messages = |work| {
+        let output = child::output(work, backend, Duration::from_secs(60));
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        ["reads `from`, and nothing orders it", "writes `out`, and nothing orders it"]
+            .map(|what| text.lines().filter(|line| line.contains(what)).count())
+    };
+    assert_eq!(messages("hazards without a subscriber"), [1, 1]);
+    assert_eq!(messages("hazards with a subscriber"), [0, 0]);
+}
+
+#[derive(qd::Tensors)]
+struct Fields<'a> {
+    f: &'a Tensor<f32, 1>,
+    g: &'a mut Tensor<f32, 1>,
+}
+
+#[qd::func]
+fn get(x: &Tensor<f32, 1>, i: usize) -> f32 {
+    x[i]
+}
+
+#[qd::kernel]
+fn through_a_func(a: &mut Fields<'_>) {
+    for i in 0..a.g.len() {
+        a.g[i] = get(a.f, i) + get(a.f, i);
+    }
+}
+
+#[on_all_backends]
+fn a_field_that_a_func_reads_is_no_write(backend: TestBackend) -> Result<()> {
+    let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
+    let (f, mut g) =
+        (on.system.program.tensor_from(&[3.0; N], [N])?, on.system.program.zeros([N])?);
+    through_a_func(&mut Fields { f: &f, g: &mut on.a }).launch_on(&on.s1)?;
+    through_a_func(&mut Fields { f: &f, g: &mut on.b }).launch_on(&on.s2)?;
+    copy(&f, &mut g).launch()?;
+    assert!(is_hazard(copy(&on.a, &mut g).launch()), "`g` is written");
+    assert_eq!((on.a.to_vec()?, on.b.to_vec()?), (vec![6.0; N], vec![6.0; N]));
+    Ok(())
+}
+
 #[on_all_backends]
 fn a_read_of_an_empty_tensor_waits_for_nothing(backend: TestBackend) -> Result<()> {
     let Some(mut on) = Scene::new(backend, Hazards::Check)? else { return Ok(()) };
@@ -325,7 +397,7 @@ fn a_wait_inside_a_launch_orders_only_earlier_work(
 ) -> Result<()> {
     let builder = Program::builder().hazards(hazards).argument_limit(0);
     let Some(system) = backend.open_simulated_with(builder) else { return Ok(()) };
-    let Scene { s1, s2, mut a, mut b, system, .. } = Scene::of(system, hazards)?;
+    let Scene { system, s1, s2, mut a, mut b, .. } = Scene::of(system, hazards)?;
     let world = system.world.as_ref().expect("simulated");
     let mut others = [(); 3].map(|()| system.program.zeros::<f32, 1>([N]).expect("memory"));
     let [c, d, e] = &mut others;
@@ -358,7 +430,7 @@ fn the_work_of_a_destroyed_stream_is_complete_for_every_thread(backend: TestBack
     let hazards = Hazards::Check;
     let builder = Program::builder().hazards(hazards);
     let Some(system) = backend.open_simulated_with(builder) else { return Ok(()) };
-    let Scene { s1, s2, mut a, system, .. } = Scene::of(system, hazards)?;
+    let Scene { system, s1, s2, mut a, .. } = Scene::of(system, hazards)?;
     let world = system.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Lazy);
     let b = system.program.zeros::<f32, 1>([N])?;

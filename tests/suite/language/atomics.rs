@@ -48,6 +48,49 @@ source! { extremes;
     }
 }
 
+source! { bitwise;
+    fn run(
+        x: &Tensor<i32, 1>,
+        a: &mut Tensor<i32, 1>,
+        b: &mut Tensor<u32, 1>,
+        c: &mut Tensor<i64, 1>,
+        d: &mut Tensor<u64, 1>,
+        flags: &mut Tensor<bool, 1>,
+    ) {
+        for i in 0..x.len() {
+            let v = x[i];
+            qd::atomic_or(&mut a[0], v);
+            qd::atomic_and(&mut a[1 + i % 3], v | 0xff);
+            qd::atomic_xor(&mut b[i % 2], v as u32);
+            qd::atomic_or(&mut b[2], v as u32 & 0xf0f0);
+            qd::atomic_and(&mut c[0], v as i64 * 10_000_000_000 | 15);
+            qd::atomic_xor(&mut c[1], v as i64 * 10_000_000_000);
+            qd::atomic_xor(&mut d[i % 4], v as u64);
+            qd::atomic_or(&mut d[4], 1 << (v & 63));
+            qd::atomic_or(&mut flags[0], v == 17);
+            qd::atomic_and(&mut flags[1], v < 1000);
+            // Neighbours in one word.
+            qd::atomic_xor(&mut flags[2 + i % 7], v % 2 == 0);
+            qd::atomic_or(&mut flags[9 + (v & 7) as usize], true);
+        }
+    }
+}
+
+// One thread, so that the old values are fixed.
+source! { old_bits;
+    fn run(a: &mut Tensor<u32, 1>, flags: &mut Tensor<bool, 1>, old: &mut Tensor<u32, 1>) {
+        for _ in 0..1 {
+            old[0] = qd::atomic_or(&mut a[0], 6);
+            old[1] = qd::atomic_and(&mut a[0], 12);
+            old[2] = qd::atomic_xor(&mut a[0], 5);
+            old[3] = qd::atomic_or(&mut flags[2], true) as u32;
+            old[4] = qd::atomic_or(&mut flags[2], false) as u32;
+            old[5] = qd::atomic_xor(&mut flags[2], true) as u32;
+            old[6] = qd::atomic_and(&mut flags[1], false) as u32;
+        }
+    }
+}
+
 // One thread, so that the old values are fixed.
 source! { old_values;
     fn run(a: &mut Tensor<i32, 1>, b: &mut Tensor<f32, 1>, c: &mut Tensor<u64, 1>) {
@@ -98,6 +141,12 @@ fn atomics_leave_the_results_of_plain_rust(backend: TestBackend) -> qd::Result<(
     let (a, b) = (Array::of(&[0, 0]), Array::of(&[u32::MAX, 0]));
     let (c, d) = (Array::of(&[i64::MAX, i64::MIN]), Array::of(&[u64::MAX, 0]));
     referee!(&on.program, extremes [] [x] [a, b, c, d]);
+    let (a, b) = (Array::of(&[0, -1, -1, -1]), Array::of(&[0, 1, 2]));
+    let (c, d) = (Array::of(&[-1, 0]), Array::of(&[0; 5]));
+    let mut set = [false; 17];
+    set[1] = true;
+    let flags = Array::of(&set);
+    referee!(&on.program, bitwise [] [x] [a, b, c, d, flags]);
     Ok(())
 }
 
@@ -107,6 +156,9 @@ fn atomics_return_the_old_values(backend: TestBackend) -> qd::Result<()> {
     let (a, b) = (Array::of(&[1, 0, 0, 0, 0]), Array::of(&[0.25, 0.0]));
     let c = Array::of(&[3, 0, 0, 0]);
     referee!(&on.program, old_values [] [] [a, b, c]);
+    let (a, flags, old) =
+        (Array::of(&[9]), Array::of(&[true, true, false, true]), Array::of(&[0; 7]));
+    referee!(&on.program, old_bits [] [] [a, flags, old]);
     Ok(())
 }
 

@@ -58,6 +58,9 @@ source! { functions;
             out[[i, 2]] = Complex::<f64>::from_polar(z.abs(), z.arg());
             out[[i, 3]] = z.exp();
             out[[i, 4]] = Complex::<f64>::new(z.arg(), 0.0) - Complex { re: 1.0, im: 2.0 };
+            out[[i, 5]] = Complex::new(1.0, 2.0) * qd::Complex::from_polar(z.abs(), 0.5);
+            let unit = Complex::new(0.0, 1.0);
+            out[[i, 6]] = unit * z;
         }
     }
 }
@@ -148,7 +151,7 @@ fn complex_numbers_have_operators(backend: TestBackend) -> qd::Result<()> {
     let out = Array::new(&vec![none; 9 * a.len()], [a.len(), 9]);
     referee!(&on.program, operators[1.5][a, b][out] within 1e-5);
     let a = Array::of(&numbers(|re, im| Complex { re, im }));
-    let out = Array::new(&vec![Complex { re: 0.0, im: 0.0 }; 5 * a.len()], [a.len(), 5]);
+    let out = Array::new(&vec![Complex { re: 0.0, im: 0.0 }; 7 * a.len()], [a.len(), 7]);
     referee!(&on.program, functions[][a][out] within 1e-12);
     assert_eq!(Complex::new(3.0_f32, 4.0).abs(), 5.0);
     assert_eq!(2.0 * Complex { re: 1.0_f64, im: -1.0 }, Complex { re: 2.0, im: -2.0 });

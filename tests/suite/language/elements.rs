@@ -298,7 +298,10 @@ fn an_out_of_bounds_error_names_the_element_or_the_component(
         assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("bodies", &[2, 0][..], &[2, 1][..]));
         let error = beyond(1, 4, &mut bodies).launch().and_then(|()| on.program.sync());
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("beyond the 4 elements"), "{error}");
+        assert!(
+            error.contains("index [4] of `bodies[].history` is out of range for its shape [4]"),
+            "{error}"
+        );
         assert_eq!(bodies.to_vec()?[1].history, [1, -1, 2, 101]);
     }
     Ok(())

@@ -87,7 +87,6 @@ source! { of_types;
     }
 }
 
-#[allow(clippy::needless_range_loop)] // kernels index where plain Rust would iterate
 mod on_tensors {
     use quadrants::{self as qd, Tensor};
 

@@ -5,6 +5,7 @@
 //! this tests the CPU body, on the simulator the interpreter, on hardware the
 //! compiled code.
 
+mod accumulators;
 mod aggregates;
 mod agreement;
 mod array;
@@ -16,6 +17,7 @@ mod calls;
 mod casts;
 mod choices;
 mod complex;
+mod distinct;
 mod elements;
 mod enums;
 mod exchanges;
@@ -28,6 +30,7 @@ mod halves;
 mod inner_jumps;
 mod jumps;
 mod lanes;
+mod local_arrays;
 mod loops;
 mod methods;
 mod narrow;
@@ -40,6 +43,8 @@ mod resolution;
 mod results;
 mod reviewed;
 mod scalars;
+mod shared_extents;
+mod shared_structs;
 mod shorthand;
 mod tensors;
 mod top;

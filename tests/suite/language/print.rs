@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use quadrants::{
-    self as qd, Kernel, KernelMessage, KernelOutput, Program, Result, Tensor, Vector,
-    builder::KernelBuilder, ir::ScalarType::I32,
+    self as qd, Kernel, KernelMessage, KernelOutput, KernelValue, Matrix, Program, Result, Tensor,
+    Vector, builder::KernelBuilder, ir::ScalarType::I32,
 };
 use quadrants_tests::{On, TestBackend, on_all_backends};
 
@@ -111,6 +111,96 @@ fn the_text_is_that_of_std(backend: TestBackend) -> Result<()> {
     }
     on.program.sync()?;
     assert_eq!(printed.take(), []);
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, KernelValue)]
+enum Kind {
+    Near = -2,
+    Far,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, KernelValue)]
+struct Ray {
+    at: Vector<f32, 2>,
+    r#type: Kind,
+    of: Pair<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, KernelValue)]
+struct Pair<T>(T, bool);
+
+#[derive(Clone, Copy, PartialEq, Debug, KernelValue)]
+struct Nothing;
+
+#[qd::kernel]
+fn of_aggregates(m: Matrix<i32, 2, 2>, ray: Ray, rays: &Tensor<Pair<u8>, 1>) {
+    let Ray { at, .. } = ray;
+    println!("{m:?} {ray:?} {at:6.2?}");
+    println!("{:#?} {m:#?}", ray);
+    println!("{:?} {:?} {:#?}", (1, -0.5), (at,), ([at, at * 2.0], Nothing));
+    println!("{ray:#?}{:?} {0:?} {:+08.1?}", at, rays.len() as f32);
+    for i in 0..rays.len() {
+        println!("{:?} {:?}", rays[i], [i; 2]);
+    }
+}
+
+#[on_all_backends]
+fn aggregates_are_printed_as_by_a_derived_debug(backend: TestBackend) -> Result<()> {
+    let Some((on, printed)) = Printed::open(backend) else { return Ok(()) };
+    let m = Matrix([[1, -2], [3, 4]]);
+    let rays = on.program.tensor_from(&[Pair(200, true)], [1])?;
+    for kind in [Kind::Near, Kind::Far] {
+        let ray = Ray { at: Vector([0.5, 1e20]), r#type: kind, of: Pair(3, false) };
+        of_aggregates(m, ray, &rays).launch()?;
+        on.program.sync()?;
+        let at = ray.at;
+        let expected = [
+            format!("{m:?} {ray:?} {at:6.2?}"),
+            format!("{:#?} {m:#?}", ray),
+            format!("{:?} {:?} {:#?}", (1, -0.5), (at,), ([at, at * 2.0], Nothing)),
+            format!("{ray:#?}{:?} {0:?} {:+08.1?}", at, 1.0_f32),
+            format!("{:?} {:?}", Pair(200_u8, true), [0; 2]),
+        ];
+        assert_eq!(printed.texts(), expected);
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn too_large(m: Matrix<f32, 4, 4>, x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        println!("{m:?} {:?}", m * 2.0);
+        x[i] = 1.0;
+    }
+}
+
+#[on_all_backends]
+fn a_message_with_too_many_numbers_is_an_error_of_the_launch(backend: TestBackend) -> Result<()> {
+    let Some((on, _)) = Printed::open(backend) else { return Ok(()) };
+    let mut x = on.program.zeros([2])?;
+    let error = too_large(Matrix::zero(), &mut x).launch().unwrap_err().to_string();
+    let what = "a message has at most 27 numbers here, and this one has 32: print the parts";
+    assert!(error.contains(what), "{error}");
+    Ok(())
+}
+
+#[qd::kernel]
+fn configured(x: &mut Tensor<i32, 1>) {
+    for i in 0..x.len() {
+        x[i] = if cfg!(debug_assertions) { 2 } else { 3 };
+        if cfg!(any()) {
+            x[i] = 4;
+        }
+    }
+}
+
+#[on_all_backends]
+fn cfg_is_that_of_the_crate_with_the_kernel(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut x = on.program.zeros([2])?;
+    configured(&mut x).launch()?;
+    assert_eq!(x.to_vec()?, [if cfg!(debug_assertions) { 2 } else { 3 }; 2]);
     Ok(())
 }
 
@@ -497,7 +587,8 @@ fn a_callback_may_wait_and_panic(backend: TestBackend) -> Result<()> {
         list.lock().unwrap().push(output.to_string());
         let program = slot.lock().unwrap().clone();
         program.expect("set before the launch").sync().unwrap();
-        panic!("not heard");
+        // As a panic, without the message of the panic hook.
+        std::panic::resume_unwind(Box::new("not heard"));
     });
     let Some(on) = backend.open_with(builder) else { return Ok(()) };
     *program.lock().unwrap() = Some(on.program.clone());

@@ -145,7 +145,7 @@ fn a_launch_that_may_overflow_an_atomic_counter_is_rejected(backend: TestBackend
         let Err(error @ Error::Race { .. }) = launched else { panic!("{launched:?}") };
         let message = error.to_string();
         assert!(message.contains("2^32") && message.contains("`count`"), "{message}");
-        let Error::Race { tensor, reason: Some(reason), .. } = error else { panic!("{error:?}") };
+        let Error::Race { tensor, reason, .. } = error else { panic!("{error:?}") };
         let RaceReason::CounterOverflow(CounterOverflow { bits, draws, .. }) = *reason else {
             panic!("{reason:?}")
         };

@@ -6,4 +6,5 @@ mod counters;
 mod interiors;
 mod patterns;
 mod races;
+mod reasons;
 mod soundness;

@@ -9,6 +9,7 @@ use quadrants::{
     ir::{
         TaskId,
         abi::{ERROR_WORD, ErrorRecord, Passing, block_words},
+        launch_analysis::LaunchAnalysis,
     },
     rhi::{Current, Device, DevicePtr, Image, LaunchConfig, StreamHandle},
 };
@@ -95,7 +96,9 @@ impl OnDevice {
 /// One thread, or some blocks of some threads where the order is free.
 fn config(case: &Case<'_>, task: TaskId) -> LaunchConfig {
     if let Some(threads) = case.kernel.tasks[task.index()].kind.threads() {
-        return LaunchConfig { block_dim: [threads, 1, 1], ..LaunchConfig::SERIAL };
+        let shared = LaunchAnalysis::new(case.kernel).shared_bytes(task, &case.words);
+        let shared_bytes = shared.map_or(0, |shared| shared.dynamic as u32);
+        return LaunchConfig { block_dim: [threads, 1, 1], shared_bytes, ..LaunchConfig::SERIAL };
     }
     if !case.large {
         return LaunchConfig::SERIAL;

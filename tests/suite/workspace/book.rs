@@ -13,7 +13,7 @@ use quadrants::{
     __private::body::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin},
     ir::{
         AtomicOp, MathFn, ScalarType,
-        abi::{MAX_BLOCK_SIZE, MAX_BOUND, MAX_RANK, MAX_SHARED_BYTES},
+        abi::{MAX_BLOCK_SIZE, MAX_BOUND, MAX_LOCAL_BYTES, MAX_RANK, MAX_SHARED_BYTES},
     },
 };
 use quadrants_frontend::{CONVERSIONS, builtin_functions, builtin_methods, syntax};
@@ -207,7 +207,13 @@ fn limits() -> String {
         ("dimensions of a tensor, and of a loop over an `ndrange`", format!("up to {MAX_RANK}")),
         ("dimensions of a grid of thread blocks", "up to 3".to_owned()),
         ("threads of a thread block", format!("up to {MAX_BLOCK_SIZE}")),
-        ("bytes of all shared arrays of a thread block", format!("up to {MAX_SHARED_BYTES}")),
+        (
+            "bytes of all shared arrays of a thread block",
+            format!(
+                "up to {MAX_SHARED_BYTES} of constant lengths; all: `DeviceInfo::max_shared_bytes`"
+            ),
+        ),
+        ("bytes of all local arrays of a task on GPUs", format!("up to {MAX_LOCAL_BYTES}")),
         ("bounds of a parallel loop", format!("up to 2^{} from zero", MAX_BOUND.ilog2())),
     ];
     let rows = rows.map(|(what, limit)| format!("| {what} | {limit} |\n"));

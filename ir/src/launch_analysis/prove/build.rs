@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::program::{Below, Leaf, Node, PENDING, Proof, Slot, Step};
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ScalarType,
-    Stmt, Task, UnaryOp,
+    SharedExtent, Stmt, Task, UnaryOp,
     abi::ArgLayout,
     launch_analysis::interval::Interval,
     visit::{Nodes, Reach},
@@ -35,7 +35,7 @@ pub(super) struct Builder<'k> {
     values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, Below)>,
     pub(super) threads: u32,
-    extents: HashMap<LocalId, Vec<u32>>,
+    extents: HashMap<LocalId, Vec<SharedExtent>>,
     pub(super) locals: Vec<Option<Slot>>,
     /// The facts implied by the bools in scope.
     pub(super) implications: HashMap<LocalId, Implications>,
@@ -129,9 +129,7 @@ impl<'k> Builder<'k> {
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.invalidate(&[body]);
             }
-            Stmt::Shared { array, ref dims } => {
-                self.extents.insert(array, dims.clone());
-            }
+            Stmt::Shared { .. } => self.extents.extend(stmt.shared_extents()),
             Stmt::Phase { var, body, .. } => {
                 let begin = self.constant(Interval::point(0));
                 let end = self.constant(Interval::point(i128::from(self.threads)));
@@ -261,14 +259,24 @@ impl<'k> Builder<'k> {
     }
 
     fn require(&mut self, element: &Element) {
+        if let Array::Local(_) = element.array {
+            return;
+        }
         for (axis, &index) in element.index.iter().enumerate() {
             let index = self.value(index);
             let below = match element.array {
                 Array::Tensor(tensor) => Below::Word(self.layout.word(tensor) + 1 + axis),
                 Array::Shared(array) => {
                     let extent = self.extents.get(&array).and_then(|dims| dims.get(axis));
-                    Below::Number(extent.copied().unwrap_or_default())
+                    match extent.copied().unwrap_or(SharedExtent::Constant(0)) {
+                        SharedExtent::Constant(number) => Below::Number(number),
+                        SharedExtent::Local(local) => match self.locals[local.index()] {
+                            Some(slot) => Below::Slot(slot),
+                            None => Below::Number(0),
+                        },
+                    }
                 }
+                Array::Local(_) => continue,
             };
             if !self.required.contains(&(index, below)) {
                 self.required.push((index, below));
@@ -479,6 +487,9 @@ fn seed(nodes: Nodes<'_>, block: BlockId, reach: &mut Reach, lets: &mut Vec<(Loc
             Stmt::For { begin, end, .. } => {
                 nodes.reach_expr(begin, reach);
                 nodes.reach_expr(end, reach);
+            }
+            Stmt::Shared { .. } => {
+                stmt.extent_locals().for_each(|local| reach.locals[local.index()] = true);
             }
             _ => {}
         }

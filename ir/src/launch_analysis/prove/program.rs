@@ -82,8 +82,10 @@ pub(super) enum Step {
 pub(super) enum Below {
     /// An extent, in this word of the argument block.
     Word(usize),
-    /// An extent of a shared array.
+    /// A constant extent of a shared array.
     Number(u32),
+    /// Another extent of a shared array.
+    Slot(Slot),
 }
 
 /// How to compute an operand of an operator from the result and the other operand.
@@ -219,6 +221,11 @@ impl Proof {
                     let below = match below {
                         Below::Word(word) => i128::from(args[word]),
                         Below::Number(number) => i128::from(number),
+                        // An extent that may have wrapped bounds nothing.
+                        Below::Slot(slot) => match slots[slot as usize] {
+                            extent if extent.is_wrapped() => 0,
+                            extent => extent.lo,
+                        },
                     };
                     let inside = index.lo >= 0 && index.hi < below;
                     if index.is_wrapped() || !inside {

@@ -5,16 +5,20 @@
 //! selection of both values; a local that a loop assigns is unknown in it, unless the loop adds the same amount in each
 //! iteration.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::program::{
-    Access, AccessKind, CounterIncrement, Guards, Pair, Races, TaskPair, TaskRaces, TripCount,
+use super::{
+    cause::{Origin, Origins},
+    pairs::{classes, conflicting_pairs, countable, without_repetition},
+    program::{
+        Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount,
+    },
 };
 use crate::{
-    Array, AtomicOp, BinaryOp, BlockId, CollectiveOp, DivRemOp, Element, ExprId, ExprKind, GroupId,
-    LocalId, MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TempId, UnaryOp,
+    Array, BinaryOp, BlockId, CollectiveOp, DivRemOp, Element, ExprId, ExprKind, GroupId, LocalId,
+    MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
     races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot},
     visit::{Nodes, Reach},
@@ -28,37 +32,52 @@ const STEADY_DEPTH: usize = 6;
 
 type Env = HashMap<LocalId, Slot>;
 
-struct TaskBuilder<'k> {
-    nodes: Nodes<'k>,
-    layout: &'k ArgLayout,
+pub(super) struct TaskBuilder<'k> {
+    pub(super) nodes: Nodes<'k>,
+    pub(super) layout: &'k ArgLayout,
     /// The tensors that are changed by accesses that may be concurrent.
-    changed: Vec<bool>,
+    pub(super) changed: Vec<bool>,
     /// The tensors that are only added to.
     countable: Vec<bool>,
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
     temp_values: HashMap<TempId, Slot>,
-    steps: Builder,
-    env: Env,
+    pub(super) steps: Builder,
+    pub(super) origins: Origins,
+    pub(super) env: Env,
     /// The values of the current statement's expressions, which share operands.
-    values: HashMap<ExprId, Slot>,
+    pub(super) values: HashMap<ExprId, Slot>,
     /// Reads of unchanged tensors.
-    loads: HashMap<(ParamId, Index), Slot>,
-    shared_dims: HashMap<LocalId, Index>,
-    in_prelude: bool,
+    pub(super) loads: HashMap<(ParamId, Index), Slot>,
+    pub(super) shared_dims: HashMap<LocalId, Index>,
+    pub(super) in_prelude: bool,
     /// The number of the current phase, from 1; between phases, that of the previous phase.
     phase: usize,
     in_phase: bool,
+    /// The thread number of the current phase.
+    thread: Option<LocalId>,
     /// The conditions that hold here.
     guards: Guards,
     loops: SmallVec<[TripCount; 2]>,
+    /// The number of loops that were followed turn by turn; none if that is not wanted.
+    pub(super) unrolled: Option<usize>,
     task: TaskRaces,
 }
 
 pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
-    let mut tasks: Vec<TaskRaces> =
-        kernel.tasks.iter().map(|task| TaskBuilder::task(kernel, layout, task)).collect();
+    let (mut races, _) = build(kernel, layout, false);
+    if kernel.tasks.iter().any(|task| matches!(task.kind, TaskKind::BlockFor { .. })) {
+        let (unrolled, count) = build(kernel, layout, true);
+        races.unrolled = (count > 0).then(|| Box::new(unrolled));
+    }
+    races
+}
+
+/// The race check of a kernel, and how many loops were followed turn by turn.
+fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize) {
+    let tasks = kernel.tasks.iter().map(|task| TaskBuilder::task(kernel, layout, task, unroll));
+    let (mut tasks, unrolled): (Vec<TaskRaces>, Vec<usize>) = tasks.unzip();
     let mut task_pairs = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
         for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
@@ -97,63 +116,7 @@ pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
         let [a, b] = of.map(|task| classes(&tasks[task.index()].accesses));
         without_repetition(pairs, [&a, &b]);
     }
-    Races { tasks, task_pairs }
-}
-
-/// A number for each access. Accesses of one element under the same conditions have the same number.
-fn classes(accesses: &[Access]) -> Vec<usize> {
-    let mut numbers = HashMap::new();
-    let number = |access: &Access| {
-        let next = numbers.len();
-        let key = (access.object, access.phase, access.index.clone(), access.guards.clone());
-        *numbers.entry(key).or_insert(next)
-    };
-    accesses.iter().map(number).collect()
-}
-
-/// Keeps the first of several pairs of the same classes: a read and a write of one element compare alike.
-fn without_repetition(pairs: &mut Vec<Pair>, [first, second]: [&[usize]; 2]) {
-    let mut seen = HashSet::new();
-    pairs.retain(|[a, b]| seen.insert([first[*a], second[*b]]));
-}
-
-/// The tensors that a task, and all tasks concurrent with it, access only by atomic additions that are not negative.
-fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
-    let mut countable = vec![true; kernel.params.len()];
-    for other in &kernel.tasks {
-        if std::ptr::eq(task, other) || task.group != other.group {
-            count(kernel.into(), other.body, &mut countable);
-        }
-    }
-    countable
-}
-
-fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
-    for stmt in &nodes.blocks[block].stmts {
-        if let Stmt::Store { element, .. } = stmt
-            && let Some(tensor) = element.tensor()
-        {
-            countable[tensor.index()] = false;
-        }
-        for value in stmt.exprs() {
-            let kind = &nodes.exprs[value].kind;
-            let Some(tensor) = kind.element().and_then(Element::tensor) else { continue };
-            let ExprKind::Atomic { op: AtomicOp::Add, value, .. } = *kind else {
-                countable[tensor.index()] = false;
-                continue;
-            };
-            let by = &nodes.exprs[value];
-            let constant = match by.kind {
-                ExprKind::Const(c) => c.as_int(),
-                _ => None,
-            };
-            let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
-            countable[tensor.index()] &= is_unsigned || constant.is_some_and(|value| value >= 0);
-        }
-        for inner in stmt.blocks() {
-            count(nodes, inner, countable);
-        }
-    }
+    (Races { tasks, task_pairs, unrolled: None }, unrolled.into_iter().sum())
 }
 
 /// The locals that a block assigns, and the temporaries that it sets.
@@ -162,7 +125,7 @@ fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<TempId>) {
     for stmt in &nodes.blocks[block].stmts {
         match stmt {
             Stmt::Assign { local, .. } => all.0.push(*local),
-            Stmt::SetTemp { temp, .. } => all.1.push(*temp),
+            Stmt::SetTemp { temp, .. } | Stmt::ReduceTemp { temp, .. } => all.1.push(*temp),
             _ => {}
         }
         for inner in stmt.blocks() {
@@ -174,12 +137,17 @@ fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<TempId>) {
     all
 }
 
-const fn int_type(ty: ScalarType) -> IntType {
+pub(super) const fn int_type(ty: ScalarType) -> IntType {
     Some(ty)
 }
 
 impl<'k> TaskBuilder<'k> {
-    fn task(kernel: &'k Offloaded, layout: &'k ArgLayout, task: &Task) -> TaskRaces {
+    fn task(
+        kernel: &'k Offloaded,
+        layout: &'k ArgLayout,
+        task: &Task,
+        unroll: bool,
+    ) -> (TaskRaces, usize) {
         let nodes: Nodes<'k> = kernel.into();
         // A tensor that no concurrent access changes cannot have a race.
         let concurrent = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
@@ -196,6 +164,7 @@ impl<'k> TaskBuilder<'k> {
             temps: assigned(nodes, task.body).1,
             temp_values: HashMap::new(),
             steps: Builder::default(),
+            origins: Origins::new(),
             env: Env::new(),
             values: HashMap::new(),
             loads: HashMap::new(),
@@ -203,8 +172,10 @@ impl<'k> TaskBuilder<'k> {
             in_prelude: true,
             phase: 0,
             in_phase: false,
+            thread: None,
             guards: Guards::new(),
             loops: SmallVec::new(),
+            unrolled: unroll.then_some(0),
             task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
         builder.steps.program.index_type = Some(ScalarType::U64);
@@ -232,7 +203,8 @@ impl<'k> TaskBuilder<'k> {
         builder.block(task.body);
         builder.pairs();
         builder.task.program = std::mem::take(&mut builder.steps.program);
-        builder.task
+        builder.task.origins = std::mem::take(&mut builder.origins);
+        (builder.task, builder.unrolled.unwrap_or_default())
     }
 
     /// Follows the serial tasks before a task, for the values of the temporaries that they set.
@@ -257,9 +229,19 @@ impl<'k> TaskBuilder<'k> {
     /// Makes locals unknown.
     fn forget(&mut self, locals: &[LocalId], scope: Scope) {
         for local in locals {
-            let slot = self.steps.unknown(int_type(self.nodes.locals[*local].ty), scope);
+            let ty = int_type(self.nodes.locals[*local].ty);
+            let slot = self.unknown_from(Origin::Changed(*local), ty, scope);
             self.env.insert(*local, slot);
         }
+    }
+
+    /// Whether all threads of a block do what the current code does.
+    pub(super) fn is_block_level(&self) -> bool {
+        self.task.threads.is_some() && !self.in_phase && !self.in_prelude
+    }
+
+    pub(super) fn access_count(&self) -> usize {
+        self.task.accesses.len()
     }
 
     /// The scope of values that the current code computes in a way that is not followed.
@@ -272,7 +254,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Follows a block. Returns whether its end cannot be reached.
-    fn block(&mut self, block: BlockId) -> bool {
+    pub(super) fn block(&mut self, block: BlockId) -> bool {
         let guards = self.guards.len();
         let nodes = self.nodes;
         let mut ends = false;
@@ -284,7 +266,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Follows a statement. Returns whether the code after it cannot be reached.
-    fn stmt(&mut self, stmt: &Stmt) -> bool {
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> bool {
         let nodes = self.nodes;
         self.values.clear();
         match *stmt {
@@ -300,9 +282,11 @@ impl<'k> TaskBuilder<'k> {
                 self.env.insert(local, slot);
             }
             Stmt::Store { ref element, .. } => self.access(element, AccessKind::Write),
-            Stmt::Shared { array, ref dims } => {
-                let dims = dims.iter().map(|dim| self.steps.number(i128::from(*dim))).collect();
-                self.shared_dims.insert(array, dims);
+            Stmt::Shared { .. } => {
+                if let Some((array, dims)) = stmt.shared_extents() {
+                    let dims = dims.into_iter().map(|dim| self.shared_extent(dim)).collect();
+                    self.shared_dims.insert(array, dims);
+                }
             }
             Stmt::Assert { cond, .. } => {
                 let cond = self.value(cond);
@@ -311,18 +295,25 @@ impl<'k> TaskBuilder<'k> {
             Stmt::If { cond, then, otherwise } => return self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, down, .. } => {
                 let bounds = [begin, end].map(|bound| self.value(bound));
+                if self.unrolled_for(var, bounds, body, down) {
+                    return false;
+                }
                 self.counted_loop(var, bounds, body, down);
             }
-            Stmt::Loop { body } => self.endless_loop(body),
+            Stmt::Loop { body } => {
+                if !self.unrolled_while(body) {
+                    self.endless_loop(body);
+                }
+            }
             Stmt::Phase { var, body, collective } => {
                 let slot = self.steps.push(Node::Var(self.task.dims - 1));
                 self.env.insert(var, slot);
                 self.phase += 1;
-                self.in_phase = true;
+                (self.in_phase, self.thread) = (true, Some(var));
                 self.block(body);
                 let locals = assigned(nodes, body).0;
                 self.forget(&locals, Scope::Iteration);
-                self.in_phase = false;
+                (self.in_phase, self.thread) = (false, None);
                 if let Some(collective) = collective {
                     let scope = match collective.op {
                         CollectiveOp::Reduce(_) => Scope::Block,
@@ -338,7 +329,12 @@ impl<'k> TaskBuilder<'k> {
                     self.temp_values.insert(temp, slot);
                 }
             }
-            Stmt::CollectiveInput { .. } | Stmt::Print { .. } | Stmt::SetResult { .. } => {}
+            Stmt::CollectiveInput { .. }
+            | Stmt::Array { .. }
+            | Stmt::Print { .. }
+            | Stmt::Reduce { .. }
+            | Stmt::ReduceTemp { .. }
+            | Stmt::SetResult { .. } => {}
         }
         false
     }
@@ -557,37 +553,20 @@ impl<'k> TaskBuilder<'k> {
         let nodes = self.nodes;
         let ty = int_type(nodes.exprs[value].ty);
         match nodes.exprs[value].kind {
-            ExprKind::Load(ref element) => {
-                self.access(element, AccessKind::Read);
-                let Array::Tensor(tensor) = element.array else {
-                    return self.steps.unknown(ty, Scope::Iteration);
-                };
-                if self.in_prelude {
-                    return self.steps.unknown(ty, Scope::Loop);
-                }
-                if self.changed[tensor.index()] {
-                    return self.steps.unknown(ty, Scope::Iteration);
-                }
-                let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
-                if let Some(slot) = self.loads.get(&(tensor, index.clone())) {
-                    return *slot;
-                }
-                let slot = self.steps.result_of(ty, &index);
-                self.loads.insert((tensor, index), slot);
-                slot
-            }
+            ExprKind::Load(ref element) => self.load(element, ty),
             ExprKind::Atomic { ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
                 let is_int = nodes.exprs[value].ty.is_int();
+                let origin = Origin::OldValue(element.array, element.site);
                 let Some(tensor) = element.tensor().filter(|_| is_int && !self.in_prelude) else {
-                    return self.steps.unknown(ty, Scope::Iteration);
+                    return self.unknown_from(origin, ty, Scope::Iteration);
                 };
                 // A concurrent task may draw tickets, even if this one cannot.
                 let amount = self.value(value);
                 let loops = self.loops.clone();
                 self.task.increments.push(CounterIncrement { tensor, amount, ty, loops });
                 if !self.countable[tensor.index()] {
-                    return self.steps.unknown(ty, Scope::Iteration);
+                    return self.unknown_from(origin, ty, Scope::Iteration);
                 }
                 let counter = Counter {
                     tensor: tensor.raw(),
@@ -604,34 +583,22 @@ impl<'k> TaskBuilder<'k> {
         }
     }
 
-    /// The extents of a tensor or shared array.
-    fn extents(&mut self, object: Array) -> Index {
-        match object {
-            Array::Tensor(tensor) => {
-                let rank = usize::from(self.nodes.params[tensor.index()].kind.rank());
-                let first = self.layout.word(tensor) + 1;
-                let words = first..first + rank;
-                let ty = ScalarType::U64;
-                words.map(|word| self.steps.push(Node::Argument { word, ty })).collect()
-            }
-            Array::Shared(array) => self.shared_dims.get(&array).cloned().unwrap_or_default(),
-        }
-    }
-
-    fn access(&mut self, &Element { array: object, ref index, site }: &Element, kind: AccessKind) {
+    pub(super) fn access(
+        &mut self,
+        &Element { array: object, ref index, site }: &Element,
+        kind: AccessKind,
+    ) {
         let is_changed = match object {
             Array::Tensor(tensor) => self.changed[tensor.index()],
             Array::Shared(_) => true,
+            Array::Local(_) => false, // each thread has its own
         };
         if !is_changed || self.in_prelude || self.nodes.sites[site.index()].asserted {
             return;
         }
         let index: Index = index.iter().map(|index| self.value(*index)).collect();
         let extents = self.extents(object);
-        let phase = match object {
-            Array::Tensor(_) => 0,
-            Array::Shared(_) => self.phase,
-        };
+        let phase = if self.in_phase { self.phase } else { 0 };
         let is_same = |a: &Access| {
             a.object == object
                 && a.phase == phase
@@ -640,8 +607,9 @@ impl<'k> TaskBuilder<'k> {
                 && a.guards == self.guards
         };
         if !self.task.accesses.iter().any(is_same) {
-            let guards = self.guards.clone();
-            self.task.accesses.push(Access { object, kind, index, extents, site, guards, phase });
+            let (guards, thread) = (self.guards.clone(), self.thread);
+            let access = Access { object, kind, index, extents, site, guards, phase, thread };
+            self.task.accesses.push(access);
         }
     }
 
@@ -651,9 +619,9 @@ impl<'k> TaskBuilder<'k> {
         let mut pairs = Vec::new();
         for (at, a) in accesses.iter().enumerate() {
             for (after, b) in accesses.iter().enumerate().skip(at) {
-                let conflict = a.object == b.object
-                    && a.phase == b.phase
-                    && !a.kind.is_compatible_with(b.kind);
+                let may_meet = matches!(a.object, Array::Tensor(_)) || a.phase == b.phase;
+                let conflict =
+                    a.object == b.object && may_meet && !a.kind.is_compatible_with(b.kind);
                 if conflict && !self.always_disjoint(a, b) {
                     pairs.push([at, after]);
                 }
@@ -668,12 +636,14 @@ impl<'k> TaskBuilder<'k> {
             let mut both = a.index.iter().zip(&b.index);
             both.any(|(a, b)| a == b && self.tracked_dimension(*a) == Some(dim))
         };
-        // For shared arrays only threads of one block matter. They differ only in the thread index.
-        let first = match a.object {
-            Array::Tensor(_) => 0,
-            Array::Shared(_) => self.task.dims - 1,
+        let dims = match a.object {
+            // Only threads of one block matter. They differ only in the thread index.
+            Array::Shared(_) => self.task.dims - 1..self.task.dims,
+            // Only threads of different blocks matter.
+            _ if a.phase.min(b.phase) > 0 && a.phase != b.phase => 0..self.task.dims - 1,
+            _ => 0..self.task.dims,
         };
-        (first..self.task.dims).all(pinned)
+        dims.into_iter().all(pinned)
     }
 
     /// The loop variable that the slot's value equals, up to a uniform offset.
@@ -698,7 +668,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// The value of an expression without side effects, and of a division.
-    fn value(&mut self, value: ExprId) -> Slot {
+    pub(super) fn value(&mut self, value: ExprId) -> Slot {
         if let Some(slot) = self.values.get(&value) {
             return *slot;
         }
@@ -783,18 +753,4 @@ impl<'k> TaskBuilder<'k> {
             operands.iter().map(|operand| self.value(*operand)).collect();
         self.steps.result_of(ty, &operands)
     }
-}
-
-/// The conflicting pairs of accesses of two concurrent tasks.
-fn conflicting_pairs(first: &TaskRaces, second: &TaskRaces) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for (i, a) in first.accesses.iter().enumerate() {
-        for (j, b) in second.accesses.iter().enumerate() {
-            let tensors = matches!(a.object, Array::Tensor(_));
-            if tensors && a.object == b.object && !a.kind.is_compatible_with(b.kind) {
-                pairs.push([i, j]);
-            }
-        }
-    }
-    pairs
 }

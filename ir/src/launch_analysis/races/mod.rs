@@ -6,8 +6,13 @@
 //! `t[i]` and `t[[i, k]]`, are removed when the program is built.
 
 mod build;
+mod cause;
+mod load;
+mod pairs;
 mod program;
+mod unroll;
 
 pub(super) use build::races;
+pub use cause::{Cause, Origin};
 pub(super) use program::Races;
 pub use program::{Overflow, Race};

@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
+use super::cause::{Cause, Origins};
 use crate::{
-    Array, GroupId, ParamId, SiteId, TaskId,
+    Array, GroupId, LocalId, ParamId, SiteId, TaskId,
     launch_analysis::extents::Extents,
     races::{
         AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
@@ -28,8 +29,10 @@ pub struct Race {
     pub counter: Option<Overflow>,
     /// Two iterations of the loop that touch the same element, if trying a few found them.
     pub example: Option<Box<Collision>>,
-    /// Whether an index depends on a value that only the device knows.
-    pub is_data_dependent: bool,
+    /// What prevents the proof.
+    pub cause: Cause,
+    /// The thread number of the phase of the first access, if it is in one.
+    pub thread: Option<LocalId>,
 }
 
 /// A counter that may overflow, so that its tickets repeat.
@@ -48,6 +51,8 @@ pub struct Overflow {
 pub(crate) struct Races {
     pub(super) tasks: Vec<TaskRaces>,
     pub(super) task_pairs: Vec<TaskPair>,
+    /// The check with loops that are followed turn by turn, for launches that this one cannot prove.
+    pub(super) unrolled: Option<Box<Self>>,
 }
 
 /// An atomic addition to a counter's tensor, which one iteration may execute several times.
@@ -90,6 +95,8 @@ pub(super) struct TaskRaces {
     /// The steps whose affine forms are needed.
     pub(super) has_form: Vec<bool>,
     pub(super) accesses: Vec<Access>,
+    /// Where unknown values come from.
+    pub(super) origins: Origins,
     /// The pairs of accesses to compare between iterations.
     pub(super) pairs: Vec<Pair>,
     /// The additions to tensors with counters.
@@ -112,8 +119,10 @@ pub(super) struct Access {
     pub(super) site: SiteId,
     /// The conditions under which the access happens.
     pub(super) guards: Guards,
-    /// The phase of an access to a shared array. Barriers separate phases.
+    /// The phase of an access by the threads of a block, from 1; else 0. Barriers separate the phases of a block.
     pub(super) phase: usize,
+    /// The thread number of the phase.
+    pub(super) thread: Option<LocalId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +149,8 @@ struct Launch<'a> {
 impl Races {
     /// The words of the argument block that the check depends on, except those of the loops' extents.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
-        let steps = self.tasks.iter().flat_map(|task| &task.program.steps);
+        let tasks = self.tasks.iter().chain(self.unrolled.iter().flat_map(|races| &races.tasks));
+        let steps = tasks.flat_map(|task| &task.program.steps);
         steps.filter_map(|step| match step {
             Node::Argument { word, .. } => Some(*word),
             _ => None,
@@ -153,7 +163,12 @@ impl Races {
         let mut tasks =
             (0..self.tasks.len()).map(|at| self.find_in(TaskId::new(at as u32), launch));
         let race = tasks.find_map(|race| race);
-        race.or_else(|| self.task_pairs.iter().find_map(|pair| self.find_between(pair, launch)))
+        let mut pairs = self.task_pairs.iter();
+        let race = race.or_else(|| pairs.find_map(|pair| self.find_between(pair, launch)))?;
+        match &self.unrolled {
+            Some(unrolled) => unrolled.find(extents_of, args),
+            None => Some(race),
+        }
     }
 
     /// The first pair of accesses of one task that may race.
@@ -168,30 +183,39 @@ impl Races {
         }
         let (space, values) = task.evaluate(launch.args, &extents);
         let in_block = space.in_block(&task.block_uniform);
+        let between_blocks = space.between_blocks(task.dims - 1);
         let concurrent =
             |other: usize| other == id.index() || self.tasks[other].group != task.group;
         let overflow = |[_, counter]: [usize; 2]| self.overflow(task, counter, launch, &concurrent);
         task.pairs.iter().find_map(|&[a, b]| {
             let (a, b) = (&task.accesses[a], &task.accesses[b]);
-            let space = match a.object {
-                Array::Tensor(_) => &space,
-                Array::Shared(_) => &in_block,
+            let is_disjoint =
+                |space: &Space| disjoint_in_loop(space, &a.forms(&values), &b.forms(&values));
+            // Barriers order the accesses of a block in different phases and turns.
+            let spaces: &[&Space] = match a.object {
+                Array::Shared(_) | Array::Local(_) => &[&in_block],
+                Array::Tensor(_) if is_disjoint(&space) => return None,
+                Array::Tensor(_) if a.phase == 0 || b.phase == 0 => &[&space],
+                Array::Tensor(_) if a.phase == b.phase => &[&between_blocks, &in_block],
+                Array::Tensor(_) => &[&between_blocks],
             };
-            if disjoint_in_loop(space, &a.forms(&values), &b.forms(&values)) {
-                return None;
-            }
-            let (program, args) = (&task.program, launch.args);
-            let side = Side { program, args, space, is_counter: &|_| false };
-            let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
-            let refuted = |is_counter: IsCounter<'_>| {
-                let is_counter = |counter| is_counter([0, counter]);
-                refuted_in_loop(Side { is_counter: &is_counter, ..side }, index_a, index_b)
-            };
-            let counter = race(&refuted, &overflow, &[task])?;
-            let example = collision(side, index_a, index_b).map(Box::new);
-            let is_data_dependent = [a, b].into_iter().any(|access| task.is_data_dependent(access));
-            let sites = [a.site, b.site];
-            Some(Race { task: id, object: a.object, sites, counter, example, is_data_dependent })
+            spaces.iter().find_map(|space| {
+                if is_disjoint(space) {
+                    return None;
+                }
+                let (program, args) = (&task.program, launch.args);
+                let side = Side { program, args, space, is_counter: &|_| false };
+                let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
+                let refuted = |is_counter: IsCounter<'_>| {
+                    let is_counter = |counter| is_counter([0, counter]);
+                    refuted_in_loop(Side { is_counter: &is_counter, ..side }, index_a, index_b)
+                };
+                let counter = race(&refuted, &overflow, &[task])?;
+                let example = collision(side, index_a, index_b).map(Box::new);
+                let cause = task.cause([a, b], args);
+                let (sites, thread) = ([a.site, b.site], a.thread);
+                Some(Race { task: id, object: a.object, sites, counter, example, cause, thread })
+            })
         })
     }
 
@@ -221,9 +245,11 @@ impl Races {
                 refuted_between(sides, a.guarded_index(), b.guarded_index())
             };
             let counter = race(&refuted, &overflow, &tasks)?;
-            let is_data_dependent = tasks[0].is_data_dependent(a) || tasks[1].is_data_dependent(b);
-            let (task, sites) = (task_pair.tasks[0], [a.site, b.site]);
-            Some(Race { task, object: a.object, sites, counter, example: None, is_data_dependent })
+            let causes = [tasks[0].cause([a; 2], launch.args), tasks[1].cause([b; 2], launch.args)];
+            let cause = causes.into_iter().find(|cause| *cause != Cause::NotProven);
+            let cause = cause.unwrap_or(Cause::NotProven);
+            let (task, sites, thread) = (task_pair.tasks[0], [a.site, b.site], a.thread);
+            Some(Race { task, object: a.object, sites, counter, example: None, cause, thread })
         })
     }
 
@@ -314,16 +340,6 @@ impl TaskRaces {
         increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
     }
 
-    /// Whether an index of an access depends on a value that only the device knows, and that differs between
-    /// iterations.
-    fn is_data_dependent(&self, access: &Access) -> bool {
-        let reached = self.program.reached(&access.index);
-        self.program.steps.iter().zip(reached).any(|(step, reached)| {
-            let is_unknown = matches!(step, Node::Unknown { scope: Scope::Iteration, .. });
-            reached && (is_unknown || matches!(step, Node::Ticket { .. }))
-        })
-    }
-
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
         let mut space = Space::new();
         for &(begin, end) in extents.dims() {
@@ -396,6 +412,9 @@ impl TaskRaces {
             at += Slot::from(*needed);
         }
         let moved = |slot: &mut Slot| *slot = number[*slot as usize];
+        self.origins.retain(|slot, _| needed[*slot as usize]);
+        let origins = std::mem::take(&mut self.origins).into_iter();
+        self.origins = origins.map(|(slot, origin)| (number[slot as usize], origin)).collect();
         let mut kept = needed.iter();
         program.steps.retain(|_| *kept.next().unwrap_or(&false));
         let mut kept = needed.iter();
@@ -405,6 +424,9 @@ impl TaskRaces {
             // The counters of pruned tickets keep their places. Nothing reads them.
             let slots = counter.cell.iter_mut().chain(&mut counter.extents);
             slots.chain([&mut counter.amount]).for_each(moved);
+        }
+        for read in &mut program.distinct {
+            read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }
         for access in &mut self.accesses {
             let conditions = access.guards.iter_mut().map(|guard| &mut guard.cond);

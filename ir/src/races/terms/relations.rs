@@ -1,34 +1,104 @@
-//! Facts about two values of one kind, one of each access: tickets, products, operations that are their own inverse.
+//! Facts about two values of one kind, one of each access: tickets, elements that differ, products, operations that are
+//! their own inverse.
 
 use super::{Formula, Linear, Terms};
 
-/// The maximum number of pairs of products, of involutions or of tickets that facts are stated about.
+/// The maximum number of pairs of values of one kind that facts are stated about.
 const MAX_PAIRS: usize = 24;
+
+/// How many values of one kind, and pairs of them, facts are already stated about.
+#[derive(Default)]
+struct Progress {
+    done: usize,
+    pairs: usize,
+}
 
 impl Terms<'_> {
     /// States the facts about pairs of values.
     pub(super) fn complete(&mut self) {
-        self.relate_tickets();
+        self.relate_tickets_and_elements();
         self.relate_involutions();
         self.relate_products();
     }
 
-    fn relate_tickets(&mut self) {
-        let (mut done, mut pairs) = (0, 0);
-        // The cells of tickets may depend on further tickets.
-        while done < self.tickets.len() {
-            let (side, counter, ticket) = self.tickets[done].clone();
-            for other in 0..done {
+    /// The cells of tickets and the indices of elements may depend on further ones.
+    fn relate_tickets_and_elements(&mut self) {
+        let (mut tickets, mut elements) = (Progress::default(), Progress::default());
+        while tickets.done < self.tickets.len() || elements.done < self.distinct.len() {
+            self.relate_tickets(&mut tickets);
+            self.relate_elements(&mut elements);
+        }
+    }
+
+    fn relate_elements(&mut self, Progress { done, pairs }: &mut Progress) {
+        while *done < self.distinct.len() {
+            let (side, read, value) = self.distinct[*done].clone();
+            for other in 0..*done {
+                let (other_side, other_read, other_value) = self.distinct[other].clone();
+                if side != other_side && *pairs < MAX_PAIRS {
+                    *pairs += 1;
+                    self.relate_two_elements(
+                        [side, other_side],
+                        [read, other_read],
+                        [&value, &other_value],
+                    );
+                }
+            }
+            *done += 1;
+        }
+    }
+
+    /// States that two elements are equal if and only if their indices are.
+    fn relate_two_elements(
+        &mut self,
+        sides: [usize; 2],
+        reads: [usize; 2],
+        [value, other_value]: [&Linear; 2],
+    ) -> Option<()> {
+        let read = |at: usize| self.sides[sides[at]].program.distinct[reads[at]].clone();
+        let [first, second] = [read(0), read(1)];
+        if first.tensor != second.tensor || first.ty != second.ty {
+            return None;
+        }
+        let mut cases = Vec::new();
+        let mut same = vec![Formula::equal(value, other_value)?];
+        let differ = [Formula::less(value, other_value)?, Formula::less(other_value, value)?];
+        for (dim, at) in first.index.iter().zip(&second.index).enumerate() {
+            let types = sides.map(|side| self.sides[side].program.index_type);
+            let x = self.exact(sides[0], *at.0, types[0])?;
+            let y = self.exact(sides[1], *at.1, types[1])?;
+            for (side, (at, read)) in [(&x, &first), (&y, &second)].into_iter().enumerate() {
+                if let Some(extent) = read.extents.get(dim) {
+                    let extent = self.exact(sides[side], *extent, types[side])?;
+                    cases.push(Formula::at_most(&extent, at)?);
+                    cases.push(Formula::less(at, &Linear::constant(0))?);
+                }
+            }
+            same.push(Formula::equal(&x, &y)?);
+            for order in [Formula::less(&x, &y)?, Formula::less(&y, &x)?] {
+                cases
+                    .extend(differ.clone().map(|differ| Formula::All(vec![order.clone(), differ])));
+            }
+        }
+        cases.push(Formula::All(same));
+        self.system.add(Formula::Any(cases));
+        Some(())
+    }
+
+    fn relate_tickets(&mut self, Progress { done, pairs }: &mut Progress) {
+        while *done < self.tickets.len() {
+            let (side, counter, ticket) = self.tickets[*done].clone();
+            for other in 0..*done {
                 let (other_side, other_counter, other_ticket) = self.tickets[other].clone();
                 let [first, second] = [(side, counter), (other_side, other_counter)];
                 let counts =
                     |(side, counter): (usize, usize)| (self.sides[side].is_counter)(counter);
-                if side != other_side && counts(first) && counts(second) && pairs < MAX_PAIRS {
-                    pairs += 1;
+                if side != other_side && counts(first) && counts(second) && *pairs < MAX_PAIRS {
+                    *pairs += 1;
                     self.relate(first, &ticket, second, &other_ticket);
                 }
             }
-            done += 1;
+            *done += 1;
         }
     }
 

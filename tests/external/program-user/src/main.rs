@@ -25,7 +25,7 @@ fn sevens() -> Ir {
         file: "README.md".into(),
         params: vec![Param {
             name: "out".into(),
-            kind: ParamKind::Tensor { elem: ScalarType::F32, rank: 1, writable: true },
+            kind: ParamKind::Tensor { elem: ScalarType::F32, rank: 1, writable: true, distinct: false },
         }],
         locals,
         exprs,

@@ -10,7 +10,9 @@ mod indices;
 mod phases;
 mod plain;
 mod sequential;
+mod tensor_phases;
 mod tickets;
+mod turns;
 
 use quadrants::{Error, Result, Tensor};
 use quadrants_tests::On;

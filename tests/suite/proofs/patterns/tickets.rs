@@ -44,6 +44,27 @@ patterns! {
         list[[b, a, 0, at]] = i as u32 + 1;
     }
 
+    /// A list per cell, of `most` elements each, one after the other in one dimension.
+    kernel flat_list(most: usize, cell: &Tensor<u32, 1>, count: &mut Tensor<u32, 1>, list: &mut Tensor<u32, 1>)
+    [] for i in [0..cell.len()] {
+        let c = cell[i] as usize;
+        let at = qd::atomic_add(&mut count[c], 1) as usize;
+        if at < most {
+            list[c * most + at] = (i / cell.len()) as u32 + 1;
+        }
+    }
+
+    /// As above, with lists that are `more` elements too long.
+    kernel too_long(most: usize, more: usize, cell: &Tensor<u32, 1>, count: &mut Tensor<u32, 1>, list: &mut Tensor<u32, 1>)
+    [] for i in [0..cell.len()] {
+        let c = (cell[i] % 2 + 2 * (cell[i] / 2)) as usize;
+        let at = qd::atomic_add(&mut count[c], 1) as usize;
+        if at >= most + more {
+            continue;
+        }
+        list[most * c + at] = i as u32 + 1;
+    }
+
     /// Between 0 and 3 elements per iteration.
     kernel few_elements(x: &Tensor<u32, 1>, count: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>)
     [] for i in [0..x.len()] {
@@ -152,7 +173,19 @@ fn tickets_of_a_cell_reserve_elements_of_its_list(on: TestBackend) -> Result<()>
     launch!(bench, Accept, per_cell_of_a_plane(; cell; count, list));
     let (mut count, mut list) = (bench.zeros([2, 2, 1])?, bench.zeros([2, 2, 1, 22])?);
     launch!(bench, Accept, per_cell_of_a_box(; cell; count, list));
-    assert!(bench.accepted >= 7);
+    let mut count = bench.zeros([4])?;
+    for (most, len) in [(22, 88), (3, 12), (1, 4), (5, 20)] {
+        let mut list = bench.zeros([len])?;
+        launch!(bench, Accept, flat_list(most; cell; count, list));
+    }
+    // With three cells, all of it: the fourth one draws no tickets. With more elements, further cells could draw none.
+    let mut list = bench.zeros([12])?;
+    launch!(bench, Sound, flat_list(4; cell; count, list));
+    launch!(bench, Collide, too_long(2, 1; cell; count, list));
+    launch!(bench, Sound, too_long(3, 0; cell; count, list));
+    let mut list = bench.zeros([16])?;
+    launch!(bench, Refuse, flat_list(3; cell; count, list));
+    assert!(bench.accepted >= 11);
     Ok(())
 }
 

@@ -1,0 +1,123 @@
+//! Why the race check of a launch cannot separate two accesses, for messages.
+
+use std::collections::HashMap;
+
+use super::{
+    build::TaskBuilder,
+    program::{Access, TaskRaces},
+};
+use crate::{
+    Array, LocalId, ParamId, SiteId,
+    races::{IntType, Node, Obstacle, Scope, Slot, obstacle},
+};
+
+/// What prevents the proof that two accesses do not race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// An index depends on a value that the host does not know.
+    Unknown(Origin),
+    /// An index depends on tickets of different counters, which may be equal.
+    Counters(ParamId),
+    /// An index depends on tickets of a counter, but not in a way that separates them.
+    Ticket(ParamId),
+    /// The list that is written by tickets has more rows than there are counters. Outside of their tensor, counters
+    /// give 0.
+    Rows {
+        /// The tensor of the counters.
+        tensor: ParamId,
+        /// The number of rows of the list.
+        rows: u64,
+        /// The number of counters.
+        counters: u64,
+    },
+    /// An index, or a condition, has an operation that is not followed in all cases.
+    Obstacle {
+        /// The operation.
+        kind: Obstacle,
+        /// Whether it is in a condition.
+        in_condition: bool,
+    },
+    /// Nothing in particular.
+    NotProven,
+}
+
+/// Where an unknown value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It is read from an array.
+    Read(Array, SiteId),
+    /// It is the old value of an atomic, and no ticket.
+    OldValue(Array, SiteId),
+    /// It is a local that a loop changes, or that each thread of a block has.
+    Changed(LocalId),
+}
+
+pub(super) type Origins = HashMap<Slot, Origin>;
+
+impl TaskBuilder<'_> {
+    /// An unknown value whose origin is known.
+    pub(super) fn unknown_from(&mut self, origin: Origin, ty: IntType, scope: Scope) -> Slot {
+        let slot = self.steps.unknown(ty, scope);
+        self.origins.insert(slot, origin);
+        slot
+    }
+}
+
+impl TaskRaces {
+    /// What prevents the proof that these accesses do not race.
+    pub(super) fn cause(&self, accesses: [&Access; 2], args: &[u64]) -> Cause {
+        let unknown = |access: &Access| {
+            let reached = self.program.reached(&access.index);
+            let steps = self.program.steps.iter().zip(0..).zip(reached);
+            let mut varying = steps.filter(|((step, _), reached)| *reached && step.varies());
+            varying.find_map(|((_, slot), _)| self.origins.get(&slot).copied())
+        };
+        let of_index = |access: &Access| obstacle(&self.program, &access.index);
+        let of_guards = |access: &Access| {
+            let conditions: Vec<Slot> = access.guards.iter().map(|guard| guard.cond).collect();
+            obstacle(&self.program, &conditions)
+        };
+        let not_followed = |found: Option<(Slot, Obstacle)>, in_condition: bool| {
+            found.map(|(_, kind)| Cause::Obstacle { kind, in_condition })
+        };
+        let all = accesses.iter().copied();
+        (all.clone().find_map(|access| self.ticket(access, args)))
+            .or_else(|| all.clone().find_map(unknown).map(Cause::Unknown))
+            .or_else(|| not_followed(all.clone().find_map(of_index), false))
+            .or_else(|| not_followed(all.clone().find_map(of_guards), true))
+            .unwrap_or(Cause::NotProven)
+    }
+
+    /// Why a ticket that an index depends on does not separate the accesses.
+    fn ticket(&self, access: &Access, args: &[u64]) -> Option<Cause> {
+        let reached = self.program.reached(&access.index);
+        let mut nodes = self.program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+        let counter = nodes.find_map(|(node, _)| match node {
+            Node::Ticket { counter, .. } => Some(&self.program.counters[*counter]),
+            _ => None,
+        })?;
+        let tensor = ParamId::new(counter.tensor);
+        let word = |slot: Slot| match self.program.steps[slot as usize] {
+            Node::Argument { word, .. } => args.get(word).copied(),
+            _ => None,
+        };
+        for (cell, extent) in counter.cell.iter().zip(&counter.extents) {
+            let reached = self.program.reached(&[*cell]);
+            let mut sources = self.program.steps.iter().zip(reached);
+            let is_fixed = !sources.any(|(step, reached)| reached && step.varies());
+            let Some(at) = access.index.iter().position(|slot| slot == cell) else {
+                if is_fixed {
+                    continue;
+                }
+                return Some(Cause::Counters(tensor));
+            };
+            let rows = access.extents.get(at).and_then(|extent| word(*extent));
+            if let (Some(rows), Some(counters)) = (rows, word(*extent))
+                && rows > counters
+            {
+                return Some(Cause::Rows { tensor, rows, counters });
+            }
+        }
+        Some(Cause::Ticket(tensor))
+    }
+}

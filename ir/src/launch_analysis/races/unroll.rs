@@ -1,0 +1,105 @@
+//! Loops of block-level code that are followed turn by turn: barriers separate their turns, and what a thread accesses
+//! in a turn often depends on it in a way that no formula of the turn's number has, as in `d = 1 << turn`.
+
+use super::build::TaskBuilder;
+use crate::{
+    BlockId, ExprKind, LocalId, Stmt, UnaryOp,
+    races::{Node, Slot},
+    visit::Nodes,
+};
+
+/// The most turns of a loop that is followed turn by turn.
+const TURNS: i128 = 16;
+
+/// The number of accesses from which on no loop is followed turn by turn.
+const UNROLLED_ACCESSES: usize = 400;
+
+impl TaskBuilder<'_> {
+    fn unrolls(&self) -> bool {
+        self.unrolled.is_some() && self.is_block_level() && self.access_count() < UNROLLED_ACCESSES
+    }
+
+    /// Follows a loop over few constant values turn by turn. Returns false if it is none.
+    pub(super) fn unrolled_for(
+        &mut self,
+        var: LocalId,
+        bounds: [Slot; 2],
+        body: BlockId,
+        down: bool,
+    ) -> bool {
+        let [Some(begin), Some(end)] = bounds.map(|slot| self.steps.constant(slot)) else {
+            return false;
+        };
+        if !self.unrolls() || end - begin > TURNS || leaves(self.nodes, body) {
+            return false;
+        }
+        self.unrolled = self.unrolled.map(|count| count + 1);
+        let turns = begin..end;
+        let values: Vec<i128> = if down { turns.rev().collect() } else { turns.collect() };
+        for value in values {
+            let slot = self.steps.push(Node::Const(value));
+            self.env.insert(var, slot);
+            self.block(body);
+        }
+        true
+    }
+
+    /// Follows `while condition { … }` turn by turn, if the condition is known in each of few turns. Returns false if
+    /// it is not.
+    pub(super) fn unrolled_while(&mut self, body: BlockId) -> bool {
+        let nodes = self.nodes;
+        let Some((Stmt::If { cond, then, otherwise }, rest)) =
+            nodes.blocks[body].stmts.split_first()
+        else {
+            return false;
+        };
+        let is_break = |block: &BlockId| matches!(nodes.blocks[*block].stmts[..], [Stmt::Break]);
+        let is_empty = |block: &BlockId| nodes.blocks[*block].stmts.is_empty();
+        // The condition's value with which the loop ends.
+        let end =
+            match (is_break(then) && is_empty(otherwise), is_empty(then) && is_break(otherwise)) {
+                (true, _) => 1,
+                (_, true) => 0,
+                _ => return false,
+            };
+        if rest.iter().any(|stmt| leaves_by(nodes, stmt)) {
+            return false;
+        }
+        let (cond, end) = match nodes.exprs[*cond].kind {
+            ExprKind::Unary { op: UnaryOp::Not, value } => (value, 1 - end),
+            _ => (*cond, end),
+        };
+        for _ in 0..=TURNS {
+            if !self.unrolls() {
+                return false;
+            }
+            self.values.clear();
+            let slot = self.value(cond);
+            match self.steps.constant(slot) {
+                Some(value) if value == end => return true,
+                Some(_) => {
+                    self.unrolled = self.unrolled.map(|count| count + 1);
+                    for stmt in rest {
+                        self.stmt(stmt);
+                    }
+                }
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+/// Whether a loop's body leaves the loop or continues with its next turn.
+fn leaves(nodes: Nodes<'_>, body: BlockId) -> bool {
+    nodes.blocks[body].stmts.iter().any(|stmt| leaves_by(nodes, stmt))
+}
+
+fn leaves_by(nodes: Nodes<'_>, stmt: &Stmt) -> bool {
+    match *stmt {
+        Stmt::Break | Stmt::Continue => true,
+        // Their jumps are their own; in a phase, a jump ends the phase of the thread.
+        Stmt::For { .. } | Stmt::Loop { .. } | Stmt::Phase { .. } => false,
+        _ => stmt.blocks().any(|block| leaves(nodes, block)),
+    }
+}
