@@ -196,6 +196,8 @@ pub(crate) fn test(
     let mut execute = |mut command: Command, listener: Listener, run: &Run, note: &str| {
         command.env("QUADRANTS_TEST_BACKENDS", run.backend_names());
         command.env("QUADRANTS_TEST_DEVICE", run.device);
+        // Many tests expect panics; their backtraces would bury the messages of failed tests.
+        command.env("RUST_BACKTRACE", "0");
         if size == Size::Full {
             command.env("QUADRANTS_TEST_FULL", "1");
         }

@@ -44,9 +44,11 @@ pub(crate) struct Listener {
     tests: BTreeMap<String, Ending>,
     /// Why tests of the running program were skipped, by name.
     reasons: BTreeMap<String, String>,
+    /// The panic messages of failed tests of the running program, by name.
+    messages: BTreeMap<String, Vec<String>>,
     /// Which part of the program's output is being read.
     part: Part,
-    /// The successful test whose output is being read.
+    /// The test whose output is being read.
     section: String,
     finished: Vec<Program>,
 }
@@ -54,14 +56,19 @@ pub(crate) struct Listener {
 /// The parts of what a test program prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Part {
-    /// How each test ended; later what failed, and the sums.
+    /// How each test ended; later the names of those that failed, and the sums.
     #[default]
     Endings,
     /// What the successful tests printed.
     Outputs,
     /// The names of the successful tests, once more.
     Names,
+    /// What the failed tests printed.
+    Failures,
 }
+
+/// The lines of a panic message that are kept.
+const MESSAGE_LINES: usize = 12;
 
 /// A test program that has ended.
 pub(crate) struct Program {
@@ -71,6 +78,8 @@ pub(crate) struct Program {
     pub(crate) tests: BTreeMap<String, Ending>,
     /// Why tests were skipped, by name.
     pub(crate) reasons: BTreeMap<String, String>,
+    /// The first lines of the panic messages of failed tests, by name.
+    pub(crate) messages: BTreeMap<String, Vec<String>>,
     /// Its totals.
     pub(crate) totals: Totals,
 }
@@ -102,10 +111,13 @@ impl Listener {
             self.part = if self.part == Part::Endings { Part::Outputs } else { Part::Names };
             return false;
         } else if line == "failures:" {
-            self.part = Part::Endings;
+            self.part = if self.part == Part::Failures { Part::Endings } else { Part::Failures };
         } else if self.part == Part::Outputs {
             // Sums among them are of test programs that a test has run.
             return self.output_line(line);
+        } else if self.part == Part::Failures {
+            self.failure_line(line);
+            return true;
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.finish(counts);
         } else if let Some((name, ending)) = test_line(line) {
@@ -124,8 +136,7 @@ impl Listener {
     }
 
     fn output_line(&mut self, line: &str) -> bool {
-        if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
-        {
+        if let Some(name) = section(line) {
             self.section = name.to_owned();
             return false;
         }
@@ -135,6 +146,21 @@ impl Listener {
             self.reasons.entry(self.section.clone()).or_insert_with(|| reason.to_owned());
         }
         false
+    }
+
+    /// Keeps the panic message of a failed test. A test may print messages of other threads before its own.
+    fn failure_line(&mut self, line: &str) {
+        if let Some(name) = section(line) {
+            self.section = name.to_owned();
+            return;
+        }
+        let message = self.messages.entry(self.section.clone()).or_default();
+        if line.starts_with("thread '") && line.contains(" panicked at ") {
+            message.clear();
+            message.push(line.to_owned());
+        } else if !message.is_empty() && message.len() < MESSAGE_LINES && !line.is_empty() {
+            message.push(line.to_owned());
+        }
     }
 
     fn finish(&mut self, counts: &str) {
@@ -150,8 +176,20 @@ impl Listener {
             skipped: ignored + skipped_by_word,
         };
         let reasons = std::mem::take(&mut self.reasons);
-        self.finished.push(Program { name: self.program.clone(), tests, reasons, totals });
+        let messages = std::mem::take(&mut self.messages);
+        self.finished.push(Program {
+            name: self.program.clone(),
+            tests,
+            reasons,
+            messages,
+            totals,
+        });
     }
+}
+
+/// The test in the heading of its output.
+fn section(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
 /// `test NAME ... ok`, with or without what libtest adds to either.
@@ -226,11 +264,18 @@ mod tests {
              failures:\n\
              ---- rhi/src/lib.rs - (line 3) stdout ----\n\
              it broke\n\
+             test result: FAILED. 0 passed; 9 failed; 0 ignored; 0 measured; of a child\n\
+             thread 'main' (7) panicked at lib.rs:3:5:\n\
+             1 is not 2\n\
+             failures:\n    rhi/src/lib.rs - (line 3)\n\
              test result: FAILED. 0 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out\n",
         );
         assert_eq!(programs[0].name, "doc:quadrants_rhi");
         assert_eq!(programs[0].totals, Totals { passed: 0, failed: 1, skipped: 1 });
         assert_eq!(programs[0].reasons["rhi/src/lib.rs - (line 9)"], "needs a reason");
+        let message = ["thread 'main' (7) panicked at lib.rs:3:5:", "1 is not 2"];
+        assert_eq!(programs[0].messages["rhi/src/lib.rs - (line 3)"], message);
+        assert_eq!(programs.len(), 1);
         assert!(shown.contains("it broke"), "{shown}");
         assert!(programs[0].totals.success().is_err());
     }

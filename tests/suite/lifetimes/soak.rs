@@ -1,16 +1,12 @@
 //! Soak test: many launches from many threads on many streams; process memory and driver objects do not grow.
 //!
-//! `QUADRANTS_TEST_SOAK` is the number of launches; ten million take an hour on the simulator and minutes
-//! on a GPU.
+//! `QUADRANTS_TEST_SOAK` is the number of launches; ten million take five minutes on the simulator.
 
 use std::{sync::Barrier, thread, time::Duration};
 
 use quadrants::{PoolStatistics, Program, Result, host};
 use quadrants_driver_sim::{LiveCounts, Schedule};
-use quadrants_tests::{
-    TestBackend::{self, Cuda},
-    full_size, on_all_backends,
-};
+use quadrants_tests::{TestBackend, full_size, on_all_backends};
 
 use crate::{
     child,
@@ -29,12 +25,8 @@ const LATE: usize = 4;
 /// What the process may grow by in each of the last parts.
 const SLACK: usize = 4 << 20;
 
-fn launches(backend: TestBackend) -> usize {
-    let default = match (backend, full_size()) {
-        (Cuda, true) => 200_000,
-        (_, true) => 50_000,
-        (_, false) => 20_000,
-    };
+fn launches() -> usize {
+    let default = if full_size() { 50_000 } else { 20_000 };
     let asked = std::env::var("QUADRANTS_TEST_SOAK").ok();
     asked.map_or(default, |asked| asked.parse().expect("a number of launches"))
 }
@@ -62,7 +54,7 @@ fn soak(backend: TestBackend) -> Result<()> {
         world.set_schedule(Schedule::Random);
     }
     let program = &on.program;
-    let rounds = launches(backend) / (THREADS * ROUND);
+    let rounds = launches() / (THREADS * ROUND);
     let barrier = Barrier::new(THREADS);
     let measure = || -> Result<Measure> {
         program.device_sync()?;
@@ -169,7 +161,7 @@ impl<'a> Work<'a> {
 #[on_all_backends]
 fn memory_does_not_grow_over_many_launches(backend: TestBackend) {
     // A thousand launches a second are slow.
-    let limit = Duration::from_secs(120 + launches(backend) as u64 / 500);
+    let limit = Duration::from_secs(120 + launches() as u64 / 500);
     let output = child::output("soak", backend, limit);
     let [printed, errors] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));

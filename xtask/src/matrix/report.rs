@@ -13,8 +13,8 @@ pub(super) struct Report {
     /// The package of each test program, by the program's file name.
     packages: BTreeMap<String, String>,
     table: BTreeMap<Row, Totals>,
-    /// The names of failed tests.
-    failures: Vec<String>,
+    /// The names of failed tests, with their panic messages.
+    failures: Vec<(String, Vec<String>)>,
     /// How many tests were skipped, by reason.
     skipped: BTreeMap<String, u64>,
 }
@@ -34,7 +34,10 @@ impl Report {
             }
             let failed = program.tests.iter().filter(|(_, ending)| **ending == Ending::Failed);
             let name = file_name(&program.name);
-            self.failures.extend(failed.map(|(test, _)| format!("{test} ({name}{note})")));
+            self.failures.extend(failed.map(|(test, _)| {
+                let message = program.messages.get(test).cloned().unwrap_or_default();
+                (format!("{test} ({name}{note})"), message)
+            }));
         }
     }
 
@@ -92,7 +95,10 @@ impl Report {
             println!();
         }
         // Once more, where a person looks first.
-        self.failures.iter().for_each(|failure| println!("failed: {failure}"));
+        for (failure, message) in &self.failures {
+            println!("failed: {failure}");
+            message.iter().for_each(|line| println!("    {line}"));
+        }
         let mut totals = Totals::default();
         self.table.values().for_each(|row| totals.add(*row));
         println!("{}", self.conclusion(runs, totals));
@@ -185,6 +191,7 @@ mod tests {
             name: name.to_owned(),
             tests: tests.iter().map(|(name, ending)| ((*name).to_owned(), *ending)).collect(),
             reasons: BTreeMap::new(),
+            messages: BTreeMap::new(),
             totals,
         };
         let system = program(
