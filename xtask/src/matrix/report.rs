@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(cell("cuda", "simulated"), Totals { passed: 2, failed: 1, skipped: 0 });
         assert_eq!(cell("amdgpu", "not chosen"), Totals { passed: 0, failed: 0, skipped: 1 });
         assert_eq!(cell("no device", "host"), Totals { passed: 3, failed: 0, skipped: 0 });
-        assert_eq!(report.failures, ["saxpy::backend_2_Cuda (suite-1)"]);
+        assert_eq!(report.failures, [("saxpy::backend_2_Cuda (suite-1)".to_owned(), vec![])]);
     }
 
     #[test]
@@ -239,6 +239,7 @@ mod tests {
             name: "suite".to_owned(),
             tests: BTreeMap::new(),
             reasons: reasons.map(|(test, why)| (test.to_owned(), why.to_owned())).into(),
+            messages: BTreeMap::new(),
             totals: Totals::default(),
         };
         let mut report = Report::new(BTreeMap::new());
