@@ -33,7 +33,7 @@ pub(crate) fn is_complex(input: &DeriveInput) -> bool {
 
 impl Paths {
     fn new(krate: &Path) -> Self {
-        let private = quote!(#krate::__private);
+        let private = quote!(#krate::macro_support);
         Self { body: quote!(#private::body), frontend: quote!(#private::frontend), private }
     }
 

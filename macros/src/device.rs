@@ -5,8 +5,8 @@
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::name_number;
-use quote::quote;
-use syn::{Data, DeriveInput, Member, parse_quote};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Data, DeriveInput, Member, parse_quote, spanned::Spanned as _};
 
 use crate::{attribute::Paths, complex, enums, hygiene, identity, sites, tokens::internal};
 
@@ -35,10 +35,18 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let names: Vec<_> = names.collect();
     let numbers = names.iter().map(|name| name_number(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
+    // At the field's type, so that rustc reports there that it is not a kernel value, once.
+    let values = fields.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #private::KernelValue>));
+    let values: Vec<_> = values.collect();
+    // Of an error type if it is not a kernel value.
+    let types_of_fields = fields.iter().zip(&values).map(|(ty, value)| {
+        if input.generics.params.is_empty() { quote!(#value::Same) } else { ty.to_token_stream() }
+    });
+    let types_of_fields: Vec<_> = types_of_fields.collect();
     // The location of each field of the struct at `location`.
-    let locations = fields.iter().enumerate().map(|(at, ty)| {
+    let locations = values.iter().enumerate().map(|(at, value)| {
         let at = syn::Index::from(at);
-        quote!(<#ty as #private::KernelValue>::nested_location(location.components.#at, location.element, location.offset))
+        quote!(#value::nested_location(location.components.#at, location.element, location.offset))
     });
     let locations: Vec<_> = locations.collect();
     let mut generics = input.generics.clone();
@@ -55,9 +63,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         }
         syn::GenericParam::Lifetime(_) => None,
     });
-    let of_fields = fields
-        .iter()
-        .map(|ty| quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY)));
+    let of_fields = values.iter().map(|value| quote!(#support::Part::Type(#value::TYPE_IDENTITY)));
     let parts: Vec<_> = parts.chain(of_fields).collect();
     let identity = identity::of_expansion(&support, &text, &parts);
     let (with, arguments, bounds) = generics.split_for_impl();
@@ -70,17 +76,18 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 name: #text,
                 fields: &[#(#types::Field {
                     name: #names,
-                    ty: <#fields as #private::KernelValue>::LAYOUT,
+                    ty: #values::LAYOUT,
                 }),*],
                 kind: #types::StructKind::#kind,
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
-            type Components = (#(<#fields as #private::KernelValue>::Components,)*);
+            type Same = Self;
+            type Components = (#(#values::Components,)*);
             type Storage = Self::Components;
             type Location = #support::AggregateRef<Self::Components>;
             #[inline(always)]
             fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Components {
-                (#(<#fields as #private::KernelValue>::components(values, memory),)*)
+                (#(#values::components(values, memory),)*)
             }
             #[inline(always)]
             fn storage(memory: &mut #support::Memory<'_>) -> Self::Components {
@@ -100,23 +107,23 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
             #[inline(always)]
             fn read(location: Self::Location) -> Self {
-                Self { #(#members: <#fields as #private::KernelValue>::read(#locations)),* }
+                Self { #(#members: #values::read(#locations)),* }
             }
             #[inline(always)]
             fn write(self, location: Self::Location) {
-                #(#private::KernelValue::write(self.#members, #locations);)*
+                #(#values::write(self.#members, #locations);)*
             }
             #[inline(always)]
             fn push_scalars(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {
-                #(#private::KernelValue::push_scalars(self.#members, scalars);)*
+                #(#values::push_scalars(self.#members, scalars);)*
             }
             #[inline(always)]
             fn kernel_eq(self, other: Self) -> ::core::primitive::bool {
-                true #(& #private::KernelValue::kernel_eq(self.#members, other.#members))*
+                true #(& #values::kernel_eq(self.#members, other.#members))*
             }
             #[inline(always)]
             fn from_scalars(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
-                Self { #(#members: #private::KernelValue::from_scalars(bits)),* }
+                Self { #(#members: #values::from_scalars(bits)),* }
             }
         }
 
@@ -127,11 +134,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         #(
             // SAFETY: the type and the location of the struct's field with this name.
             unsafe impl #with #support::HasField<#numbers> for #name #arguments #bounds {
-                type Of = #fields;
+                type Of = #types_of_fields;
                 #[inline(always)]
                 fn field(
                     location: <Self as #private::KernelValue>::Location,
-                ) -> <#fields as #private::KernelValue>::Location {
+                ) -> <#types_of_fields as #private::KernelValue>::Location {
                     #locations
                 }
             }

@@ -50,6 +50,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
                 }),*]),
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
+            type Same = Self;
             type Components = (#of_number::Components,);
             type Storage = Self::Components;
             type Location = #support::AggregateRef<Self::Components>;

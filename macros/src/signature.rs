@@ -1,10 +1,14 @@
 //! The signatures of kernels and funcs.
 
+use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
 use quote::ToTokens;
-use syn::{FnArg, Ident, Pat, PatIdent, ReturnType, Type, spanned::Spanned};
+use syn::{
+    FnArg, Ident, Pat, PatIdent, ReturnType, Type, TypeParam, TypeParamBound, WherePredicate,
+    spanned::Spanned,
+};
 
-use crate::{ast::SCALARS, errors::Errors};
+use crate::{ast::SCALARS, errors::Errors, tokens::idents};
 
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
@@ -82,6 +86,14 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         refuse(lifetime, "have named lifetimes");
     }
 
+    for unknown in unknown_types(signature) {
+        let message = format!(
+            "kernels need to know more of `{unknown}`: give it a bound, such as `qd::Number`, `qd::Float` or `qd::Int` \
+             for numbers, `qd::Element` for numbers and bools, or `qd::KernelValue` for all values of kernels"
+        );
+        errors.add(syn::Error::new(unknown.span(), message));
+    }
+
     let mut params = Vec::new();
     for input in &signature.inputs {
         match param(input) {
@@ -106,6 +118,63 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         Some(error) => Err(error),
         None => Ok(Signature { params, result }),
     }
+}
+
+/// The type parameters in the types of parameters and result whose bounds are traits of std only, which do not make
+/// them kernel values.
+fn unknown_types(signature: &syn::Signature) -> Vec<&Ident> {
+    const OF_STD: [&str; 22] = [
+        "Add",
+        "AddAssign",
+        "Clone",
+        "Copy",
+        "Debug",
+        "Default",
+        "Display",
+        "Div",
+        "DivAssign",
+        "Eq",
+        "Hash",
+        "Mul",
+        "MulAssign",
+        "Neg",
+        "Ord",
+        "PartialEq",
+        "PartialOrd",
+        "Send",
+        "Sized",
+        "Sub",
+        "SubAssign",
+        "Sync",
+    ];
+    let is_of_std = |bound: &TypeParamBound| match bound {
+        TypeParamBound::Trait(bound) => {
+            let segments = &bound.path.segments;
+            let (first, last) = (segments.first(), segments.last());
+            let named = |name: &&str| last.is_some_and(|last| last.ident == name);
+            first.is_some_and(|first| match segments.len() {
+                1 => OF_STD.iter().any(|name| named(&name)),
+                _ => first.ident == "std" || first.ident == "core",
+            })
+        }
+        _ => true,
+    };
+    let is_unknown = |param: &&TypeParam| {
+        let clause = signature.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        let in_clause = clause.filter_map(|predicate| match predicate {
+            WherePredicate::Type(of) => match &of.bounded_ty {
+                Type::Path(path) if path.path.is_ident(&param.ident) => Some(&of.bounds),
+                _ => None,
+            },
+            _ => None,
+        });
+        in_clause.flatten().chain(&param.bounds).all(is_of_std)
+    };
+    let inputs = signature.inputs.iter().map(ToTokens::to_token_stream);
+    let types: TokenStream = inputs.chain([signature.output.to_token_stream()]).collect();
+    let used = idents(&types);
+    let params = signature.generics.type_params().filter(|param| used.contains(&param.ident));
+    params.filter(is_unknown).map(|param| &param.ident).collect()
 }
 
 fn param(input: &FnArg) -> syn::Result<Param> {

@@ -153,6 +153,6 @@ fn the_only_emitted_unsafe_is_that_of_impls() {
 #[test]
 fn emitted_paths_use_the_given_facade_crate() {
     let text = expand(FunctionKind::Kernel, quote!(crate = my::qd, strict), saxpy()).to_string();
-    assert!(text.contains("my :: qd :: __private"));
+    assert!(text.contains("my :: qd :: macro_support"));
     assert!(!text.contains("quadrants"));
 }

@@ -24,7 +24,7 @@ use crate::{
     combine::is_marked,
     desugar::ELEMENTS,
     sites::{self, Site, Sites},
-    spans::{self, Spans},
+    spans::{self, Spans, located},
     tokens::internal,
 };
 
@@ -149,17 +149,30 @@ impl Tree {
         pattern: &TokenStream,
         expected: Expected,
     ) -> TypeIx {
-        let (probe, made) = (self.next_probe(), value.clone());
+        let (probe, made) = (located(&self.next_probe(), spans::first(value)), value.clone());
+        let at = probe.span();
         let ty = self.pass_as(value, expected);
-        *value = syn::Expr::Verbatim(quote!(#probe.pass_constructed(#made, |#pattern| ())));
+        *value =
+            syn::Expr::Verbatim(quote_spanned!(at=> #probe.pass_constructed(#made, |#pattern| ())));
+        ty
+    }
+
+    /// Passes a tuple, array or struct through a probe of its type.
+    fn pass_aggregate(&mut self, value: &mut syn::Expr) -> TypeIx {
+        // With the hygiene of the probe's other uses, so that rustc reports a wrong type once.
+        let (probe, made) = (located(&self.next_probe(), spans::first(value)), value.clone());
+        let at = probe.span();
+        let ty = self.pass(value);
+        *value = syn::Expr::Verbatim(quote_spanned!(at=> #probe.pass_aggregate(#made)));
         ty
     }
 
     /// Passes a value through a probe of its type, which must be that of an array or vector.
     fn pass_elements(&mut self, value: &mut syn::Expr) -> TypeIx {
         let start = spans::first(value);
-        let (probe, binding) = (self.next_probe(), Ident::new("value", start));
-        *value = syn::Expr::Verbatim(quote_spanned!(start=> #probe.elements(#value)));
+        let (probe, binding) = (located(&self.next_probe(), start), Ident::new("value", start));
+        let at = probe.span();
+        *value = syn::Expr::Verbatim(quote_spanned!(at=> #probe.elements(#value)));
         self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
     }
 

@@ -35,7 +35,7 @@ pub use quadrants_rhi as rhi;
 
 /// Support for code that the macros emit. Not part of the stable interface.
 #[doc(hidden)]
-pub mod __private {
+pub mod macro_support {
     pub use quadrants_frontend as frontend;
     pub use quadrants_program::emit::*;
 }

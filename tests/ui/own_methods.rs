@@ -132,19 +132,19 @@ fn calls_what_is_no_func(x: &mut Tensor<f32, 1>) {
 
 struct Forged;
 
-impl qd::__private::body::Body for Forged {
+impl qd::macro_support::body::Body for Forged {
     const NAME: &'static str = "forged";
     fn ir() -> Result<qd::ir::Kernel, qd::BoxError> {
         unreachable!()
     }
-    fn run<L: qd::__private::body::Level, const CHECKED: bool, const WIDE: usize>(
-        _: &qd::__private::body::Cx<'_, L, CHECKED>,
+    fn run<L: qd::macro_support::body::Level, const CHECKED: bool, const WIDE: usize>(
+        _: &qd::macro_support::body::Cx<'_, L, CHECKED>,
     ) {
     }
 }
 
-impl qd::__private::body::HasMethod<0> for S {
-    const CALLEE: qd::__private::body::Callee = qd::__private::body::Callee::Builtin;
+impl qd::macro_support::body::HasMethod<0> for S {
+    const CALLEE: qd::macro_support::body::Callee = qd::macro_support::body::Callee::Builtin;
     const MUTATES: bool = false;
 }
 

@@ -1,14 +1,18 @@
 //! What is emitted for a func: the author's function, and a type under its name with what kernels call.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{FnArg, ItemFn, ext::IdentExt, spanned::Spanned as _};
 
 use super::{
     Emission,
     fragments::{call_at, func_type, quiet, ungated},
 };
-use crate::{attribute::Paths, signature::immutable};
+use crate::{
+    ast::SCALARS,
+    attribute::Paths,
+    signature::{Param, immutable},
+};
 
 impl Emission<'_> {
     pub(super) fn func(&self) -> TokenStream {
@@ -138,10 +142,16 @@ impl Emission<'_> {
         let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
         let arguments = self.generics.arguments();
         let all = &self.signature.params;
+        // Of an error type if a type of the signature is an error, which rustc then reports once.
+        let gated = |ty: &syn::Type| match self.generics.is_empty() && !is_primitive(ty) {
+            true => quote_spanned!(ty.span()=> #support::Gated<{ <#name>::__SIGNATURE }, #ty>),
+            false => ty.to_token_stream(),
+        };
         let names: Vec<_> = all.iter().map(|param| &param.name).collect();
         // In CPU bodies, views represent tensors.
         let types = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
             (ty, true) => {
+                let ty = gated(ty);
                 quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::View<__CHECKED>)
             }
             (ty, false) => quote!(#ty),
@@ -172,12 +182,35 @@ impl Emission<'_> {
                 quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
             }
         });
-        let result = match output {
-            syn::ReturnType::Default => None,
-            syn::ReturnType::Type(_, ty) => {
-                Some(quote!(#support::Part::Type(<#ty as #support::FuncResult>::RESULT_IDENTITY)))
+        let result = match (output, &self.signature.result) {
+            (syn::ReturnType::Default, _) => None,
+            (_, Some(ty)) => {
+                let of = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+                Some(quote!(#support::Part::Type(#of::TYPE_IDENTITY)))
+            }
+            (_, None) => {
+                Some(quote!(#support::Part::Type(<() as #support::FuncResult>::RESULT_IDENTITY)))
             }
         };
+        let gated_output = self.signature.result.as_ref().map(|ty| {
+            let ty = gated(ty);
+            quote!(-> #ty)
+        });
+        let tensors = all.iter().filter(|param| param.is_tensor()).map(|Param { ty, .. }| {
+            let of = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
+            quote!(let _ = #of::PARAM;)
+        });
+        let result_layout = self.signature.result.as_ref().map(|ty| {
+            let of = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+            quote!(let _ = #of::LAYOUT;)
+        });
+        let signature_check = self.generics.is_empty().then(|| {
+            quote! {
+                #[allow(unused)]
+                #[doc(hidden)]
+                const __SIGNATURE: ::core::primitive::bool = { #(#tensors)* #result_layout true };
+            }
+        });
         let constants = self.generics.constants();
         let constants =
             constants.map(|name| quote!(#support::Part::Number(#name as ::core::primitive::u128)));
@@ -201,6 +234,7 @@ impl Emission<'_> {
             ungated()
         };
         quote! {
+            #signature_check
             #call_at
 
             // The types of a call, as far as they depend on the generic arguments.
@@ -214,13 +248,19 @@ impl Emission<'_> {
             #[allow(dead_code, private_interfaces)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call<#declared #checked>(#(#params),*) #output #bounds {
+            pub fn __call<#declared #checked>(#(#params),*) #gated_output #bounds {
                 #gate
                 #form
                 #body
             }
         }
     }
+}
+
+/// Whether a type is a number or bool by its name, so that no check is needed for readable errors.
+fn is_primitive(ty: &syn::Type) -> bool {
+    let syn::Type::Path(syn::TypePath { qself: None, path, .. }) = ty else { return false };
+    path.get_ident().is_some_and(|name| SCALARS.contains(&name.to_string().as_str()))
 }
 
 /// The types of a function's parameters.

@@ -49,6 +49,7 @@ impl Emission<'_> {
     pub(super) fn kernel(&self) -> TokenStream {
         let Paths { private, body: support, .. } = self.paths;
         let header = header(self.paths, self.signature, self.item);
+        let result = self.signature.result.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
         let arguments = self.signature.params.iter().map(|Param { name, .. }| {
             let gated = quote_spanned!(name.span()=> #support::gate::<__OK, _>(#name));
             quote!(#private::Launch::push(&mut __launch, #gated);)
@@ -78,7 +79,8 @@ impl Emission<'_> {
                 #cpu_body
                 #def
                 #[allow(unused_mut)]
-                let mut __launch = #private::Launch::new(__def);
+                let mut __launch: #support::Gated<__OK, #private::Launch<'launch, #result>> =
+                    #private::Launch::new(__def);
                 #(#arguments)*
                 __launch
             }
@@ -114,7 +116,7 @@ impl Emission<'_> {
                     // All at the type, so that rustc reports a wrong one once.
                     let (first, last) = (spans::first(ty), spans::last(ty));
                     let (take, at_first) = (Ident::new("take", last), spans::at(support, first));
-                    let tensor = quote_spanned!(first=> <#ty as #at_first::TensorParam>::#take);
+                    let tensor = quote_spanned!(first=> <#at_first::Gated<__OK, #ty> as #at_first::TensorParam>::#take);
                     let gated = quote_spanned! {first=>
                         #at_first::gate::<__OK, _>(#tensor(#args))
                     };
@@ -135,7 +137,7 @@ impl Emission<'_> {
         let body = match &self.signature.result {
             Some(ty) => quote! {
                 let #value = #support::gate::<__OK, _>({ #body });
-                #support::Cx::finish::<#ty>(#cx, #value);
+                #support::Cx::finish::<#support::Gated<__OK, #ty>>(#cx, #value);
             },
             None => body,
         };

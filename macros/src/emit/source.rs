@@ -12,7 +12,7 @@ use crate::{
     signature::Param,
     spans::{self, located},
     text::text_of,
-    tokens::method_number,
+    tokens::{internal, method_number},
     tree::{Expected, FuncEntry, TypeEntry},
 };
 
@@ -44,16 +44,13 @@ impl Emission<'_> {
         });
         let checks: Vec<_> = checks.collect();
         let (type_count, call_count, identity_count) = (types.len(), calls.len(), identities.len());
-        let kinds = self.signature.params.iter().map(|Param { passing, ty, .. }| match passing {
-            ParamPassing::Value => {
-                let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
-                quote!(#private::ir::types::ParamType::Value(#value::LAYOUT))
-            }
-            ParamPassing::Ref | ParamPassing::RefDistinct | ParamPassing::RefMut => {
-                let writable = *passing == ParamPassing::RefMut;
-                let tensor = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
-                quote!(#tensor::PARAM.passed(#writable))
-            }
+        let kinds: Vec<_> = self.param_types().collect();
+        let result = self.signature.result.as_ref().map(|ty| {
+            let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+            quote!(let _ = #value::LAYOUT;)
+        });
+        let signature_check = (!generic).then(|| {
+            quote!(const __SIGNATURE: ::core::primitive::bool = { let _ = __PARAMS; #result true };)
         });
         let consts = self.tree.consts.iter();
         let consts = consts.map(|path| match self.maybe_unknown(path) {
@@ -71,6 +68,8 @@ impl Emission<'_> {
         let probed = &self.probed;
         let (types_found, params_found) = (at(quote!(__TYPES)), at(quote!(__PARAMS)));
         let constants = quote! {
+            const __PARAMS: [#private::ir::types::ParamType; #params] = [#(#kinds),*];
+            #signature_check
             const __PROBED: (
                 [#private::ir::types::Type; #type_count],
                 [fn() -> #support::Callee; #call_count],
@@ -88,7 +87,6 @@ impl Emission<'_> {
             };
             const __IDENTITIES: [&'static #support::Identity; #identity_count] = #all_probed.2;
             const __TYPES: [#private::ir::types::Type; #type_count] = #all_probed.0;
-            const __PARAMS: [#private::ir::types::ParamType; #params] = [#(#kinds),*];
         };
         let source = quote! {
             #frontend::Source {
@@ -121,6 +119,22 @@ impl Emission<'_> {
         }
     }
 
+    /// The types of the parameters in the IR.
+    fn param_types(&self) -> impl Iterator<Item = TokenStream> {
+        let Paths { private, body: support, .. } = self.paths;
+        self.signature.params.iter().map(move |Param { passing, ty, .. }| match passing {
+            ParamPassing::Value => {
+                let value = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
+                quote!(#private::ir::types::ParamType::Value(#value::LAYOUT))
+            }
+            ParamPassing::Ref | ParamPassing::RefDistinct | ParamPassing::RefMut => {
+                let writable = *passing == ParamPassing::RefMut;
+                let tensor = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
+                quote!(#tensor::PARAM.passed(#writable))
+            }
+        })
+    }
+
     /// The name that a path is, if constants are not named so: it may be unknown.
     fn maybe_unknown<'b>(&self, path: &'b syn::Expr) -> Option<&'b Ident> {
         let syn::Expr::Path(path) = path else { return None };
@@ -129,7 +143,7 @@ impl Emission<'_> {
     }
 
     fn probes(&self) -> TokenStream {
-        let support = &self.paths.body;
+        let (support, maker) = (&self.paths.body, internal("probes"));
         let of_types = self.tree.types.iter().filter_map(|entry| match entry {
             TypeEntry::Probe { probe, .. } => Some(probe),
             TypeEntry::Written(_) | TypeEntry::Number(_) => None,
@@ -138,8 +152,16 @@ impl Emission<'_> {
             FuncEntry::Path { probe, .. } => probe,
             FuncEntry::Associated { result, .. } | FuncEntry::Method { result, .. } => result,
         });
-        let probes = of_types.chain(of_funcs);
-        quote!(#(let #probes = &#support::Probe::new();)*)
+        let probes: Vec<_> = of_types.chain(of_funcs).collect();
+        if probes.is_empty() {
+            return TokenStream::new();
+        }
+        // Of an error type if a type of the signature is an error, which rustc then reports once.
+        let ok = if self.generics.is_empty() { quote!(__SIGNATURE) } else { quote!(true) };
+        quote! {
+            let #maker: #support::Gated<#ok, #support::Probes> = #support::Probes;
+            #(let #probes = &#maker.probe();)*
+        }
     }
 
     /// The types of the tree, and their identities.
@@ -147,21 +169,22 @@ impl Emission<'_> {
         let Paths { private, body: support, .. } = self.paths;
         let all = self.tree.types.iter().map(|entry| match entry {
             TypeEntry::Probe { probe, binding, expected } => {
-                let span = binding.span();
-                // rustc reports an argument whose type is wrong.
-                let probe = located(probe, span);
-                let ty = match expected {
-                    Expected::Any => quote_spanned!(span=> #support::type_of(#probe)),
-                    Expected::Linear => quote_spanned!(span=> #support::linear_type_of(#probe)),
-                    Expected::Printed => quote_spanned!(span=> #support::printed_type_of(#probe)),
-                    Expected::PrintedNumber => {
-                        quote_spanned!(span=> #support::printed_number_type_of(#probe))
-                    }
-                    Expected::PrintedInteger => {
-                        quote_spanned!(span=> #support::printed_integer_type_of(#probe))
-                    }
+                // With one hygiene, so that rustc reports a wrong type once.
+                let probe = located(probe, binding.span());
+                let span = probe.span();
+                let support = spans::at(support, span);
+                let function = match expected {
+                    Expected::Any => "type_of",
+                    Expected::Linear => "linear_type_of",
+                    Expected::Printed => "printed_type_of",
+                    Expected::PrintedNumber => "printed_number_type_of",
+                    Expected::PrintedInteger => "printed_integer_type_of",
                 };
-                (ty, quote_spanned!(span=> #support::identity_of(#probe)))
+                let function = Ident::new(function, span);
+                (
+                    quote_spanned!(span=> #support::#function(#probe)),
+                    quote_spanned!(span=> #support::identity_of(#probe)),
+                )
             }
             TypeEntry::Written(ty) => (
                 quote_spanned!(ty.span()=> <#ty as #private::KernelValue>::LAYOUT),

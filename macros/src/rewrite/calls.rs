@@ -23,6 +23,9 @@ impl Rewrite<'_> {
     pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
         let site = sites::take(&mut call.attrs);
         let is_shape = call.method == "shape" && call.args.is_empty();
+        if is_shared_array(&call.method) {
+            self.gate(&mut call.receiver);
+        }
         if is_shape
             || is_shared_array(&call.method)
             || collective_of(call).is_some()
@@ -148,10 +151,10 @@ impl Rewrite<'_> {
                 #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
             },
             Some(at) => quote_spanned! {start=>
-                #support::function::<#number, #of, _, #at>(#support::gate::<__OK, _>(#args))
+                #support::function::<#number, #support::Gated<__OK, #of>, _, #at>(#support::gate::<__OK, _>(#args))
             },
             None => quote_spanned! {start=>
-                <#of as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+                <#support::Gated<__OK, #of> as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
             },
         })
     }

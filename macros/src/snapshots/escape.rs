@@ -3,19 +3,36 @@ fn escape<'launch>(
     limit: i32,
     c: &'launch Tensor<f32, 1>,
     steps: &'launch mut Tensor<i32, 1>,
-) -> ::quadrants::__private::Launch<'launch, ()> {
+) -> ::quadrants::macro_support::Launch<'launch, ()> {
+    const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 3usize] = [
+        ::quadrants::macro_support::ir::types::ParamType::Value(
+            <i32 as ::quadrants::macro_support::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<i32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(true),
+    ];
+    const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+        let _ = __PARAMS;
+        true
+    };
     const __PROBED: (
-        [::quadrants::__private::ir::types::Type; 4usize],
-        [fn() -> ::quadrants::__private::body::Callee; 0usize],
-        [&'static ::quadrants::__private::body::Identity; 4usize],
-        [::quadrants::__private::core::primitive::bool; 0usize],
+        [::quadrants::macro_support::ir::types::Type; 4usize],
+        [fn() -> ::quadrants::macro_support::body::Callee; 0usize],
+        [&'static ::quadrants::macro_support::body::Identity; 4usize],
+        [::quadrants::macro_support::core::primitive::bool; 0usize],
     ) = {
         #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
-        let probe0 = &::quadrants::__private::body::Probe::new();
-        let probe1 = &::quadrants::__private::body::Probe::new();
-        let probe2 = &::quadrants::__private::body::Probe::new();
-        let probe3 = &::quadrants::__private::body::Probe::new();
+        use ::quadrants::macro_support::body::in_scope::*;
+        let probes: ::quadrants::macro_support::body::Gated<
+            __SIGNATURE,
+            ::quadrants::macro_support::body::Probes,
+        > = ::quadrants::macro_support::body::Probes;
+        let probe0 = &probes.probe();
+        let probe1 = &probes.probe();
+        let probe2 = &probes.probe();
+        let probe3 = &probes.probe();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -53,38 +70,30 @@ fn escape<'launch>(
         let __calls = ();
         (
             [
-                ::quadrants::__private::body::type_of(probe0),
-                ::quadrants::__private::body::type_of(probe1),
-                ::quadrants::__private::body::type_of(probe2),
-                ::quadrants::__private::body::type_of(probe3),
+                ::quadrants::macro_support::body::type_of(probe0),
+                ::quadrants::macro_support::body::type_of(probe1),
+                ::quadrants::macro_support::body::type_of(probe2),
+                ::quadrants::macro_support::body::type_of(probe3),
             ],
             [],
             [
-                ::quadrants::__private::body::identity_of(probe0),
-                ::quadrants::__private::body::identity_of(probe1),
-                ::quadrants::__private::body::identity_of(probe2),
-                ::quadrants::__private::body::identity_of(probe3),
+                ::quadrants::macro_support::body::identity_of(probe0),
+                ::quadrants::macro_support::body::identity_of(probe1),
+                ::quadrants::macro_support::body::identity_of(probe2),
+                ::quadrants::macro_support::body::identity_of(probe3),
             ],
             [],
         )
     };
-    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 4usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 4usize] = __PROBED
         .2;
-    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
-    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::ir::types::ParamType::Value(
-            <i32 as ::quadrants::__private::KernelValue>::LAYOUT,
-        ),
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-            .passed(false),
-        <Tensor<i32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
-    ];
-    const __OK: ::quadrants::__private::core::primitive::bool = {
+    const __TYPES: [::quadrants::macro_support::ir::types::Type; 4usize] = __PROBED.0;
+    const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
-    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::quadrants::__private::core::file!(),
+    static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+        file: ::quadrants::macro_support::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -92,8 +101,8 @@ fn escape<'launch>(
         consts: &[],
     };
     struct __Body;
-    impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
+    impl ::quadrants::macro_support::body::SiteTable for __Body {
+        const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,
@@ -113,51 +122,61 @@ fn escape<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    unsafe impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::macro_support::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "escape";
-        fn ir() -> ::quadrants::__private::core::result::Result<
-            ::quadrants::__private::ir::Kernel,
-            ::quadrants::__private::BoxError,
+        fn ir() -> ::quadrants::macro_support::core::result::Result<
+            ::quadrants::macro_support::ir::Kernel,
+            ::quadrants::macro_support::BoxError,
         > {
-            ::quadrants::__private::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            ::quadrants::macro_support::core::result::Result::Ok(
+                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
-            __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::quadrants::__private::core::primitive::bool,
-            const __WIDE: ::quadrants::__private::core::primitive::usize,
-        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut limit = ::quadrants::__private::body::gate::<
+            __Level: ::quadrants::macro_support::body::Level,
+            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+            const __WIDE: ::quadrants::macro_support::core::primitive::usize,
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+            let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
+            let mut limit = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
             >(
-                <i32 as ::quadrants::__private::KernelValue>::from_scalars(
+                <i32 as ::quadrants::macro_support::KernelValue>::from_scalars(
                     &mut || args.word(),
                 ),
             );
-            let mut c = ::quadrants::__private::body::gate::<
+            let mut c = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
-            let mut steps = ::quadrants::__private::body::gate::<
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
+            let mut steps = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<i32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<i32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
             cx.par_for_strips(
-                ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::ElementCount::element_count(&c),
+                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                0..::quadrants::macro_support::body::ElementCount::element_count(&c),
                 554u32,
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut steps = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut steps = ::quadrants::macro_support::body::WithProven::with_proven(
                         steps,
                         proven,
                     );
-                    let mut c = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut c = ::quadrants::macro_support::body::WithProven::with_proven(
                         c,
                         proven,
                     );
@@ -166,46 +185,48 @@ fn escape<'launch>(
                         let mut begin0 = begin0;
                         if !__CHECKED {
                             #[allow(unused_variables, unused_assignments)]
-                            for strip in ::quadrants::__private::body::whole_strips::<
+                            for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,
                                 32usize,
                             >(&mut begin0, end0) {
-                                let mut lanes0 = ::quadrants::__private::body::lanes::<
+                                let mut lanes0 = ::quadrants::macro_support::body::lanes::<
                                     _,
                                     32usize,
                                 >(
                                     #[inline(always)]
                                     |lane| {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::typed::<
+                                            let mut z = ::quadrants::macro_support::body::typed::<
                                                 _,
                                                 __Body,
                                                 1,
-                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
+                                            >(
+                                                ::quadrants::macro_support::body::gate::<__OK, _>(0.0f32),
+                                            );
                                             z
                                         }
                                     },
                                 );
-                                let mut lanes1 = ::quadrants::__private::body::lanes::<
+                                let mut lanes1 = ::quadrants::macro_support::body::lanes::<
                                     _,
                                     32usize,
                                 >(
                                     #[inline(always)]
                                     |lane| {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::typed::<
+                                            let mut n = ::quadrants::macro_support::body::typed::<
                                                 _,
                                                 __Body,
                                                 2,
-                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
+                                            >(::quadrants::macro_support::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -213,13 +234,13 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 32usize];
                                     loop {
-                                        ::quadrants::__private::body::optimization_barrier();
+                                        ::quadrants::macro_support::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..32usize {
-                                            let i = ::quadrants::__private::body::gate::<
+                                            let i = ::quadrants::macro_support::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(::quadrants::__private::body::lane_of(strip, lane));
+                                            >(::quadrants::macro_support::body::lane_of(strip, lane));
                                             let mut z = lanes0[lane];
                                             let mut n = lanes1[lane];
                                             let mut go = active[lane];
@@ -227,7 +248,10 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                            + ::quadrants::macro_support::body::Elements::element_ref(
+                                                                    &c,
+                                                                    i,
+                                                                )
                                                                 .read();
                                                         n += 1;
                                                     } else {
@@ -245,25 +269,28 @@ fn escape<'launch>(
                                         }
                                     }
                                 }
-                                for k in ::quadrants::__private::body::gate::<
+                                for k in ::quadrants::macro_support::body::gate::<
                                     __OK,
                                     _,
                                 >(
-                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                    0..::quadrants::macro_support::body::ElementCount::element_count(
                                         &c,
                                     ),
                                 ) {
-                                    ::quadrants::__private::body::optimization_barrier();
+                                    ::quadrants::macro_support::body::optimization_barrier();
                                     for lane in 0..32usize {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         let mut z = lanes0[lane];
                                         let mut n = lanes1[lane];
                                         {
-                                            if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                            if ::quadrants::macro_support::body::equal(
+                                                ::quadrants::macro_support::body::Elements::element_ref(
+                                                        &c,
+                                                        k,
+                                                    )
                                                     .read(),
                                                 z,
                                             ) {
@@ -274,15 +301,15 @@ fn escape<'launch>(
                                     }
                                 }
                                 for lane in 0..32usize {
-                                    let i = ::quadrants::__private::body::gate::<
+                                    let i = ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
-                                    >(::quadrants::__private::body::lane_of(strip, lane));
+                                    >(::quadrants::macro_support::body::lane_of(strip, lane));
                                     let mut n = lanes1[lane];
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Elements::element_ref(
+                                            ::quadrants::macro_support::body::Elements::element_ref(
                                                     &steps,
                                                     i,
                                                 )
@@ -292,46 +319,48 @@ fn escape<'launch>(
                                 }
                             }
                             #[allow(unused_variables, unused_assignments)]
-                            for strip in ::quadrants::__private::body::whole_strips::<
+                            for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,
                                 8usize,
                             >(&mut begin0, end0) {
-                                let mut lanes0 = ::quadrants::__private::body::lanes::<
+                                let mut lanes0 = ::quadrants::macro_support::body::lanes::<
                                     _,
                                     8usize,
                                 >(
                                     #[inline(always)]
                                     |lane| {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         {
-                                            let mut z = ::quadrants::__private::body::typed::<
+                                            let mut z = ::quadrants::macro_support::body::typed::<
                                                 _,
                                                 __Body,
                                                 1,
-                                            >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
+                                            >(
+                                                ::quadrants::macro_support::body::gate::<__OK, _>(0.0f32),
+                                            );
                                             z
                                         }
                                     },
                                 );
-                                let mut lanes1 = ::quadrants::__private::body::lanes::<
+                                let mut lanes1 = ::quadrants::macro_support::body::lanes::<
                                     _,
                                     8usize,
                                 >(
                                     #[inline(always)]
                                     |lane| {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         {
-                                            let mut n = ::quadrants::__private::body::typed::<
+                                            let mut n = ::quadrants::macro_support::body::typed::<
                                                 _,
                                                 __Body,
                                                 2,
-                                            >(::quadrants::__private::body::gate::<__OK, _>(0));
+                                            >(::quadrants::macro_support::body::gate::<__OK, _>(0));
                                             n
                                         }
                                     },
@@ -339,13 +368,13 @@ fn escape<'launch>(
                                 {
                                     let mut active = [1u32; 8usize];
                                     loop {
-                                        ::quadrants::__private::body::optimization_barrier();
+                                        ::quadrants::macro_support::body::optimization_barrier();
                                         let mut any = 0u32;
                                         for lane in 0..8usize {
-                                            let i = ::quadrants::__private::body::gate::<
+                                            let i = ::quadrants::macro_support::body::gate::<
                                                 __OK,
                                                 _,
-                                            >(::quadrants::__private::body::lane_of(strip, lane));
+                                            >(::quadrants::macro_support::body::lane_of(strip, lane));
                                             let mut z = lanes0[lane];
                                             let mut n = lanes1[lane];
                                             let mut go = active[lane];
@@ -353,7 +382,10 @@ fn escape<'launch>(
                                                 'round: {
                                                     if n < limit && z * z < 4.0 {
                                                         z = z * z
-                                                            + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                                            + ::quadrants::macro_support::body::Elements::element_ref(
+                                                                    &c,
+                                                                    i,
+                                                                )
                                                                 .read();
                                                         n += 1;
                                                     } else {
@@ -371,25 +403,28 @@ fn escape<'launch>(
                                         }
                                     }
                                 }
-                                for k in ::quadrants::__private::body::gate::<
+                                for k in ::quadrants::macro_support::body::gate::<
                                     __OK,
                                     _,
                                 >(
-                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                    0..::quadrants::macro_support::body::ElementCount::element_count(
                                         &c,
                                     ),
                                 ) {
-                                    ::quadrants::__private::body::optimization_barrier();
+                                    ::quadrants::macro_support::body::optimization_barrier();
                                     for lane in 0..8usize {
-                                        let i = ::quadrants::__private::body::gate::<
+                                        let i = ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(::quadrants::__private::body::lane_of(strip, lane));
+                                        >(::quadrants::macro_support::body::lane_of(strip, lane));
                                         let mut z = lanes0[lane];
                                         let mut n = lanes1[lane];
                                         {
-                                            if ::quadrants::__private::body::equal(
-                                                ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                            if ::quadrants::macro_support::body::equal(
+                                                ::quadrants::macro_support::body::Elements::element_ref(
+                                                        &c,
+                                                        k,
+                                                    )
                                                     .read(),
                                                 z,
                                             ) {
@@ -400,15 +435,15 @@ fn escape<'launch>(
                                     }
                                 }
                                 for lane in 0..8usize {
-                                    let i = ::quadrants::__private::body::gate::<
+                                    let i = ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
-                                    >(::quadrants::__private::body::lane_of(strip, lane));
+                                    >(::quadrants::macro_support::body::lane_of(strip, lane));
                                     let mut n = lanes1[lane];
                                     {
                                         {
                                             let value = n;
-                                            ::quadrants::__private::body::Elements::element_ref(
+                                            ::quadrants::macro_support::body::Elements::element_ref(
                                                     &steps,
                                                     i,
                                                 )
@@ -419,38 +454,46 @@ fn escape<'launch>(
                             }
                         }
                         {
-                            'iteration: for i in ::quadrants::__private::body::gate::<
+                            'iteration: for i in ::quadrants::macro_support::body::gate::<
                                 __OK,
                                 _,
                             >(begin0..end0) {
-                                ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
-                                let mut z = ::quadrants::__private::body::typed::<
+                                ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
+                                let mut z = ::quadrants::macro_support::body::typed::<
                                     _,
                                     __Body,
                                     1,
-                                >(::quadrants::__private::body::gate::<__OK, _>(0.0f32));
-                                let mut n = ::quadrants::__private::body::typed::<
+                                >(
+                                    ::quadrants::macro_support::body::gate::<__OK, _>(0.0f32),
+                                );
+                                let mut n = ::quadrants::macro_support::body::typed::<
                                     _,
                                     __Body,
                                     2,
-                                >(::quadrants::__private::body::gate::<__OK, _>(0));
+                                >(::quadrants::macro_support::body::gate::<__OK, _>(0));
                                 while n < limit && z * z < 4.0 {
                                     z = z * z
-                                        + ::quadrants::__private::body::Elements::element_ref(&c, i)
+                                        + ::quadrants::macro_support::body::Elements::element_ref(
+                                                &c,
+                                                i,
+                                            )
                                             .read();
                                     n += 1;
                                 }
-                                for k in ::quadrants::__private::body::gate::<
+                                for k in ::quadrants::macro_support::body::gate::<
                                     __OK,
                                     _,
                                 >(
-                                    0..::quadrants::__private::body::ElementCount::element_count(
+                                    0..::quadrants::macro_support::body::ElementCount::element_count(
                                         &c,
                                     ),
                                 ) {
-                                    ::quadrants::__private::body::seen::<_, __Body, 3>(&k);
-                                    if ::quadrants::__private::body::equal(
-                                        ::quadrants::__private::body::Elements::element_ref(&c, k)
+                                    ::quadrants::macro_support::body::seen::<_, __Body, 3>(&k);
+                                    if ::quadrants::macro_support::body::equal(
+                                        ::quadrants::macro_support::body::Elements::element_ref(
+                                                &c,
+                                                k,
+                                            )
                                             .read(),
                                         z,
                                     ) {
@@ -459,7 +502,7 @@ fn escape<'launch>(
                                 }
                                 {
                                     let value = n;
-                                    ::quadrants::__private::body::Elements::element_ref(
+                                    ::quadrants::macro_support::body::Elements::element_ref(
                                             &steps,
                                             i,
                                         )
@@ -472,23 +515,26 @@ fn escape<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+    static __DEF: ::quadrants::macro_support::KernelDef = ::quadrants::macro_support::KernelDef::of::<
         __Body,
     >();
     let __def = &__DEF;
     #[allow(unused_mut)]
-    let mut __launch = ::quadrants::__private::Launch::new(__def);
-    ::quadrants::__private::Launch::push(
+    let mut __launch: ::quadrants::macro_support::body::Gated<
+        __OK,
+        ::quadrants::macro_support::Launch<'launch, ()>,
+    > = ::quadrants::macro_support::Launch::new(__def);
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(limit),
+        ::quadrants::macro_support::body::gate::<__OK, _>(limit),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(c),
+        ::quadrants::macro_support::body::gate::<__OK, _>(c),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(steps),
+        ::quadrants::macro_support::body::gate::<__OK, _>(steps),
     );
     __launch
 }

@@ -4,16 +4,33 @@ pub fn saxpy<'launch>(
     a: f32,
     x: &'launch Tensor<f32, 1>,
     y: &'launch mut Tensor<f32, 1>,
-) -> ::quadrants::__private::Launch<'launch, ()> {
+) -> ::quadrants::macro_support::Launch<'launch, ()> {
+    const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 3usize] = [
+        ::quadrants::macro_support::ir::types::ParamType::Value(
+            <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(true),
+    ];
+    const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+        let _ = __PARAMS;
+        true
+    };
     const __PROBED: (
-        [::quadrants::__private::ir::types::Type; 1usize],
-        [fn() -> ::quadrants::__private::body::Callee; 0usize],
-        [&'static ::quadrants::__private::body::Identity; 1usize],
-        [::quadrants::__private::core::primitive::bool; 0usize],
+        [::quadrants::macro_support::ir::types::Type; 1usize],
+        [fn() -> ::quadrants::macro_support::body::Callee; 0usize],
+        [&'static ::quadrants::macro_support::body::Identity; 1usize],
+        [::quadrants::macro_support::core::primitive::bool; 0usize],
     ) = {
         #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
-        let probe0 = &::quadrants::__private::body::Probe::new();
+        use ::quadrants::macro_support::body::in_scope::*;
+        let probes: ::quadrants::macro_support::body::Gated<
+            __SIGNATURE,
+            ::quadrants::macro_support::body::Probes,
+        > = ::quadrants::macro_support::body::Probes;
+        let probe0 = &probes.probe();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -36,29 +53,21 @@ pub fn saxpy<'launch>(
         };
         let __calls = ();
         (
-            [::quadrants::__private::body::type_of(probe0)],
+            [::quadrants::macro_support::body::type_of(probe0)],
             [],
-            [::quadrants::__private::body::identity_of(probe0)],
+            [::quadrants::macro_support::body::identity_of(probe0)],
             [],
         )
     };
-    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 1usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 1usize] = __PROBED
         .2;
-    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
-    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::ir::types::ParamType::Value(
-            <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-        ),
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-            .passed(false),
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
-    ];
-    const __OK: ::quadrants::__private::core::primitive::bool = {
+    const __TYPES: [::quadrants::macro_support::ir::types::Type; 1usize] = __PROBED.0;
+    const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
-    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::quadrants::__private::core::file!(),
+    static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+        file: ::quadrants::macro_support::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -66,8 +75,8 @@ pub fn saxpy<'launch>(
         consts: &[],
     };
     struct __Body;
-    impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
+    impl ::quadrants::macro_support::body::SiteTable for __Body {
+        const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,
@@ -87,65 +96,78 @@ pub fn saxpy<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    unsafe impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::macro_support::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "saxpy";
-        fn ir() -> ::quadrants::__private::core::result::Result<
-            ::quadrants::__private::ir::Kernel,
-            ::quadrants::__private::BoxError,
+        fn ir() -> ::quadrants::macro_support::core::result::Result<
+            ::quadrants::macro_support::ir::Kernel,
+            ::quadrants::macro_support::BoxError,
         > {
-            ::quadrants::__private::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            ::quadrants::macro_support::core::result::Result::Ok(
+                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
-            __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::quadrants::__private::core::primitive::bool,
-            const __WIDE: ::quadrants::__private::core::primitive::usize,
-        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut a = ::quadrants::__private::body::gate::<
+            __Level: ::quadrants::macro_support::body::Level,
+            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+            const __WIDE: ::quadrants::macro_support::core::primitive::usize,
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+            let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
+            let mut a = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
             >(
-                <f32 as ::quadrants::__private::KernelValue>::from_scalars(
+                <f32 as ::quadrants::macro_support::KernelValue>::from_scalars(
                     &mut || args.word(),
                 ),
             );
-            let mut x = ::quadrants::__private::body::gate::<
+            let mut x = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
-            let mut y = ::quadrants::__private::body::gate::<
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
+            let mut y = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
             cx.par_for(
-                ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::ElementCount::element_count(&x),
-                ::quadrants::__private::body::Simple(10u32),
+                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                0..::quadrants::macro_support::body::ElementCount::element_count(&x),
+                ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut y = ::quadrants::macro_support::body::WithProven::with_proven(
                         y,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
                         x,
                         proven,
                     );
                     let mut a = a;
                     {
-                        'iteration: for i in ::quadrants::__private::body::gate::<
+                        'iteration: for i in ::quadrants::macro_support::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {
-                            ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
+                            ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
                             {
                                 let by = a
-                                    * ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                    * ::quadrants::macro_support::body::Elements::element_ref(
+                                            &x,
+                                            i,
+                                        )
                                         .read();
-                                let at = ::quadrants::__private::body::Elements::element_ref(
+                                let at = ::quadrants::macro_support::body::Elements::element_ref(
                                     &y,
                                     i,
                                 );
@@ -159,23 +181,26 @@ pub fn saxpy<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+    static __DEF: ::quadrants::macro_support::KernelDef = ::quadrants::macro_support::KernelDef::of::<
         __Body,
     >();
     let __def = &__DEF;
     #[allow(unused_mut)]
-    let mut __launch = ::quadrants::__private::Launch::new(__def);
-    ::quadrants::__private::Launch::push(
+    let mut __launch: ::quadrants::macro_support::body::Gated<
+        __OK,
+        ::quadrants::macro_support::Launch<'launch, ()>,
+    > = ::quadrants::macro_support::Launch::new(__def);
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(a),
+        ::quadrants::macro_support::body::gate::<__OK, _>(a),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(x),
+        ::quadrants::macro_support::body::gate::<__OK, _>(x),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(y),
+        ::quadrants::macro_support::body::gate::<__OK, _>(y),
     );
     __launch
 }

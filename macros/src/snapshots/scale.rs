@@ -3,19 +3,32 @@ fn scale<'launch, T: Float>(
     a: T,
     x: &'launch Tensor<T, 1>,
     y: &'launch mut Tensor<T, 1>,
-) -> ::quadrants::__private::Launch<'launch, ()> {
-    struct __Of<T>(::quadrants::__private::core::marker::PhantomData<(T,)>);
+) -> ::quadrants::macro_support::Launch<'launch, ()> {
+    struct __Of<T>(::quadrants::macro_support::core::marker::PhantomData<(T,)>);
     impl<T: Float> __Of<T> {
+        const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 3usize] = [
+            ::quadrants::macro_support::ir::types::ParamType::Value(
+                <T as ::quadrants::macro_support::KernelValue>::LAYOUT,
+            ),
+            <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+                .passed(false),
+            <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+                .passed(true),
+        ];
         const __PROBED: (
-            [::quadrants::__private::ir::types::Type; 1usize],
-            [fn() -> ::quadrants::__private::body::Callee; 1usize],
-            [&'static ::quadrants::__private::body::Identity; 2usize],
-            [::quadrants::__private::core::primitive::bool; 1usize],
+            [::quadrants::macro_support::ir::types::Type; 1usize],
+            [fn() -> ::quadrants::macro_support::body::Callee; 1usize],
+            [&'static ::quadrants::macro_support::body::Identity; 2usize],
+            [::quadrants::macro_support::core::primitive::bool; 1usize],
         ) = {
             #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
-            let probe0 = &::quadrants::__private::body::Probe::new();
-            let __func0 = &::quadrants::__private::body::Probe::new();
+            use ::quadrants::macro_support::body::in_scope::*;
+            let probes: ::quadrants::macro_support::body::Gated<
+                true,
+                ::quadrants::macro_support::body::Probes,
+            > = ::quadrants::macro_support::body::Probes;
+            let probe0 = &probes.probe();
+            let __func0 = &probes.probe();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -38,40 +51,31 @@ fn scale<'launch, T: Float>(
             };
             let __calls = (
                 {
-                    ::quadrants::__private::core::assert!(
-                        < scaled as ::quadrants::__private::body::Func > ::IS,
+                    ::quadrants::macro_support::core::assert!(
+                        < scaled as ::quadrants::macro_support::body::Func > ::IS,
                         "`scaled : : < _ , 2 >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
                     );
                     let (callee, identity) = <scaled>::__callee_of::<_, 2, _>(__func0);
                     (
                         callee,
                         identity,
-                        <scaled as ::quadrants::__private::body::Func>::IS,
+                        <scaled as ::quadrants::macro_support::body::Func>::IS,
                     )
                 },
             );
             (
-                [::quadrants::__private::body::type_of(probe0)],
+                [::quadrants::macro_support::body::type_of(probe0)],
                 [__calls.0.0],
-                [::quadrants::__private::body::identity_of(probe0), __calls.0.1],
+                [::quadrants::macro_support::body::identity_of(probe0), __calls.0.1],
                 [__calls.0.2],
             )
         };
-        const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 2usize] = Self::__PROBED
+        const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 2usize] = Self::__PROBED
             .2;
-        const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = Self::__PROBED
+        const __TYPES: [::quadrants::macro_support::ir::types::Type; 1usize] = Self::__PROBED
             .0;
-        const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-            ::quadrants::__private::ir::types::ParamType::Value(
-                <T as ::quadrants::__private::KernelValue>::LAYOUT,
-            ),
-            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-                .passed(false),
-            <Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-                .passed(true),
-        ];
-        const __SOURCE: &'static ::quadrants::__private::frontend::Source = &::quadrants::__private::frontend::Source {
-            file: ::quadrants::__private::core::file!(),
+        const __SOURCE: &'static ::quadrants::macro_support::frontend::Source = &::quadrants::macro_support::frontend::Source {
+            file: ::quadrants::macro_support::core::file!(),
             tree: b"...",
             params: || Self::__PARAMS.to_vec(),
             types: || Self::__TYPES.to_vec(),
@@ -79,9 +83,9 @@ fn scale<'launch, T: Float>(
             consts: &[],
         };
     }
-    const __OK: ::quadrants::__private::core::primitive::bool = true;
-    impl<T: Float> ::quadrants::__private::body::SiteTable for __Of<T> {
-        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__Of::<
+    const __OK: ::quadrants::macro_support::core::primitive::bool = true;
+    impl<T: Float> ::quadrants::macro_support::body::SiteTable for __Of<T> {
+        const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = &__Of::<
             T,
         >::__IDENTITIES;
     }
@@ -103,69 +107,79 @@ fn scale<'launch, T: Float>(
         clippy::all,
         clippy::pedantic
     )]
-    unsafe impl<T: Float> ::quadrants::__private::body::Body for __Of<T> {
+    unsafe impl<T: Float> ::quadrants::macro_support::body::Body for __Of<T> {
         const NAME: &'static ::core::primitive::str = "scale";
-        fn ir() -> ::quadrants::__private::core::result::Result<
-            ::quadrants::__private::ir::Kernel,
-            ::quadrants::__private::BoxError,
+        fn ir() -> ::quadrants::macro_support::core::result::Result<
+            ::quadrants::macro_support::ir::Kernel,
+            ::quadrants::macro_support::BoxError,
         > {
-            ::quadrants::__private::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(__Of::<T>::__SOURCE)?,
+            ::quadrants::macro_support::core::result::Result::Ok(
+                ::quadrants::macro_support::frontend::lower_checked(__Of::<T>::__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
-            __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::quadrants::__private::core::primitive::bool,
-            const __WIDE: ::quadrants::__private::core::primitive::usize,
-        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut a = ::quadrants::__private::body::gate::<
+            __Level: ::quadrants::macro_support::body::Level,
+            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+            const __WIDE: ::quadrants::macro_support::core::primitive::usize,
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+            let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
+            let mut a = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
             >(
-                <T as ::quadrants::__private::KernelValue>::from_scalars(
+                <T as ::quadrants::macro_support::KernelValue>::from_scalars(
                     &mut || args.word(),
                 ),
             );
-            let mut x = ::quadrants::__private::body::gate::<
+            let mut x = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::take(args));
-            let mut y = ::quadrants::__private::body::gate::<
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<T, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
+            let mut y = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<T, 1> as ::quadrants::__private::body::TensorParam>::take(args));
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<T, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
             cx.par_for(
-                ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::ElementCount::element_count(&x),
+                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 12u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut y = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut y = ::quadrants::macro_support::body::WithProven::with_proven(
                         y,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
                         x,
                         proven,
                     );
                     let mut a = a;
                     {
-                        'iteration: for i in ::quadrants::__private::body::gate::<
+                        'iteration: for i in ::quadrants::macro_support::body::gate::<
                             __OK,
                             _,
                         >(begin0..end0) {
-                            ::quadrants::__private::body::seen::<_, __Of<T>, 0>(&i);
+                            ::quadrants::macro_support::body::seen::<_, __Of<T>, 0>(&i);
                             {
                                 let value = a
-                                    * ::quadrants::__private::body::gate::<
+                                    * ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
                                     >(
                                         <scaled>::__call_at::<_, 2, _, _, _, _>,
                                     )(
-                                        ::quadrants::__private::body::CallSite::<
+                                        ::quadrants::macro_support::body::CallSite::<
                                             __Of<T>,
                                             1,
                                             __CHECKED,
@@ -174,7 +188,10 @@ fn scale<'launch, T: Float>(
                                         x,
                                         i,
                                     );
-                                ::quadrants::__private::body::Elements::element_ref(&y, i)
+                                ::quadrants::macro_support::body::Elements::element_ref(
+                                        &y,
+                                        i,
+                                    )
                                     .write(value);
                             };
                         }
@@ -183,21 +200,26 @@ fn scale<'launch, T: Float>(
             );
         }
     }
-    static __INSTANCES: ::quadrants::__private::Monomorphizations = ::quadrants::__private::Monomorphizations::new();
-    let __def = ::quadrants::__private::Monomorphizations::of::<__Of<T>>(&__INSTANCES);
+    static __INSTANCES: ::quadrants::macro_support::Monomorphizations = ::quadrants::macro_support::Monomorphizations::new();
+    let __def = ::quadrants::macro_support::Monomorphizations::of::<
+        __Of<T>,
+    >(&__INSTANCES);
     #[allow(unused_mut)]
-    let mut __launch = ::quadrants::__private::Launch::new(__def);
-    ::quadrants::__private::Launch::push(
+    let mut __launch: ::quadrants::macro_support::body::Gated<
+        __OK,
+        ::quadrants::macro_support::Launch<'launch, ()>,
+    > = ::quadrants::macro_support::Launch::new(__def);
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(a),
+        ::quadrants::macro_support::body::gate::<__OK, _>(a),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(x),
+        ::quadrants::macro_support::body::gate::<__OK, _>(x),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(y),
+        ::quadrants::macro_support::body::gate::<__OK, _>(y),
     );
     __launch
 }

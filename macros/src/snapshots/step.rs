@@ -3,20 +3,37 @@ fn step<'launch>(
     dt: f32,
     a: &'launch mut Tensor<f32, 1>,
     b: &'launch mut Tensor<i32, 2>,
-) -> ::quadrants::__private::Launch<'launch, ()> {
+) -> ::quadrants::macro_support::Launch<'launch, ()> {
+    const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 3usize] = [
+        ::quadrants::macro_support::ir::types::ParamType::Value(
+            <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT,
+        ),
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(true),
+        <Tensor<i32, 2> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(true),
+    ];
+    const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+        let _ = __PARAMS;
+        true
+    };
     const __PROBED: (
-        [::quadrants::__private::ir::types::Type; 4usize],
-        [fn() -> ::quadrants::__private::body::Callee; 1usize],
-        [&'static ::quadrants::__private::body::Identity; 5usize],
-        [::quadrants::__private::core::primitive::bool; 1usize],
+        [::quadrants::macro_support::ir::types::Type; 4usize],
+        [fn() -> ::quadrants::macro_support::body::Callee; 1usize],
+        [&'static ::quadrants::macro_support::body::Identity; 5usize],
+        [::quadrants::macro_support::core::primitive::bool; 1usize],
     ) = {
         #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
-        let probe0 = &::quadrants::__private::body::Probe::new();
-        let probe1 = &::quadrants::__private::body::Probe::new();
-        let probe2 = &::quadrants::__private::body::Probe::new();
-        let probe3 = &::quadrants::__private::body::Probe::new();
-        let __func0 = &::quadrants::__private::body::Probe::new();
+        use ::quadrants::macro_support::body::in_scope::*;
+        let probes: ::quadrants::macro_support::body::Gated<
+            __SIGNATURE,
+            ::quadrants::macro_support::body::Probes,
+        > = ::quadrants::macro_support::body::Probes;
+        let probe0 = &probes.probe();
+        let probe1 = &probes.probe();
+        let probe2 = &probes.probe();
+        let probe3 = &probes.probe();
+        let __func0 = &probes.probe();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -44,32 +61,36 @@ fn step<'launch>(
                 for (i, j) in qd::ndrange(b.shape()) {
                     probe2.observe(&i);
                     probe3.observe(&j);
-                    ::quadrants::__private::core::assert!(i != j, "diagonal");
+                    ::quadrants::macro_support::core::assert!(i != j, "diagonal");
                     qd::atomic_add(&mut b[[i, LAST]], 1);
                 }
             });
         };
         let _ = |
-            qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
+            qd::stream_parallel(
+                _,
+            ): ::quadrants::macro_support::dsl::stream_parallel<fn()>|
         {};
         let _ = |
-            qd::stream_parallel(_): ::quadrants::__private::dsl::stream_parallel<fn()>|
+            qd::stream_parallel(
+                _,
+            ): ::quadrants::macro_support::dsl::stream_parallel<fn()>|
         {};
         let _ = |
             qd::ndrange(
                 ..,
-            ): ::quadrants::__private::dsl::ndrange<
-                [::quadrants::__private::core::primitive::usize; 1],
+            ): ::quadrants::macro_support::dsl::ndrange<
+                [::quadrants::macro_support::core::primitive::usize; 1],
             >|
         {};
-        let _ = || ::quadrants::__private::body::same_function(
-            ::quadrants::__private::dsl::atomic_add::<i32>,
+        let _ = || ::quadrants::macro_support::body::same_function(
+            ::quadrants::macro_support::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
         let __calls = (
             {
                 #[allow(unused)]
-                type __Callee = ::quadrants::__private::body::NotAFunc<()>;
+                type __Callee = ::quadrants::macro_support::body::NotAFunc<()>;
                 {
                     #[allow(unused, nonstandard_style)]
                     fn wave() {}
@@ -80,7 +101,7 @@ fn step<'launch>(
                         (
                             callee,
                             identity,
-                            <__Callee as ::quadrants::__private::body::Func>::IS,
+                            <__Callee as ::quadrants::macro_support::body::Func>::IS,
                         )
                     }
                 }
@@ -88,54 +109,46 @@ fn step<'launch>(
         );
         (
             [
-                ::quadrants::__private::body::type_of(probe0),
-                ::quadrants::__private::body::type_of(probe1),
-                ::quadrants::__private::body::type_of(probe2),
-                ::quadrants::__private::body::type_of(probe3),
+                ::quadrants::macro_support::body::type_of(probe0),
+                ::quadrants::macro_support::body::type_of(probe1),
+                ::quadrants::macro_support::body::type_of(probe2),
+                ::quadrants::macro_support::body::type_of(probe3),
             ],
             [__calls.0.0],
             [
-                ::quadrants::__private::body::identity_of(probe0),
-                ::quadrants::__private::body::identity_of(probe1),
-                ::quadrants::__private::body::identity_of(probe2),
-                ::quadrants::__private::body::identity_of(probe3),
+                ::quadrants::macro_support::body::identity_of(probe0),
+                ::quadrants::macro_support::body::identity_of(probe1),
+                ::quadrants::macro_support::body::identity_of(probe2),
+                ::quadrants::macro_support::body::identity_of(probe3),
                 __calls.0.1,
             ],
             [__calls.0.2],
         )
     };
-    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 5usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 5usize] = __PROBED
         .2;
-    const __TYPES: [::quadrants::__private::ir::types::Type; 4usize] = __PROBED.0;
-    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 3usize] = [
-        ::quadrants::__private::ir::types::ParamType::Value(
-            <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-        ),
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-            .passed(true),
-        <Tensor<i32, 2> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
-    ];
+    const __TYPES: [::quadrants::macro_support::ir::types::Type; 4usize] = __PROBED.0;
     const _: () = {
-        ::quadrants::__private::core::assert!(
+        ::quadrants::macro_support::core::assert!(
             __PROBED.3[0],
             "`wave` is not a `#[func]`; kernels and funcs call only functions with that attribute"
         );
     };
-    const __OK: ::quadrants::__private::core::primitive::bool = {
+    const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
-    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::quadrants::__private::core::file!(),
+    static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+        file: ::quadrants::macro_support::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
         funcs: &[__PROBED.1[0usize]],
-        consts: &[|| ::quadrants::__private::constant(LAST)],
+        consts: &[|| ::quadrants::macro_support::constant(LAST)],
     };
     struct __Body;
-    impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
+    impl ::quadrants::macro_support::body::SiteTable for __Body {
+        const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,
@@ -155,51 +168,61 @@ fn step<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    unsafe impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::macro_support::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "step";
-        fn ir() -> ::quadrants::__private::core::result::Result<
-            ::quadrants::__private::ir::Kernel,
-            ::quadrants::__private::BoxError,
+        fn ir() -> ::quadrants::macro_support::core::result::Result<
+            ::quadrants::macro_support::ir::Kernel,
+            ::quadrants::macro_support::BoxError,
         > {
-            ::quadrants::__private::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            ::quadrants::macro_support::core::result::Result::Ok(
+                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
-            __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::quadrants::__private::core::primitive::bool,
-            const __WIDE: ::quadrants::__private::core::primitive::usize,
-        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut dt = ::quadrants::__private::body::gate::<
+            __Level: ::quadrants::macro_support::body::Level,
+            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+            const __WIDE: ::quadrants::macro_support::core::primitive::usize,
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+            let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
+            let mut dt = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
             >(
-                <f32 as ::quadrants::__private::KernelValue>::from_scalars(
+                <f32 as ::quadrants::macro_support::KernelValue>::from_scalars(
                     &mut || args.word(),
                 ),
             );
-            let mut a = ::quadrants::__private::body::gate::<
+            let mut a = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
-            let mut b = ::quadrants::__private::body::gate::<
-                __OK,
-                _,
-            >(<Tensor<i32, 2> as ::quadrants::__private::body::TensorParam>::take(args));
-            let elements = ::quadrants::__private::core::cmp::Ord::max(
-                ::quadrants::__private::core::cmp::Ord::max(
-                    0usize,
-                    ::quadrants::__private::body::ElementCount::element_count(&a),
-                ),
-                ::quadrants::__private::body::ElementCount::element_count(&b),
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
             );
-            let mut half = ::quadrants::__private::body::typed::<
+            let mut b = ::quadrants::macro_support::body::gate::<
+                __OK,
+                _,
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<i32, 2>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
+            let elements = ::quadrants::macro_support::core::cmp::Ord::max(
+                ::quadrants::macro_support::core::cmp::Ord::max(
+                    0usize,
+                    ::quadrants::macro_support::body::ElementCount::element_count(&a),
+                ),
+                ::quadrants::macro_support::body::ElementCount::element_count(&b),
+            );
+            let mut half = ::quadrants::macro_support::body::typed::<
                 _,
                 __Body,
                 0,
-            >(::quadrants::__private::body::gate::<__OK, _>(0.5 * dt));
+            >(::quadrants::macro_support::body::gate::<__OK, _>(0.5 * dt));
             let block0 = cx
                 .block(
                     #[inline(always)]
@@ -208,34 +231,36 @@ fn step<'launch>(
                         let mut a = a;
                         let mut dt = dt;
                         cx.par_for(
-                            ::quadrants::__private::core::option::Option::Some(0usize),
-                            0..::quadrants::__private::body::ElementCount::element_count(
+                            ::quadrants::macro_support::core::option::Option::Some(
+                                0usize,
+                            ),
+                            0..::quadrants::macro_support::body::ElementCount::element_count(
                                 &a,
                             ),
                             10u32,
                             #[inline(always)]
                             move |((begin0, end0), proven)| {
                                 let mut half = half;
-                                let mut a = ::quadrants::__private::body::WithProven::with_proven(
+                                let mut a = ::quadrants::macro_support::body::WithProven::with_proven(
                                     a,
                                     proven,
                                 );
                                 let mut dt = dt;
                                 {
-                                    'iteration: for i in ::quadrants::__private::body::gate::<
+                                    'iteration: for i in ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
                                     >(begin0..end0) {
-                                        ::quadrants::__private::body::seen::<_, __Body, 1>(&i);
+                                        ::quadrants::macro_support::body::seen::<_, __Body, 1>(&i);
                                         {
-                                            let by = ::quadrants::__private::body::identity({
-                                                let dividend = ::quadrants::__private::body::gate::<
+                                            let by = ::quadrants::macro_support::body::identity({
+                                                let dividend = ::quadrants::macro_support::body::gate::<
                                                     __OK,
                                                     _,
                                                 >({
                                                     #[allow(unused)]
-                                                    type __Callee = ::quadrants::__private::body::NotAFunc<
-                                                        (::quadrants::__private::body::ByValue,),
+                                                    type __Callee = ::quadrants::macro_support::body::NotAFunc<
+                                                        (::quadrants::macro_support::body::ByValue,),
                                                     >;
                                                     {
                                                         #[allow(unused, nonstandard_style)]
@@ -245,7 +270,7 @@ fn step<'launch>(
                                                         <__Callee>::__call_at
                                                     }
                                                 })(
-                                                    ::quadrants::__private::body::CallSite::<
+                                                    ::quadrants::macro_support::body::CallSite::<
                                                         __Body,
                                                         4,
                                                         __CHECKED,
@@ -254,9 +279,12 @@ fn step<'launch>(
                                                     half,
                                                 );
                                                 dividend
-                                                    / ::quadrants::__private::body::divisor_of(&dividend, dt)
+                                                    / ::quadrants::macro_support::body::divisor_of(
+                                                        &dividend,
+                                                        dt,
+                                                    )
                                             });
-                                            let at = ::quadrants::__private::body::Elements::element_ref(
+                                            let at = ::quadrants::macro_support::body::Elements::element_ref(
                                                 &a,
                                                 i,
                                             );
@@ -276,34 +304,36 @@ fn step<'launch>(
                     move || {
                         let mut b = b;
                         cx.nd_for(
-                            ::quadrants::__private::core::option::Option::Some(2usize),
+                            ::quadrants::macro_support::core::option::Option::Some(
+                                2usize,
+                            ),
                             qd::ndrange(b.shape()),
                             10u32,
                             #[inline(always)]
                             move |([(begin0, end0), (begin1, end1)], proven)| {
-                                let mut b = ::quadrants::__private::body::WithProven::with_proven(
+                                let mut b = ::quadrants::macro_support::body::WithProven::with_proven(
                                     b,
                                     proven,
                                 );
                                 {
-                                    for i in ::quadrants::__private::body::gate::<
+                                    for i in ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
                                     >(begin0..end0) {
-                                        'iteration: for j in ::quadrants::__private::body::gate::<
+                                        'iteration: for j in ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
                                         >(begin1..end1) {
-                                            ::quadrants::__private::body::seen::<_, __Body, 2>(&i);
-                                            ::quadrants::__private::body::seen::<_, __Body, 3>(&j);
-                                            if !::quadrants::__private::body::Cx::holds(
+                                            ::quadrants::macro_support::body::seen::<_, __Body, 2>(&i);
+                                            ::quadrants::macro_support::body::seen::<_, __Body, 3>(&j);
+                                            if !::quadrants::macro_support::body::Cx::holds(
                                                 cx,
-                                                !::quadrants::__private::body::equal(i, j),
+                                                !::quadrants::macro_support::body::equal(i, j),
                                             ) {
                                                 continue 'iteration;
                                             }
-                                            ::quadrants::__private::body::atomic_add(
-                                                ::quadrants::__private::body::Elements::element_ref(
+                                            ::quadrants::macro_support::body::atomic_add(
+                                                ::quadrants::macro_support::body::Elements::element_ref(
                                                     &b,
                                                     [i, LAST],
                                                 ),
@@ -319,23 +349,26 @@ fn step<'launch>(
             cx.region(&[&block0, &block1], elements, 20u32);
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+    static __DEF: ::quadrants::macro_support::KernelDef = ::quadrants::macro_support::KernelDef::of::<
         __Body,
     >();
     let __def = &__DEF;
     #[allow(unused_mut)]
-    let mut __launch = ::quadrants::__private::Launch::new(__def);
-    ::quadrants::__private::Launch::push(
+    let mut __launch: ::quadrants::macro_support::body::Gated<
+        __OK,
+        ::quadrants::macro_support::Launch<'launch, ()>,
+    > = ::quadrants::macro_support::Launch::new(__def);
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(dt),
+        ::quadrants::macro_support::body::gate::<__OK, _>(dt),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(a),
+        ::quadrants::macro_support::body::gate::<__OK, _>(a),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(b),
+        ::quadrants::macro_support::body::gate::<__OK, _>(b),
     );
     __launch
 }

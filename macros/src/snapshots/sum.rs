@@ -2,16 +2,30 @@
 fn sum<'launch>(
     x: &'launch Tensor<f32, 1>,
     total: &'launch mut Tensor<f32, 1>,
-) -> ::quadrants::__private::Launch<'launch, ()> {
+) -> ::quadrants::macro_support::Launch<'launch, ()> {
+    const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 2usize] = [
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(false),
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+            .passed(true),
+    ];
+    const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+        let _ = __PARAMS;
+        true
+    };
     const __PROBED: (
-        [::quadrants::__private::ir::types::Type; 1usize],
-        [fn() -> ::quadrants::__private::body::Callee; 0usize],
-        [&'static ::quadrants::__private::body::Identity; 1usize],
-        [::quadrants::__private::core::primitive::bool; 0usize],
+        [::quadrants::macro_support::ir::types::Type; 1usize],
+        [fn() -> ::quadrants::macro_support::body::Callee; 0usize],
+        [&'static ::quadrants::macro_support::body::Identity; 1usize],
+        [::quadrants::macro_support::core::primitive::bool; 0usize],
     ) = {
         #[allow(unused_imports)]
-        use ::quadrants::__private::body::in_scope::*;
-        let probe0 = &::quadrants::__private::body::Probe::new();
+        use ::quadrants::macro_support::body::in_scope::*;
+        let probes: ::quadrants::macro_support::body::Gated<
+            __SIGNATURE,
+            ::quadrants::macro_support::body::Probes,
+        > = ::quadrants::macro_support::body::Probes;
+        let probe0 = &probes.probe();
         #[allow(
             unused_unsafe,
             unused_variables,
@@ -32,32 +46,27 @@ fn sum<'launch>(
                 qd::atomic_add(&mut total[0], x[i]);
             }
         };
-        let _ = || ::quadrants::__private::body::same_function(
-            ::quadrants::__private::dsl::atomic_add::<i32>,
+        let _ = || ::quadrants::macro_support::body::same_function(
+            ::quadrants::macro_support::dsl::atomic_add::<i32>,
             qd::atomic_add,
         );
         let __calls = ();
         (
-            [::quadrants::__private::body::type_of(probe0)],
+            [::quadrants::macro_support::body::type_of(probe0)],
             [],
-            [::quadrants::__private::body::identity_of(probe0)],
+            [::quadrants::macro_support::body::identity_of(probe0)],
             [],
         )
     };
-    const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 1usize] = __PROBED
+    const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 1usize] = __PROBED
         .2;
-    const __TYPES: [::quadrants::__private::ir::types::Type; 1usize] = __PROBED.0;
-    const __PARAMS: [::quadrants::__private::ir::types::ParamType; 2usize] = [
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM
-            .passed(false),
-        <Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::PARAM.passed(true),
-    ];
-    const __OK: ::quadrants::__private::core::primitive::bool = {
+    const __TYPES: [::quadrants::macro_support::ir::types::Type; 1usize] = __PROBED.0;
+    const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
     };
-    static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-        file: ::quadrants::__private::core::file!(),
+    static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+        file: ::quadrants::macro_support::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),
         types: || __TYPES.to_vec(),
@@ -65,8 +74,8 @@ fn sum<'launch>(
         consts: &[],
     };
     struct __Body;
-    impl ::quadrants::__private::body::SiteTable for __Body {
-        const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = &__IDENTITIES;
+    impl ::quadrants::macro_support::body::SiteTable for __Body {
+        const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = &__IDENTITIES;
     }
     #[allow(
         deprecated,
@@ -86,50 +95,60 @@ fn sum<'launch>(
         clippy::all,
         clippy::pedantic
     )]
-    unsafe impl ::quadrants::__private::body::Body for __Body {
+    unsafe impl ::quadrants::macro_support::body::Body for __Body {
         const NAME: &'static ::core::primitive::str = "sum";
-        fn ir() -> ::quadrants::__private::core::result::Result<
-            ::quadrants::__private::ir::Kernel,
-            ::quadrants::__private::BoxError,
+        fn ir() -> ::quadrants::macro_support::core::result::Result<
+            ::quadrants::macro_support::ir::Kernel,
+            ::quadrants::macro_support::BoxError,
         > {
-            ::quadrants::__private::core::result::Result::Ok(
-                ::quadrants::__private::frontend::lower_checked(&__SOURCE)?,
+            ::quadrants::macro_support::core::result::Result::Ok(
+                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
             )
         }
         #[inline(always)]
         fn run<
-            __Level: ::quadrants::__private::body::Level,
-            const __CHECKED: ::quadrants::__private::core::primitive::bool,
-            const __WIDE: ::quadrants::__private::core::primitive::usize,
-        >(cx: &::quadrants::__private::body::Cx<'_, __Level, __CHECKED>) {
-            let args = &mut ::quadrants::__private::body::Cx::args(cx);
-            let mut x = ::quadrants::__private::body::gate::<
+            __Level: ::quadrants::macro_support::body::Level,
+            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+            const __WIDE: ::quadrants::macro_support::core::primitive::usize,
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+            let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
+            let mut x = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
-            let mut total = ::quadrants::__private::body::gate::<
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
+            let mut total = ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(<Tensor<f32, 1> as ::quadrants::__private::body::TensorParam>::take(args));
+            >(
+                <::quadrants::macro_support::body::Gated<
+                    __OK,
+                    Tensor<f32, 1>,
+                > as ::quadrants::macro_support::body::TensorParam>::take(args),
+            );
             cx.par_for(
-                ::quadrants::__private::core::option::Option::Some(0usize),
-                0..::quadrants::__private::body::ElementCount::element_count(&x),
+                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 10u32,
                 #[inline(always)]
                 move |((begin0, end0), proven)| {
-                    let mut total = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut total = ::quadrants::macro_support::body::WithProven::with_proven(
                         total,
                         proven,
                     );
-                    let mut x = ::quadrants::__private::body::WithProven::with_proven(
+                    let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
                         x,
                         proven,
                     );
-                    let mut part0 = ::quadrants::__private::body::partial_add::<
+                    let mut part0 = ::quadrants::macro_support::body::partial_add::<
                         _,
                         64usize,
                     >();
-                    let mut rest0 = ::quadrants::__private::body::partial_add::<
+                    let mut rest0 = ::quadrants::macro_support::body::partial_add::<
                         _,
                         64usize,
                     >();
@@ -137,23 +156,23 @@ fn sum<'launch>(
                         let mut begin0 = begin0;
                         if !__CHECKED {
                             #[allow(unused_variables, unused_assignments)]
-                            for from in ::quadrants::__private::body::whole_strips::<
+                            for from in ::quadrants::macro_support::body::whole_strips::<
                                 _,
                                 64usize,
                             >(&mut begin0, end0) {
-                                ::quadrants::__private::body::optimization_barrier();
+                                ::quadrants::macro_support::body::optimization_barrier();
                                 'iteration: for at in 0..64usize {
-                                    let lane0 = ::quadrants::__private::body::Partial::lane(
+                                    let lane0 = ::quadrants::macro_support::body::Partial::lane(
                                         &mut part0,
                                         at,
                                     );
-                                    let i = ::quadrants::__private::body::gate::<
+                                    let i = ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
-                                    >(::quadrants::__private::body::lane_of(from, at));
+                                    >(::quadrants::macro_support::body::lane_of(from, at));
                                     {
-                                        ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
-                                        ::quadrants::__private::body::reduce_add::<
+                                        ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
+                                        ::quadrants::macro_support::body::reduce_add::<
                                             false,
                                             _,
                                             _,
@@ -161,23 +180,28 @@ fn sum<'launch>(
                                             &mut *lane0,
                                             &total,
                                             0,
-                                            ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                            ::quadrants::macro_support::body::Elements::element_ref(
+                                                    &x,
+                                                    i,
+                                                )
                                                 .read(),
                                         );
                                     }
                                 }
                             }
                         }
-                        for (from, to) in ::quadrants::__private::body::strips::<
+                        for (from, to) in ::quadrants::macro_support::body::strips::<
                             _,
                             64usize,
                         >(begin0, end0) {
-                            'iteration: for (lane0, i) in ::quadrants::__private::core::iter::Iterator::zip(
-                                ::quadrants::__private::body::Partial::lanes(&mut rest0),
-                                ::quadrants::__private::body::gate::<__OK, _>(from..to),
+                            'iteration: for (lane0, i) in ::quadrants::macro_support::core::iter::Iterator::zip(
+                                ::quadrants::macro_support::body::Partial::lanes(
+                                    &mut rest0,
+                                ),
+                                ::quadrants::macro_support::body::gate::<__OK, _>(from..to),
                             ) {
-                                ::quadrants::__private::body::seen::<_, __Body, 0>(&i);
-                                ::quadrants::__private::body::reduce_add::<
+                                ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
+                                ::quadrants::macro_support::body::reduce_add::<
                                     false,
                                     _,
                                     _,
@@ -185,13 +209,16 @@ fn sum<'launch>(
                                     &mut *lane0,
                                     &total,
                                     0,
-                                    ::quadrants::__private::body::Elements::element_ref(&x, i)
+                                    ::quadrants::macro_support::body::Elements::element_ref(
+                                            &x,
+                                            i,
+                                        )
                                         .read(),
                                 );
                             }
                         }
                     }
-                    ::quadrants::__private::body::finish_add::<
+                    ::quadrants::macro_support::body::finish_add::<
                         false,
                         _,
                         _,
@@ -201,19 +228,22 @@ fn sum<'launch>(
             );
         }
     }
-    static __DEF: ::quadrants::__private::KernelDef = ::quadrants::__private::KernelDef::of::<
+    static __DEF: ::quadrants::macro_support::KernelDef = ::quadrants::macro_support::KernelDef::of::<
         __Body,
     >();
     let __def = &__DEF;
     #[allow(unused_mut)]
-    let mut __launch = ::quadrants::__private::Launch::new(__def);
-    ::quadrants::__private::Launch::push(
+    let mut __launch: ::quadrants::macro_support::body::Gated<
+        __OK,
+        ::quadrants::macro_support::Launch<'launch, ()>,
+    > = ::quadrants::macro_support::Launch::new(__def);
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(x),
+        ::quadrants::macro_support::body::gate::<__OK, _>(x),
     );
-    ::quadrants::__private::Launch::push(
+    ::quadrants::macro_support::Launch::push(
         &mut __launch,
-        ::quadrants::__private::body::gate::<__OK, _>(total),
+        ::quadrants::macro_support::body::gate::<__OK, _>(total),
     );
     __launch
 }

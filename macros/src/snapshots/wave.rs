@@ -6,41 +6,50 @@ fn wave(x: f32) -> f32 {
 #[allow(non_camel_case_types)]
 #[doc(hidden)]
 struct wave {}
-unsafe impl ::quadrants::__private::body::Func for wave {}
-impl ::quadrants::__private::body::SiteTable for wave {
-    const IDENTITIES: &'static [&'static ::quadrants::__private::body::Identity] = <wave>::__FOUND
+unsafe impl ::quadrants::macro_support::body::Func for wave {}
+impl ::quadrants::macro_support::body::SiteTable for wave {
+    const IDENTITIES: &'static [&'static ::quadrants::macro_support::body::Identity] = <wave>::__FOUND
         .1;
 }
 impl wave {
+    #[allow(unused)]
+    #[doc(hidden)]
+    const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+        let _ = <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT;
+        true
+    };
     #[allow(unused, clippy::too_many_arguments)]
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call_at<
-        __Sites: ::quadrants::__private::body::SiteTable,
-        const __SITE: ::quadrants::__private::core::primitive::usize,
-        const __CHECKED: ::quadrants::__private::core::primitive::bool,
-        __F: ::quadrants::__private::core::ops::Fn(f32) -> f32,
+        __Sites: ::quadrants::macro_support::body::SiteTable,
+        const __SITE: ::quadrants::macro_support::core::primitive::usize,
+        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+        __F: ::quadrants::macro_support::core::ops::Fn(f32) -> f32,
     >(
-        _: ::quadrants::__private::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
+        _: ::quadrants::macro_support::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
         x: f32,
     ) -> f32 {
         const {
-            ::quadrants::__private::body::check_site::<__Sites, __SITE>(Self::__types())
+            ::quadrants::macro_support::body::check_site::<
+                __Sites,
+                __SITE,
+            >(Self::__types())
         }
         Self::__call(x)
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __types() -> &'static ::quadrants::__private::body::Identity {
+    pub const fn __types() -> &'static ::quadrants::macro_support::body::Identity {
         const {
-            &::quadrants::__private::body::Identity {
+            &::quadrants::macro_support::body::Identity {
                 name: "func",
                 parts: &[
-                    ::quadrants::__private::body::Part::Type(
-                        <f32 as ::quadrants::__private::KernelValue>::TYPE_IDENTITY,
+                    ::quadrants::macro_support::body::Part::Type(
+                        <f32 as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
-                    ::quadrants::__private::body::Part::Type(
-                        <f32 as ::quadrants::__private::body::FuncResult>::RESULT_IDENTITY,
+                    ::quadrants::macro_support::body::Part::Type(
+                        <f32 as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
                 ],
             }
@@ -68,22 +77,22 @@ impl wave {
     #[doc(hidden)]
     #[inline(always)]
     pub fn __call(mut x: f32) -> f32 {
-        const __OK: ::quadrants::__private::core::primitive::bool = {
+        const __OK: ::quadrants::macro_support::core::primitive::bool = {
             let _ = <wave>::__FOUND;
             true
         };
-        const __CHECKED: ::quadrants::__private::core::primitive::bool = true;
+        const __CHECKED: ::quadrants::macro_support::core::primitive::bool = true;
         {
-            ::quadrants::__private::body::call::<
+            ::quadrants::macro_support::body::call::<
                 9387930553559073965u64,
                 _,
                 _,
             >(
-                ::quadrants::__private::body::typed::<
+                ::quadrants::macro_support::body::typed::<
                     _,
                     wave,
                     1,
-                >(::quadrants::__private::body::gate::<__OK, _>(x * 0.01)),
+                >(::quadrants::macro_support::body::gate::<__OK, _>(x * 0.01)),
                 (),
             )
         }
@@ -91,19 +100,33 @@ impl wave {
     #[allow(unused)]
     #[doc(hidden)]
     const __FOUND: (
-        &'static ::quadrants::__private::frontend::Source,
-        &'static [&'static ::quadrants::__private::body::Identity],
+        &'static ::quadrants::macro_support::frontend::Source,
+        &'static [&'static ::quadrants::macro_support::body::Identity],
     ) = {
+        const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 1usize] = [
+            ::quadrants::macro_support::ir::types::ParamType::Value(
+                <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT,
+            ),
+        ];
+        const __SIGNATURE: ::quadrants::macro_support::core::primitive::bool = {
+            let _ = __PARAMS;
+            let _ = <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT;
+            true
+        };
         const __PROBED: (
-            [::quadrants::__private::ir::types::Type; 2usize],
-            [fn() -> ::quadrants::__private::body::Callee; 1usize],
-            [&'static ::quadrants::__private::body::Identity; 3usize],
-            [::quadrants::__private::core::primitive::bool; 0usize],
+            [::quadrants::macro_support::ir::types::Type; 2usize],
+            [fn() -> ::quadrants::macro_support::body::Callee; 1usize],
+            [&'static ::quadrants::macro_support::body::Identity; 3usize],
+            [::quadrants::macro_support::core::primitive::bool; 0usize],
         ) = {
             #[allow(unused_imports)]
-            use ::quadrants::__private::body::in_scope::*;
-            let probe1 = &::quadrants::__private::body::Probe::new();
-            let result0 = &::quadrants::__private::body::Probe::new();
+            use ::quadrants::macro_support::body::in_scope::*;
+            let probes: ::quadrants::macro_support::body::Gated<
+                __SIGNATURE,
+                ::quadrants::macro_support::body::Probes,
+            > = ::quadrants::macro_support::body::Probes;
+            let probe1 = &probes.probe();
+            let result0 = &probes.probe();
             #[allow(
                 unused_unsafe,
                 unused_variables,
@@ -121,42 +144,38 @@ impl wave {
             let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
             let __calls = (
                 (
-                    ::quadrants::__private::body::method_of::<
+                    ::quadrants::macro_support::body::method_of::<
                         9387930553559073965u64,
                         _,
                         _,
                     >(probe1, result0),
-                    ::quadrants::__private::body::Identity::STATED,
+                    ::quadrants::macro_support::body::Identity::STATED,
                 ),
             );
             (
                 [
-                    <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-                    ::quadrants::__private::body::type_of(probe1),
+                    <f32 as ::quadrants::macro_support::KernelValue>::LAYOUT,
+                    ::quadrants::macro_support::body::type_of(probe1),
                 ],
                 [__calls.0.0],
                 [
-                    ::quadrants::__private::body::Identity::STATED,
-                    ::quadrants::__private::body::identity_of(probe1),
-                    ::quadrants::__private::body::Identity::STATED,
+                    ::quadrants::macro_support::body::Identity::STATED,
+                    ::quadrants::macro_support::body::identity_of(probe1),
+                    ::quadrants::macro_support::body::Identity::STATED,
                 ],
                 [],
             )
         };
-        const __IDENTITIES: [&'static ::quadrants::__private::body::Identity; 3usize] = __PROBED
+        const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 3usize] = __PROBED
             .2;
-        const __TYPES: [::quadrants::__private::ir::types::Type; 2usize] = __PROBED.0;
-        const __PARAMS: [::quadrants::__private::ir::types::ParamType; 1usize] = [
-            ::quadrants::__private::ir::types::ParamType::Value(
-                <f32 as ::quadrants::__private::KernelValue>::LAYOUT,
-            ),
-        ];
-        const __OK: ::quadrants::__private::core::primitive::bool = {
+        const __TYPES: [::quadrants::macro_support::ir::types::Type; 2usize] = __PROBED
+            .0;
+        const __OK: ::quadrants::macro_support::core::primitive::bool = {
             let _ = (__TYPES, __PARAMS);
             true
         };
-        static __SOURCE: ::quadrants::__private::frontend::Source = ::quadrants::__private::frontend::Source {
-            file: ::quadrants::__private::core::file!(),
+        static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+            file: ::quadrants::macro_support::core::file!(),
             tree: b"...",
             params: || __PARAMS.to_vec(),
             types: || __TYPES.to_vec(),
@@ -167,16 +186,16 @@ impl wave {
     };
     #[allow(unused)]
     #[doc(hidden)]
-    pub fn __callee() -> ::quadrants::__private::body::Callee {
-        ::quadrants::__private::body::Callee::Func(Self::__FOUND.0)
+    pub fn __callee() -> ::quadrants::macro_support::body::Callee {
+        ::quadrants::macro_support::body::Callee::Func(Self::__FOUND.0)
     }
     #[allow(unused)]
     #[doc(hidden)]
-    pub const fn __callee_of<__F: ::quadrants::__private::core::ops::Fn(f32) -> f32>(
-        _: &::quadrants::__private::body::Probe<__F>,
+    pub const fn __callee_of<__F: ::quadrants::macro_support::core::ops::Fn(f32) -> f32>(
+        _: &::quadrants::macro_support::body::Probe<__F>,
     ) -> (
-        fn() -> ::quadrants::__private::body::Callee,
-        &'static ::quadrants::__private::body::Identity,
+        fn() -> ::quadrants::macro_support::body::Callee,
+        &'static ::quadrants::macro_support::body::Identity,
     ) {
         (Self::__callee, Self::__types())
     }

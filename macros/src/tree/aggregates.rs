@@ -31,12 +31,12 @@ impl Tree {
             }
             E::Array(syn::ExprArray { elems, .. }) | E::Tuple(syn::ExprTuple { elems, .. }) => {
                 let parts = self.exprs(elems);
-                let ty = self.pass(expr);
+                let ty = self.pass_aggregate(expr);
                 ExprKind::Aggregate { ty: self.put_site(site, ty), parts }
             }
             E::Repeat(repeat) => {
                 let value = Box::new(self.expr(&mut repeat.expr));
-                let ty = self.pass(expr);
+                let ty = self.pass_aggregate(expr);
                 ExprKind::Repeat { ty: self.put_site(site, ty), value }
             }
             E::Struct(value) if value.rest.is_some() || value.dot2_token.is_none() => {
@@ -45,7 +45,7 @@ impl Tree {
                     fields.map(|field| (member_name(&field.member), self.expr(&mut field.expr)));
                 let fields = fields.collect();
                 let base = value.rest.as_mut().map(|base| Box::new(self.expr(base)));
-                let ty = self.pass(expr);
+                let ty = self.pass_aggregate(expr);
                 ExprKind::Struct { ty: self.put_site(site, ty), fields, base }
             }
             _ => ExprKind::Unsupported(Construct::StructUpdate),

@@ -94,10 +94,13 @@ pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, rece
 /// inferred for the call's result is the method's output type, so that IR and rustc agree on all types that depend on
 /// it.
 #[must_use]
-pub const fn method_of<const NAME: u64, T, R: ResultOf<NAME, T>>(
+pub const fn method_of<const NAME: u64, T, R>(
     _receiver: &Probe<T>,
     _result: &Probe<R>,
-) -> fn() -> Callee {
+) -> fn() -> Callee
+where
+    R: ResultOf<NAME, T>,
+{
     R::CALLEE
 }
 
@@ -121,23 +124,60 @@ impl<const NAME: u64, T: HasMethod<NAME, Output = R>, R> ResultOf<NAME, T> for R
 
 /// As [`method_of`], for an associated function of `T`; also returns the identity of the types of arguments and result.
 #[must_use]
-pub const fn function_of<const NAME: u64, T, R: FuncResult, A: Arguments>(
+pub const fn function_of<const NAME: u64, T, R, A>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+    T: FunctionTo<NAME, A, R>,
 {
-    (T::callee, signature::<A, R>())
+    (T::CALLEE, T::SIGNATURE)
+}
+
+/// A type with an associated function, whose arguments are `A` and whose result is `R`. If there is no such function
+/// even on the host, rustc knows no `R`, and reports only that.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels, with these arguments",
+    label = "not a function that kernels can call"
+)]
+pub trait FunctionTo<const NAME: u64, A, R> {
+    /// Returns [`HasMethod::CALLEE`].
+    const CALLEE: fn() -> Callee;
+    /// The identity of the types of arguments and result.
+    const SIGNATURE: &'static Identity;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const NAME: u64, T, A, R> FunctionTo<NAME, A, R> for T
+where
+    T: Identified<NAME, A> + HasMethod<NAME, Output = R>,
+{
+    const CALLEE: fn() -> Callee = T::callee;
+    const SIGNATURE: &'static Identity = T::FUNCTION_IDENTITY;
+}
+
+/// An associated function whose arguments and result have identities. By itself, so that rustc does not also report
+/// the result of a function that kernels cannot call.
+trait Identified<const NAME: u64, A> {
+    const FUNCTION_IDENTITY: &'static Identity;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const NAME: u64, T, A: Arguments> Identified<NAME, A> for T
+where
+    T: Function<NAME, A>,
+    T::Output: FuncResult,
+{
+    const FUNCTION_IDENTITY: &'static Identity = signature::<A, T::Output>();
 }
 
 /// As [`function_of`], of the type that a pattern identifies.
 #[must_use]
-pub const fn function_by_pattern<const NAME: u64, T, R: FuncResult, A: Arguments>(
+pub const fn function_by_pattern<const NAME: u64, T, R, A>(
     _of: fn(T),
     result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    T: Function<NAME, A> + HasMethod<NAME, Output = R>,
+    T: FunctionTo<NAME, A, R>,
 {
     function_of::<NAME, T, R, A>(result)
 }

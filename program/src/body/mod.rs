@@ -55,8 +55,8 @@ pub(crate) use failure::{check_index, check_indices};
 pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
 pub use level::Level;
 pub use method::{
-    ResultOf, ValuesDoNotDeref, call, call_associated, call_by_pattern, call_in_place, equal,
-    function, function_by_pattern, function_of, method_of, reload_receiver, write_back,
+    FunctionTo, ResultOf, ValuesDoNotDeref, call, call_associated, call_by_pattern, call_in_place,
+    equal, function, function_by_pattern, function_of, method_of, reload_receiver, write_back,
     write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
@@ -69,8 +69,8 @@ pub use print::{
     printed_number_type_of, printed_type_of,
 };
 pub use probe::{
-    Gate, Linear, Open, Probe, gate, identity, linear_type_of, number_type, same_function,
-    tensor_field, type_of,
+    Gate, Gated, Linear, Open, Probe, Probes, gate, identity, linear_type_of, number_type,
+    same_function, tensor_field, type_of,
 };
 pub use reduce::{
     Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,

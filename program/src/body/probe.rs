@@ -50,22 +50,31 @@ impl<T> Probe<T> {
         value
     }
 
+    /// As [`pass`](Self::pass), for a tuple, array or struct expression. Never called: its result is of an error type if
+    /// the value is not a kernel value, so that rustc reports nothing else.
+    pub fn pass_aggregate(&self, _value: T) -> T::Same
+    where
+        T: KernelValue,
+    {
+        unreachable!("the code with probes is never called")
+    }
+
     /// Unifies the probe's type with that of `value`, which a loop iterates over. Never called: its result is of an
     /// error type if the value has no elements, so that rustc reports nothing else.
-    pub fn elements(&self, _value: T) -> T::Same
+    pub fn elements(&self, _value: T) -> <T as Iterated>::Same
     where
         T: Iterated,
     {
         unreachable!("the code with probes is never called")
     }
 
-    /// As [`pass`](Self::pass), for a struct or variant expression that could also be a function call. The closure uses
-    /// the same path in a pattern, where a function's name is an error.
-    pub const fn pass_constructed(&self, value: T, _pattern: fn(T)) -> T
+    /// As [`pass_aggregate`](Self::pass_aggregate), for a struct or variant expression that could also be a function
+    /// call. The closure uses the same path in a pattern, where a function's name is an error.
+    pub fn pass_constructed(&self, _value: T, _pattern: fn(T)) -> T::Same
     where
-        T: Copy,
+        T: KernelValue,
     {
-        value
+        unreachable!("the code with probes is never called")
     }
 }
 
@@ -152,6 +161,21 @@ impl Open for Gate<true> {
     #[inline(always)]
     fn pass<T>(value: T) -> T {
         value
+    }
+}
+
+/// `T`, or an error type; see [`gate`].
+pub type Gated<const OK: bool, T> = <Gate<OK> as Open>::Passed<T>;
+
+/// Makes probes.
+#[derive(Debug)]
+pub struct Probes;
+
+impl Probes {
+    /// As [`Probe::new`].
+    #[must_use]
+    pub const fn probe<T>(&self) -> Probe<T> {
+        Probe::new()
     }
 }
 

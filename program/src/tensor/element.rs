@@ -87,6 +87,7 @@ macro_rules! elements {
             const LAYOUT: Type = Type::Scalar(ScalarType::$scalar);
             const TYPE_IDENTITY: &'static Identity =
                 &Identity { name: stringify!($ty), parts: &[] };
+            type Same = Self;
             type Components = Strided<$ty>;
             type Storage = Dense<$ty>;
             type Location = ScalarRef<$ty>;

@@ -46,6 +46,7 @@ macro_rules! tuples {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             const TYPE_IDENTITY: &'static Identity =
                 &Identity { name: "tuple", parts: &[$(Part::Type($name::TYPE_IDENTITY)),+] };
+            type Same = Self;
             type Components = ($($name::Components,)+);
             aggregate_items!();
             #[inline(always)]
@@ -108,6 +109,7 @@ unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
         name: "array",
         parts: &[Part::Type(T::TYPE_IDENTITY), Part::Number(N as u128)],
     };
+    type Same = Self;
     type Components = T::Components;
     aggregate_items!();
     #[inline(always)]
@@ -160,6 +162,7 @@ macro_rules! wrappers {
                 name: stringify!($name),
                 parts: &[Part::Type(T::TYPE_IDENTITY), $(Part::Number($size as u128)),+],
             };
+            type Same = Self;
             type Components = <$array as KernelValue>::Components;
             aggregate_items!();
             #[inline(always)]

@@ -62,6 +62,11 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     const TYPE_IDENTITY: &'static Identity;
 
+    /// The type itself. Of a type that is not a kernel value, this is an error type, about which rustc reports nothing
+    /// else.
+    #[doc(hidden)]
+    type Same;
+
     /// Where the components of such values are, in a tensor of aggregates.
     #[doc(hidden)]
     type Components: Copy;

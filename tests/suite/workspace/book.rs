@@ -10,11 +10,11 @@ use std::{
 };
 
 use quadrants::{
-    __private::body::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin},
     ir::{
         AtomicOp, MathFn, ScalarType,
         abi::{MAX_BLOCK_SIZE, MAX_BOUND, MAX_LOCAL_BYTES, MAX_RANK, MAX_SHARED_BYTES},
     },
+    macro_support::body::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin},
 };
 use quadrants_frontend::{CONVERSIONS, builtin_functions, builtin_methods, syntax};
 
