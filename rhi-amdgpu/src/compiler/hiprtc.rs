@@ -4,6 +4,7 @@ use std::{
     ffi::{CStr, c_char, c_int, c_void},
     path::{Path, PathBuf},
     ptr,
+    sync::{Mutex, PoisonError},
 };
 
 use quadrants_codegen::{Error, Result, search::LibrarySearch};
@@ -129,6 +130,10 @@ impl Hiprtc {
     ) -> Result<(Vec<u8>, String)> {
         let arch = format!("--offload-arch={arch}");
         let options = options.iter().copied().chain([arch.as_str()]);
+        // The options of LLVM are global to a process. Two compilations at once may both register the same option,
+        // which ends the process, or corrupt memory (seen with hipRTC 5.2.3).
+        static COMPILING: Mutex<()> = Mutex::new(());
+        let _one = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
         self.compile_text(kernel, text, options, |program| program.image())
     }
 }

@@ -1,6 +1,6 @@
 //! Tests that compile all sample kernels with the installed hipRTC.
 
-use std::{ffi::OsString, time::Instant};
+use std::{env, ffi::OsString, process::Command, thread, time::Instant};
 
 use quadrants_codegen::{CompileRequest, Compiler, Error};
 use quadrants_ir::{
@@ -39,6 +39,34 @@ fn compile(kernel: &Offloaded, arch: &str, form: Form, passing: Passing) -> Vec<
 fn a_device_runs_what_is_made_for_any_features() {
     assert_eq!(HipCompiler.compatible_archs("gfx90a:sramecc+:xnack-"), ["gfx90a"]);
     assert!(HipCompiler.compatible_archs("gfx1030").is_empty());
+}
+
+/// In a child process, because hipRTC aborts the process if it is called by two threads at once.
+#[test]
+fn threads_can_compile_at_the_same_time() {
+    const CHILD: &str = "QUADRANTS_TEST_COMPILING_THREADS";
+    if !hiprtc_is_here() {
+        return;
+    }
+    if env::var_os(CHILD).is_none() {
+        let ran = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "compiler::tests::threads_can_compile_at_the_same_time"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        return;
+    }
+    let kernels = samples::all();
+    thread::scope(|scope| {
+        for kernels in kernels[..32].chunks(4) {
+            scope.spawn(move || {
+                for kernel in kernels {
+                    compile(kernel, "gfx90a", Form::Proven, Passing::Value);
+                }
+            });
+        }
+    });
 }
 
 #[test]
