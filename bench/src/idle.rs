@@ -96,6 +96,7 @@ functions! {
     };
     "cuModuleUnload" = |_m: Handle| ();
     "cuModuleGetFunction" = |function: *mut Handle, _m: Handle, _n: Handle| *function = SOME;
+    "cuFuncSetAttribute" = |_f: Handle, _a: c_uint, _v: c_int| ();
     "cuLaunchKernel" = |_f: Handle, _gx: c_uint, _gy: c_uint, _gz: c_uint, _bx: c_uint, _by: c_uint,
         _bz: c_uint, _b: c_uint, _s: Handle, _p: Handle, _e: Handle| ();
     "cuGraphCreate" = |graph: *mut Handle, _f: c_uint| *graph = SOME;
@@ -138,4 +139,12 @@ pub fn open() -> Opened {
     let driver = unsafe { driver_from_symbols("a driver that does nothing", resolve) };
     let device = driver.and_then(|driver| driver.open(0)).expect("it opens");
     Opened { device, compiler: Some(Arc::new(NoCompiler)) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn it_has_all_functions_that_opening_requires() {
+        super::open();
+    }
 }
