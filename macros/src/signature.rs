@@ -251,7 +251,8 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
         ParamPassing::Ref | ParamPassing::RefMut if named(&["str", "String"]) => {
             "kernels have no strings; pass numbers"
         }
-        _ if named(&["Vec", "Box", "Rc", "Arc", "HashMap"]) => {
+        // Without arguments, it is a type of the user's.
+        _ if named(&["Vec", "Box", "Rc", "Arc", "HashMap"]) && !last.arguments.is_empty() => {
             "kernels have no memory of the host but tensors; take a `&Tensor<…>`, or a `&mut Tensor<…>` to write it"
         }
         ParamPassing::Value if named(&OTHERS) => {

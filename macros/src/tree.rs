@@ -137,8 +137,10 @@ impl Tree {
     }
 
     fn pass_as(&mut self, value: &mut syn::Expr, expected: Expected) -> TypeIx {
-        let (probe, binding) = (self.next_probe(), Ident::new("value", spans::first(value)));
-        *value = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
+        let binding = Ident::new("value", spans::first(value));
+        let probe = located(&self.next_probe(), binding.span());
+        let at = probe.span();
+        *value = syn::Expr::Verbatim(quote_spanned!(at=> #probe.pass(#value)));
         self.add_type(TypeEntry::Probe { probe, binding, expected })
     }
 
