@@ -44,7 +44,7 @@ fn a_device_runs_what_is_made_for_any_features() {
 /// In a child process, because hipRTC aborts the process if it is called by two threads at once.
 #[test]
 fn threads_can_compile_at_the_same_time() {
-    const CHILD: &str = "QUADRANTS_TEST_COMPILING_THREADS";
+    const CHILD: &str = "QUADRANTS_TEST_THREADS_CHILD";
     if !hiprtc_is_here() {
         return;
     }
