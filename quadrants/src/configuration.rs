@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Variables that tests use to communicate with child processes of their own.
-const INTERNAL: [&str; 5] = [
+const INTERNAL: [&str; 6] = [
     "QUADRANTS_TEST_CHILD",
     "QUADRANTS_TEST_AGAIN",
     "QUADRANTS_TEST_EXPORT",
