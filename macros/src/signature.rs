@@ -153,7 +153,7 @@ fn unknown_types(signature: &syn::Signature) -> Vec<&Ident> {
             let (first, last) = (segments.first(), segments.last());
             let named = |name: &&str| last.is_some_and(|last| last.ident == name);
             first.is_some_and(|first| match segments.len() {
-                1 => OF_STD.iter().any(|name| named(&name)),
+                1 => OF_STD.iter().any(named),
                 _ => first.ident == "std" || first.ident == "core",
             })
         }

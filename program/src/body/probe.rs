@@ -50,8 +50,8 @@ impl<T> Probe<T> {
         value
     }
 
-    /// As [`pass`](Self::pass), for a tuple, array or struct expression. Never called: its result is of an error type if
-    /// the value is not a kernel value, so that rustc reports nothing else.
+    /// As [`pass`](Self::pass), for a tuple, array or struct expression. Never called: its result is of an error type
+    /// if the value is not a kernel value, so that rustc reports nothing else.
     pub fn pass_aggregate(&self, _value: T) -> T::Same
     where
         T: KernelValue,
