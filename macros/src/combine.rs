@@ -20,7 +20,7 @@ use syn::{
 use crate::{
     ast::{is_assignment, pattern_names, place_root, unparenthesized},
     spans,
-    tokens::idents,
+    tokens::possible_locals,
 };
 
 /// The marking attribute's name, which is reserved.
@@ -109,7 +109,7 @@ pub(crate) fn mark(
         let (op, conditional, mixed) = (None, false, false);
         let mut uses = Uses { local, writable, op, count: 0, conditional, mixed };
         uses.visit_block_mut(&mut each.body.clone());
-        let all = idents(&each.body).into_iter().chain(idents(&each.expr));
+        let all = possible_locals(&each.body).into_iter().chain(possible_locals(&each.expr));
         let (Some(op), false) = (uses.op, uses.mixed) else { continue };
         if all.filter(|name| name == local).count() != uses.count {
             continue;
@@ -251,7 +251,7 @@ struct Plain {
 }
 
 fn plain(expr: &Expr, local: &Ident, writable: &[Ident]) -> Option<Plain> {
-    let is_free = |value: &Expr| !idents(value).contains(local);
+    let is_free = |value: &Expr| !possible_locals(value).contains(local);
     match expr {
         Expr::Binary(binary) if name(&binary.left) == Some(local) => {
             let (op, _) = operation(&binary.op)?;
@@ -331,7 +331,7 @@ fn comparison(branch: &ExprIf, local: &Ident) -> Option<(AtomicOp, Expr, bool)> 
             (true, false) => (&binary.right, !less),
             _ => return None,
         };
-    if idents(value).contains(local) {
+    if possible_locals(value).contains(local) {
         return None;
     }
     let op = if less { AtomicOp::Min } else { AtomicOp::Max };
@@ -376,7 +376,7 @@ fn selection(
         return None;
     };
     let bound = Bound::by(each);
-    let all = idents(&each.body);
+    let all = possible_locals(&each.body);
     let occurrences = |name: &Ident| all.iter().filter(|other| *other == name).count();
     let targets: Option<Vec<&Ident>> = others
         .iter()
@@ -398,7 +398,7 @@ fn selection(
         || occurrences(local) != 2
         || !targets.iter().all(is_target)
         || targets.iter().any(|name| occurrences(name) != 1)
-        || idents(&each.expr).contains(local)
+        || possible_locals(&each.expr).contains(local)
         || Effects::of(&changed, writable, |all| all.visit_block(&each.body))
     {
         return None;

@@ -20,6 +20,33 @@ pub(crate) fn idents(tokens: &impl ToTokens) -> Vec<Ident> {
     found
 }
 
+/// The identifiers in tokens that can be locals: all but those of members, methods, paths and the fields of structs.
+pub(crate) fn possible_locals(tokens: &impl ToTokens) -> Vec<Ident> {
+    fn collect(tokens: TokenStream, found: &mut Vec<Ident>) {
+        let tokens: Vec<_> = tokens.into_iter().collect();
+        let is = |at: Option<usize>, mark| {
+            at.and_then(|at| tokens.get(at)).is_some_and(|token| is_punct(token, mark))
+        };
+        for (at, token) in tokens.iter().enumerate() {
+            let (before, second) = (at.checked_sub(1), at.checked_sub(2));
+            // The end of a range follows two dots.
+            let is_member = is(before, '.') && !is(second, '.');
+            let is_in_path = is(before, ':') && is(second, ':');
+            let is_field = is(Some(at + 1), ':') && !is(Some(at + 2), ':');
+            match token {
+                TokenTree::Ident(ident) if !(is_member || is_in_path || is_field) => {
+                    found.push(ident.clone());
+                }
+                TokenTree::Group(group) => collect(group.stream(), found),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(tokens.to_token_stream(), &mut found);
+    found
+}
+
 /// Replaces each identifier, also in groups, by what `replace` pushes for it.
 pub(crate) fn replace_idents(
     tokens: TokenStream,

@@ -1,6 +1,8 @@
 //! Parallel loops that combine into locals give what the same loop gives in plain Rust.
 
-use quadrants::{self as qd, Complex, Error, KernelErrorCause, Matrix, Tensor, Vector};
+use quadrants::{
+    self as qd, Complex, Error, KernelErrorCause, KernelValue, Matrix, Tensor, Vector,
+};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Array, Same, referee, source};
@@ -62,6 +64,35 @@ source! { extrema;
         ints[2] = limited as i64;
         floats[0] = low;
         floats[1] = high;
+    }
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Weighed {
+    sum: f32,
+    count: i32,
+}
+
+// Locals that are called like methods, functions and fields.
+source! { names_of_members;
+    fn run(x: &Tensor<i32, 1>, ints: &mut Tensor<i64, 1>, floats: &mut Tensor<f32, 1>) {
+        let mut min = i32::MAX;
+        let mut max = f32::NEG_INFINITY;
+        let mut sum = 0.0;
+        let mut count = 0;
+        for i in 0..x.len() {
+            min = min.min(x[i]);
+            max = f32::max(x[i] as f32, 0.5).max(max);
+            let weighed = Weighed { sum: x[i] as f32, count: i as i32 };
+            sum += weighed.sum;
+            for _ in 0..weighed.count % 3 {
+                count += weighed.count;
+            }
+        }
+        ints[0] = min as i64;
+        ints[1] = count as i64;
+        floats[0] = max;
+        floats[1] = sum;
     }
 }
 
@@ -305,6 +336,7 @@ fn loops_combine_into_locals(backend: TestBackend) -> qd::Result<()> {
         let floats = Array::<f32, 1>::zeros([2]);
         referee!(&on.program, sums[][x][ints, doubles]);
         referee!(&on.program, extrema[][x][ints, floats]);
+        referee!(&on.program, names_of_members[][x][ints, floats]);
         let (four, seven) = (Array::<i64, 1>::zeros([4]), Array::<i64, 1>::zeros([7]));
         let (small, parts_of) = (Array::<i32, 1>::zeros([4]), Array::<f64, 1>::zeros([7]));
         referee!(&on.program, bits[][x][four]);
