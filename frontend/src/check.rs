@@ -10,7 +10,10 @@
 //!
 //! rustc checks types, names and argument counts. The race check (`races`) runs on trees without violations.
 
+mod combining;
 mod launch_values;
+
+use std::collections::HashSet;
 
 use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 
@@ -50,6 +53,8 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
         thread: None,
         has_streams: false,
         first_return: None,
+        parallel: None,
+        outside: HashSet::new(),
     };
     for param in &function.params {
         let binding = match param.passing {
@@ -87,6 +92,10 @@ struct Checker<'a> {
     has_streams: bool,
     /// The first `return` of a kernel so far.
     first_return: Option<Span>,
+    /// The enclosing or last parallel loop.
+    parallel: Option<&'a For>,
+    /// The locals from outside of it that it assigns.
+    outside: HashSet<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -159,6 +168,8 @@ impl<'a> Checker<'a> {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
                 self.check_no_return(stmt.span);
+                self.parallel = Some(each);
+                self.outside.clear();
                 self.for_loop(each, stmt.span, Scope::ParallelLoop);
             }
             StmtKind::For(each) => self.serial_loop(each, stmt.span),
@@ -483,21 +494,6 @@ impl<'a> Checker<'a> {
             ExprKind::Field { value, .. } => self.indices(value),
             _ => {}
         }
-    }
-
-    /// Checks an assignment to a local declared at `depth`, or to a part of it.
-    fn assign(&mut self, name: &str, depth: usize, span: Span) {
-        let crossed = &self.scopes[depth..];
-        let rule = if crossed.contains(&Scope::Phase) {
-            Rule::AssignOutsidePhase
-        } else if crossed.contains(&Scope::ParallelLoop) || crossed.contains(&Scope::Blocks) {
-            Rule::AssignOutsideLoop
-        } else if crossed.contains(&Scope::StreamParallel) {
-            Rule::AssignOutsideBlock
-        } else {
-            return;
-        };
-        self.reject(span, rule(name.to_owned()));
     }
 
     fn write(&mut self, base: &'a str, span: Span) {

@@ -26,7 +26,7 @@ pub use quadrants_ir::{
     source::{Callee, Source},
     types::name_number,
 };
-pub use rule::{Rejection, Rule};
+pub use rule::{NotCombined, Rejection, Rule};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

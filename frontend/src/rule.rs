@@ -65,9 +65,20 @@ pub enum Rule {
     AssignOutsideBlock(String),
     /// A parallel loop assigns a local that is declared outside it.
     #[error(
-        "`{0}` is declared outside this parallel loop, whose iterations run in any order; they may only combine into it, in one way and without other uses: `{0} += x`, `{0} = {0}.min(x)`, `{0} |= x`. Declare it inside, write to an element of a tensor, or put `#[qd::serial]` on the loop"
+        "`{name}` is declared outside this parallel loop, whose iterations run in any order; {}. A loop may combine values into such a local, without other uses of it: `{name} += x`, `{name} = {name}.min(x)`, `{name} |= x`. Otherwise declare `{name}` inside, write to an element of a tensor, or put `#[qd::serial]` on the loop",
+        reason.text(name)
     )]
-    AssignOutsideLoop(String),
+    AssignOutsideLoop {
+        /// The local.
+        name: String,
+        /// Why the loop does not only combine values into it.
+        reason: NotCombined,
+    },
+    /// The body of `block_for` assigns a local that is declared outside it.
+    #[error(
+        "`{0}` is declared outside this `block_for`, whose blocks run in any order; declare it inside, or combine into an element of a tensor, as in `qd::atomic_add(&mut sums[0], x)`"
+    )]
+    AssignOutsideBlocks(String),
     /// A `block_for` that is not a statement at the top level.
     #[error(
         "`block_for` must be a statement at the top level of a kernel or of a `stream_parallel` block; move loops and branches into it"
@@ -260,6 +271,68 @@ pub enum Rule {
     /// Unsupported syntax.
     #[error("{}", advice(.0))]
     Unsupported(Construct),
+}
+
+/// Why a parallel loop does not only combine values into a local that is declared outside of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotCombined {
+    /// A `let` in the loop has the same name.
+    Hidden {
+        /// Its line.
+        line: u32,
+    },
+    /// The loop also uses the local otherwise.
+    Use {
+        /// The line of the first such use.
+        line: u32,
+    },
+    /// The loop combines into the local by several operations.
+    Mixed {
+        /// The line of the second operation.
+        line: u32,
+    },
+    /// The loop assigns an element whose index is no literal.
+    Part,
+    /// An operation that loops do not combine by.
+    Operator(&'static str),
+    /// An assignment that does not depend on the earlier value.
+    Last,
+    /// An assignment under a comparison with the local, in another form than a selection has.
+    Selection,
+    /// The right side of `&&` or `||`, which is evaluated in every iteration, has an effect.
+    Effect,
+    /// An assignment of another form.
+    Form,
+}
+
+impl NotCombined {
+    fn text(&self, name: &str) -> String {
+        match self {
+            Self::Hidden { line } => {
+                format!("line {line} declares another `{name}`, so give one of them another name")
+            }
+            Self::Use { line } => {
+                format!("line {line} uses it, and would see the values of some iterations only")
+            }
+            Self::Mixed { line } => {
+                format!("line {line} combines into it in another way, and the order would matter")
+            }
+            Self::Part => {
+                "each iteration chooses the element, for which tensors have atomics: `qd::atomic_add(&mut t[k], x)`"
+                    .to_owned()
+            }
+            Self::Operator(symbol) => format!("values cannot be combined by `{symbol}`"),
+            Self::Last => "it would be left with the value of an unspecified iteration".to_owned(),
+            Self::Selection => format!(
+                "a selection is `if x < {name} {{ {name} = x; at = i; }}` at the end of a loop over `begin..end` or `ndrange`, after `let`s only, without `else`"
+            ),
+            Self::Effect => "the right side of `&&` and `||` is evaluated in every iteration, so it must have no effect".to_owned(),
+            Self::Form => {
+                "this assignment is none of the forms that combine in any order".to_owned()
+            }
+        }
+    }
 }
 
 impl fmt::Display for Rejection {

@@ -15,7 +15,7 @@ use syn::{
 use crate::{
     ast::{
         Assert, Checks, Invocation, MAX_RANK, SPACE, is_invocation, is_ndrange, is_of_type,
-        is_serial, is_stream_parallel, is_type_name, pattern_names, unparenthesized, untyped,
+        is_serial, is_stream_parallel, is_type_name, pattern_names, unparenthesized,
     },
     combine, spans,
 };
@@ -84,11 +84,8 @@ fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut us
             Stmt::Local(local) => {
                 let bound = pattern_names(&local.pat);
                 locals.retain(|name| !bound.contains(name));
-                if let syn::Pat::Ident(syn::PatIdent { mutability: Some(_), ident, .. }) =
-                    untyped(&local.pat)
-                {
-                    locals.push(ident.clone());
-                }
+                // Also those that lack `mut`, which rustc reports.
+                locals.extend(bound);
             }
             Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => {
                 let around = combine::mark(each, &locals, writable, *loops);

@@ -133,6 +133,82 @@ fn of_another_block(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     });
 }
 
+#[qd::kernel]
+fn products(x: &Tensor<f32, 1>) -> f32 {
+    let mut product = 1.0;
+    for i in 0..x.len() {
+        product *= x[i];
+    }
+    product
+}
+
+#[qd::kernel]
+fn histogram(x: &Tensor<u32, 1>) -> u32 {
+    let mut counts = [0; 8];
+    for i in 0..x.len() {
+        counts[(x[i] % 8) as usize] += 1;
+    }
+    counts[0]
+}
+
+#[qd::kernel]
+fn overlapping_parts(x: &Tensor<f32, 2>) -> f32 {
+    let mut sums = [[0.0, 1.0], [2.0, 3.0]];
+    for i in 0..x.shape()[0] {
+        sums[0] = [x[[i, 0]], x[[i, 1]]];
+        sums[0][1] += x[[i, 0]];
+    }
+    sums[0][0]
+}
+
+#[qd::kernel]
+fn hidden(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> f32 {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i];
+        let sum = x[i] * 2.0;
+        y[i] = sum;
+    }
+    sum
+}
+
+#[qd::kernel]
+fn keeps_nan(x: &Tensor<f32, 1>) -> f32 {
+    let mut least = 0.0;
+    for i in 0..x.len() {
+        least = if least < x[i] { least } else { x[i] };
+    }
+    least
+}
+
+struct Own;
+
+impl Own {
+    #[allow(dead_code)]
+    fn min(a: f32, b: f32) -> f32 {
+        a - b
+    }
+}
+
+#[qd::kernel]
+fn own_min(x: &Tensor<f32, 1>) -> f32 {
+    let mut least = 0.0;
+    for i in 0..x.len() {
+        least = Own::min(least, x[i]);
+    }
+    least
+}
+
+#[qd::kernel]
+fn of_blocks(x: &Tensor<f32, 1>) -> f32 {
+    let mut sum = 0.0;
+    qd::block_for(4, 64, |b| {
+        let part = b.reduce_add(|t| x[t]);
+        sum += part;
+    });
+    sum
+}
+
 #[qd::kernel(strict)]
 fn in_any_order(x: &Tensor<f32, 1>) -> f32 {
     let mut sum = 0.0;

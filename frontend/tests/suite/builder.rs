@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants_frontend::{
-    Error, Rule,
+    Error, NotCombined, Rule,
     builder::{KernelBuilder, Misuse, TensorParam, Threads},
 };
 use quadrants_ir::{
@@ -171,7 +171,10 @@ fn built_kernels_obey_the_language_rules() {
     let b = KernelBuilder::new("outer");
     let total = b.var("total", 0i32);
     b.range_for(0u64, 4u64, |_| total.set(1i32));
-    assert_eq!(rules(b), [Rule::AssignOutsideLoop("total".to_owned())]);
+    assert_eq!(
+        rules(b),
+        [Rule::AssignOutsideLoop { name: "total".to_owned(), reason: NotCombined::Last }]
+    );
 
     let b = KernelBuilder::new("leaves");
     b.range_for(0u64, 4u64, |_| b.break_());

@@ -1,6 +1,6 @@
 //! Tests of the language rules: for each rule, a tree that breaks it and the reported line.
 
-use quadrants_frontend::{Error, Rule, check, lower, syntax::*};
+use quadrants_frontend::{Error, NotCombined, Rule, check, lower, syntax::*};
 use quadrants_ir::ScalarType::{F32, I32, U64};
 
 use crate::{e, tree::*};
@@ -139,7 +139,7 @@ fn assignments_to_outer_locals_are_rejected() {
     let add = |line| change(line, e!(total), BinaryOp::Add, e!(1.0));
     kernel_rejected(
         vec![total(), each(2, "i", e!(9), vec![add(3)])],
-        &[(3, Rule::AssignOutsideLoop(named("total")))],
+        &[(3, Rule::AssignOutsideLoop { name: named("total"), reason: NotCombined::Form })],
     );
     kernel_rejected(
         vec![total(), run(2, parallel(block(vec![add(3)])))],

@@ -220,6 +220,138 @@ source! { parts;
     }
 }
 
+// Other ways to write the same.
+source! { spellings;
+    fn run(x: &Tensor<i32, 1>, ints: &mut Tensor<i64, 1>, floats: &mut Tensor<f32, 1>) {
+        let (mut low, mut high) = (i32::MAX, i32::MIN);
+        let [mut chain, mut set] = [7i64, 0];
+        let mut difference: i32 = 1;
+        let mut least = f32::INFINITY;
+        let mut most = 0.0;
+        let mut nearest = 9.0;
+        let mut farthest = -3;
+        let (mut any, mut all, mut rare) = (false, true, false);
+        for i in 0..x.len() {
+            low = i32::min(low, x[i]);
+            high = i32::max(x[i], i32::max(high, x[i] - 1));
+            chain = chain + x[i] as i64 - 3 + i as i64;
+            difference = x[i] + (difference - i as i32) - 2;
+            set = set | 1 << (x[i] & 31) as i64 | 4;
+            least = (x[i] as f32).min(least).min(x[i] as f32 * 2.0);
+            most = f32::max(most, x[i] as f32 / 4.0);
+            nearest = if nearest > x[i] as f32 { x[i] as f32 } else { nearest };
+            farthest = if x[i] >= farthest { x[i] } else { farthest };
+            if x[i] > 400 { any = true; }
+            match x[i] {
+                0 => all = false,
+                1 => rare = true,
+                _ => {}
+            }
+        }
+        ints[0] = low as i64 * 1000 + high as i64;
+        ints[1] = chain;
+        ints[2] = difference as i64;
+        ints[3] = set;
+        ints[4] = farthest as i64;
+        ints[5] = any as i64 + all as i64 * 2 + rare as i64 * 4;
+        floats[0] = least;
+        floats[1] = most;
+        floats[2] = nearest;
+    }
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Cluster {
+    mass: i64,
+    center: [f64; 2],
+    bounds: Bounds,
+}
+
+#[derive(Clone, Copy, KernelValue)]
+struct Bounds {
+    low: i32,
+    high: i32,
+}
+
+source! { components;
+    fn run(x: &Tensor<i32, 1>, ints: &mut Tensor<i64, 1>, floats: &mut Tensor<f64, 1>) {
+        let bounds = Bounds { low: i32::MAX, high: i32::MIN };
+        let mut cluster = Cluster { mass: 5, center: [0.5, -1.0], bounds };
+        let mut counts = [0; 3];
+        let mut pair = (0u32, true);
+        let mut rows = [[1, 2], [3, 4]];
+        let mut vector = Vector([0.0, 8.0, 0.25]);
+        let mut matrix = Matrix([[0.0, 1.0], [2.0, 3.0]]);
+        for i in 0..x.len() {
+            cluster.mass += x[i] as i64;
+            cluster.center[0] += x[i] as f64;
+            cluster.center[1] -= x[i] as f64 * 0.5;
+            cluster.bounds.low = cluster.bounds.low.min(x[i]);
+            if x[i] > cluster.bounds.high { cluster.bounds.high = x[i]; }
+            if x[i] % 3 == 0 { counts[0] += 1; } else { counts[0x2] += 2; }
+            pair.0 |= x[i] as u32;
+            pair.1 = pair.1 && x[i] < 505;
+            rows[1][0] += i;
+            rows[0][1] = rows[0][1].max(i);
+            vector[2] += 0.5;
+            matrix[[1, 0]] -= x[i] as f64;
+            matrix[[0, 1]] += 2.0;
+        }
+        ints[0] = cluster.mass;
+        ints[1] = cluster.bounds.low as i64 * 1000 + cluster.bounds.high as i64;
+        ints[2] = counts[0] * 100_000 + counts[1] * 7 + counts[2];
+        ints[3] = pair.0 as i64 * 2 + pair.1 as i64;
+        ints[4] = rows[0][0] as i64 + rows[0][1] as i64 * 3 + rows[1][1] as i64;
+        ints[5] = rows[1][0] as i64;
+        floats[0] = cluster.center[0];
+        floats[1] = cluster.center[1];
+        floats[2] = vector[0] + vector[1] + vector[2] * 0.5;
+        floats[3] = matrix[[0, 0]] + matrix[[0, 1]] * 0.25 + matrix[[1, 1]];
+        floats[4] = matrix[[1, 0]];
+    }
+}
+
+// The first or last of equal elements, in row-major order.
+source! { positions;
+    fn run(depth: i32, x: &Tensor<i32, 2>, out: &mut Tensor<i64, 1>) {
+        let mut most = i32::MIN;
+        let (mut row, mut column) = (0, 0);
+        for (i, j) in qd::ndrange(x.shape()) {
+            let value = x[[i, j]] / 8;
+            if value > most {
+                row = i;
+                column = j;
+                most = value;
+            }
+        }
+        out[0] = most as i64;
+        out[1] = (row * 1000 + column) as i64;
+        let mut least = 3;
+        let mut layer = -1;
+        let mut near = 0;
+        let mut far = 0;
+        for (k, i, j) in qd::ndrange((-2..depth, 1..9, 0..5)) {
+            let value = x[[i as usize, j as usize]] / 16 + k % 2;
+            if least >= value {
+                least = value;
+                layer = k;
+                near = i;
+                far = j;
+            }
+        }
+        out[2] = least as i64;
+        out[3] = ((layer * 10 + near) * 10 + far) as i64;
+        let [h, w] = x.shape();
+        let mut odd = 0;
+        let mut place = 0;
+        for (i, j) in qd::ndrange([h - 1, w]) {
+            if x[[i + 1, j]] % 7 > odd { odd = x[[i + 1, j]] % 7; place = i * w + j; }
+        }
+        out[4] = place as i64;
+        out[5] = odd as i64;
+    }
+}
+
 /// Each block of a region has its own sums.
 #[qd::kernel]
 fn in_blocks(
@@ -343,11 +475,19 @@ fn loops_combine_into_locals(backend: TestBackend) -> qd::Result<()> {
         referee!(&on.program, narrow[][x][small]);
         referee!(&on.program, selections[][x, y][seven]);
         referee!(&on.program, parts[][halves][parts_of]);
+        let (six, more) = (Array::<i64, 1>::zeros([6]), Array::<f32, 1>::zeros([3]));
+        referee!(&on.program, spellings[][x][six, more]);
+        let (ints, five) = (Array::<i64, 1>::zeros([6]), Array::<f64, 1>::zeros([5]));
+        referee!(&on.program, components[][x][ints, five]);
     }
     let grid: Vec<i32> = (0..31 * 17).map(|i| i * 37 % 101 - 50).collect();
     let grid = Array::new(&grid, [31, 17]);
     let out = Array::<i32, 1>::zeros([5]);
     referee!(&on.program, spaces[][grid][out]);
+    for depth in [3, -2, 1] {
+        let six = Array::<i64, 1>::zeros([6]);
+        referee!(&on.program, positions[depth][grid][six]);
+    }
     Ok(())
 }
 
