@@ -66,6 +66,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let of_fields = values.iter().map(|value| quote!(#support::Part::Type(#value::TYPE_IDENTITY)));
     let parts: Vec<_> = parts.chain(of_fields).collect();
     let identity = identity::of_expansion(&support, &text, &parts);
+    // Written out: a projection from `Self` would be a second error if the struct is no kernel value.
+    let components = quote!((#(#values::Components,)*));
+    let location = quote!(#support::AggregateRef<#components>);
     let (with, arguments, bounds) = generics.split_for_impl();
     let derived = quote! {
         // A struct without fields has the unit type as components.
@@ -82,35 +85,35 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Same = Self;
-            type Components = (#(#values::Components,)*);
-            type Storage = Self::Components;
-            type Location = #support::AggregateRef<Self::Components>;
+            type Components = #components;
+            type Storage = #components;
+            type Location = #location;
             #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Components {
+            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
                 (#(#values::components(values, memory),)*)
             }
             #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> Self::Components {
-                <Self as #private::KernelValue>::components(1, memory)
+            fn storage(memory: &mut #support::Memory<'_>) -> #components {
+                (#(#values::components(1, memory),)*)
             }
             #[inline(always)]
-            fn element_location(storage: Self::Components, at: ::core::option::Option<::core::primitive::usize>) -> Self::Location {
-                <Self as #private::KernelValue>::nested_location(storage, at, 0)
+            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
+                #support::AggregateRef { components: storage, element: at, offset: 0 }
             }
             #[inline(always)]
             fn nested_location(
-                components: Self::Components,
+                components: #components,
                 element: ::core::option::Option<::core::primitive::usize>,
                 offset: ::core::primitive::usize,
-            ) -> Self::Location {
+            ) -> #location {
                 #support::AggregateRef { components, element, offset }
             }
             #[inline(always)]
-            fn read(location: Self::Location) -> Self {
+            fn read(location: #location) -> Self {
                 Self { #(#members: #values::read(#locations)),* }
             }
             #[inline(always)]
-            fn write(self, location: Self::Location) {
+            fn write(self, location: #location) {
                 #(#values::write(self.#members, #locations);)*
             }
             #[inline(always)]
@@ -135,10 +138,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             // SAFETY: the type and the location of the struct's field with this name.
             unsafe impl #with #support::HasField<#numbers> for #name #arguments #bounds {
                 type Of = #types_of_fields;
+                type Whole = #location;
                 #[inline(always)]
-                fn field(
-                    location: <Self as #private::KernelValue>::Location,
-                ) -> <#types_of_fields as #private::KernelValue>::Location {
+                fn field(location: #location) -> <#types_of_fields as #private::KernelValue>::Location {
                     #locations
                 }
             }

@@ -37,6 +37,9 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
     let names = variants.iter().map(|name| name.unraw().to_string());
     let identity = identity::of_expansion(&support, &text, &[]);
     let of_number = quote!(<#number as #private::KernelValue>);
+    // Written out: a projection from `Self` would be a second error if the enum is no kernel value.
+    let components = quote!((#of_number::Components,));
+    let location = quote!(#support::AggregateRef<#components>);
     let derived = quote! {
         // SAFETY: as derived for a struct of one number, the discriminant. A number that is no discriminant is read as
         // the first variant.
@@ -51,38 +54,39 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
             });
             const TYPE_IDENTITY: &'static #support::Identity = #identity;
             type Same = Self;
-            type Components = (#of_number::Components,);
-            type Storage = Self::Components;
-            type Location = #support::AggregateRef<Self::Components>;
+            type Components = #components;
+            type Storage = #components;
+            type Location = #location;
             #[inline(always)]
-            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Components {
+            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> #components {
                 (#of_number::components(values, memory),)
             }
             #[inline(always)]
-            fn storage(memory: &mut #support::Memory<'_>) -> Self::Components {
-                <Self as #private::KernelValue>::components(1, memory)
+            fn storage(memory: &mut #support::Memory<'_>) -> #components {
+                (#of_number::components(1, memory),)
             }
             #[inline(always)]
-            fn element_location(storage: Self::Components, at: ::core::option::Option<::core::primitive::usize>) -> Self::Location {
-                <Self as #private::KernelValue>::nested_location(storage, at, 0)
+            fn element_location(storage: #components, at: ::core::option::Option<::core::primitive::usize>) -> #location {
+                #support::AggregateRef { components: storage, element: at, offset: 0 }
             }
             #[inline(always)]
             fn nested_location(
-                components: Self::Components,
+                components: #components,
                 element: ::core::option::Option<::core::primitive::usize>,
                 offset: ::core::primitive::usize,
-            ) -> Self::Location {
+            ) -> #location {
                 #support::AggregateRef { components, element, offset }
             }
             #[inline(always)]
-            fn read(location: Self::Location) -> Self {
+            fn read(location: #location) -> Self {
                 let number = #of_number::read(
                     #of_number::nested_location(location.components.0, location.element, location.offset)
                 );
-                <Self as #private::KernelValue>::from_scalars(&mut || number as ::core::primitive::u64)
+                #(if number == Self::#variants as #number { return Self::#variants; })*
+                Self::#first
             }
             #[inline(always)]
-            fn write(self, location: Self::Location) {
+            fn write(self, location: #location) {
                 #of_number::write(
                     self as #number,
                     #of_number::nested_location(location.components.0, location.element, location.offset)

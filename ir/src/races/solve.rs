@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 
 /// The maximum work of one refutation, in combinations of two rows.
 const MAX_WORK: usize = 60_000;
+/// The work of an elimination before all disjunctions are decided. It rarely needs more where it succeeds.
+const EARLY_WORK: usize = 500;
 /// The maximum number of rows during elimination.
 const MAX_ROWS: usize = 400;
 /// The maximum magnitude of constants, coefficients and bounds. Their negations and sums of two do not overflow.
@@ -217,7 +219,11 @@ impl State {
         }
         // Elimination is costly, and rarely succeeds before pairs of cases are distinguished.
         let is_last = self.cases.iter().all(|cases| cases.len() > 2);
-        if is_last && self.rows_are_contradictory(work) {
+        let share = if self.cases.is_empty() { *work } else { (*work).min(EARLY_WORK) };
+        let mut left = share;
+        let is_refuted = is_last && self.rows_are_contradictory(&mut left);
+        *work -= share - left;
+        if is_refuted {
             return true;
         }
         // The disjunction with the fewest cases.

@@ -609,7 +609,9 @@ impl<'a> Terms<'a> {
         }
         let mut high = Linear::constant(a.constant_term().div_euclid(by));
         for &(var, coef) in a.terms() {
-            high = high.plus(coef.div_euclid(by), &Linear::var(var))?;
+            // The remaining coefficient is the smallest one, so that the bounds of the quotient are tight.
+            let up = 2 * coef.rem_euclid(by) > by;
+            high = high.plus(coef.div_euclid(by) + i128::from(up), &Linear::var(var))?;
         }
         let low = a.plus(-by, &high)?;
         let (lo, hi) = self.system.range(&low)?;

@@ -38,7 +38,7 @@ impl<T: KernelValue> ElementRef<T> {
     #[must_use]
     pub fn field<const NAME: u64>(self) -> ElementRef<T::Of>
     where
-        T: HasField<NAME>,
+        T: HasField<NAME, Whole = <T as KernelValue>::Location>,
     {
         ElementRef(T::field(self.0))
     }

@@ -83,8 +83,9 @@ macro_rules! tuples {
         // SAFETY: the location of the field with this number.
         unsafe impl<$($all: KernelValue),+> HasField<{ name_number(stringify!($at)) }> for ($($all,)+) {
             type Of = $name;
+            type Whole = <Self as KernelValue>::Location;
             #[inline(always)]
-            fn field(location: Self::Location) -> $name::Location {
+            fn field(location: Self::Whole) -> $name::Location {
                 $name::nested_location(location.components.$at, location.element, location.offset)
             }
         }
@@ -196,8 +197,9 @@ macro_rules! wrappers {
             for $name<T, $($size),+>
         {
             type Of = $array;
+            type Whole = <Self as KernelValue>::Location;
             #[inline(always)]
-            fn field(location: Self::Location) -> Self::Location {
+            fn field(location: Self::Whole) -> Self::Whole {
                 location
             }
         }

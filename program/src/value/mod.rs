@@ -131,12 +131,14 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
 ///
 /// # Safety
 /// `field` must return the location of that field of the value at `location`.
-pub unsafe trait HasField<const NAME: u64>: KernelValue {
+pub unsafe trait HasField<const NAME: u64> {
     /// The field's type.
     type Of: KernelValue;
+    /// The type of the value's location.
+    type Whole;
 
     /// The location of the field.
-    fn field(location: Self::Location) -> <Self::Of as KernelValue>::Location;
+    fn field(location: Self::Whole) -> <Self::Of as KernelValue>::Location;
 }
 
 /// A type with elements that are indexed by `I`: an array, vector or matrix.

@@ -157,6 +157,20 @@ fn stockham(log: u32, x: &Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
     });
 }
 
+/// Each block writes a tile, whose elements its threads share; the columns of tiles are `stride` apart.
+#[qd::kernel]
+fn tiles(edge: usize, stride: usize, o: &mut Tensor<u32, 2>) {
+    let [h, w] = o.shape();
+    qd::block_for([h / edge, w / edge], 32, |b| {
+        let [row, column] = b.index();
+        b.each(|t| {
+            for e in (t..edge * edge).step_by(32) {
+                o[[row * edge + e / edge, column * stride + e % edge]] += 1;
+            }
+        });
+    });
+}
+
 /// Two blocks of a region write parts of one tensor, left and right of an index.
 #[qd::kernel]
 fn parts(left: usize, right: usize, o: &mut Tensor<u32, 1>) {
@@ -275,6 +289,20 @@ fn threads_of_a_block_may_halve_sort_and_scatter_in_place(on: TestBackend) -> Re
             }
         }
         assert_eq!(o.to_vec()?, expected, "{log}");
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn blocks_may_write_tiles_with_any_edge(on: TestBackend) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    for edge in 2..=20 {
+        let mut o = on.program.zeros::<u32, 2>([2 * edge + 1, 3 * edge])?;
+        tiles(edge, edge, &mut o).launch()?;
+        let of = |i: usize| u32::from(i / (3 * edge) < 2 * edge);
+        assert_eq!(o.to_vec()?, (0..o.len()).map(of).collect::<Vec<u32>>(), "{edge}");
+        let launched = tiles(edge, edge - 1, &mut o).launch();
+        assert!(is_race(&launched), "{edge}: {launched:?}");
     }
     Ok(())
 }
