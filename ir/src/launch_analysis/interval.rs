@@ -19,6 +19,8 @@ impl Interval {
 
     /// A computation that may have overflowed its type. Results that depend on it are wrapped too.
     pub(super) const WRAPPED: Self = Self { lo: 1, hi: 0 };
+    /// No value, of code that never runs. It counts as wrapped.
+    pub(super) const NOTHING: Self = Self { lo: i128::MAX, hi: i128::MIN };
     /// A superset of the values of every type.
     pub(super) const ALL: Self = Self { lo: -(1 << 100), hi: 1 << 100 };
     const FALSE: Self = Self::point(0);

@@ -457,7 +457,11 @@ impl Drawn {
         }
         let a = self.value(g, rng, depth - 1);
         let b = self.value(g, rng, depth - 1);
-        let op = match rng.below(8) {
+        let op = match rng.below(11) {
+            8.. => {
+                let cond = self.cond(g, rng, 1);
+                return g.m.expr(I64, ExprKind::Select { cond, then: a, otherwise: b });
+            }
             0..=2 => BinaryOp::Add,
             3 | 4 => BinaryOp::Sub,
             5 => BinaryOp::Mul,

@@ -370,8 +370,10 @@ fn small(m: &mut Builder, rng: &mut Rng, of: &[ExprId], depth: u32) -> ExprId {
             m.binary(BinaryOp::Add, a, huge)
         }
         _ => {
-            let cond = m.binary(BinaryOp::Lt, a, b);
-            m.expr(I64, ExprKind::Select { cond, then: a, otherwise: b })
+            let ops = [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Eq, BinaryOp::Ne];
+            let cond = m.binary(rng.pick(&ops), a, b);
+            let [then, otherwise] = [0, 1].map(|_| small(m, rng, of, depth - 1));
+            m.expr(I64, ExprKind::Select { cond, then, otherwise })
         }
     }
 }
@@ -426,8 +428,11 @@ impl Walk<'_> {
             ExprKind::Param(_) => self.n,
             ExprKind::Cast { value } => get(*value)?,
             ExprKind::Select { cond, then, otherwise } => {
-                let (cond, then, otherwise) = (get(*cond)?, get(*then)?, get(*otherwise)?);
-                if cond != 0 { then } else { otherwise }
+                if get(*cond)? != 0 {
+                    get(*then)?
+                } else {
+                    get(*otherwise)?
+                }
             }
             ExprKind::Math { function, args } => match function {
                 MathFn::Min => get(args[0])?.min(get(args[1])?),
@@ -440,7 +445,11 @@ impl Walk<'_> {
                     BinaryOp::Sub => lhs - rhs,
                     BinaryOp::Mul => lhs.checked_mul(rhs)?,
                     BinaryOp::And => lhs & rhs,
-                    _ => i128::from(lhs < rhs),
+                    BinaryOp::Lt => i128::from(lhs < rhs),
+                    BinaryOp::Le => i128::from(lhs <= rhs),
+                    BinaryOp::Gt => i128::from(lhs > rhs),
+                    BinaryOp::Eq => i128::from(lhs == rhs),
+                    _ => i128::from(lhs != rhs),
                 }
             }
             _ => unreachable!(),

@@ -124,7 +124,7 @@ fn beside(
 }
 
 /// For each loop that is not fully proven: the interior iterations and the total.
-fn interiors(said: &Said) -> Vec<(u64, u64)> {
+pub(super) fn interiors(said: &Said) -> Vec<(u64, u64)> {
     let all = said.all();
     let found = all.iter().filter(|(_, text)| text.starts_with("checked "));
     let number = |text: &str, field: &str| {

@@ -4,6 +4,7 @@
 mod attacks;
 mod counters;
 mod interiors;
+mod neighbours;
 mod patterns;
 mod races;
 mod reasons;

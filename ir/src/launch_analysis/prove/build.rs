@@ -37,6 +37,8 @@ pub(super) struct Builder<'k> {
     pub(super) threads: u32,
     extents: HashMap<LocalId, Vec<SharedExtent>>,
     pub(super) locals: Vec<Option<Slot>>,
+    /// The values of immutable locals that depend on immutable ones only: facts about the former hold for these too.
+    pub(super) definitions: HashMap<LocalId, ExprId>,
     /// The facts implied by the bools in scope.
     pub(super) implications: HashMap<LocalId, Implications>,
     /// The locals that indices, bounds and conditions depend on.
@@ -66,6 +68,7 @@ impl<'k> Builder<'k> {
             threads: 1,
             extents: HashMap::new(),
             locals: vec![None; kernel.locals.len()],
+            definitions: HashMap::new(),
             implications: HashMap::new(),
             relevant,
         }
@@ -158,6 +161,12 @@ impl<'k> Builder<'k> {
             ExprKind::Local(local) => Some(local),
             _ => None,
         };
+        let mut assigned = self.assigned(&[then, otherwise]);
+        assigned.retain(|local| self.relevant[local.index()]);
+        assigned.sort_unstable();
+        assigned.dedup();
+        let joined: Vec<_> =
+            assigned.into_iter().map(|local| (local, self.cleared(value))).collect();
         let mut truth = None;
         for (is, block, other) in [(true, then, otherwise), (false, otherwise, then)] {
             let facts = self.facts(cond, is);
@@ -165,6 +174,7 @@ impl<'k> Builder<'k> {
             let mut found = None;
             self.region(Some(enter), &facts, |this| {
                 this.block(block);
+                this.join(&joined);
                 found = bool_local.and_then(|local| this.implications.get(&local)).cloned();
             });
             if let Some(local) = bool_local
@@ -179,7 +189,53 @@ impl<'k> Builder<'k> {
             }
         }
         self.invalidate(&[then, otherwise]);
+        for (local, slot) in joined {
+            self.set(local, slot);
+        }
         self.implications.extend(truth);
+    }
+
+    /// A value to which the branches add theirs.
+    fn cleared(&mut self, cond: Slot) -> Slot {
+        let slot = self.slot();
+        self.push(Step::Clear { slot, cond });
+        slot
+    }
+
+    /// Adds the locals' values at the end of a branch to those after it.
+    fn join(&mut self, joined: &[(LocalId, Slot)]) {
+        for &(local, slot) in joined {
+            // Declared in the branch itself, and not used after it.
+            if let Some(value) = self.locals[local.index()] {
+                self.add_to(slot, value);
+            }
+        }
+    }
+
+    fn add_to(&mut self, slot: Slot, value: Slot) {
+        if self.unconstrained.contains(&value) {
+            self.unconstrained.insert(slot);
+        }
+        self.push(Step::Join { slot, value });
+    }
+
+    /// One of two values, each with what the condition says about it.
+    fn selected(&mut self, cond: ExprId, then: ExprId, otherwise: ExprId) -> Slot {
+        let of_cond = self.value(cond);
+        let facts = [true, false].map(|is| self.facts(cond, is));
+        if facts.iter().all(Vec::is_empty) {
+            let (then, otherwise) = (self.value(then), self.value(otherwise));
+            return self.compute(Node::Select(of_cond, then, otherwise));
+        }
+        let slot = self.cleared(of_cond);
+        for (is, value, facts) in [(true, then, &facts[0]), (false, otherwise, &facts[1])] {
+            let enter = Step::EnterBranch { cond: of_cond, is, skip_to: PENDING };
+            self.region(Some(enter), facts, |this| {
+                let value = this.value(value);
+                this.add_to(slot, value);
+            });
+        }
+        slot
     }
 
     fn define(&mut self, local: LocalId, value: ExprId) {
@@ -187,6 +243,9 @@ impl<'k> Builder<'k> {
             let slot = self.value(value);
             self.set(local, slot);
             self.record_implications(local, value);
+            if !self.nodes.locals[local].mutable && is_stable(self.nodes, value) {
+                self.definitions.insert(local, value);
+            }
         }
     }
 
@@ -224,7 +283,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Builds a region: statements that may be skipped, and in which `facts` hold. Values computed in it are known only
-    /// in it. A region without requirements is dropped.
+    /// in it. A region that requires nothing and gives no value is dropped.
     fn region(&mut self, enter: Option<Step>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
         let (start, replaced) = (self.proof.steps.len(), self.replaced.len());
         let required = self.required.len();
@@ -234,7 +293,8 @@ impl<'k> Builder<'k> {
         body(self);
         let end = self.proof.steps.len();
         let region_steps = &mut self.proof.steps[start..];
-        if region_steps.iter().any(|step| matches!(step, Step::Require { .. })) {
+        let is_needed = |step: &Step| matches!(step, Step::Require { .. } | Step::Join { .. });
+        if region_steps.iter().any(is_needed) {
             region_steps.iter_mut().for_each(|step| step.end_at(end));
         } else {
             self.proof.steps.truncate(start);
@@ -430,11 +490,7 @@ impl<'k> Builder<'k> {
                 let value = self.value(value);
                 self.compute(Node::Cast(ty, value))
             }
-            ExprKind::Select { cond, then, otherwise } => {
-                let cond = self.value(cond);
-                let (then, otherwise) = (self.value(then), self.value(otherwise));
-                self.compute(Node::Select(cond, then, otherwise))
-            }
+            ExprKind::Select { cond, then, otherwise } => self.selected(cond, then, otherwise),
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
                 self.compute(Node::DivRem(op, ty, lhs, rhs))

@@ -77,6 +77,11 @@ impl Builder<'_> {
                     let slot = self.narrowed(from, ty, None, within);
                     self.set(local, slot);
                 }
+                if depth > 0
+                    && let Some(definition) = self.definitions.get(&local)
+                {
+                    self.constrain(*definition, within, depth - 1);
+                }
                 return;
             }
             ExprKind::Binary { op: BinaryOp::Add, lhs, rhs } => {

@@ -71,6 +71,16 @@ pub(super) enum Step {
         by: Slot,
         skip_to: usize,
     },
+    /// Begins a value that depends on the branch that is taken: it is nothing yet. It is wrapped if the condition is.
+    Clear {
+        slot: Slot,
+        cond: Slot,
+    },
+    /// Adds a branch's value to it.
+    Join {
+        slot: Slot,
+        value: Slot,
+    },
     Require {
         index: Slot,
         below: Below,
@@ -215,6 +225,19 @@ impl Proof {
                         at = skip_to;
                     }
                     slots[slot as usize] = narrowed;
+                }
+                Step::Clear { slot, cond } => {
+                    let is_known = !slots[cond as usize].is_wrapped();
+                    slots[slot as usize] =
+                        if is_known { Interval::NOTHING } else { Interval::WRAPPED };
+                }
+                Step::Join { slot, value } => {
+                    let (known, value) = (slots[slot as usize], slots[value as usize]);
+                    slots[slot as usize] = match known {
+                        Interval::NOTHING => value,
+                        _ if known.is_wrapped() || value.is_wrapped() => Interval::WRAPPED,
+                        _ => known.join(value),
+                    };
                 }
                 Step::Require { index, below } => {
                     let index = slots[index as usize];
