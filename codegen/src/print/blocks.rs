@@ -142,9 +142,20 @@ impl TaskPrinter<'_> {
         }
         let dims = self.extent_texts(array);
         let proven = self.cx.form == Form::Proven;
+        let mut inside = Vec::new();
+        let ids = index.iter().zip(&dims);
         let index: Vec<String> = match (proven, index) {
             (true, [at]) => vec![self.expr(*at)],
-            _ => index.iter().map(|at| self.atom(*at, "at")).collect(),
+            (true, _) => index.iter().map(|at| self.atom(*at, "at")).collect(),
+            (false, _) => ids
+                .map(|(at, len)| {
+                    self.limited_index(*at, len).unwrap_or_else(|| {
+                        let at = self.atom(*at, "at");
+                        inside.push(format!("{at} < {len}"));
+                        at
+                    })
+                })
+                .collect(),
         };
         let linear_index = match (&index[..], &dims[..]) {
             ([i, j], [_, columns]) => format!("{i} * {columns} + {j}"),
@@ -153,14 +164,12 @@ impl TaskPrinter<'_> {
             }
             _ => index.concat(),
         };
-        let element = format!("{name}[{linear_index}]");
         if proven {
+            let element = format!("{name}[{linear_index}]");
             return ElementAccess { element, in_range: None, report: String::new() };
         }
-        let inside: Vec<String> =
-            index.iter().zip(&dims).map(|(at, len)| format!("{at} < {len}")).collect();
         let report = self.report(site, &[index, dims].concat());
-        ElementAccess { element, in_range: Some(inside.join(" && ")), report }
+        self.checked_element(&name, &linear_index, &inside, report)
     }
 
     /// The extents of a shared array.

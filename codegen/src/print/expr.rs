@@ -50,7 +50,7 @@ impl Text {
         self.level == Level::Primary && !self.text.contains([' ', '('])
     }
 
-    fn cast(self, ty: ScalarType) -> Self {
+    pub(super) fn cast(self, ty: ScalarType) -> Self {
         Self::new(Level::Unary, format!("({}){}", ty.name(), self.at(Level::Unary)))
     }
 }

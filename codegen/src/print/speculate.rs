@@ -5,9 +5,10 @@
 //! one was, the loop runs again as written, from the saved initial values, and reports.
 //!
 //! Most loads are proven in range for the whole loop by the index in the first and the last iteration. The others are
-//! checked in each iteration. Several iterations are interleaved statement by statement, so that their loads overlap.
+//! checked in each iteration, without a branch: if the index is out of range, they load another element. So the device
+//! compiler can unroll the loop and overlap the loads of several iterations.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use quadrants_ir::{
     Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form,
@@ -15,9 +16,10 @@ use quadrants_ir::{
 
 use super::{consts, task::TaskPrinter};
 
-/// The maximum number of statements of a speculated body, which is printed three times.
+/// The maximum number of statements of a speculated body, which is printed twice.
 const MAX_STATEMENTS: usize = 16;
-const INTERLEAVED: u32 = 4;
+/// The iterations whose loads overlap. clang does not unroll a loop with a variable number of iterations by itself.
+const UNROLLED: u32 = 4;
 
 /// A serial loop that counts up.
 #[derive(Clone, Copy)]
@@ -35,6 +37,23 @@ enum Step {
     One,
 }
 
+/// The state of a speculative run.
+pub(super) struct Speculation {
+    /// The variable that records that an index was out of range.
+    pub(super) flag: String,
+    ranges: Vec<Range>,
+}
+
+/// The range of an index that was converted from 32 bits or less. Its largest value is compared after the loop.
+struct Range {
+    index: ExprId,
+    limit: String,
+    /// The variable with the largest value so far. Negative values are larger than all others.
+    most: String,
+    /// The variable with the largest value in range.
+    last: String,
+}
+
 impl TaskPrinter<'_> {
     /// Prints the loop with speculation. Returns false, and prints nothing, if it does not apply.
     pub(super) fn speculate(&mut self, serial_loop: SerialLoop) -> bool {
@@ -49,12 +68,16 @@ impl TaskPrinter<'_> {
         let begin = self.bound_value(begin, &format!("{name}_begin")).text;
         let end = self.bound_value(end, &format!("{name}_end")).text;
         let beyond = self.fresh("beyond");
-        let mut within = Vec::new();
-        let mut proven = Vec::new();
+        let (mut within, mut proven, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         for stmt in stmts {
             let conditions = self.conditions(stmt, serial_loop, [&begin, &end]);
             proven.push(conditions.is_some());
-            for condition in conditions.into_iter().flatten() {
+            let conditions = conditions.unwrap_or_else(|| {
+                let indices = self.indices(stmt);
+                ranges.extend(indices.into_iter().filter(|(at, _)| self.narrow(*at).is_some()));
+                self.has_elements(stmt)
+            });
+            for condition in conditions {
                 if !within.contains(&condition) {
                     within.push(condition);
                 }
@@ -75,20 +98,20 @@ impl TaskPrinter<'_> {
             before.push(format!("{now} = {saved};"));
         }
         self.open(&format!("if (!{beyond}) {{"));
-        self.out_of_range_flag = Some(beyond.clone());
-        let counter = self.fresh(&format!("{name}_n"));
-        self.line(&format!("{ty} {counter} = {begin};"));
-        if self.may_interleave(stmts) {
-            self.interleaved_iterations(serial_loop, &counter, &end, &proven);
-        }
-        self.line("#pragma unroll 1");
-        self.open(&format!("for (; {counter} < {end}; {counter}++) {{"));
-        self.line(&format!("const {ty} {name} = {counter};"));
+        ranges.sort_unstable();
+        ranges.dedup();
+        let ranges = ranges.into_iter().map(|(at, limit)| self.range(at, limit)).collect();
+        self.speculation = Some(Speculation { flag: beyond.clone(), ranges });
+        self.line(&format!("#pragma unroll {UNROLLED}"));
+        self.open(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         for (stmt, proven) in stmts.iter().zip(&proven) {
             self.speculative_stmt(stmt, *proven);
         }
         self.close();
-        self.out_of_range_flag = None;
+        let ranges = self.speculation.take().map(|speculation| speculation.ranges);
+        for Range { most, last, .. } in ranges.into_iter().flatten() {
+            self.line(&format!("if ({most} > {last}) {beyond} = true;"));
+        }
         self.close();
         self.open(&format!("if ({beyond}) {{"));
         for reset in before {
@@ -108,64 +131,6 @@ impl TaskPrinter<'_> {
         }
         self.stmt(stmt);
         self.cx.form = Form::Checked;
-    }
-
-    /// Prints interleaved iterations, for as long as there are enough.
-    fn interleaved_iterations(
-        &mut self,
-        serial_loop: SerialLoop,
-        counter: &str,
-        end: &str,
-        proven: &[bool],
-    ) {
-        let kernel = self.kernel;
-        let SerialLoop { var, body, .. } = serial_loop;
-        let ty = kernel.locals[var].ty;
-        let unsigned = ty.unsigned();
-        let number = |value: u32| consts::int(unsigned, value.into());
-        let some = number(INTERLEAVED);
-        let left = match unsigned == ty {
-            true => format!("{end} - {counter}"),
-            false => format!("({unsigned}){end} - ({unsigned}){counter}"),
-        };
-        self.line("#pragma unroll 1");
-        self.open(&format!(
-            "for (; {counter} < {end} && {left} >= {some}; {counter} += {}) {{",
-            consts::int(ty, INTERLEAVED.into())
-        ));
-        let outer = self.locals.clone();
-        // Each copy defines its own locals, even if the loop was printed before.
-        let mut bare = outer.clone();
-        for stmt in &kernel.blocks[body].stmts {
-            if let Stmt::Let { local, .. } = stmt {
-                bare.remove(local);
-            }
-        }
-        let mut each = Vec::new();
-        for copy in 0..INTERLEAVED {
-            self.locals = bare.clone();
-            let name = match copy {
-                0 => counter.to_owned(),
-                _ => self.fresh(&kernel.locals[var].name),
-            };
-            if copy > 0 {
-                let distance = consts::int(ty, copy.into());
-                self.line(&format!("const {ty} {name} = {counter} + {distance};"));
-            }
-            self.locals.insert(var, name);
-            each.push(std::mem::take(&mut self.locals));
-        }
-        for (stmt, proven) in kernel.blocks[body].stmts.iter().zip(proven) {
-            for (copy, locals) in each.iter_mut().enumerate() {
-                std::mem::swap(&mut self.locals, locals);
-                self.offset_vars.insert(var, (counter.to_owned(), copy as i64));
-                self.speculative_stmt(stmt, *proven);
-                std::mem::swap(&mut self.locals, locals);
-            }
-        }
-        self.offset_vars.remove(&var);
-        self.locals = outer;
-        self.close();
     }
 
     fn can_speculate(&self, serial_loop: SerialLoop) -> bool {
@@ -192,7 +157,7 @@ impl TaskPrinter<'_> {
             _ => false,
         };
         self.cx.form == Form::Checked
-            && self.out_of_range_flag.is_none()
+            && self.speculation.is_none()
             && matches!(kernel.locals[serial_loop.var].ty.size(), 4 | 8)
             && stmts.len() <= MAX_STATEMENTS
             && stmts.iter().all(pure)
@@ -215,6 +180,55 @@ impl TaskPrinter<'_> {
             Array::Local(_) => Vec::new(),
         };
         element.index.iter().copied().zip(limits).collect()
+    }
+
+    /// The value of at most 32 bits that an index is converted from.
+    fn narrow(&self, index: ExprId) -> Option<ExprId> {
+        match self.kernel.exprs[index].kind {
+            ExprKind::Cast { value } => {
+                let ty = self.kernel.exprs[value].ty;
+                (ty.is_int() && ty.size() <= 4).then_some(value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Prints the variables of a range.
+    fn range(&mut self, index: ExprId, limit: String) -> Range {
+        let narrow = self.narrow(index).map(|value| self.kernel.exprs[value].ty);
+        let largest = match narrow.is_some_and(ScalarType::is_signed_int) {
+            true => i64::from(i32::MAX),
+            false => i64::from(u32::MAX),
+        };
+        let [one, largest] = [1, largest].map(|value| consts::int(ScalarType::U64, value.into()));
+        let [most, last] = ["most", "last"].map(|name| self.fresh(name));
+        self.line(&format!("u32 {most} = 0u;"));
+        self.line(&format!(
+            "const u32 {last} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
+        ));
+        Range { index, limit, most, last }
+    }
+
+    /// In a speculative run, an index that is in range: the index itself, or the last one below `limit`. None in other
+    /// code, and for 64-bit indices.
+    pub(super) fn limited_index(&mut self, index: ExprId, limit: &str) -> Option<String> {
+        let ranges = &self.speculation.as_ref()?.ranges;
+        let range = ranges.iter().find(|range| range.index == index && range.limit == limit)?;
+        let (most, last) = (range.most.clone(), range.last.clone());
+        let value = self.value(self.narrow(index)?).cast(ScalarType::U32).text;
+        let at = self.fresh("at");
+        self.line(&format!("const u32 {at} = {value};"));
+        self.line(&format!("{most} = {at} > {most} ? {at} : {most};"));
+        let near = self.fresh("near");
+        self.line(&format!("const u64 {near} = {at} < {last} ? {at} : {last};"));
+        Some(near)
+    }
+
+    /// The conditions under which a statement's load can be of the first element instead.
+    fn has_elements(&mut self, stmt: &Stmt) -> Vec<String> {
+        let zero = consts::int(ScalarType::U64, 0);
+        let limits = self.indices(stmt).into_iter();
+        limits.map(|(_, limit)| format!("{limit} != {zero}")).collect()
     }
 
     /// The conditions under which a statement's load is in range in all iterations; none if they cannot be evaluated
@@ -318,29 +332,6 @@ impl TaskPrinter<'_> {
         };
         cache.insert(id, step);
         step
-    }
-
-    /// Whether iterations may be interleaved: a loop-carried local is only used by the statement that assigns it.
-    fn may_interleave(&self, stmts: &[Stmt]) -> bool {
-        loop_carried(stmts).into_iter().all(|local| {
-            let assigns =
-                |stmt: &&Stmt| matches!(stmt, Stmt::Assign { local: own, .. } if *own == local);
-            let mut seen = HashSet::new();
-            stmts.iter().filter(assigns).count() == 1
-                && !stmts
-                    .iter()
-                    .filter(|stmt| !assigns(stmt))
-                    .flat_map(Stmt::exprs)
-                    .any(|value| self.reads(value, local, &mut seen))
-        })
-    }
-
-    /// Whether a value depends on a local.
-    fn reads(&self, id: ExprId, local: LocalId, seen: &mut HashSet<ExprId>) -> bool {
-        let kind = &self.kernel.exprs[id].kind;
-        seen.insert(id)
-            && (matches!(kind, ExprKind::Local(read) if *read == local)
-                || kind.operands().any(|at| self.reads(at, local, seen)))
     }
 }
 

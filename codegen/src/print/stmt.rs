@@ -6,7 +6,13 @@ use quadrants_ir::{
     abi::{Form, result_word, temp_word},
 };
 
-use super::{consts, cse, expr::Level, helpers::Helper, speculate::SerialLoop, task::TaskPrinter};
+use super::{
+    consts, cse,
+    expr::Level,
+    helpers::Helper,
+    speculate::{SerialLoop, Speculation},
+    task::TaskPrinter,
+};
 
 pub(super) struct ElementAccess {
     /// The element, as an expression.
@@ -405,11 +411,27 @@ impl TaskPrinter<'_> {
             String::new()
         };
         let name = self.param(tensor);
-        ElementAccess {
-            element: format!("{name}[{offset}]"),
-            in_range: (!conditions.is_empty()).then(|| conditions.join(" && ")),
-            report,
-        }
+        self.checked_element(&name, &offset, &conditions, report)
+    }
+
+    /// An element with the conditions under which it exists. In a speculative run, it is another element if they fail.
+    pub(super) fn checked_element(
+        &mut self,
+        name: &str,
+        offset: &str,
+        conditions: &[String],
+        report: String,
+    ) -> ElementAccess {
+        let in_range = (!conditions.is_empty()).then(|| conditions.join(" && "));
+        let (Some(condition), true) = (&in_range, self.speculation.is_some()) else {
+            return ElementAccess { element: format!("{name}[{offset}]"), in_range, report };
+        };
+        let inside = self.fresh("in_range");
+        self.line(&format!("const bool {inside} = {condition};"));
+        self.line(&format!("if (!{inside}) {report}"));
+        let zero = consts::int(ScalarType::U64, 0);
+        let element = format!("{name}[{inside} ? {offset} : {zero}]");
+        ElementAccess { element, in_range: None, report: String::new() }
     }
 
     /// Whether nothing writes this element during the launch. Asserted sites are excluded, because no proof covers
@@ -430,9 +452,15 @@ impl TaskPrinter<'_> {
     ) -> String {
         let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         for (axis, &id) in index.iter().enumerate() {
-            let at = self.atom(id, "at");
             let dim = self.dim(tensor, axis as u8);
-            conditions.push(format!("{at} < {dim}"));
+            let at = match self.limited_index(id, &dim) {
+                Some(at) => at,
+                None => {
+                    let at = self.atom(id, "at");
+                    conditions.push(format!("{at} < {dim}"));
+                    at
+                }
+            };
             values.push(at.clone());
             offset = match axis {
                 0 => at,
@@ -447,7 +475,7 @@ impl TaskPrinter<'_> {
 
     /// The call that records a device error.
     pub(super) fn report(&mut self, site: SiteId, values: &[String]) -> String {
-        if let Some(flag) = &self.out_of_range_flag {
+        if let Some(Speculation { flag, .. }) = &self.speculation {
             return format!("{flag} = true;");
         }
         let fail = self.helper(Helper::Fail);

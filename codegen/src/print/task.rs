@@ -19,6 +19,7 @@ use super::{
     names::{Names, ParamNames},
     privatize::Privatized,
     reduce::Reduction,
+    speculate::Speculation,
     types,
 };
 use crate::Dialect;
@@ -61,8 +62,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) reductions: Vec<Reduction>,
     /// The privatized tensors of the loop; at most one.
     pub(super) privatized: Vec<Privatized>,
-    /// In the speculative run of a loop: the flag to set for an index out of range, instead of a report.
-    pub(super) out_of_range_flag: Option<String>,
+    /// In the speculative run of a loop: what stands for reports.
+    pub(super) speculation: Option<Speculation>,
     /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided
     /// that.
     pub(super) use_copies: Option<bool>,
@@ -106,7 +107,7 @@ impl<'a> TaskPrinter<'a> {
             jumps_to_next: false,
             reductions: Vec::new(),
             privatized: Vec::new(),
-            out_of_range_flag: None,
+            speculation: None,
             use_copies: None,
             preloaded: HashMap::new(),
             blocks: Blocks::default(),

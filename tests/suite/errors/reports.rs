@@ -220,6 +220,80 @@ fn an_index_loaded_from_memory_is_checked_in_its_loop(
     Ok(())
 }
 
+/// Sums of a plane's elements in the order of a list, whose indices have several types.
+#[qd::kernel]
+fn listed(
+    rows: &Tensor<i32, 1>,
+    columns: &Tensor<u64, 1>,
+    layers: &Tensor<u8, 1>,
+    plane: &Tensor<i32, 3>,
+    sums: &mut Tensor<i32, 1>,
+) {
+    for i in 0..sums.len() {
+        let mut sum = i as i32;
+        for k in 0..rows.len() - i {
+            sum += plane[[rows[k] as usize, columns[k] as usize, layers[k] as usize]];
+        }
+        sums[i] = sum;
+    }
+}
+
+/// Indices of all types are checked in the run without reports: negative ones, and those of more than 32 bits.
+#[on_all_backends]
+fn loaded_indices_of_all_types_are_checked(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    let shape = [3, 4, 5];
+    let values: Vec<i32> = (0..60).map(|at| at * at % 47 + 1).collect();
+    let plane = program.tensor_from(&values, shape)?;
+    let good: Vec<(i32, u64, u8)> =
+        (0..23).map(|k| (k % 3, (k * 7 % 4) as u64, (k * 3 % 5) as u8)).collect();
+    let of = |&(row, column, layer): &(i32, u64, u8)| {
+        let inside = (0..3).contains(&row) && column < 4 && layer < 5;
+        let at = || (row as usize * 4 + column as usize) * 5 + usize::from(layer);
+        if inside { values[at()] } else { 0 }
+    };
+    let row_of = |bad: &[(i32, u64, u8)], i: usize| {
+        bad[..bad.len() - i].iter().map(of).sum::<i32>() + i as i32
+    };
+    let check = |list: &[(i32, u64, u8)], plane: &Tensor<i32, 3>| {
+        let rows = program.tensor_from(&list.iter().map(|at| at.0).collect::<Vec<_>>(), [23])?;
+        let columns = program.tensor_from(&list.iter().map(|at| at.1).collect::<Vec<_>>(), [23])?;
+        let layers = program.tensor_from(&list.iter().map(|at| at.2).collect::<Vec<_>>(), [23])?;
+        let mut sums = program.zeros::<i32, 1>([6])?;
+        let launched = listed(&rows, &columns, &layers, plane, &mut sums).launch();
+        let launched = launched.and_then(|()| program.sync());
+        Ok::<_, Error>((launched, sums.to_vec()?))
+    };
+    let (launched, sums) = check(&good, &plane)?;
+    launched?;
+    assert_eq!(sums, (0..6).map(|i| row_of(&good, i)).collect::<Vec<_>>());
+    for bad in [
+        (-1, 0, 0),
+        (i32::MIN, 1, 1),
+        (3, 3, 4),
+        (i32::MAX, 0, 0),
+        (0, 4, 0),
+        (1, 1 << 32, 0),
+        (2, u64::MAX, 1),
+        (0, 0, 5),
+        (2, 3, 255),
+    ] {
+        let mut list = good.clone();
+        list[9] = bad;
+        let (launched, sums) = check(&list, &plane)?;
+        let error = kernel_error(launched, || Ok(()));
+        let index = vec![i64::from(bad.0) as u64, bad.1, u64::from(bad.2)];
+        let cause = KernelErrorCause::Index { tensor: "plane".into(), index, shape: vec![3, 4, 5] };
+        assert_eq!(error.cause, cause);
+        assert_eq!(sums, (0..6).map(|i| row_of(&list, i)).collect::<Vec<_>>(), "{bad:?}");
+    }
+    let (launched, sums) = check(&good, &program.zeros::<i32, 3>([3, 0, 5])?)?;
+    assert!(matches!(launched, Err(Error::Kernel(_))), "{launched:?}");
+    assert_eq!(sums, [0, 1, 2, 3, 4, 5]);
+    Ok(())
+}
+
 #[on_all_backends]
 fn an_out_of_bounds_access_in_a_branch_not_taken_is_no_error(
     backend: TestBackend,
