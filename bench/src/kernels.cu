@@ -248,6 +248,48 @@ extern "C" __global__ void spmv(const u32* __restrict__ starts, const u32* __res
     y[i] = sum;
 }
 
+extern "C" __global__ void box_filter(const float* __restrict__ a, float* __restrict__ b, u32 n) {
+    u32 k = blockIdx.x * blockDim.x + threadIdx.x + 1, j = blockIdx.y * blockDim.y + threadIdx.y + 1, i = blockIdx.z * blockDim.z + threadIdx.z + 1;
+    if (i >= n - 1 || j >= n - 1 || k >= n - 1) return;
+    float sum = 0;
+    for (int di = -1; di <= 1; di++)
+        for (int dj = -1; dj <= 1; dj++)
+            for (int dk = -1; dk <= 1; dk++) sum += a[((u64)(i + di) * n + j + dj) * n + k + dk];
+    b[((u64)i * n + j) * n + k] = sum / 27.0f;
+}
+
+extern "C" __global__ void lattice(float omega, const float* __restrict__ f, float* __restrict__ g, u32 n) {
+    u32 x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= n || y >= n) return;
+    u64 plane = (u64)n * n;
+    u32 up = y > 0 ? y - 1 : n - 1, down = y + 1 < n ? y + 1 : 0, left = x > 0 ? x - 1 : n - 1, right = x + 1 < n ? x + 1 : 0;
+    float f0 = f[(u64)y * n + x], f1 = f[plane + (u64)y * n + left], f2 = f[2 * plane + (u64)up * n + x];
+    float f3 = f[3 * plane + (u64)y * n + right], f4 = f[4 * plane + (u64)down * n + x], f5 = f[5 * plane + (u64)up * n + left];
+    float f6 = f[6 * plane + (u64)up * n + right], f7 = f[7 * plane + (u64)down * n + right], f8 = f[8 * plane + (u64)down * n + left];
+    float density = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8;
+    float vx = (f1 + f5 + f8 - f3 - f6 - f7) / density, vy = (f2 + f5 + f6 - f4 - f7 - f8) / density;
+    float square = 1.5f * (vx * vx + vy * vy), axis = density / 9.0f, corner = density / 36.0f, s = vx + vy, d = vx - vy;
+    auto equal = [&](float v) { return 1.0f + 3.0f * v + 4.5f * v * v - square; };
+    u64 at = (u64)y * n + x;
+    g[at] = f0 + omega * (density * (4.0f / 9.0f) * (1.0f - square) - f0);
+    g[plane + at] = f1 + omega * (axis * equal(vx) - f1);
+    g[2 * plane + at] = f2 + omega * (axis * equal(vy) - f2);
+    g[3 * plane + at] = f3 + omega * (axis * equal(-vx) - f3);
+    g[4 * plane + at] = f4 + omega * (axis * equal(-vy) - f4);
+    g[5 * plane + at] = f5 + omega * (corner * equal(s) - f5);
+    g[6 * plane + at] = f6 + omega * (corner * equal(-d) - f6);
+    g[7 * plane + at] = f7 + omega * (corner * equal(-s) - f7);
+    g[8 * plane + at] = f8 + omega * (corner * equal(d) - f8);
+}
+
+extern "C" __global__ void bitonic(u32* __restrict__ a, u32 half, u32 step, u32 size) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= half) return;
+    u32 low = i / step * 2 * step + i % step, high = low + step;
+    u32 x = a[low], y = a[high];
+    if ((low / size % 2 == 0) == (x > y)) { a[low] = y; a[high] = x; }
+}
+
 // The material point method in two dimensions: to the grid, on the grid, and back.
 extern "C" __global__ void mpm_clear(float2* __restrict__ momentum, float* __restrict__ mass, u32 g) {
     u32 k = blockIdx.x * blockDim.x + threadIdx.x;

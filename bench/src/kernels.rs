@@ -221,6 +221,79 @@ pub fn transpose(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
     });
 }
 
+/// The mean of a cell and its 26 neighbours.
+#[qd::kernel]
+pub fn box_filter(a: &Tensor<f32, 3>, b: &mut Tensor<f32, 3>) {
+    let [n, m, l] = a.shape();
+    for (i, j, k) in qd::ndrange((1..n - 1, 1..m - 1, 1..l - 1)) {
+        let mut sum = 0.0;
+        for di in 0..3 {
+            for dj in 0..3 {
+                for dk in 0..3 {
+                    sum += a[[i + di - 1, j + dj - 1, k + dk - 1]];
+                }
+            }
+        }
+        b[[i, j, k]] = sum / 27.0;
+    }
+}
+
+#[qd::func]
+fn equilibrium(v: f32, square: f32) -> f32 {
+    1.0 + 3.0 * v + 4.5 * v * v - square
+}
+
+/// One step of the lattice Boltzmann method with nine velocities on a periodic plane. Each velocity has a plane.
+#[qd::kernel]
+pub fn lattice(omega: f32, f: &Tensor<f32, 3>, g: &mut Tensor<f32, 3>) {
+    let [_, h, w] = f.shape();
+    for (y, x) in qd::ndrange([h, w]) {
+        let up = if y > 0 { y - 1 } else { h - 1 };
+        let down = if y + 1 < h { y + 1 } else { 0 };
+        let left = if x > 0 { x - 1 } else { w - 1 };
+        let right = if x + 1 < w { x + 1 } else { 0 };
+        let f0 = f[[0, y, x]];
+        let f1 = f[[1, y, left]];
+        let f2 = f[[2, up, x]];
+        let f3 = f[[3, y, right]];
+        let f4 = f[[4, down, x]];
+        let f5 = f[[5, up, left]];
+        let f6 = f[[6, up, right]];
+        let f7 = f[[7, down, right]];
+        let f8 = f[[8, down, left]];
+        let density = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8;
+        let vx = (f1 + f5 + f8 - f3 - f6 - f7) / density;
+        let vy = (f2 + f5 + f6 - f4 - f7 - f8) / density;
+        let square = 1.5 * (vx * vx + vy * vy);
+        let (sum, difference) = (vx + vy, vx - vy);
+        let axis = density / 9.0;
+        let corner = density / 36.0;
+        g[[0, y, x]] = f0 + omega * (density * (4.0 / 9.0) * (1.0 - square) - f0);
+        g[[1, y, x]] = f1 + omega * (axis * equilibrium(vx, square) - f1);
+        g[[2, y, x]] = f2 + omega * (axis * equilibrium(vy, square) - f2);
+        g[[3, y, x]] = f3 + omega * (axis * equilibrium(-vx, square) - f3);
+        g[[4, y, x]] = f4 + omega * (axis * equilibrium(-vy, square) - f4);
+        g[[5, y, x]] = f5 + omega * (corner * equilibrium(sum, square) - f5);
+        g[[6, y, x]] = f6 + omega * (corner * equilibrium(-difference, square) - f6);
+        g[[7, y, x]] = f7 + omega * (corner * equilibrium(-sum, square) - f7);
+        g[[8, y, x]] = f8 + omega * (corner * equilibrium(difference, square) - f8);
+    }
+}
+
+/// One step of a bitonic network: compares elements that are `step` apart, in runs of `size`.
+#[qd::kernel]
+pub fn bitonic(step: usize, size: usize, a: &mut Tensor<u32, 1>) {
+    for i in 0..a.len() / 2 {
+        let low = i / step * 2 * step + i % step;
+        let high = low + step;
+        let (x, y) = (a[low], a[high]);
+        if (low / size % 2 == 0) == (x > y) {
+            a[low] = y;
+            a[high] = x;
+        }
+    }
+}
+
 /// A sparse matrix, given by rows, times a vector.
 #[qd::kernel]
 pub fn spmv(

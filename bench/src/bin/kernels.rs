@@ -61,6 +61,10 @@ fn main() -> Result<()> {
     bench.stencil()?;
     bench.transpose()?;
     bench.spmv()?;
+    bench.uneven_rows()?;
+    bench.box_filter()?;
+    bench.lattice()?;
+    bench.bitonic()?;
     bench.mpm()
 }
 
@@ -389,48 +393,161 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
+    /// A band with a few entries far away, as of a mesh.
     fn spmv(&self) -> Result<()> {
         const ROWS: usize = 1 << 22;
         const EACH: usize = 9;
-        let giga = 2e-9 * (ROWS * EACH) as f64;
-        let Some(case) = self.case("sparse matrix of 2^22 rows by a vector", giga, "GFLOP/s")
-        else {
-            return Ok(());
-        };
-        // A band with a few entries far away, as of a mesh.
         let starts: Vec<u32> = (0..=ROWS).map(|row| (row * EACH) as u32).collect();
         let column = |row: usize, k: usize| match k {
             0 => row.wrapping_mul(2_654_435_761) % ROWS,
             k => (row + 16 * k) % ROWS,
         };
-        let columns: Vec<u32> =
-            (0..ROWS * EACH).map(|at| column(at / EACH, at % EACH) as u32).collect();
-        let (values, vector) = (wave(ROWS * EACH), wave(ROWS));
+        self.rows("sparse matrix of 2^22 rows by a vector", &starts, column)
+    }
+
+    /// Few rows are long: the lengths follow a power law.
+    fn uneven_rows(&self) -> Result<()> {
+        const ROWS: usize = 1 << 21;
+        let mut starts = vec![0];
+        for row in 0..ROWS as u32 {
+            let random = (row.wrapping_mul(2_654_435_761) >> 8) as f64 / f64::from(1 << 24);
+            let length = (1.0 / (random + 1e-9)).powf(0.88).min(4096.0) as u32;
+            starts.push(starts[row as usize] + length);
+        }
+        let column = |row: usize, k: usize| (row * 31 + k).wrapping_mul(2_654_435_761) % ROWS;
+        self.rows("sparse matrix of 2^21 uneven rows by a vector", &starts, column)
+    }
+
+    /// A sparse matrix, by the starts of its rows, times a vector.
+    fn rows(
+        &self,
+        name: &str,
+        starts: &[u32],
+        column: impl Fn(usize, usize) -> usize,
+    ) -> Result<()> {
+        let rows = starts.len() - 1;
+        let entries = starts[rows] as usize;
+        let Some(case) = self.case(name, 2e-9 * entries as f64, "GFLOP/s") else {
+            return Ok(());
+        };
+        let columns: Vec<u32> = (0..rows)
+            .flat_map(|row| (0..(starts[row + 1] - starts[row]) as usize).map(move |k| (row, k)))
+            .map(|(row, k)| column(row, k) as u32)
+            .collect();
+        let (values, vector) = (wave(entries), wave(rows));
         let tensors = (
-            self.program.tensor_from(&starts, [starts.len()])?,
+            self.program.tensor_from(starts, [starts.len()])?,
             self.program.tensor_from(&columns, [columns.len()])?,
             self.program.tensor_from(&values, [values.len()])?,
-            self.program.tensor_from(&vector, [ROWS])?,
+            self.program.tensor_from(&vector, [rows])?,
         );
-        let mut y = self.program.zeros::<f32, 1>([ROWS])?;
-        let zeros = vec![0.0f32; ROWS];
+        let mut y = self.program.zeros::<f32, 1>([rows])?;
+        let zeros = vec![0.0f32; rows];
         let args = vec![
-            self.memory(&starts),
+            self.memory(starts),
             self.memory(&columns),
             self.memory(&values),
             self.memory(&vector),
             self.memory(&zeros),
-            ROWS as u64,
+            rows as u64,
         ];
         let way = |block: u32| {
-            self.way("spmv", [over(ROWS, block as usize), 1, 1], [block, 1, 1], args.clone())
+            self.way("spmv", [over(rows, block as usize), 1, 1], [block, 1, 1], args.clone())
         };
         let ways = [way(128), way(256)];
         let (s, c, v, x) = &tensors;
         kernels::spmv(s, c, v, x, &mut y).launch()?;
-        self.agree(&y.to_vec()?, args[4], &zeros, &ways, |a, b| (a - b).abs() <= 1e-3);
+        let close = |a: f32, b: f32| (a - b).abs() <= 1e-3 * (1.0 + b.abs());
+        self.agree(&y.to_vec()?, args[4], &zeros, &ways, close);
         self.run(&case, 10, || kernels::spmv(s, c, v, x, &mut y).launch(), &ways);
         self.free(&args[..5]);
+        Ok(())
+    }
+
+    /// All neighbours of a cell, by three inner loops.
+    fn box_filter(&self) -> Result<()> {
+        const N: usize = 509;
+        let giga = 8e-9 * (N * N * N) as f64;
+        let Some(case) = self.case("27-point stencil 509³", giga, "GB/s") else { return Ok(()) };
+        let data = wave(N * N * N);
+        let a = self.program.tensor_from(&data, [N, N, N])?;
+        let mut b = self.program.zeros::<f32, 3>([N, N, N])?;
+        let zeros = vec![0.0f32; N * N * N];
+        let (ha, hb) = (self.memory(&data), self.memory(&zeros));
+        let way = |block: [u32; 3]| {
+            let cover = |axis: usize| over(N - 2, block[axis] as usize);
+            self.way("box_filter", [cover(0), cover(1), cover(2)], block, vec![ha, hb, N as u64])
+        };
+        let ways = [way([32, 4, 2]), way([64, 4, 1]), way([32, 8, 1]), way([128, 2, 1])];
+        kernels::box_filter(&a, &mut b).launch()?;
+        self.agree(&b.to_vec()?, hb, &zeros, &ways, |a, b| (a - b).abs() <= 1e-5);
+        self.run(&case, 10, || kernels::box_filter(&a, &mut b).launch(), &ways);
+        self.free(&[ha, hb]);
+        Ok(())
+    }
+
+    /// A periodic flow on a plane with nine velocities.
+    fn lattice(&self) -> Result<()> {
+        const N: usize = 4096;
+        const OMEGA: f32 = 1.2;
+        let giga = 72e-9 * (N * N) as f64;
+        let name = "lattice Boltzmann D2Q9, 4096², periodic";
+        let Some(case) = self.case(name, giga, "GB/s") else { return Ok(()) };
+        let data: Vec<f32> = wave(9 * N * N).iter().map(|x| 0.1 + 0.02 * x).collect();
+        let f = self.program.tensor_from(&data, [9, N, N])?;
+        let mut g = self.program.zeros::<f32, 3>([9, N, N])?;
+        let (hf, hg) = (self.memory(&data), self.raw.buffers(1, 36 * N * N)[0]);
+        let way = |block: [u32; 3]| {
+            let grid = [over(N, block[0] as usize), over(N, block[1] as usize), 1];
+            self.way("lattice", grid, block, vec![float(OMEGA), hf, hg, N as u64])
+        };
+        let ways = [way([32, 8, 1]), way([128, 2, 1]), way([256, 1, 1])];
+        kernels::lattice(OMEGA, &f, &mut g).launch()?;
+        self.agree(&g.to_vec()?, hg, &[], &ways, |a, b| (a - b).abs() <= 1e-5);
+        self.run(&case, 10, || kernels::lattice(OMEGA, &f, &mut g).launch(), &ways);
+        self.free(&[hf, hg]);
+        Ok(())
+    }
+
+    /// All steps of a bitonic network.
+    fn bitonic(&self) -> Result<()> {
+        const LOG: u32 = 24;
+        const N: usize = 1 << LOG;
+        let Some(case) = self.case("bitonic sort of 2^24, 300 launches", 1e-9 * N as f64, "Gkey/s")
+        else {
+            return Ok(());
+        };
+        let data: Vec<u32> = (0..N as u32).map(|k| k.wrapping_mul(2_654_435_761)).collect();
+        let mut a = self.program.tensor_from(&data, [N])?;
+        let address = self.memory(&data);
+        let steps: Vec<(u64, u64)> = (1..=LOG)
+            .flat_map(|size| (0..size).rev().map(move |step| (1 << step, 1 << size)))
+            .collect();
+        let function = self.text.function("bitonic");
+        let by_hand = || {
+            for &(step, size) in &steps {
+                let args = [address, N as u64 / 2, step, size];
+                function.launch([over(N / 2, 256), 1, 1], [256, 1, 1], &args);
+            }
+        };
+        let mut ours = || -> Result<()> {
+            for &(step, size) in &steps {
+                kernels::bitonic(step as usize, size as usize, &mut a).launch()?;
+            }
+            Ok(())
+        };
+        ours()?;
+        by_hand();
+        self.raw.synchronize();
+        let theirs: Vec<u32> = self.raw.read(address, N);
+        let mut theirs_timed = until_done(1, by_hand, || self.raw.synchronize());
+        let mut ours_timed =
+            until_done(1, || ours().expect("launches"), || self.program.sync().expect("completes"));
+        self.options.run(&case, SAMPLES, &mut ours_timed, &mut [("bitonic", &mut theirs_timed)]);
+        drop(ours_timed);
+        assert!(theirs.is_sorted(), "the rival sorts");
+        assert_eq!(a.to_vec()?, theirs);
+        self.free(&[address]);
         Ok(())
     }
 
