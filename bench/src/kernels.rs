@@ -287,7 +287,7 @@ pub fn bitonic(step: usize, size: usize, a: &mut Tensor<u32, 1>) {
         let low = i / step * 2 * step + i % step;
         let high = low + step;
         let (x, y) = (a[low], a[high]);
-        if (low / size % 2 == 0) == (x > y) {
+        if (low / size).is_multiple_of(2) == (x > y) {
             a[low] = y;
             a[high] = x;
         }

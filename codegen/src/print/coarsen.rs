@@ -184,7 +184,7 @@ impl TaskPrinter<'_> {
         body: BlockId,
     ) {
         let kernel = self.kernel;
-        let outer = self.locals.clone();
+        let (outer, known) = (self.locals.clone(), self.divisions.clone());
         let wide = kernel.locals[var].ty == ScalarType::U64;
         let mut each = Vec::new();
         for copy in 0..factor {
@@ -207,7 +207,7 @@ impl TaskPrinter<'_> {
             }
         }
         self.offset_vars.clear();
-        self.locals = outer;
+        (self.locals, self.divisions) = (outer, known);
     }
 
     /// Defines the loop variable for the iteration with this counter.

@@ -20,6 +20,7 @@ mod collective;
 mod collective_functions;
 mod consts;
 mod cse;
+mod division;
 mod expr;
 mod helpers;
 mod loop_versioning;

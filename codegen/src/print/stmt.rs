@@ -1,8 +1,8 @@
 //! Prints statements and their root expressions.
 
 use quadrants_ir::{
-    Array, BlockId, DivRemOp, Element, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId,
-    Stmt, TaskKind,
+    Array, BlockId, Element, ExprId, ExprKind, LocalId, ParamId, ScalarType, SiteId, Stmt,
+    TaskKind,
     abi::{Form, result_word, temp_word},
 };
 
@@ -26,6 +26,7 @@ pub(super) struct ElementAccess {
 impl TaskPrinter<'_> {
     pub(super) fn block(&mut self, id: BlockId) {
         let kernel = self.kernel;
+        let known = self.divisions.clone();
         for stmt in &kernel.blocks[id].stmts {
             if !matches!(stmt, Stmt::Shared { .. }) {
                 self.end_zeroing();
@@ -33,6 +34,7 @@ impl TaskPrinter<'_> {
             self.stmt(stmt);
         }
         self.end_zeroing();
+        self.divisions = known;
     }
 
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
@@ -229,7 +231,8 @@ impl TaskPrinter<'_> {
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (value, zero) = self.div_rem(*op, *lhs, *rhs);
                 self.define_as(local, &value);
-                self.report_zero(zero, *site);
+                self.report_zero(*rhs, zero, *site);
+                self.record_quotient(local, *op, *lhs, *rhs);
             }
             root => match self.access(root) {
                 Some((access, value)) => self.define_checked(local, &access, &value),
@@ -291,7 +294,7 @@ impl TaskPrinter<'_> {
                 if self.reduce(element, *value) || self.privatized_atomic(element, *value) => {}
             ExprKind::DivRem { op, lhs, rhs, site } => {
                 let (_, zero) = self.div_rem(*op, *lhs, *rhs);
-                self.report_zero(zero, *site);
+                self.report_zero(*rhs, zero, *site);
             }
             root => {
                 let Some((access, value)) = self.access(root) else { return };
@@ -315,39 +318,6 @@ impl TaskPrinter<'_> {
             _ => self.expr(value),
         };
         self.guarded(&access, &format!("{} = {value};", access.element));
-    }
-
-    /// The quotient or remainder, and the condition that the divisor is zero.
-    fn div_rem(&mut self, op: DivRemOp, lhs: ExprId, rhs: ExprId) -> (String, Option<String>) {
-        let kernel = self.kernel;
-        let ty = kernel.exprs[rhs].ty;
-        let constant = match &kernel.exprs[rhs].kind {
-            ExprKind::Const(divisor) => divisor.as_int(),
-            _ => None,
-        };
-        if let Some(divisor) = constant.filter(|divisor| !matches!(divisor, 0 | -1)) {
-            let sign = if op == DivRemOp::Div { "/" } else { "%" };
-            let dividend = self.value(lhs).at(Level::Multiplicative);
-            return (format!("{dividend} {sign} {}", consts::int(ty, divisor)), None);
-        }
-        let dividend = self.expr(lhs);
-        let divisor = self.atom(rhs, "divisor");
-        let helper = self.helper(match op {
-            DivRemOp::Div => Helper::Div(ty),
-            DivRemOp::Rem => Helper::Rem(ty),
-        });
-        let zero = match constant {
-            Some(-1) => None,
-            _ => Some(format!("{divisor} == {}", consts::zero(ty))),
-        };
-        (format!("{helper}({dividend}, {divisor})"), zero)
-    }
-
-    fn report_zero(&mut self, zero: Option<String>, site: SiteId) {
-        if let Some(zero) = zero {
-            let report = self.report(site, &[]);
-            self.line(&format!("if ({zero}) {report}"));
-        }
     }
 
     /// Prints a statement that runs if the access is in range, and else the report.

@@ -14,6 +14,7 @@ use quadrants_ir::{
 use super::{
     blocks::Blocks,
     consts,
+    division::Divisions,
     expr::Level,
     helpers::Helper,
     names::{Names, ParamNames},
@@ -64,6 +65,8 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) privatized: Vec<Privatized>,
     /// In the speculative run of a loop: what stands for reports.
     pub(super) speculation: Option<Speculation>,
+    /// What was divided so far.
+    pub(super) divisions: Divisions,
     /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided
     /// that.
     pub(super) use_copies: Option<bool>,
@@ -108,6 +111,7 @@ impl<'a> TaskPrinter<'a> {
             reductions: Vec::new(),
             privatized: Vec::new(),
             speculation: None,
+            divisions: Divisions::default(),
             use_copies: None,
             preloaded: HashMap::new(),
             blocks: Blocks::default(),
