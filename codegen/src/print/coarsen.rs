@@ -91,7 +91,7 @@ impl TaskPrinter<'_> {
         let at = bounds.value(&format!("({before} + {word} * {factor}ull)"));
         let elements = self.fresh("elements");
         self.line(&format!("const {words} {elements} = *(const {words}*)&{tensor}[{at}];"));
-        let outer = self.locals.clone();
+        let (outer, known) = (self.locals.clone(), self.divisions.clone());
         let each = 4 / bytes as u32;
         for stmt in &kernel.blocks[body].stmts {
             if let Stmt::Let { local, .. } = stmt {
@@ -114,7 +114,7 @@ impl TaskPrinter<'_> {
             }
         }
         self.preloaded.clear();
-        self.locals = outer;
+        (self.locals, self.divisions) = (outer, known);
         self.close();
         self.line(&format!("const u64 {rest} = {count} - {factor}ull * {whole};"));
         let own = self.fresh(counter);

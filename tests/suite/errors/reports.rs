@@ -345,6 +345,61 @@ fn a_division_by_zero_is_reported(backend: TestBackend) -> quadrants::Result<()>
     Ok(())
 }
 
+/// A GPU reads such elements in words, and those that fill no word one by one.
+#[qd::kernel]
+fn sum_of_shares(by: u8, x: &Tensor<u8, 1>, sum: &mut Tensor<u32, 1>) {
+    for i in 0..x.len() {
+        qd::atomic_add(&mut sum[0], (x[i] / by + x[i] % by) as u32);
+    }
+}
+
+/// One check stands for those of a quotient and a remainder by an argument.
+#[qd::kernel]
+fn split(by: u64, x: &Tensor<u64, 1>, y: &mut Tensor<u64, 2>) {
+    for i in 0..x.len() {
+        if x[i] > 100 {
+            y[[i, 0]] = x[i] % by;
+        } else {
+            y[[i, 0]] = x[i] / by;
+            y[[i, 1]] = x[i] % by + i as u64 / by;
+        }
+    }
+}
+
+#[on_all_backends]
+fn a_division_by_an_argument_of_zero_is_reported(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let program = &on.program;
+    for n in [1, 5, 33, 200] {
+        let bytes: Vec<u8> = (0..n).map(|i| (i * 37 % 101) as u8).collect();
+        let x = program.tensor_from(&bytes, [bytes.len()])?;
+        let mut sum = program.zeros::<u32, 1>([1])?;
+        sum_of_shares(7, &x, &mut sum).launch()?;
+        let of = |x: &u8| u32::from(x / 7 + x % 7);
+        assert_eq!(sum.to_vec()?, [bytes.iter().map(of).sum::<u32>()]);
+        let launched = sum_of_shares(0, &x, &mut sum).launch();
+        let error = kernel_error(launched, || program.sync());
+        assert_eq!(error.cause, KernelErrorCause::DivideByZero);
+
+        let numbers: Vec<u64> = (0..n as u64).map(|i| i * 37 % 151 + (i % 5) * (1 << 40)).collect();
+        let x = program.tensor_from(&numbers, [numbers.len()])?;
+        let mut y = program.zeros::<u64, 2>([numbers.len(), 2])?;
+        for by in [1, 6, 1 << 33] {
+            split(by, &x, &mut y).launch()?;
+            let of = |(i, x): (usize, &u64)| match *x > 100 {
+                true => [x % by, 0],
+                false => [x / by, x % by + i as u64 / by],
+            };
+            assert_eq!(y.to_vec()?, numbers.iter().enumerate().flat_map(of).collect::<Vec<_>>());
+            y.fill(0)?;
+        }
+        let launched = split(0, &x, &mut y).launch();
+        let error = kernel_error(launched, || program.sync());
+        assert_eq!(error.cause, KernelErrorCause::DivideByZero);
+    }
+    Ok(())
+}
+
 #[on_all_backends]
 fn integer_overflow_wraps_or_is_the_error_of_the_launch(
     backend: TestBackend,
