@@ -184,7 +184,6 @@ fn keeps_nan(x: &Tensor<f32, 1>) -> f32 {
 struct Own;
 
 impl Own {
-    #[allow(dead_code)]
     fn min(a: f32, b: f32) -> f32 {
         a - b
     }

@@ -63,9 +63,9 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) reductions: Vec<Reduction>,
     /// The privatized tensors of the loop; at most one.
     pub(super) privatized: Vec<Privatized>,
-    /// In the speculative run of a loop: what stands for reports.
+    /// The state of the speculative run of a loop; none in other code.
     pub(super) speculation: Option<Speculation>,
-    /// What was divided so far.
+    /// The divisions of the current and the enclosing blocks.
     pub(super) divisions: Divisions,
     /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided
     /// that.

@@ -17,7 +17,7 @@ use crate::{
     tokens::possible_locals,
 };
 
-/// The most dimensions of a parallel loop.
+/// The numbers of dimensions of a parallel loop over `ndrange`. Loops over more are rewritten to these.
 const DIMS: [usize; 2] = [2, 3];
 
 /// A loop whose body is `let`s and `if value < best { best = value; … }`: the first loop finds the best value, one loop
