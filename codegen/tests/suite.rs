@@ -10,6 +10,7 @@ use quadrants_codegen::{
 use quadrants_ir::{
     AtomicOp, BlockId, ExprId, Offloaded, ScalarType, SimImage, Stmt,
     abi::{Form, Passing},
+    schedule::schedule,
     verify_offloaded,
 };
 use quadrants_samples as samples;
@@ -47,6 +48,11 @@ impl Dialect for Plain {
     }
 }
 
+/// The text of a kernel that is scheduled for a form.
+fn print_scheduled(kernel: &Offloaded, form: Form, passing: Passing) -> String {
+    print_kernel(&schedule(kernel, form), &Plain, form, passing)
+}
+
 /// Compares a text with a golden file. With `QUADRANTS_BLESS` set, it writes the file.
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -63,22 +69,19 @@ fn sample(name: &str) -> Offloaded {
 
 #[test]
 fn saxpy_matches_its_golden_file() {
-    golden("saxpy.txt", &print_kernel(&sample("saxpy"), &Plain, Form::Proven, Passing::Value));
+    golden("saxpy.txt", &print_scheduled(&sample("saxpy"), Form::Proven, Passing::Value));
 }
 
 #[test]
 fn a_checked_stencil_checks_every_access() {
-    golden(
-        "stencil.txt",
-        &print_kernel(&sample("stencil"), &Plain, Form::Checked, Passing::Buffer),
-    );
+    golden("stencil.txt", &print_scheduled(&sample("stencil"), Form::Checked, Passing::Buffer));
 }
 
 #[test]
 fn control_flow_matches_its_golden_file() {
     let mut text = String::new();
     for name in ["control", "asserts", "serial", "names", "volume", "ranges_i32"] {
-        text += &functions(&print_kernel(&sample(name), &Plain, Form::Proven, Passing::Value));
+        text += &functions(&print_scheduled(&sample(name), Form::Proven, Passing::Value));
     }
     golden("flow.txt", &text);
 }
@@ -94,7 +97,7 @@ fn operators_match_their_golden_file() {
         "casts_to_u32",
         "atomics_i64",
     ] {
-        text += &print_kernel(&sample(name), &Plain, Form::Proven, Passing::Value);
+        text += &print_scheduled(&sample(name), Form::Proven, Passing::Value);
     }
     golden("scalar.txt", &text);
 }
@@ -118,7 +121,7 @@ fn the_samples_are_valid_and_have_unique_names() {
 fn every_task_has_a_function_of_its_name() {
     for kernel in samples::all() {
         for form in [Form::Proven, Form::Checked] {
-            let text = print_kernel(&kernel, &Plain, form, Passing::Value);
+            let text = print_scheduled(&kernel, form, Passing::Value);
             for (task, _) in kernel.tasks() {
                 let head = format!("__global__ void {}(", kernel.function_name(task));
                 assert_eq!(text.matches(&head).count(), 1, "{head}");
@@ -129,7 +132,7 @@ fn every_task_has_a_function_of_its_name() {
 
 #[test]
 fn the_proven_form_has_no_index_reports() {
-    let text = print_kernel(&sample("stencil"), &Plain, Form::Proven, Passing::Value);
+    let text = print_scheduled(&sample("stencil"), Form::Proven, Passing::Value);
     assert!(!text.contains("qd_fail"), "{text}");
 }
 
@@ -137,7 +140,7 @@ fn the_proven_form_has_no_index_reports() {
 fn shared_arrays_are_zeroed_unless_initialized_before_use() {
     let kernel = sample("filled");
     for form in [Form::Proven, Form::Checked] {
-        let text = print_kernel(&kernel, &Plain, form, Passing::Value);
+        let text = print_scheduled(&kernel, form, Passing::Value);
         let cleared = |array: &str| text.contains(&format!("blockDim.x) {array}["));
         for array in ["within", "again"] {
             assert!(!cleared(array), "{array} is cleared: {text}");
@@ -150,9 +153,9 @@ fn shared_arrays_are_zeroed_unless_initialized_before_use() {
 
 #[test]
 fn shared_expressions_are_printed_once_per_statement() {
-    let text = print_kernel(&sample("sharing"), &Plain, Form::Proven, Passing::Value);
+    let text = print_scheduled(&sample("sharing"), Form::Proven, Passing::Value);
     golden("sharing.txt", &functions(&text));
-    let deep = print_kernel(&samples::sharing(100), &Plain, Form::Proven, Passing::Value);
+    let deep = print_scheduled(&samples::sharing(100), Form::Proven, Passing::Value);
     // The launch analysis must not expand the expression either: as a tree it has 2^100 nodes.
     let _ = quadrants_ir::launch_analysis::LaunchAnalysis::new(&samples::sharing(100));
     assert!(deep.len() < 100_000, "{} bytes", deep.len());

@@ -10,7 +10,6 @@
 
 pub mod abi;
 mod arena;
-mod coarsen;
 pub mod collective;
 pub mod format;
 mod image;
@@ -23,6 +22,7 @@ mod param;
 mod print;
 pub mod races;
 mod scalar;
+pub mod schedule;
 pub mod shared;
 mod simplify;
 pub mod source;
@@ -32,7 +32,6 @@ pub mod verify;
 mod visit;
 
 pub use arena::{Arena, Id};
-pub use coarsen::Coarsening;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     Array, Assertion, AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp,

@@ -15,7 +15,9 @@
 use crate::{
     Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim,
     Offloaded, ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt,
-    VerifyError, verify,
+    VerifyError,
+    schedule::TaskSchedule,
+    verify,
     verify::{Location, Rule},
     visit::{Nodes, Reach},
 };
@@ -268,7 +270,15 @@ impl<'k> Offloader<'k> {
             }
         };
         let accesses = item.reach.accesses();
-        self.out.tasks.push(Task { kind, group: item.group, prelude, body, accesses, line });
+        self.out.tasks.push(Task {
+            kind,
+            group: item.group,
+            prelude,
+            body,
+            accesses,
+            line,
+            schedule: TaskSchedule::default(),
+        });
     }
 
     fn prelude(&mut self, at: usize) -> BlockId {

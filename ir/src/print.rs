@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::{
     Access, Array, Assertion, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel,
     Local, LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SharedExtent,
-    SiteId, SiteKind, Stmt, Task, TaskKind, TopStmt, UnaryOp, visit::Nodes,
+    SiteId, SiteKind, Stmt, Task, TaskKind, TopStmt, UnaryOp, schedule::TaskSchedule, visit::Nodes,
 };
 
 struct Printer<'k> {
@@ -107,6 +107,11 @@ impl Printer<'_> {
             list => format!(" [{list}]"),
         };
         self.open(&format!("task {at}{group}{accesses}"));
+        if task.schedule != TaskSchedule::default() {
+            for line in task.schedule.lines(self.nodes) {
+                self.line(&format!("schedule: {line}"));
+            }
+        }
         self.block(task.prelude);
         match &task.kind {
             TaskKind::Serial => self.nested("serial", task.body),

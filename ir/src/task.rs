@@ -6,6 +6,7 @@ use crate::{
     Arena, Block, BlockId, Expr, GroupId, Local, LocalId, LoopDim, Options, Param, ParamId,
     ScalarType, Site, SiteId, SiteKind, Stmt,
     arena::{Id, Tag},
+    schedule::TaskSchedule,
 };
 
 /// The id of a task.
@@ -58,6 +59,8 @@ pub struct Task {
     pub accesses: Vec<Access>,
     /// The source line, or 0 if there is none.
     pub line: u32,
+    /// How it runs on a device.
+    pub schedule: TaskSchedule,
 }
 
 /// The kind of a task.

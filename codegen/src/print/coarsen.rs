@@ -1,8 +1,8 @@
-//! Prints coarsened loops, as decided by [`Coarsening`]. Each statement is printed for all iterations of a thread
+//! Prints coarsened loops, as their schedule says. Each statement is printed for all iterations of a thread
 //! before the next one, so that their loads overlap. If fewer iterations are left, and if the grid has only one thread,
 //! iterations run one by one in order.
 
-use quadrants_ir::{BlockId, Coarsening, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt};
+use quadrants_ir::{BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt, Task};
 
 use super::{
     helpers::Helper,
@@ -10,22 +10,17 @@ use super::{
 };
 
 impl TaskPrinter<'_> {
-    /// Prints the loops of a task whose threads execute `coarsening.factor` iterations together.
-    pub(super) fn coarsened_loop(
-        &mut self,
-        dims: &[LoopDim],
-        loops: &[Bounds],
-        coarsening: Coarsening,
-        body: BlockId,
-    ) {
-        if let ([dim], Some(read)) = (dims, coarsening.vector_load) {
+    /// Prints the loops of a task whose threads execute several iterations together.
+    pub(super) fn coarsened_loop(&mut self, dims: &[LoopDim], loops: &[Bounds], task: &Task) {
+        let (factor, body) = (task.schedule.coarsening, task.body);
+        if let ([dim], Some(read)) = (dims, task.schedule.vector_load) {
             self.in_privatization_branches(&mut |this| {
-                this.vector_loads(dim, &loops[0], coarsening.factor, read, body)
+                this.vector_loads(dim, &loops[0], factor, read, body)
             });
         } else if let [dim] = dims {
-            self.strided_iterations(dim, &loops[0], coarsening.factor, body);
+            self.strided_iterations(dim, &loops[0], factor, body);
         } else {
-            self.adjacent_iterations(dims, loops, coarsening.factor, body);
+            self.adjacent_iterations(dims, loops, factor, body);
         }
     }
 

@@ -4,7 +4,6 @@
 use quadrants_ir::{
     BlockId, LoopDim,
     abi::{Form, interior_word},
-    launch_analysis::may_have_interior,
 };
 
 use super::task::TaskPrinter;
@@ -12,7 +11,7 @@ use super::task::TaskPrinter;
 impl TaskPrinter<'_> {
     /// The condition that an iteration is in the loop's interior. None if no launch can prove one.
     pub(super) fn interior(&mut self, dims: &[LoopDim]) -> Option<String> {
-        if self.cx.form != Form::Checked || !may_have_interior(self.kernel, self.task) {
+        if !self.kernel.tasks[self.task.index()].schedule.interior {
             return None;
         }
         let mut word = self.interior_offset();

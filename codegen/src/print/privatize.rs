@@ -4,7 +4,7 @@
 //!
 //! Whether the tensor is small is decided at run time; the whole grid takes the same branch.
 
-use quadrants_ir::{AtomicOp, Element, ExprId, Offloaded, ParamId, ParamKind, ScalarType};
+use quadrants_ir::{AtomicOp, Element, ExprId, ParamId, ScalarType};
 
 use super::{consts, task::TaskPrinter};
 
@@ -26,12 +26,6 @@ pub(super) struct Privatized {
     first: String,
     /// The index of the thread in its block, and the number of threads.
     thread: [String; 2],
-}
-
-pub(super) fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
-    let kind = kernel.params[tensor.index()].kind;
-    matches!(kind, ParamKind::Tensor { rank: 1, .. })
-        && matches!(ty, ScalarType::I32 | ScalarType::U32)
 }
 
 impl TaskPrinter<'_> {
@@ -82,14 +76,12 @@ impl TaskPrinter<'_> {
         let on_copy =
             self.atomic(op, ty, &format!("&{own}[{first} + (u32)({at})]"), (None, &value));
         let on_tensor = self.atomic(op, ty, &format!("&{}", access.element), (None, &value));
-        match self.use_copies {
-            Some(true) => self.line(&format!("{on_copy};")),
-            Some(false) => self.line(&format!("{on_tensor};")),
-            None => {
-                self.line(&format!("if ({copies} > 0u) {on_copy};"));
-                self.line(&format!("else {on_tensor};"));
-            }
-        }
+        let update = match self.use_copies {
+            Some(true) => format!("{on_copy};"),
+            Some(false) => format!("{on_tensor};"),
+            None => format!("if ({copies} > 0u) {on_copy}; else {on_tensor};"),
+        };
+        self.guarded(&access, &update);
         true
     }
 

@@ -2,89 +2,59 @@
 //! that tensor otherwise, or into a local of the kernel, as in `sum += x`. Each thread combines its values in a
 //! register, then the threads of a block combine theirs, and one atomic per block remains.
 //!
-//! This reorders the combinations, as atomics do anyway. Sums of floats are not reordered in strict kernels. In checked
-//! kernels the atomics on elements stay, because each iteration reports its own index.
-
-use std::collections::HashMap;
+//! In the checked form, an element that is out of range is reported once per thread that has combined a value.
 
 use quadrants_ir::{
-    Array, AtomicOp, BlockId, Element, ExprId, ExprKind, Offloaded, ParamId, ScalarType, Stmt,
-    Task, TempId,
+    AtomicOp, Element, ExprId, ParamId, ScalarType, SiteId, Task, TempId,
     abi::{Form, MAX_BLOCK_SIZE, temp_word},
+    schedule::ReductionTarget,
 };
 
-use super::{consts, expr::library, helpers::Helper, privatize, task::TaskPrinter};
+use super::{consts, expr::library, helpers::Helper, task::TaskPrinter};
 
-/// The maximum number of reductions of a loop; each needs shared memory.
-const MAX_REDUCTIONS: usize = 4;
-
+/// A reduction that is being printed.
 #[derive(Clone)]
 pub(super) struct Reduction {
-    target: Target,
+    target: ReductionTarget,
     op: AtomicOp,
     ty: ScalarType,
+    /// The site that reports an index of the element that is out of range.
+    site: Option<SiteId>,
     /// The variable with the thread's partial result.
     name: String,
-}
-
-/// What a loop reduces into.
-#[derive(Clone, PartialEq, Eq)]
-enum Target {
-    /// An element of a tensor, with one constant index per dimension.
-    Element(ParamId, Vec<ExprId>),
-    /// A temporary of the launch.
-    Temp(TempId),
-}
-
-/// How a loop uses a tensor.
-enum Use {
-    Reduced(AtomicOp, Vec<ExprId>, ScalarType),
-    Privatized(AtomicOp, ScalarType),
-    Other,
+    /// The variable that records that an iteration combined a value; only where the element is checked.
+    used: Option<String>,
 }
 
 impl TaskPrinter<'_> {
-    /// Finds the reductions and privatized tensors of the loop, and declares their variables.
+    /// Declares the variables of the loop's reductions and of its privatized tensor.
     pub(super) fn begin_reductions(&mut self, task: &Task) {
-        let kernel = self.kernel;
-        let mut temps = Vec::new();
-        collect_temps(kernel, task.body, &mut temps);
-        for (temp, op) in temps {
-            let ty = kernel.temps[temp.index()];
-            self.begin_reduction(Target::Temp(temp), op, ty, "part");
-        }
-        if self.cx.form != Form::Proven {
-            return;
-        }
-        let mut uses = HashMap::new();
-        collect(kernel, task.body, &mut uses);
-        for param in task.accesses.iter().map(|access| access.param) {
-            let (op, index, ty) = match uses.remove(&param) {
-                Some(Use::Reduced(op, index, ty)) => (op, index, ty),
-                Some(Use::Privatized(op, ty)) if self.privatized.is_empty() => {
-                    self.begin_privatized(param, op, ty);
-                    continue;
+        for reduction in &task.schedule.reductions {
+            let (op, ty, site) = (reduction.op, reduction.ty, reduction.site);
+            let wanted = match &reduction.target {
+                ReductionTarget::Temp(_) => "part".to_owned(),
+                ReductionTarget::Element(tensor, _) => {
+                    format!("{}_part", self.kernel.params[tensor.index()].name)
                 }
-                _ => continue,
             };
-            let name = format!("{}_part", kernel.params[param.index()].name);
-            self.begin_reduction(Target::Element(param, index), op, ty, &name);
+            let name = self.fresh(&wanted);
+            self.line(&format!("{ty} {name} = {};", consts::identity(op, ty)));
+            let checked = self.cx.form == Form::Checked && site.is_some();
+            let used = checked.then(|| self.fresh(&format!("{name}_used")));
+            if let Some(used) = &used {
+                self.line(&format!("bool {used} = false;"));
+            }
+            let target = reduction.target.clone();
+            self.reductions.push(Reduction { target, op, ty, site, name, used });
         }
-    }
-
-    fn begin_reduction(&mut self, target: Target, op: AtomicOp, ty: ScalarType, name: &str) {
-        let reordered = ty.is_float() && op == AtomicOp::Add && self.kernel.options.strict;
-        if reordered || self.reductions.len() == MAX_REDUCTIONS {
-            return;
+        if let Some(privatized) = &task.schedule.privatized {
+            self.begin_privatized(privatized.tensor, privatized.op, privatized.ty);
         }
-        let name = self.fresh(name);
-        self.line(&format!("{ty} {name} = {};", consts::identity(op, ty)));
-        self.reductions.push(Reduction { target, op, ty, name });
     }
 
     /// Combines a value into the thread's partial result. Returns false if the tensor has no reduction.
     pub(super) fn reduce(&mut self, element: &Element, value: ExprId) -> bool {
-        let of_tensor = |reduction: &&Reduction| matches!(reduction.target, Target::Element(tensor, _) if Some(tensor) == element.tensor());
+        let of_tensor = |reduction: &&Reduction| matches!(reduction.target, ReductionTarget::Element(tensor, _) if Some(tensor) == element.tensor());
         let Some(reduction) = self.reductions.iter().find(of_tensor).cloned() else { return false };
         self.combine_partially(&reduction, value);
         true
@@ -92,7 +62,7 @@ impl TaskPrinter<'_> {
 
     /// Combines a value into a temporary, or into the thread's partial result.
     pub(super) fn combine(&mut self, temp: TempId, op: AtomicOp, value: ExprId) {
-        let target = Target::Temp(temp);
+        let target = ReductionTarget::Temp(temp);
         match self.reductions.iter().find(|reduction| reduction.target == target).cloned() {
             Some(reduction) => self.combine_partially(&reduction, value),
             None => {
@@ -116,9 +86,12 @@ impl TaskPrinter<'_> {
 
     fn combine_partially(&mut self, reduction: &Reduction, value: ExprId) {
         let value = self.expr(value);
-        let Reduction { op, ty, name, .. } = reduction;
+        let Reduction { op, ty, name, used, .. } = reduction;
         let combined = self.combined_values(*op, *ty, name, &value);
         self.line(&format!("{name} = {combined};"));
+        if let Some(used) = used {
+            self.line(&format!("{used} = true;"));
+        }
     }
 
     /// Combines the partial results of the block's threads. One thread combines the result into the element.
@@ -132,6 +105,7 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "const u32 {thread} = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);"
         ));
+        reductions.iter().for_each(|reduction| self.report_element(reduction));
         let mut arrays = Vec::new();
         for Reduction { ty, name, .. } in &reductions {
             let array = self.fresh(&format!("{name}s"));
@@ -159,10 +133,10 @@ impl TaskPrinter<'_> {
         self.open(&format!("if ({thread} == 0u) {{"));
         for (reduction, array) in reductions.iter().zip(&arrays) {
             match &reduction.target {
-                Target::Element(tensor, index) => {
+                ReductionTarget::Element(tensor, index) => {
                     self.combine_into_element(reduction, (*tensor, index), array);
                 }
-                Target::Temp(temp) => {
+                ReductionTarget::Temp(temp) => {
                     let (op, ty) = (reduction.op, reduction.ty);
                     self.combine_into_temp(*temp, op, ty, &format!("{array}[0]"));
                 }
@@ -171,7 +145,26 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    /// The element may be out of range if no iteration was executed, so this is checked.
+    /// Reports the element of a reduction if it is out of range and an iteration combined a value into it.
+    fn report_element(&mut self, reduction: &Reduction) {
+        let (Some(used), Some(site)) = (&reduction.used, reduction.site) else { return };
+        let ReductionTarget::Element(tensor, index) = &reduction.target else { return };
+        self.begin_statement();
+        let kind = self.kernel.params[tensor.index()].kind;
+        let mut values: Vec<String> = index.iter().map(|at| self.expr(*at)).collect();
+        values.extend((0..kind.rank()).map(|axis| self.dim(*tensor, axis)));
+        if index.len() > usize::from(kind.rank()) {
+            let extent = kind.component_extent().unwrap_or(1);
+            values.push(consts::int(ScalarType::U64, extent.into()));
+        }
+        let (_, inside) = self.reduced_element(*tensor, index);
+        if let Some(inside) = inside {
+            let report = self.report(site, &values);
+            self.line(&format!("if ({used} && !({inside})) {report}"));
+        }
+    }
+
+    /// The element may be out of range if no iteration was executed, or in the checked form, so this is checked.
     fn combine_into_element(
         &mut self,
         reduction: &Reduction,
@@ -180,6 +173,16 @@ impl TaskPrinter<'_> {
     ) {
         let Reduction { op, ty, .. } = reduction;
         self.begin_statement();
+        let (element, inside) = self.reduced_element(tensor, index);
+        let update = self.atomic(*op, *ty, &format!("&{element}"), (None, &format!("{array}[0]")));
+        match inside {
+            None => self.line(&format!("{update};")),
+            Some(inside) => self.line(&format!("if ({inside}) {update};")),
+        }
+    }
+
+    /// The element of a reduction, and the condition that it exists.
+    fn reduced_element(&mut self, tensor: ParamId, index: &[ExprId]) -> (String, Option<String>) {
         let mut offset = "0ull".to_owned();
         let mut conditions = Vec::new();
         let rank = usize::from(self.kernel.params[tensor.index()].kind.rank());
@@ -198,12 +201,8 @@ impl TaskPrinter<'_> {
         if let (&[choice], Some(plane)) = (choice, self.plane(tensor)) {
             offset = format!("{offset} + {} * {plane}", self.expr(choice));
         }
-        let element = format!("&{}[{offset}]", self.param(tensor));
-        let update = self.atomic(*op, *ty, &element, (None, &format!("{array}[0]")));
-        match conditions.join(" && ") {
-            none if none.is_empty() => self.line(&format!("{update};")),
-            inside => self.line(&format!("if ({inside}) {update};")),
-        }
+        let element = format!("{}[{offset}]", self.param(tensor));
+        (element, (!conditions.is_empty()).then(|| conditions.join(" && ")))
     }
 
     pub(super) fn combined_values(
@@ -229,76 +228,4 @@ impl TaskPrinter<'_> {
             AtomicOp::Max => format!("{}({a}, {b})", self.helper(Helper::Max(ty))),
         }
     }
-}
-
-/// The temporaries that a loop combines into, and the operation of each.
-fn collect_temps(kernel: &Offloaded, block: BlockId, temps: &mut Vec<(TempId, AtomicOp)>) {
-    for stmt in &kernel.blocks[block].stmts {
-        if let Stmt::ReduceTemp { temp, op, .. } = *stmt
-            && !temps.contains(&(temp, op))
-        {
-            temps.push((temp, op));
-        }
-        for inner in stmt.blocks() {
-            collect_temps(kernel, inner, temps);
-        }
-    }
-}
-
-fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>) {
-    for stmt in &kernel.blocks[block].stmts {
-        if let Stmt::Store { element, .. } = stmt
-            && let Some(tensor) = element.tensor()
-        {
-            uses.insert(tensor, Use::Other);
-        }
-        for value in stmt.exprs() {
-            let kind = &kernel.exprs[value].kind;
-            let Some(Element { array: Array::Tensor(tensor), index, .. }) = kind.element() else {
-                continue;
-            };
-            match kind {
-                ExprKind::Atomic { op, .. } => {
-                    let wanted = !matches!(stmt, Stmt::Eval { .. });
-                    let ty = kernel.exprs[value].ty;
-                    let here = if wanted || !op.combines() {
-                        Use::Other
-                    } else if index.iter().all(|at| is_constant(kernel, *at)) {
-                        Use::Reduced(*op, index.clone(), ty)
-                    } else if privatize::is_privatizable(kernel, *tensor, ty) {
-                        Use::Privatized(*op, ty)
-                    } else {
-                        Use::Other
-                    };
-                    let both = match (uses.remove(tensor), here) {
-                        (None, here) => here,
-                        (Some(Use::Reduced(first, at, ty)), Use::Reduced(op, index, _))
-                            if first == op && same(kernel, &at, &index) =>
-                        {
-                            Use::Reduced(first, at, ty)
-                        }
-                        (Some(Use::Privatized(first, ty)), Use::Privatized(op, _))
-                            if first == op =>
-                        {
-                            Use::Privatized(first, ty)
-                        }
-                        _ => Use::Other,
-                    };
-                    uses.insert(*tensor, both);
-                }
-                _ => _ = uses.insert(*tensor, Use::Other),
-            }
-        }
-        for inner in stmt.blocks() {
-            collect(kernel, inner, uses);
-        }
-    }
-}
-
-fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
-    matches!(kernel.exprs[value].kind, ExprKind::Const(_))
-}
-
-fn same(kernel: &Offloaded, a: &[ExprId], b: &[ExprId]) -> bool {
-    a.iter().zip(b).all(|(a, b)| kernel.exprs[*a].kind == kernel.exprs[*b].kind)
 }

@@ -16,8 +16,6 @@ use quadrants_ir::{
 
 use super::{consts, task::TaskPrinter};
 
-/// The maximum number of statements of a speculated body, which is printed twice.
-const MAX_STATEMENTS: usize = 16;
 /// The iterations whose loads overlap. clang does not unroll a loop with a variable number of iterations by itself.
 const UNROLLED: u32 = 4;
 
@@ -57,10 +55,12 @@ struct Range {
 impl TaskPrinter<'_> {
     /// Prints the loop with speculation. Returns false, and prints nothing, if it does not apply.
     pub(super) fn speculate(&mut self, serial_loop: SerialLoop) -> bool {
-        if !self.can_speculate(serial_loop) {
+        let kernel = self.kernel;
+        let schedule = &kernel.tasks[self.task.index()].schedule;
+        // In the interior, nothing is checked.
+        if self.cx.form == Form::Proven || !schedule.speculated.contains(&serial_loop.body) {
             return false;
         }
-        let kernel = self.kernel;
         let SerialLoop { var, begin, end, body } = serial_loop;
         let stmts = &kernel.blocks[body].stmts;
         let name = self.local(var);
@@ -131,37 +131,6 @@ impl TaskPrinter<'_> {
         }
         self.stmt(stmt);
         self.cx.form = Form::Checked;
-    }
-
-    fn can_speculate(&self, serial_loop: SerialLoop) -> bool {
-        let kernel = self.kernel;
-        let stmts = &kernel.blocks[serial_loop.body].stmts;
-        let pure = |stmt: &Stmt| match stmt {
-            Stmt::Assign { .. } => true,
-            Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
-                ExprKind::Load(element) => !kernel.sites[element.site.index()].asserted,
-                ExprKind::DivRem { rhs, .. } => {
-                    matches!(kernel.exprs[*rhs].kind, ExprKind::Const(by) if by.bits() != 0)
-                }
-                kind => !kind.is_effect(),
-            },
-            _ => false,
-        };
-        let reads = |stmt: &Stmt| match stmt {
-            Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
-                ExprKind::Load(element) => {
-                    !element.index.is_empty() && !matches!(element.array, Array::Local(_))
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        self.cx.form == Form::Checked
-            && self.speculation.is_none()
-            && matches!(kernel.locals[serial_loop.var].ty.size(), 4 | 8)
-            && stmts.len() <= MAX_STATEMENTS
-            && stmts.iter().all(pure)
-            && stmts.iter().any(reads)
     }
 
     /// The indices of a statement's load, each with its exclusive upper bound; none for other statements.

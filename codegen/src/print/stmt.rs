@@ -134,7 +134,7 @@ impl TaskPrinter<'_> {
     ) {
         let counted = self.is_counted(begin_id, end_id);
         let walk = SerialLoop { var, begin: begin_id, end: end_id, body };
-        if unroll.is_none() && !down && !counted && self.speculate(walk) {
+        if self.speculate(walk) {
             return;
         }
         let ty = self.kernel.locals[var].ty.name();

@@ -6,8 +6,8 @@ use std::{
 };
 
 use quadrants_ir::{
-    BlockId, Coarsening, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind,
-    ScalarType, SiteId, TaskId, TaskKind,
+    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, SiteId,
+    TaskId, TaskKind,
     abi::{Form, MAX_BOUND, Passing},
 };
 
@@ -88,11 +88,12 @@ enum Binding {
 
 impl<'a> TaskPrinter<'a> {
     pub(super) fn new(
-        cx: Context<'a>,
+        mut cx: Context<'a>,
         task: TaskId,
         names: Names,
         helpers: &'a mut BTreeSet<Helper>,
     ) -> Self {
+        cx.form = cx.kernel.tasks[task.index()].schedule.form;
         Self {
             kernel: cx.kernel,
             cx,
@@ -132,11 +133,10 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
-                let coarsening = Coarsening::of(kernel, task, self.cx.form);
-                if coarsening.factor > 1 {
+                if task.schedule.coarsening > 1 {
                     let loops = self.loops_of(dims, *bounds_site);
-                    self.coarsened_loop(dims, &loops, coarsening, task.body);
-                } else if dims.len() > 1 && self.cx.form == Form::Proven {
+                    self.coarsened_loop(dims, &loops, task);
+                } else if task.schedule.narrow {
                     self.narrow_or_grid_stride_loops(dims, *bounds_site, task.body);
                 } else {
                     let inside = self.interior(dims);

@@ -3,7 +3,6 @@
 
 use std::thread;
 
-use quadrants_codegen::print_kernel;
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
     abi::{ERROR_WORD, Form, Passing},
@@ -16,7 +15,7 @@ use quadrants_samples::{
     run::Arg,
 };
 
-use crate::Plain;
+use crate::print_scheduled;
 
 /// The number of elements of each tensor: a power of 2 and of 4, for the shapes.
 const ELEMENTS: usize = 64;
@@ -39,7 +38,7 @@ fn printed_text_agrees_with_the_interpreter() {
     let mut clean = vec![true; cases.len()];
     let variants = [(Form::Checked, Passing::Buffer), (Form::Proven, Passing::Value)];
     let build = &|(form, passing)| {
-        let text = |kernel| print_kernel(kernel, &Plain, form, passing);
+        let text = |kernel| print_scheduled(kernel, form, passing);
         let texts: Vec<_> =
             kernels.iter().map(|kernel| HostText { kernel, text: text(kernel), passing }).collect();
         HostProgram::build(&texts, Checks::Undefined).unwrap()
@@ -49,7 +48,7 @@ fn printed_text_agrees_with_the_interpreter() {
         builds.map(|build| build.join().unwrap())
     });
     for ((form, passing), program) in variants.into_iter().zip(programs) {
-        let text = |kernel| print_kernel(kernel, &Plain, form, passing);
+        let text = |kernel| print_scheduled(kernel, form, passing);
         let Some(program) = program else {
             println!("skipped: no C++ compiler (tried $CXX, c++, g++, clang++)");
             return;
@@ -122,7 +121,7 @@ fn printed_text_leaves_the_messages_of_the_interpreter() {
         case
     });
     let (form, passing) = (Form::Proven, Passing::Value);
-    let text = print_kernel(&kernel, &Plain, form, passing);
+    let text = print_scheduled(&kernel, form, passing);
     let host = HostText { kernel: &kernel, text: text.clone(), passing };
     let Some(program) = HostProgram::build(&[host], Checks::Undefined).unwrap() else {
         println!("skipped: no C++ compiler");

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use super::{
-    machine::{Op, Reg, Target},
+    machine::{Op, Reg, SPECULATIVE, Target},
     memory::Size,
+    partial::Partial,
     select,
 };
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
     TempId, UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
+    schedule::{ReductionTarget, TaskSchedule},
     visit::Nodes,
 };
 
@@ -32,6 +34,21 @@ pub(crate) struct Code {
     pub(super) bounds_site: Option<SiteId>,
     /// The code of one iteration.
     pub(super) body: Vec<Op>,
+    /// How iterations run together, as scheduled.
+    pub(super) threads: Threads,
+}
+
+/// How a thread executes several iterations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Threads {
+    /// The number of iterations that run together, statement by statement; at least 1.
+    pub(super) coarsening: usize,
+    /// The ends of the statements in the code of an iteration.
+    pub(super) statements: Vec<usize>,
+    /// The first register that each iteration has for itself.
+    pub(super) first: usize,
+    /// The code that combines the partial results into their targets.
+    pub(super) finish: Vec<Op>,
 }
 
 /// The registers of a dimension's loop variable and bounds.
@@ -53,7 +70,7 @@ pub(crate) enum Part<'a> {
 }
 
 pub(super) struct Compiler<'k> {
-    kernel: &'k Offloaded,
+    pub(super) kernel: &'k Offloaded,
     nodes: Nodes<'k>,
     layout: &'k ArgLayout,
     pub(super) form: Form,
@@ -66,7 +83,7 @@ pub(super) struct Compiler<'k> {
     busy: usize,
     /// For each expression, the last statement that computed it and the register.
     computed: Vec<(u64, Reg)>,
-    statement: u64,
+    pub(super) statement: u64,
     loops: Vec<Jumps>,
     /// The index of the current phase in `loops`.
     phase: Option<usize>,
@@ -81,6 +98,11 @@ pub(super) struct Compiler<'k> {
     pub(super) arrays: HashMap<LocalId, (Reg, Vec<u32>)>,
     /// The registers of each dynamic array, as [`Op::NewShared`] has them.
     pub(super) dynamic: HashMap<LocalId, Reg>,
+    pub(super) schedule: &'k TaskSchedule,
+    /// The partial results of reductions and of the privatized tensor.
+    pub(super) partials: Vec<Partial<'k>>,
+    /// In a speculative run, the register that records a failed check.
+    speculative: Option<Reg>,
 }
 
 /// Where an element is.
@@ -103,7 +125,7 @@ struct Jumps {
     continues: Vec<usize>,
 }
 
-const END: Target = Target::MAX;
+pub(super) const END: Target = Target::MAX;
 
 pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
     compile_with_locals(kernel, layout, task, part).0
@@ -141,6 +163,9 @@ fn compile_with_locals(
         per_thread: Vec::new(),
         arrays: HashMap::new(),
         dynamic: HashMap::new(),
+        schedule: &task.schedule,
+        partials: Vec::new(),
+        speculative: None,
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
         match (part, stmt) {
@@ -152,11 +177,22 @@ fn compile_with_locals(
     let dims = task.kind.dims().filter(|_| !matches!(part, Part::Locals(_)));
     let dims = dims.map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
     let prelude = std::mem::take(&mut compiler.code);
+    let mut threads = Threads { coarsening: 1, ..Threads::default() };
+    let mut body = Vec::new();
     if matches!(part, Part::Whole(_)) {
-        compiler.block(task.body);
+        compiler.begin_partials();
+        threads.first = compiler.regs as usize;
+        for stmt in &kernel.blocks[task.body].stmts {
+            compiler.stmt(stmt);
+            threads.statements.push(compiler.code.len());
+        }
+        body = std::mem::take(&mut compiler.code);
+        threads.coarsening = task.schedule.coarsening.max(1) as usize;
+        threads.finish = compiler.end_partials();
     }
     let locals = compiler.locals.clone();
-    (Code { bounds_site: task.kind.bounds_site(), ..compiler.finish(prelude, dims) }, locals)
+    let bounds_site = task.kind.bounds_site();
+    (Code { bounds_site, threads, body, ..compiler.finish(prelude, dims) }, locals)
 }
 
 /// The code of the prelude locals that are marked, and the registers of all locals that it computes.
@@ -180,7 +216,11 @@ impl Compiler<'_> {
         for (bits, reg) in self.consts {
             start[reg as usize] = bits;
         }
-        Code { start, masks: masks.collect(), prelude, dims, bounds_site: None, body: self.code }
+        for partial in &self.partials {
+            partial.initialize(&mut start);
+        }
+        let (masks, threads) = (masks.collect(), Threads::default());
+        Code { start, masks, prelude, dims, bounds_site: None, body: self.code, threads }
     }
 
     fn dim(&mut self, dim: &LoopDim) -> DimRegs {
@@ -217,6 +257,11 @@ impl Compiler<'_> {
                 self.code.push(op);
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            Stmt::For { var, begin, end, body, .. }
+                if self.form == Form::Checked && self.schedule.speculated.contains(&body) =>
+            {
+                self.speculative_loop(var, [begin, end], body);
+            }
             Stmt::For { var, begin, end, body, down, .. } => {
                 self.for_loop(var, [begin, end], body, down);
             }
@@ -278,6 +323,9 @@ impl Compiler<'_> {
         let values_per_word = 8 / ty.size();
         let index = self.constant((abi::temp_word(temp) * values_per_word) as u64);
         let old = self.temporary();
+        if self.combine_partially(&ReductionTarget::Temp(temp), value) {
+            return;
+        }
         let base = TEMPORARIES_WORD as Reg;
         self.code.push(Op::Atomic(old, base, index, value, select::combine(op, ty)));
     }
@@ -299,6 +347,35 @@ impl Compiler<'_> {
         self.patch_jumps(&[over]);
         self.block(otherwise);
         self.patch_jumps(&[out]);
+    }
+
+    /// Compiles a loop that runs without reports first. If a check failed, it runs again from the saved values.
+    fn speculative_loop(&mut self, var: LocalId, bounds: [ExprId; 2], body: BlockId) {
+        let [zero, failed] = [self.constant(0), self.register()];
+        self.code.push(Op::Move(failed, zero));
+        let mut saved = Vec::new();
+        for stmt in &self.nodes.blocks[body].stmts {
+            if let Stmt::Assign { local, .. } = *stmt {
+                let (now, before) = (self.local(local), self.register());
+                self.code.push(Op::Move(before, now));
+                saved.push((now, before));
+            }
+        }
+        self.speculative = Some(failed);
+        self.for_loop(var, bounds, body, false);
+        self.speculative = None;
+        let over = self.code.len();
+        self.code.push(Op::Unless(failed, END));
+        self.code.extend(saved.into_iter().map(|(now, before)| Op::Move(now, before)));
+        // What the first run has computed may have been computed from values that it has changed since.
+        self.statement += 1;
+        self.for_loop(var, bounds, body, false);
+        self.patch_jumps(&[over]);
+    }
+
+    /// The site of a check.
+    pub(super) fn site(&self, site: SiteId) -> u32 {
+        self.speculative.map_or(site.raw(), |failed| SPECULATIVE | failed)
     }
 
     fn for_loop(&mut self, var: LocalId, [begin, end]: [ExprId; 2], body: BlockId, down: bool) {
@@ -401,13 +478,13 @@ impl Compiler<'_> {
         self.code.len() - 1
     }
 
-    fn jump(&mut self) -> usize {
+    pub(super) fn jump(&mut self) -> usize {
         self.code.push(Op::Jump(END));
         self.code.len() - 1
     }
 
     /// Sets the target of these jumps to the current position.
-    fn patch_jumps(&mut self, jumps: &[usize]) {
+    pub(super) fn patch_jumps(&mut self, jumps: &[usize]) {
         let here = self.here();
         for &at in jumps {
             self.code[at].set_target(here);
@@ -430,7 +507,7 @@ impl Compiler<'_> {
     }
 
     /// New registers in a row; returns the first.
-    fn consecutive(&mut self, len: u32) -> Reg {
+    pub(super) fn consecutive(&mut self, len: u32) -> Reg {
         self.regs += len;
         self.regs - len
     }
@@ -505,6 +582,9 @@ impl Compiler<'_> {
                 let value = self.value(value);
                 let combine = select::combine(op, expr.ty);
                 let indices = self.index(element);
+                if self.reduce(element, &indices, value) {
+                    return;
+                }
                 let op = match element.array {
                     Array::Tensor(param) => {
                         let index = self.element(param, &indices);
@@ -531,7 +611,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn tensor(&self, tensor: ParamId) -> Reg {
+    pub(super) fn tensor(&self, tensor: ParamId) -> Reg {
         self.layout.word(tensor) as Reg
     }
 
@@ -575,7 +655,7 @@ impl Compiler<'_> {
     }
 
     /// The register with the offset of a component's scalar from the tensor's address, in scalars.
-    fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
+    pub(super) fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
         let tensor = self.tensor(param);
         let kind = self.kernel.params[param.index()].kind;
         let (of_tensor, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
@@ -619,7 +699,7 @@ impl Compiler<'_> {
         if self.form == Form::Proven {
             return;
         }
-        let site = site.raw();
+        let site = self.site(site);
         let op = match *index {
             [i, j] => Op::Check2 { tensor, index: [i, j], clear, site },
             [i, j, k] => Op::Check3 { tensor, index: [i, j, k], clear, site },
@@ -636,7 +716,7 @@ impl Compiler<'_> {
     }
 
     /// The register of a pure value. Computes the value unless the statement already has.
-    fn value(&mut self, value: ExprId) -> Reg {
+    pub(super) fn value(&mut self, value: ExprId) -> Reg {
         match self.nodes.exprs[value].kind {
             ExprKind::Const(constant) => return self.constant(constant.bits()),
             ExprKind::Local(local) => return self.local(local),

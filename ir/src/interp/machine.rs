@@ -54,6 +54,9 @@ pub(super) enum Combine {
     Xor64,
 }
 
+/// Marks the site of a check in a speculative run. The other bits are the register that records a failure.
+pub(super) const SPECULATIVE: u32 = 1 << 31;
+
 /// The constant state of a task's execution.
 pub(super) struct Run<'r, M> {
     pub(super) regs: &'r mut [u64],
@@ -220,10 +223,16 @@ macro_rules! machine {
         /// Executes `code` to its end, or to a failed assertion.
         #[inline]
         pub(super) fn run<M: Memory>(code: &[Op], run: &mut Run<'_, M>) -> Result<(), Fault> {
+            run_from(code, 0, run)
+        }
+
+        /// Executes `code` from an operation on.
+        #[inline]
+        pub(super) fn run_from<M: Memory>(code: &[Op], start: usize, run: &mut Run<'_, M>) -> Result<(), Fault> {
             let Run { regs, memory, task, fuel, shared: dynamic } = run;
             let regs: &mut [u64] = regs;
             let task = *task;
-            let mut pc = 0;
+            let mut pc = start;
             macro_rules! r { ($reg:expr) => { regs[$reg as usize] }; }
             macro_rules! word {
                 ($array:ident, $at:ident, $write:literal) => {{
@@ -236,7 +245,10 @@ macro_rules! machine {
                     let values = $values;
                     r!($clear) = 0;
                     pc += 1;
-                    report(regs, *memory, task, $site, &values)?;
+                    match $site & SPECULATIVE {
+                        0 => report(regs, *memory, task, $site, &values)?,
+                        _ => r!($site & !SPECULATIVE) = 1,
+                    }
                 }};
             }
             while let Some(&op) = code.get(pc) {
@@ -653,7 +665,7 @@ impl Combine {
     }
 
     /// The identity element, for the first thread of an exclusive scan.
-    fn identity(self) -> u64 {
+    pub(super) fn identity(self) -> u64 {
         match self {
             Self::Add32 | Self::Add64 | Self::AddF32 | Self::AddF64 | Self::Or => 0,
             Self::MaxU32 | Self::MaxU64 | Self::Replace32 | Self::Replace64 => 0,

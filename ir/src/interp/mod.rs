@@ -7,6 +7,7 @@ mod compile;
 mod fold;
 mod machine;
 mod memory;
+mod partial;
 mod select;
 mod shared;
 
@@ -22,8 +23,8 @@ use crate::{
 
 use machine::Run;
 
-use compile::DimRegs;
 pub(crate) use compile::{Code, Part, compile, compile_locals};
+use compile::{DimRegs, Threads};
 pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
 
@@ -146,11 +147,8 @@ impl Interpreter {
                     let proven = &self.tasks[task.index()].proven;
                     return run_split(code, proven, arguments, interior, cursor, run);
                 }
-                while cursor.left > 0 {
-                    run.iteration(code, dims, &cursor)?;
-                    cursor.step();
-                }
-                Ok(())
+                run.iterations(code, dims, &mut cursor)?;
+                machine::run(&code.threads.finish, &mut run)
             }
         }
     }
@@ -197,6 +195,10 @@ fn run_split<M: Memory>(
         fuel = run.fuel;
         cursor.step();
     }
+    for (code, regs) in [(proven, &mut regs_inside[..]), (checked, &mut *regs)] {
+        let mut run = Run { regs, memory, task, fuel, shared: Vec::new() };
+        machine::run(&code.threads.finish, &mut run)?;
+    }
     Ok(())
 }
 
@@ -205,6 +207,47 @@ fn is_empty(interior: &[u64]) -> bool {
 }
 
 impl<M: Memory> Run<'_, M> {
+    /// Runs all iterations. In coarsened loops several run together, statement by statement.
+    fn iterations(
+        &mut self,
+        code: &Code,
+        dims: &[DimRegs],
+        cursor: &mut IterationCursor,
+    ) -> Result<(), Fault> {
+        let Threads { coarsening, statements, first, .. } = &code.threads;
+        let mut copies = Vec::new();
+        while *coarsening > 1 && cursor.left >= *coarsening as u64 {
+            copies.resize_with(*coarsening, || (Vec::new(), [0; 3]));
+            for (registers, vars) in &mut copies {
+                registers.clear();
+                registers.extend_from_slice(&self.regs[*first..]);
+                for (at, dim) in dims.iter().enumerate() {
+                    vars[at] = cursor.value(at, dim.ty);
+                }
+                machine::consume_fuel(&mut self.fuel)?;
+                cursor.step();
+            }
+            let mut start = 0;
+            for &end in statements {
+                for (registers, vars) in &mut copies {
+                    self.regs[*first..].swap_with_slice(registers);
+                    for (dim, value) in dims.iter().zip(vars) {
+                        self.regs[dim.var as usize] = *value;
+                    }
+                    let done = machine::run_from(&code.body[..end], start, self);
+                    self.regs[*first..].swap_with_slice(registers);
+                    done?;
+                }
+                start = end;
+            }
+        }
+        while cursor.left > 0 {
+            self.iteration(code, dims, cursor)?;
+            cursor.step();
+        }
+        Ok(())
+    }
+
     fn iteration(
         &mut self,
         code: &Code,

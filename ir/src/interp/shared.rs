@@ -65,7 +65,7 @@ impl Compiler<'_> {
             Array::Shared(array) => (Some(array), true),
             Array::Local(array) => (Some(array), false),
         };
-        let site = element.site.raw();
+        let site = self.site(element.site);
         let array = array.and_then(|array| self.arrays.get(&array));
         let (first, dims) = array.cloned().unwrap_or_default();
         let len = dims.iter().product();

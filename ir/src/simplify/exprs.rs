@@ -155,7 +155,8 @@ impl<'k> Exprs<'k> {
 }
 
 impl ExprKind {
-    fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
+    /// Changes the direct operands, in source order.
+    pub(crate) fn operands_mut(&mut self, mut change: impl FnMut(&mut ExprId)) {
         match self {
             Self::Const(_) | Self::Local(_) | Self::Param(_) | Self::Dim { .. } | Self::Temp(_) => {
             }

@@ -9,6 +9,7 @@ mod launch_analysis;
 mod race_terms;
 mod races;
 mod random;
+mod schedule;
 mod simplify;
 mod text;
 mod verify;

@@ -5,6 +5,7 @@
 //! of its offloaded form,
 //!
 //! * `name-hash.ir`: the IR as written, and the tasks that it was split into;
+//! * `name-hash.proven.ir`, `name-hash.checked.ir`: the tasks of each form with their schedules, as a device runs them;
 //! * `name-hash.proven.cu`, `name-hash.checked.hip` and their like: the text for the device's compiler, one per
 //!   form. A simulated device leaves the text that a real one would get.
 //!
@@ -28,16 +29,27 @@ pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     }
 }
 
+/// Writes one form of a kernel as it is scheduled for a device.
+pub(crate) fn schedule(kernel: &Offloaded, scheduled: &Offloaded, form: Form) {
+    if let Some(folder) = folder() {
+        write(folder, kernel, &format!("{}.ir", form_name(form)), &scheduled.to_string());
+    }
+}
+
 /// Writes the source text of one form of a kernel. `text` is only called where dumps are on.
 pub(crate) fn source(kernel: &Offloaded, form: Form, text: impl FnOnce() -> Option<SourceText>) {
     if let Some(folder) = folder()
         && let Some(source) = text()
     {
-        let form = match form {
-            Form::Proven => "proven",
-            Form::Checked => "checked",
-        };
+        let form = form_name(form);
         write(folder, kernel, &format!("{form}.{}", source.extension), &source.text);
+    }
+}
+
+fn form_name(form: Form) -> &'static str {
+    match form {
+        Form::Proven => "proven",
+        Form::Checked => "checked",
     }
 }
 

@@ -85,13 +85,14 @@ impl KernelLoader {
         self.context.device().capabilities().image
     }
 
-    /// Loads a form of a kernel. `native` is its CPU body, if it has one.
+    /// Loads a form of a kernel, which is `scheduled` for devices. `native` is its CPU body, if it has one.
     ///
     /// # Errors
     /// Why the form cannot be compiled or loaded.
     pub(crate) fn load(
         &self,
         kernel: &Offloaded,
+        scheduled: &Offloaded,
         native: Option<&NativeBody>,
         form: Form,
     ) -> Result<LoadedForm> {
@@ -100,7 +101,13 @@ impl KernelLoader {
             let names = ["body".to_owned()];
             return LoadedForm::load(&self.context, &kernel.name, image, &names, &[]);
         }
-        self.compile(kernel, form)
+        dump::schedule(kernel, scheduled, form);
+        if let Some(compiler) = &self.compiler {
+            let arch = &self.context.device().info().arch;
+            let request = CompileRequest::new(arch, form, self.passing(scheduled));
+            dump::source(kernel, form, || compiler.text(scheduled, &request));
+        }
+        self.compile(scheduled, form)
     }
 
     fn compile(&self, kernel: &Offloaded, form: Form) -> Result<LoadedForm> {
@@ -109,7 +116,6 @@ impl KernelLoader {
         };
         let device = self.context.device();
         let request = CompileRequest::new(&device.info().arch, form, self.passing(kernel));
-        dump::source(kernel, form, || compiler.text(kernel, &request));
         let cached = self.cache.of(&**compiler, kernel, &request);
         if let Some(cached) = &cached
             && let Some(loaded) = self.load_cached(kernel, &**compiler, cached)?

@@ -10,6 +10,7 @@ use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded,
     abi::{Form, Passing},
+    schedule::schedule,
 };
 use quadrants_rhi::{Capabilities, ImageKind};
 use quadrants_runtime::{BundleEntry, BundleWriter};
@@ -76,6 +77,7 @@ impl Export {
         for kernel in shared.launcher.kernels() {
             for target in &self.targets {
                 for form in [Form::Proven, Form::Checked] {
+                    let kernel = schedule(&kernel, form);
                     for passing in passings(shared.loader.argument_limit, &kernel) {
                         let request = CompileRequest::new(&target.arch, form, passing);
                         compile_into(

@@ -7,8 +7,10 @@ use quadrants_ir::{
     Array, Offloaded, ParamKind, SiteKind,
     abi::{self, Form, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
+    schedule::schedule,
 };
-use quadrants_rhi::{FunctionHandle, ImageKind};
+use quadrants_rhi::{FunctionHandle, ImageKind, LaunchConfig};
+use smallvec::SmallVec;
 
 use super::{
     argument_head::{launch_word, number_of},
@@ -92,6 +94,8 @@ pub(super) struct Retention {
 /// A form of a kernel, loaded when it is first needed.
 #[derive(Default)]
 pub(super) struct FormSlot {
+    /// The kernel as it is compiled for a device.
+    scheduled: OnceLock<Offloaded>,
     pub(super) loaded: OnceLock<LoadedForm>,
     /// Held while the form is loaded, so that it is loaded once; true while its thread loads.
     loading: ReentrantMutex<Cell<bool>>,
@@ -194,14 +198,17 @@ impl KernelContext {
         let Self { kernel, host, plan, launch_cache, .. } = self;
         let info = loader.context.device().info();
         // Before the race check: a loop whose bounds wrapped is refused for that.
-        *shapes = plan.shapes(kernel, host, words, info)?;
+        let sizes = Plan::sizes(kernel, host, words, info)?;
         if let Some(race) = host.race(words) {
             return Err(race_error(kernel, race));
         }
         let proven =
             checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
         let form = if proven { Form::Proven } else { Form::Checked };
-        Plan::apply_coarsening(kernel, form, shapes, info.multiprocessors);
+        *shapes = match plan.is_native() {
+            true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
+            false => plan.shapes(self.scheduled(form), &sizes, info)?,
+        };
         let inputs: Vec<u64> =
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut interiors = Vec::new();
@@ -267,6 +274,12 @@ impl KernelContext {
         }
     }
 
+    /// The scheduled kernel, which devices run.
+    fn scheduled(&self, form: Form) -> &Offloaded {
+        let slot = &self.forms[form as usize];
+        slot.scheduled.get_or_init(|| schedule(&self.kernel, form))
+    }
+
     #[cold]
     fn load<'a>(
         &self,
@@ -282,7 +295,11 @@ impl KernelContext {
         if loading.replace(true) {
             return Err(Error::NestedCompilation { kernel: self.kernel.name.clone() });
         }
-        let loaded = loader.load(&self.kernel, self.native.as_ref(), form);
+        let kernel = match self.plan.is_native() {
+            true => &self.kernel,
+            false => self.scheduled(form),
+        };
+        let loaded = loader.load(&self.kernel, kernel, self.native.as_ref(), form);
         loading.set(false);
         let loaded = loaded?;
         Ok(slot.loaded.get_or_init(|| loaded))

@@ -8,8 +8,7 @@
 use std::{slice, sync::Arc};
 
 use quadrants_ir::{
-    Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
-    abi::Form,
+    GroupId, Offloaded, Task, TaskId, TaskKind,
     launch_analysis::{Extents, LaunchAnalysis},
 };
 use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
@@ -25,6 +24,9 @@ use crate::{
         region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
     },
 };
+
+/// For each task that is a loop: the number of iterations of each dimension, and the size of its dynamic shared arrays.
+pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
 
 /// The launch plan of a kernel: its steps in order.
 #[derive(Debug)]
@@ -100,40 +102,55 @@ impl Plan {
         self.single_call
     }
 
-    /// The launch shape of every task for these arguments.
-    pub(crate) fn shapes(
-        &self,
+    /// The number of iterations of each loop for these arguments, and the size of its dynamic shared arrays.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] where a bound has wrapped, and [`Error::SharedMemory`].
+    pub(crate) fn sizes(
         kernel: &Offloaded,
         host: &LaunchAnalysis,
         words: &[u64],
         info: &DeviceInfo,
-    ) -> Result<LaunchShapes> {
-        if matches!(self.steps.as_slice(), [Step::Native]) {
-            for (id, task) in kernel.tasks() {
-                let extents = host.extents(id, words);
-                iteration_counts(kernel, task, &extents)?;
-                if !extents.is_empty() {
-                    dynamic_shared_bytes(kernel, id, host, words, info)?;
-                }
-            }
-            return Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]));
-        }
-        let mut shapes = LaunchShapes::with_capacity(self.shapes);
-        for (id, task) in kernel.tasks() {
+    ) -> Result<TaskSizes> {
+        let sizes = kernel.tasks().map(|(id, task)| {
             if !is_loop(&task.kind) {
+                return Ok(None);
+            }
+            let counts = iteration_counts(kernel, task, &host.extents(id, words))?;
+            let shared_bytes = match counts.contains(&0) {
+                true => 0,
+                false => dynamic_shared_bytes(kernel, id, host, words, info)?,
+            };
+            Ok(Some((counts, shared_bytes)))
+        });
+        sizes.collect()
+    }
+
+    /// The launch shape of every task of a scheduled kernel.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] where a block is too large for the device.
+    pub(crate) fn shapes(
+        &self,
+        scheduled: &Offloaded,
+        sizes: &TaskSizes,
+        info: &DeviceInfo,
+    ) -> Result<LaunchShapes> {
+        let mut shapes = LaunchShapes::with_capacity(self.shapes);
+        for (task, size) in scheduled.tasks.iter().zip(sizes) {
+            let Some((counts, shared_bytes)) = size else {
                 shapes.push(Some(LaunchConfig::SERIAL));
                 continue;
-            }
-            let extents = iteration_counts(kernel, task, &host.extents(id, words))?;
-            if extents.contains(&0) {
+            };
+            if counts.contains(&0) {
                 shapes.push(None);
                 continue;
             }
+            let grid = task.schedule.grid;
             let mut config = match task.kind {
-                TaskKind::BlockFor { threads, .. } => block_config(&extents, threads),
+                TaskKind::BlockFor { threads, .. } => block_config(counts, threads),
                 TaskKind::RangeFor { block_size, .. } => {
-                    let square = Coarsening::of(kernel, task, Form::Checked).square_blocks;
-                    launch_config(&extents, block_size, square)
+                    launch_config(counts, block_size, grid.square_blocks)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
@@ -141,15 +158,24 @@ impl Plan {
                 fit_device(&mut config, info.multiprocessors);
             }
             fit_limits(&mut config, info);
-            config.shared_bytes = dynamic_shared_bytes(kernel, id, host, words, info)?;
+            config.shared_bytes = *shared_bytes;
             let threads: u32 = config.block_dim.iter().product();
             if threads > info.max_threads_per_block {
                 let what = format!("a block of {threads} threads is too large for the device");
-                return Err(Error::Grid { kernel: kernel.name.clone(), what });
+                return Err(Error::Grid { kernel: scheduled.name.clone(), what });
+            }
+            coarsen(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
+            if grid.single_wave {
+                fit_device(&mut config, info.multiprocessors);
             }
             shapes.push(Some(config));
         }
         Ok(shapes)
+    }
+
+    /// Whether a launch is one call of a native body.
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.steps.as_slice(), [Step::Native])
     }
 
     /// The steps. Each is a list of chains of tasks that run concurrently. Tasks are in the order of their numbers.
@@ -163,36 +189,6 @@ impl Plan {
 
     pub(crate) fn shape_count(&self) -> usize {
         self.shapes
-    }
-
-    /// Divides the grids of coarsened loops by the iterations per thread, where enough threads are left to fill the
-    /// device.
-    pub(crate) fn apply_coarsening(
-        kernel: &Offloaded,
-        form: Form,
-        shapes: &mut [Option<LaunchConfig>],
-        multiprocessors: u32,
-    ) {
-        for ((_, task), config) in kernel.tasks().zip(shapes) {
-            let (Coarsening { factor, single_wave, .. }, Some(config)) =
-                (Coarsening::of(kernel, task, form), config)
-            else {
-                continue;
-            };
-            let Some(dims) = task.kind.dims() else { continue };
-            let axis = dims.len().clamp(1, 3) - 1;
-            let threads = |config: &LaunchConfig| {
-                let sizes = config.grid_dim.iter().chain(&config.block_dim);
-                sizes.map(|&size| u64::from(size)).product::<u64>()
-            };
-            let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
-            if factor > 1 && threads(config) >= filling * u64::from(factor) {
-                config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
-            }
-            if single_wave {
-                fit_device(config, multiprocessors);
-            }
-        }
     }
 
     /// Enqueues all steps at `target` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
@@ -225,6 +221,17 @@ impl Plan {
             Step::Region(region) => enqueue.region(region),
         });
         result.map_err(|source| LaunchFailure { started: enqueue.started, source })
+    }
+}
+
+/// Divides a grid by the iterations per thread, where enough threads are left to fill the device.
+fn coarsen(config: &mut LaunchConfig, factor: u32, dims: usize, multiprocessors: u32) {
+    let sizes = config.grid_dim.iter().chain(&config.block_dim);
+    let threads: u64 = sizes.map(|&size| u64::from(size)).product();
+    let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
+    if factor > 1 && threads >= filling * u64::from(factor) {
+        let axis = dims.clamp(1, 3) - 1;
+        config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
     }
 }
 

@@ -1,0 +1,190 @@
+//! Scheduling: how the loops of a kernel run on a device.
+//!
+//! [`schedule`] is the only place that decides this. It rewrites the kernel where a decision can be expressed in the
+//! IR ([unrolling](mod@unroll)), and states all others as data, in the [`TaskSchedule`] of each task. Printers, the
+//! interpreter and the launcher carry out what it says. A kernel without a schedule runs as written: one iteration at a
+//! time, with bounds checks.
+//!
+//! No decision changes a result, except that atomic operations are reordered, which their meaning allows.
+
+mod coarsen;
+mod reduce;
+mod speculate;
+mod unroll;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, SiteId, TaskId, TaskKind,
+    TempId, abi::Form, launch_analysis::may_have_interior, visit::Nodes,
+};
+
+/// How a task runs on a device.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TaskSchedule {
+    /// Whether accesses to tensors and shared arrays are checked.
+    pub form: Form,
+    /// Whether the loop has two bodies, one of which runs without checks in the loop's interior.
+    pub interior: bool,
+    /// Whether the loop also has a version for launches whose grid covers all iterations, with 32-bit indices.
+    pub narrow: bool,
+    /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
+    /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
+    /// dimension.
+    pub coarsening: u32,
+    /// A load of narrow elements, one per iteration, that a thread replaces by a vector load. The iterations of a
+    /// thread are adjacent in this case.
+    pub vector_load: Option<ExprId>,
+    /// What the iterations combine into. Each thread combines its iterations first, then each thread block its
+    /// threads; then there is one atomic operation per block.
+    pub reductions: Vec<Reduction>,
+    /// A tensor that the iterations combine into, and of which each thread block has private copies.
+    pub privatized: Option<Privatized>,
+    /// The bodies of serial loops that run without reports first, and again with reports if an index was out of range.
+    pub speculated: Vec<BlockId>,
+    /// The grid.
+    pub grid: Grid,
+}
+
+/// What the grid of a loop depends on, besides the number of iterations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Grid {
+    /// Whether a grid that fills the device once is best, because each block has extra work at its end.
+    pub single_wave: bool,
+    /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
+    /// run about equally long in both dimensions, so that few threads wait for one.
+    pub square_blocks: bool,
+}
+
+/// A reduction: all iterations combine a value into the same place, and the loop does not use it otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The place.
+    pub target: ReductionTarget,
+    /// The operation.
+    pub op: AtomicOp,
+    /// The type of the values.
+    pub ty: ScalarType,
+    /// The site that reports an index of the element that is out of range.
+    pub site: Option<SiteId>,
+}
+
+/// What a loop reduces into.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ReductionTarget {
+    /// An element of a tensor, with a constant for each index.
+    Element(ParamId, Vec<ExprId>),
+    /// A temporary of the launch.
+    Temp(TempId),
+}
+
+/// A tensor of one dimension with private copies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Privatized {
+    /// The tensor.
+    pub tensor: ParamId,
+    /// The operation.
+    pub op: AtomicOp,
+    /// The type of the elements.
+    pub ty: ScalarType,
+}
+
+impl Default for TaskSchedule {
+    fn default() -> Self {
+        Self {
+            form: Form::Checked,
+            interior: false,
+            narrow: false,
+            coarsening: 1,
+            vector_load: None,
+            reductions: Vec::new(),
+            privatized: None,
+            speculated: Vec::new(),
+            grid: Grid::default(),
+        }
+    }
+}
+
+/// Schedules all tasks of a simplified kernel for a form. Tasks, sites and temporaries stay the same.
+#[must_use]
+pub fn schedule(kernel: &Offloaded, form: Form) -> Offloaded {
+    let mut out = match form {
+        Form::Proven => unroll::run(kernel).unwrap_or_else(|| kernel.clone()),
+        Form::Checked => kernel.clone(),
+    };
+    for at in 0..out.tasks.len() {
+        out.tasks[at].schedule = TaskSchedule::of(&out, TaskId::new(at as u32), form);
+    }
+    out
+}
+
+impl TaskSchedule {
+    fn of(kernel: &Offloaded, id: TaskId, form: Form) -> Self {
+        let task = &kernel.tasks[id.index()];
+        let mut schedule = Self { form, ..Self::default() };
+        if form == Form::Checked {
+            schedule.speculated = speculate::loops(kernel, task);
+        }
+        let TaskKind::RangeFor { dims, .. } = &task.kind else { return schedule };
+        (schedule.reductions, schedule.privatized) = reduce::find(kernel, task);
+        schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
+        if form == Form::Proven {
+            (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
+            schedule.narrow = schedule.coarsening == 1 && dims.len() > 1;
+        }
+        schedule.grid = Grid {
+            single_wave: !schedule.reductions.is_empty() || schedule.privatized.is_some(),
+            square_blocks: coarsen::has_uneven_loop(kernel, task),
+        };
+        schedule
+    }
+
+    /// The decisions as text, one per line.
+    pub(crate) fn lines(&self, nodes: Nodes<'_>) -> Vec<String> {
+        let name = |tensor: ParamId| nodes.params[tensor.index()].name.as_str();
+        let constant = |at: &ExprId| match nodes.exprs[*at].kind {
+            ExprKind::Const(value) => value.as_int().unwrap_or_default().to_string(),
+            _ => "?".to_owned(),
+        };
+        let mut lines = vec![match self.form {
+            Form::Proven => "no bounds checks".to_owned(),
+            Form::Checked if self.interior => "bounds checks outside the interior".to_owned(),
+            Form::Checked => "bounds checks".to_owned(),
+        }];
+        if self.narrow {
+            lines.push("32-bit indices where the grid covers all iterations".to_owned());
+        }
+        match self.vector_load {
+            Some(_) => {
+                lines.push(format!("{} iterations per thread, vector load", self.coarsening))
+            }
+            None if self.coarsening > 1 => {
+                lines.push(format!("{} iterations per thread", self.coarsening));
+            }
+            None => {}
+        }
+        for Reduction { target, op, ty, .. } in &self.reductions {
+            let target = match target {
+                ReductionTarget::Temp(temp) => format!("{temp:?}"),
+                ReductionTarget::Element(tensor, index) => {
+                    let index: Vec<String> = index.iter().map(constant).collect();
+                    format!("{}[{}]", name(*tensor), index.join(", "))
+                }
+            };
+            lines.push(format!("reduction {}<{ty}> into {target}", op.name()));
+        }
+        if let Some(Privatized { tensor, op, ty }) = &self.privatized {
+            lines.push(format!("privatized {}<{ty}> into {}", op.name(), name(*tensor)));
+        }
+        for body in &self.speculated {
+            lines.push(format!("speculative loop {body:?}"));
+        }
+        if self.grid.single_wave {
+            lines.push("grid of one wave".to_owned());
+        }
+        if self.grid.square_blocks {
+            lines.push("square blocks".to_owned());
+        }
+        lines
+    }
+}

@@ -1,0 +1,129 @@
+//! Finds reductions and privatized tensors.
+//!
+//! A reduction is a loop whose iterations all combine into one element, as in `atomic_add(&mut sum[0], x)`, and do not
+//! use that tensor otherwise, or into a local of the kernel, as in `sum += x`. A tensor is privatized if all iterations
+//! combine integers into it and do not use it otherwise, as in a histogram.
+//!
+//! Both reorder the combinations, as atomics do anyway. Sums of floats are not reordered in strict kernels.
+
+use std::collections::HashMap;
+
+use super::{Privatized, Reduction, ReductionTarget};
+use crate::{
+    Array, AtomicOp, BlockId, Element, ExprId, ExprKind, Offloaded, ParamId, ParamKind, ScalarType,
+    SiteId, Stmt, Task, TempId,
+};
+
+/// The maximum number of reductions of a loop; each needs shared memory.
+const MAX_REDUCTIONS: usize = 4;
+
+/// How a loop uses a tensor.
+enum Use {
+    Reduced(AtomicOp, Vec<ExprId>, ScalarType, SiteId),
+    Privatized(AtomicOp, ScalarType),
+    Other,
+}
+
+pub(super) fn find(kernel: &Offloaded, task: &Task) -> (Vec<Reduction>, Option<Privatized>) {
+    let (mut reductions, mut privatized) = (Vec::new(), None);
+    let mut add = |target, op, ty: ScalarType, site| {
+        let ordered = ty.is_float() && op == AtomicOp::Add && kernel.options.strict;
+        if !ordered && reductions.len() < MAX_REDUCTIONS {
+            reductions.push(Reduction { target, op, ty, site });
+        }
+    };
+    let mut temps = Vec::new();
+    collect_temps(kernel, task.body, &mut temps);
+    for (temp, op) in temps {
+        add(ReductionTarget::Temp(temp), op, kernel.temps[temp.index()], None);
+    }
+    let mut uses = HashMap::new();
+    collect(kernel, task.body, &mut uses);
+    for tensor in task.accesses.iter().map(|access| access.param) {
+        match uses.remove(&tensor) {
+            Some(Use::Reduced(op, index, ty, site)) => {
+                add(ReductionTarget::Element(tensor, index), op, ty, Some(site));
+            }
+            Some(Use::Privatized(op, ty)) if privatized.is_none() => {
+                privatized = Some(Privatized { tensor, op, ty });
+            }
+            _ => {}
+        }
+    }
+    (reductions, privatized)
+}
+
+/// The temporaries that a loop combines into, and the operation of each.
+fn collect_temps(kernel: &Offloaded, block: BlockId, temps: &mut Vec<(TempId, AtomicOp)>) {
+    for stmt in &kernel.blocks[block].stmts {
+        if let Stmt::ReduceTemp { temp, op, .. } = *stmt
+            && !temps.contains(&(temp, op))
+        {
+            temps.push((temp, op));
+        }
+        for inner in stmt.blocks() {
+            collect_temps(kernel, inner, temps);
+        }
+    }
+}
+
+fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>) {
+    for stmt in &kernel.blocks[block].stmts {
+        if let Stmt::Store { element, .. } = stmt
+            && let Some(tensor) = element.tensor()
+        {
+            uses.insert(tensor, Use::Other);
+        }
+        for value in stmt.exprs() {
+            let kind = &kernel.exprs[value].kind;
+            let Some(Element { array: Array::Tensor(tensor), index, site }) = kind.element() else {
+                continue;
+            };
+            let ExprKind::Atomic { op, .. } = kind else {
+                uses.insert(*tensor, Use::Other);
+                continue;
+            };
+            let wanted = !matches!(stmt, Stmt::Eval { .. });
+            let ty = kernel.exprs[value].ty;
+            let here = if wanted || !op.combines() {
+                Use::Other
+            } else if index.iter().all(|at| is_constant(kernel, *at)) {
+                Use::Reduced(*op, index.clone(), ty, *site)
+            } else if is_privatizable(kernel, *tensor, ty) {
+                Use::Privatized(*op, ty)
+            } else {
+                Use::Other
+            };
+            let both = match (uses.remove(tensor), here) {
+                (None, here) => here,
+                (Some(Use::Reduced(first, at, ty, site)), Use::Reduced(op, index, ..))
+                    if first == op && same(kernel, &at, &index) =>
+                {
+                    Use::Reduced(first, at, ty, site)
+                }
+                (Some(Use::Privatized(first, ty)), Use::Privatized(op, _)) if first == op => {
+                    Use::Privatized(first, ty)
+                }
+                _ => Use::Other,
+            };
+            uses.insert(*tensor, both);
+        }
+        for inner in stmt.blocks() {
+            collect(kernel, inner, uses);
+        }
+    }
+}
+
+fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
+    let kind = kernel.params[tensor.index()].kind;
+    matches!(kind, ParamKind::Tensor { rank: 1, .. })
+        && matches!(ty, ScalarType::I32 | ScalarType::U32)
+}
+
+fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
+    matches!(kernel.exprs[value].kind, ExprKind::Const(_))
+}
+
+fn same(kernel: &Offloaded, a: &[ExprId], b: &[ExprId]) -> bool {
+    a.iter().zip(b).all(|(a, b)| kernel.exprs[*a].kind == kernel.exprs[*b].kind)
+}
