@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    BinaryOp, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, Stmt,
-    Task,
+    BinaryOp, BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind,
+    ScalarType, Stmt, Task,
     visit::{Nodes, Reach},
 };
 
@@ -20,7 +20,7 @@ const FEW_STATEMENTS: usize = 10;
 /// The maximum number of statements of a coarsened body whose iterations share loads.
 const SHARING_STATEMENTS_AT_MOST: usize = 160;
 /// The number of iterations per thread that share loads.
-const SHARING_FACTOR: u32 = 4;
+pub(super) const SHARING_FACTOR: u32 = 6;
 /// The maximum number of bytes of one vector load.
 const WORD: u32 = 16;
 
@@ -28,39 +28,43 @@ const WORD: u32 = 16;
 pub(super) fn factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
     let Some(dims) = task.kind.dims() else { return (1, None) };
     let stmts = &kernel.blocks[task.body].stmts;
-    if !stmts.iter().all(is_straight) {
-        return (1, None);
-    }
-    if stmts.len() <= FEW_STATEMENTS
+    let Some(count) = straight_statements(kernel, task.body) else { return (1, None) };
+    if count <= FEW_STATEMENTS
         && let Some((load, factor)) = vector_load(kernel, task, dims)
     {
         return (factor, Some(load));
     }
     let is_load = |value: &ExprId| matches!(kernel.exprs[*value].kind, ExprKind::Load(_));
     let loads = stmts.iter().flat_map(Stmt::exprs).filter(is_load).count();
-    if stmts.len() > STATEMENTS_AT_MOST {
-        let shares = stmts.len() <= SHARING_STATEMENTS_AT_MOST && shares_loads(kernel, task, dims);
+    if count > STATEMENTS_AT_MOST {
+        let shares = count <= SHARING_STATEMENTS_AT_MOST && shares_loads(kernel, task, dims);
         return (if shares { SHARING_FACTOR } else { 1 }, None);
     }
     let factor = match loads {
         0 => 1,
         1 if dims.len() == 1 => 8,
-        _ if dims.len() > 1 && stmts.len() <= FEW_STATEMENTS => 8,
+        _ if dims.len() > 1 && count <= FEW_STATEMENTS => 8,
         _ => 4,
     };
     (factor, None)
 }
 
-/// Whether iterations can execute a statement side by side.
-fn is_straight(stmt: &Stmt) -> bool {
-    matches!(
-        stmt,
+/// The number of statements of a block, if iterations can execute all of them side by side: there are no loops and no
+/// jumps.
+pub(super) fn straight_statements(kernel: &Offloaded, block: BlockId) -> Option<usize> {
+    let counts = kernel.blocks[block].stmts.iter().map(|stmt| match *stmt {
         Stmt::Let { .. }
-            | Stmt::Assign { .. }
-            | Stmt::Store { .. }
-            | Stmt::Eval { .. }
-            | Stmt::ReduceTemp { .. }
-    )
+        | Stmt::Assign { .. }
+        | Stmt::Store { .. }
+        | Stmt::Eval { .. }
+        | Stmt::ReduceTemp { .. } => Some(1),
+        Stmt::If { then, otherwise, .. } => {
+            let branches = [then, otherwise].map(|block| straight_statements(kernel, block));
+            Some(1 + branches[0]? + branches[1]?)
+        }
+        _ => None,
+    });
+    counts.sum()
 }
 
 /// Whether the body has a serial loop without a fixed trip count at its top level.

@@ -54,6 +54,9 @@ pub struct Grid {
     /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
     /// run about equally long in both dimensions, so that few threads wait for one.
     pub square_blocks: bool,
+    /// Whether small blocks are best: of a kernel that needs many registers, more small blocks than large ones fit on a
+    /// multiprocessor.
+    pub small_blocks: bool,
 }
 
 /// A reduction: all iterations combine a value into the same place, and the loop does not use it otherwise.
@@ -88,6 +91,9 @@ pub struct Privatized {
     /// The type of the elements.
     pub ty: ScalarType,
 }
+
+/// The maximum number of statements of a loop of one dimension that has two versions.
+const NARROW_STATEMENTS_AT_MOST: usize = 48;
 
 impl Default for TaskSchedule {
     fn default() -> Self {
@@ -130,11 +136,14 @@ impl TaskSchedule {
         schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
         if form == Form::Proven {
             (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
-            schedule.narrow = schedule.coarsening == 1 && dims.len() > 1;
+            let short = coarsen::straight_statements(kernel, task.body)
+                .is_some_and(|count| count <= NARROW_STATEMENTS_AT_MOST);
+            schedule.narrow = schedule.coarsening == 1 && (dims.len() > 1 || short);
         }
         schedule.grid = Grid {
             single_wave: !schedule.reductions.is_empty() || schedule.privatized.is_some(),
             square_blocks: coarsen::has_uneven_loop(kernel, task),
+            small_blocks: schedule.coarsening == coarsen::SHARING_FACTOR,
         };
         schedule
     }
@@ -184,6 +193,9 @@ impl TaskSchedule {
         }
         if self.grid.square_blocks {
             lines.push("square blocks".to_owned());
+        }
+        if self.grid.small_blocks {
+            lines.push("small blocks".to_owned());
         }
         lines
     }

@@ -150,6 +150,7 @@ impl Plan {
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(counts, threads),
                 TaskKind::RangeFor { block_size, .. } => {
+                    let block_size = block_size.or(grid.small_blocks.then_some(SMALL_BLOCK));
                     launch_config(counts, block_size, grid.square_blocks)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
@@ -290,6 +291,9 @@ fn iteration_counts(
     }
     Ok(counts)
 }
+
+/// The number of threads of a small block.
+const SMALL_BLOCK: u32 = 128;
 
 /// The number of threads that fills a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
