@@ -9,7 +9,7 @@ use std::{slice, sync::Arc};
 
 use quadrants_ir::{
     Coarsening, GroupId, Offloaded, Task, TaskId, TaskKind,
-    abi::Form,
+    abi::{Form, Forms},
     launch_analysis::{Extents, LaunchAnalysis},
 };
 use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
@@ -169,13 +169,13 @@ impl Plan {
     /// device.
     pub(crate) fn apply_coarsening(
         kernel: &Offloaded,
-        form: Form,
+        forms: Forms,
         shapes: &mut [Option<LaunchConfig>],
         multiprocessors: u32,
     ) {
-        for ((_, task), config) in kernel.tasks().zip(shapes) {
+        for ((id, task), config) in kernel.tasks().zip(shapes) {
             let (Coarsening { factor, single_wave, .. }, Some(config)) =
-                (Coarsening::of(kernel, task, form), config)
+                (Coarsening::of(kernel, task, forms.of(id)), config)
             else {
                 continue;
             };
