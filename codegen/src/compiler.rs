@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use quadrants_ir::{
     Offloaded,
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
 };
 
 use crate::Result;
@@ -89,14 +89,14 @@ impl SourceText {
     }
 }
 
-/// The target and form of a compilation.
+/// The target and the forms of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CompileRequest<'a> {
     /// The device's architecture as in its description: `sm_90`, `gfx90a`.
     pub arch: &'a str,
-    /// Whether accesses are checked.
-    pub form: Form,
+    /// Which tasks check their accesses.
+    pub forms: Forms,
     /// How the functions receive their arguments.
     pub passing: Passing,
 }
@@ -104,8 +104,8 @@ pub struct CompileRequest<'a> {
 impl<'a> CompileRequest<'a> {
     /// A request for `arch`.
     #[must_use]
-    pub const fn new(arch: &'a str, form: Form, passing: Passing) -> Self {
-        Self { arch, form, passing }
+    pub fn new(arch: &'a str, forms: impl Into<Forms>, passing: Passing) -> Self {
+        Self { arch, forms: forms.into(), passing }
     }
 }
 

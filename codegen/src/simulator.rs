@@ -28,7 +28,7 @@ unsafe impl Compiler for SimulatorCompiler {
     fn compile(&self, kernel: &Offloaded, request: &CompileRequest<'_>) -> Result<Compiled> {
         verify_offloaded(kernel)?;
         let image =
-            SimImage { kernel: kernel.clone(), form: request.form, passing: request.passing };
+            SimImage { kernel: kernel.clone(), forms: request.forms, passing: request.passing };
         Ok(Compiled::new(image.encode(), None, String::new()))
     }
 

@@ -9,7 +9,7 @@ use quadrants_codegen::{
 };
 use quadrants_ir::{
     AtomicOp, BlockId, ExprId, Offloaded, ScalarType, SimImage, Stmt,
-    abi::{Form, Passing},
+    abi::{Form, Forms, Passing},
     schedule::schedule,
     verify_offloaded,
 };
@@ -167,7 +167,7 @@ fn the_simulators_image_is_the_kernel() {
     let request = CompileRequest::new("sm_90", Form::Checked, Passing::Buffer);
     let compiled = SimulatorCompiler::default().compile(&kernel, &request).unwrap();
     let image = SimImage::decode(&compiled.image).unwrap();
-    assert_eq!(image, SimImage { kernel, form: Form::Checked, passing: Passing::Buffer });
+    assert_eq!(image, SimImage { kernel, forms: Forms::CHECKED, passing: Passing::Buffer });
 }
 
 #[test]

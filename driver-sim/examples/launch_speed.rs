@@ -11,7 +11,7 @@ use std::{
 use quadrants_driver_sim::{self as sim, Schedule};
 use quadrants_ir::{
     Offloaded, SimImage,
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
 };
 use quadrants_samples::Builder;
 
@@ -47,7 +47,7 @@ fn main() {
     );
 
     let image =
-        SimImage { kernel: nothing(), form: Form::Proven, passing: Passing::Value }.encode();
+        SimImage { kernel: nothing(), forms: Forms::PROVEN, passing: Passing::Value }.encode();
     for schedule in [Schedule::Lazy, Schedule::Eager, Schedule::Random] {
         let world = sim::lease_world();
         world.set_schedule(schedule);

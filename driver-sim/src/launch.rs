@@ -108,10 +108,10 @@ impl Module {
     }
 
     pub(crate) fn function(&self, name: &str, max_shared: u32) -> Option<Function> {
-        let SimImage { kernel, form, passing } = &self.program.image;
+        let SimImage { kernel, forms, passing } = &self.program.image;
         let (task, _) = kernel.tasks().find(|(task, _)| kernel.function_name(*task) == name)?;
         let words = match passing {
-            Passing::Value => block_words(kernel, *form),
+            Passing::Value => block_words(kernel, *forms),
             Passing::Buffer => 1,
         };
         let (program, name) = (Arc::clone(&self.program), name.into());
@@ -167,7 +167,8 @@ impl Launch {
                 &buffer
             }
         };
-        let (task, form) = (self.function.task, program.image.form);
+        let task = self.function.task;
+        let form = program.image.forms.of(task);
         if let Some(analysis) = &program.analysis
             && let Some(shared) = analysis.shared_bytes(task, args)
             && shared.dynamic > u64::from(self.shared_bytes)
@@ -208,7 +209,7 @@ impl Launch {
         if program.image.passing == Passing::Value {
             return Some(Cow::Borrowed(&self.args));
         }
-        let bytes = 8 * block_words(&program.image.kernel, program.image.form);
+        let bytes = 8 * block_words(&program.image.kernel, program.image.forms);
         let bytes = memory.peek(*self.args.first()?, bytes)?;
         let words = bytes.as_chunks::<8>().0;
         Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
@@ -217,7 +218,7 @@ impl Launch {
     /// Reads the argument block at the parameter's address.
     fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, AccessError> {
         let image = &self.function.program.image;
-        let words = block_words(&image.kernel, image.form);
+        let words = block_words(&image.kernel, image.forms);
         let mut bytes = vec![0; 8 * words];
         memory.read(word(&self.args, 0), &mut bytes)?;
         let words = bytes.as_chunks::<8>().0;

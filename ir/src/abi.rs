@@ -16,9 +16,11 @@
 //! tensor, the number of scalars per element if it is more than one, and two strides in scalars. The *step* is the
 //! distance between elements, the *plane* the distance between the scalars of one element.
 //!
-//! In the [checked form](Form::Checked) the [interiors](interior_word) of the kernel's loops follow.
+//! If a launch checks the accesses of any task, the [interiors](interior_word) of the kernel's loops follow.
 //!
 //! A kernel receives the block by value, or with [`Passing::Buffer`] its address.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,17 +62,105 @@ pub enum Passing {
     Buffer,
 }
 
-/// The form of a kernel: whether it checks indices.
+/// The form of a task: whether it checks indices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Form {
-    /// The launch has proven every access in bounds; nothing is checked.
+    /// The launch has proven every access of the task in bounds; nothing is checked.
     Proven,
     /// Accesses are checked. An out-of-range read yields zero, an out-of-range write is dropped, and the error is
     /// recorded. Iterations in the [interior](interior_word) of their loop are proven and run without checks.
     Checked,
 }
 
-/// The first word of a loop's interior in the argument block of the [checked form](Form::Checked). The interior is the
+/// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked). It has a bit for each of the
+/// first 61 tasks; the other tasks share the last bit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Forms(u64);
+
+impl Forms {
+    /// All tasks in the proven form.
+    pub const PROVEN: Self = Self(0);
+    /// All tasks in the checked form.
+    pub const CHECKED: Self = Self((1 << Self::BITS) - 1);
+
+    /// The number of [bits](Self::bits).
+    pub const BITS: u32 = 62;
+
+    const fn bit(task: TaskId) -> u64 {
+        let last = Self::BITS - 1;
+        1 << if task.raw() < last { task.raw() } else { last }
+    }
+
+    /// The form of a task.
+    #[must_use]
+    pub const fn of(self, task: TaskId) -> Form {
+        if self.0 & Self::bit(task) == 0 { Form::Proven } else { Form::Checked }
+    }
+
+    /// The same forms, with this task in the checked form.
+    #[must_use]
+    pub const fn with_checked(self, task: TaskId) -> Self {
+        Self(self.0 | Self::bit(task))
+    }
+
+    /// Whether all tasks have the proven form.
+    #[must_use]
+    pub const fn is_proven(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether some tasks have one form and others the other.
+    #[must_use]
+    pub const fn is_mixed(self) -> bool {
+        self.0 != 0 && self.0 != Self::CHECKED.0
+    }
+
+    /// The set of tasks in the checked form as a number below 2^62: a bit per task, the last bit for all other tasks.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The forms with these [bits](Self::bits).
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+impl From<Form> for Forms {
+    /// All tasks in one form.
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Proven => Self::PROVEN,
+            Form::Checked => Self::CHECKED,
+        }
+    }
+}
+
+impl fmt::Debug for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`.
+impl fmt::Display for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_proven() {
+            return f.write_str("proven");
+        }
+        f.write_str("checked")?;
+        if self.is_mixed() {
+            for at in (0..Self::BITS).filter(|at| self.0 >> at & 1 != 0) {
+                write!(f, "-{at}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first word of a loop's interior in the argument block of a launch that checks any task. The interior is the
 /// box of iterations that the launch has proven. Each dimension, outermost first, has two words: the first value of the
 /// loop variable, and one past the last, both in 64-bit two's complement.
 #[must_use]
@@ -88,12 +178,12 @@ pub fn interior_words(kind: &TaskKind) -> usize {
     }
 }
 
-/// The number of words of the argument block in this form.
+/// The number of words of the argument block in these forms.
 #[must_use]
-pub fn block_words(kernel: &Offloaded, form: Form) -> usize {
-    match form {
-        Form::Proven => ArgLayout::new(&kernel.params).len(),
-        Form::Checked => interior_word(kernel, TaskId::new(kernel.tasks.len() as u32)),
+pub fn block_words(kernel: &Offloaded, forms: impl Into<Forms>) -> usize {
+    match forms.into().is_proven() {
+        true => ArgLayout::new(&kernel.params).len(),
+        false => interior_word(kernel, TaskId::new(kernel.tasks.len() as u32)),
     }
 }
 

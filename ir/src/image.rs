@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Offloaded, VerifyError,
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
     verify_offloaded,
 };
 
 const MAGIC: [u8; 8] = *b"QUADSIM\0";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The module image of a simulated device: the kernel, and how its functions are called.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SimImage {
     /// The kernel.
     pub kernel: Offloaded,
-    /// Whether its functions check indices.
-    pub form: Form,
+    /// Which of its functions check indices.
+    pub forms: Forms,
     /// How its functions receive their arguments.
     pub passing: Passing,
 }

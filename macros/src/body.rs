@@ -15,7 +15,7 @@ use quote::quote;
 use syn::{Expr, ExprCall, Stmt};
 
 use crate::{
-    ast::{grid_rank, is_block_for, is_serial, is_stream_parallel, pattern_names},
+    ast::{grid_rank, has_loop, is_block_for, is_serial, is_stream_parallel, pattern_names},
     rewrite::{Typing, closure_parameter},
     signature::Param,
     spans,
@@ -34,6 +34,8 @@ pub(crate) struct Body<'a> {
     weight: u32,
     /// Whether the kernel is `strict`: no float sums are reassociated.
     strict: bool,
+    /// The number of loops so far.
+    loops: usize,
     /// How many words the interiors of the loops so far have in a launch.
     interior_words: usize,
 }
@@ -46,7 +48,7 @@ impl<'a> Body<'a> {
         typing: Typing<'a>,
     ) -> Self {
         let scope = Scope::new(support, params, typing);
-        Self { scope, blocks: Vec::new(), weight: 0, strict, interior_words: 0 }
+        Self { scope, blocks: Vec::new(), weight: 0, strict, loops: 0, interior_words: 0 }
     }
 
     /// The statements and the value of a kernel. `elements` is the size of its largest tensor.
@@ -80,8 +82,19 @@ impl<'a> Body<'a> {
                 self.scope.bind_values(pattern_names(&local.pat));
                 tokens
             }
-            other => self.scope.stmt(other),
+            other => self.serial(other),
         }
+    }
+
+    /// A statement outside of parallel loops. One with loops is compiled without and with checks.
+    fn serial(&self, stmt: &Stmt) -> TokenStream {
+        let checked = self.scope.stmt(stmt);
+        let tensors = self.scope.proven(stmt);
+        if !has_loop(stmt) || tensors.is_empty() {
+            return checked;
+        }
+        let cx = &self.scope.cx;
+        quote!(if #cx.is_proven() { #tensors #checked } else { #checked })
     }
 
     fn stream_parallel(&mut self, call: &ExprCall) -> TokenStream {
@@ -116,8 +129,11 @@ impl<'a> Body<'a> {
         let body = &closure.body;
         let weight = weight(&syn::parse_quote!({ #body }));
         self.weight = self.weight.saturating_add(weight);
+        let number = self.loops;
+        self.loops += 1;
         let scope = &self.scope;
-        let rebound = scope.rebound(body, None);
+        let piece = internal("piece");
+        let rebound = scope.rebound(body, Some(&piece));
         let in_grid = grid_rank(blocks).is_some();
         let (blocks, threads) = (scope.expr(blocks), scope.expr(threads));
         let (cx, support, pattern) = (&scope.cx, scope.support, closure_parameter(closure));
@@ -134,11 +150,11 @@ impl<'a> Body<'a> {
             (quote!(#count), quote!(#index))
         };
         let arguments = quote! {
-            ::core::option::Option::None, 0..#all, #support::block_weight(#size, #weight),
-            #[inline(always)] move |((#begin, #end), _)| {
+            #support::LoopAt::blocks(#number), 0..#all, #support::block_weight(#size, #weight),
+            #[inline(always)] move |((#begin, #end), #piece)| {
                 #rebound
                 for #index in #begin..#end {
-                    let #pattern = #cx.threads(#this, #size);
+                    let #pattern = #cx.threads(#this, #size, #piece);
                     #body
                 }
             }

@@ -209,7 +209,6 @@ fn expand_method(
     let quiet = quiet();
     let inner = quote! {
         #gate
-        const __CHECKED: ::core::primitive::bool = true;
         #copied
         #body
     };

@@ -34,6 +34,8 @@ const NARROW: usize = 32;
 pub(crate) struct Reduction {
     pub(crate) target: Target,
     op: AtomicOp,
+    /// The variable with the [accumulator](Self::around).
+    total: Ident,
     /// The variable with the partial results of a piece's whole strips.
     part: Ident,
     /// The variable with those of its other iterations. LLVM keeps no lanes in registers that are chosen at run time.
@@ -56,8 +58,6 @@ pub(crate) enum Target {
     Local {
         /// The local.
         name: Ident,
-        /// The variable with its [accumulator](Reduction::around).
-        total: Ident,
     },
 }
 
@@ -76,8 +76,7 @@ pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     });
     let elements = only.map(|(reduction, _)| reduction).take(AT_MOST);
     let locals = combinations(body).into_iter().enumerate().map(|(number, (name, op))| {
-        let total = internal(&format!("total{number}"));
-        Reduction::new(Target::Local { name, total }, op, &format!("_local{number}"), strict)
+        Reduction::new(Target::Local { name }, op, &format!("_local{number}"), strict)
     });
     elements.chain(locals).collect()
 }
@@ -89,9 +88,9 @@ pub(crate) fn width(reductions: &[Reduction]) -> usize {
 
 impl Reduction {
     fn new(target: Target, op: AtomicOp, number: &str, strict: bool) -> Self {
-        let [part, rest, lane] =
-            ["part", "rest", "lane"].map(|name| internal(&format!("{name}{number}")));
-        Self { target, op, part, rest, lane, strict }
+        let [part, rest, lane, total] =
+            ["part", "rest", "lane", "total"].map(|name| internal(&format!("{name}{number}")));
+        Self { target, op, total, part, rest, lane, strict }
     }
 
     pub(crate) fn is_of_tensor(&self, name: &Ident) -> bool {
@@ -102,17 +101,27 @@ impl Reduction {
         matches!(&self.target, Target::Local { name: local, .. } if local == name)
     }
 
-    /// The statements before and after a loop that combines into a local, around those of the loop.
+    /// The statements before and after a loop, around those of the loop.
     pub(crate) fn around(&self, support: &TokenStream, inner: TokenStream) -> TokenStream {
-        let Target::Local { name, total } = &self.target else { return inner };
+        let Self { total, strict, .. } = self;
         let owner = internal(&format!("{total}_owner"));
+        let end = match &self.target {
+            Target::Element { tensor, index } => {
+                let function = self.function("total");
+                quote!(#support::#function::<#strict, _, _>(#owner, &#tensor, #index);)
+            }
+            Target::Local { name } => {
+                let function = self.function("local_total");
+                quote!(#name = #support::#function(#owner, #name);)
+            }
+        };
         quote! {
-            let #owner = #support::Accumulator::new(#name);
+            let #owner = #support::Accumulator::new();
             {
                 let #total = &#owner;
                 #inner
             }
-            #name = #support::Accumulator::into_inner(#owner);
+            #end
         }
     }
 
@@ -155,17 +164,17 @@ impl Reduction {
         quote!(#support::#function::<#strict, _, _>)
     }
 
-    /// Combines the partial results into the element.
-    pub(crate) fn finish(&self, support: &TokenStream) -> TokenStream {
-        let Self { part, rest, strict, .. } = self;
+    /// Leaves the partial results of a piece in the accumulator.
+    pub(crate) fn finish(&self, support: &TokenStream, piece: &Ident) -> TokenStream {
+        let Self { part, rest, total, strict, .. } = self;
         match &self.target {
-            Target::Element { tensor, index } => {
+            Target::Element { .. } => {
                 let finish = self.function("finish");
-                quote!(#support::#finish::<#strict, _, _, _>((#part, #rest), &#tensor, #index);)
+                quote!(#support::#finish((#part, #rest), #total, #piece);)
             }
-            Target::Local { total, .. } => {
+            Target::Local { .. } => {
                 let finish = self.function("local_finish");
-                quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total);)
+                quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total, #piece);)
             }
         }
     }

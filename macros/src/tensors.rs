@@ -59,11 +59,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         const _: () = {
             #[allow(missing_docs, unreachable_pub)]
             #[derive(Clone, Copy)]
-            pub struct Views<const CHECKED: ::core::primitive::bool> {
-                #(#visibilities #names: <#tensors as #support::TensorParam>::View<CHECKED>,)*
+            pub struct Views {
+                #(#visibilities #names: <#tensors as #support::TensorParam>::View,)*
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::ElementCount for Views<CHECKED> {
+            impl #support::ElementCount for Views {
                 #[inline(always)]
                 fn element_count(&self) -> ::core::primitive::usize {
                     let mut most = 0;
@@ -72,7 +72,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            impl<const CHECKED: ::core::primitive::bool> #support::WithProven for Views<CHECKED> {
+            impl #support::WithProven for Views {
                 #[inline(always)]
                 fn with_proven(self, proven: ::core::primitive::bool) -> Self {
                     Self { #(#names: #support::WithProven::with_proven(self.#names, proven),)* }
@@ -81,7 +81,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
 
             // SAFETY: the type and the view have the fields in their order.
             unsafe impl #with #support::TensorParam for #of #arguments #bounds {
-                type View<const CHECKED: ::core::primitive::bool> = Views<CHECKED>;
+                type View = Views;
 
                 const PARAM: #private::ir::types::ParamType = #private::ir::types::ParamType::Struct {
                     fields: &[#(#support::tensor_field::<#tensors>(#texts, #writable)),*],
@@ -91,9 +91,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 const TYPE_IDENTITY: &'static #support::Identity = #identity;
 
                 #[inline(always)]
-                fn take<const CHECKED: ::core::primitive::bool>(
-                    args: &mut #support::Args<'_, CHECKED>,
-                ) -> Views<CHECKED> {
+                fn take(
+                    args: &mut #support::Args<'_>,
+                ) -> Views {
                     Views { #(#names: <#tensors as #support::TensorParam>::take(args)),* }
                 }
             }

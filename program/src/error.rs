@@ -417,6 +417,17 @@ impl From<quadrants_rhi::Error> for Error {
 }
 
 impl Error {
+    /// Whether a kernel could not be compiled because there is no compiler.
+    pub(crate) fn has_no_compiler(&self) -> bool {
+        match self {
+            Self::Compile { source, .. } => {
+                matches!(source, quadrants_codegen::Error::CompilerNotFound { .. })
+            }
+            Self::NotExported { .. } | Self::NoCompiler { .. } => true,
+            _ => false,
+        }
+    }
+
     /// How severe the error is: what cannot be used any more after it.
     ///
     /// # Examples

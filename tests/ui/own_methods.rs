@@ -137,8 +137,8 @@ impl qd::macro_support::body::Body for Forged {
     fn ir() -> Result<qd::ir::Kernel, qd::BoxError> {
         unreachable!()
     }
-    fn run<L: qd::macro_support::body::Level, const CHECKED: bool, const WIDE: usize>(
-        _: &qd::macro_support::body::Cx<'_, L, CHECKED>,
+    fn run<L: qd::macro_support::body::Level, const WIDE: usize>(
+        _: &qd::macro_support::body::Cx<'_, L>,
     ) {
     }
 }

@@ -36,8 +36,8 @@ mod types;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use quadrants_ir::{
-    Offloaded, ParamKind,
-    abi::{ErrorRecord, Form, MESSAGE_VALUES, Message, MessageBuffer, Passing, block_words},
+    Offloaded, ParamKind, Task,
+    abi::{ErrorRecord, Forms, MESSAGE_VALUES, Message, MessageBuffer, Passing, block_words},
 };
 
 use self::{
@@ -95,20 +95,23 @@ const _: () = assert!(
 
 const _: () = assert!(ErrorRecord::VALUES == 14, "`ERROR_RECORD` has the number of values");
 
-/// Prints all tasks of a verified kernel as one text.
+/// Prints all tasks of a verified kernel as one text. `forms` are those that the kernel was
+/// [scheduled](quadrants_ir::schedule::schedule) for. A task that is not scheduled runs as written, with checks.
 #[must_use]
 pub fn print_kernel(
     kernel: &Offloaded,
     dialect: &dyn Dialect,
-    form: Form,
+    forms: impl Into<Forms>,
     passing: Passing,
 ) -> String {
+    let forms = forms.into();
     let (params, names) = names::name_params(&kernel.params);
     let shared = cse::find_shared(kernel);
-    let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
     let mut helpers = BTreeSet::new();
     let mut functions = String::new();
-    for (task, _) in kernel.tasks() {
+    for (task, Task { schedule, .. }) in kernel.tasks() {
+        let form = schedule.form;
+        let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
         let printer = TaskPrinter::new(cx, task, names.clone(), &mut helpers);
         functions.push('\n');
         functions.push_str(&printer.print());
@@ -117,7 +120,7 @@ pub fn print_kernel(
     text.push('\n');
     text.push_str(if kernel.prints() { ERROR_RECORD_WITH_MESSAGES } else { ERROR_RECORD });
     text.push('\n');
-    text.push_str(&argument_struct(kernel, &params, form));
+    text.push_str(&argument_struct(kernel, &params, forms));
     for helper in helpers {
         text.push('\n');
         text.push_str(&Helper::definition(helper, dialect));
@@ -126,7 +129,7 @@ pub fn print_kernel(
 }
 
 /// The argument block as a struct. Every field has a word of its own, as in [`quadrants_ir::abi`].
-fn argument_struct(kernel: &Offloaded, params: &[ParamNames], form: Form) -> String {
+fn argument_struct(kernel: &Offloaded, params: &[ParamNames], forms: Forms) -> String {
     let mut text = "\
 struct qd_args {
     qd_error_record* qd_error;
@@ -147,7 +150,7 @@ struct qd_args {
             let _ = writeln!(text, "    u64 {word};");
         }
     }
-    let interior_words = block_words(kernel, form) - block_words(kernel, Form::Proven);
+    let interior_words = block_words(kernel, forms) - block_words(kernel, Forms::PROVEN);
     if interior_words > 0 {
         let _ = writeln!(text, "    u64 qd_interior[{interior_words}];");
     }

@@ -28,7 +28,7 @@ use crate::Dialect;
 /// The grid axes of a parallel loop's dimensions, outermost first, by number of dimensions.
 pub(super) const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x']];
 
-/// What is the same for all tasks of a kernel.
+/// The kernel, and how a task of it is printed.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) kernel: &'a Offloaded,
@@ -88,12 +88,11 @@ enum Binding {
 
 impl<'a> TaskPrinter<'a> {
     pub(super) fn new(
-        mut cx: Context<'a>,
+        cx: Context<'a>,
         task: TaskId,
         names: Names,
         helpers: &'a mut BTreeSet<Helper>,
     ) -> Self {
-        cx.form = cx.kernel.tasks[task.index()].schedule.form;
         Self {
             kernel: cx.kernel,
             cx,

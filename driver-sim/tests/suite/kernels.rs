@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, Kernel, SimImage,
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
     offload,
 };
 use quadrants_samples::{Builder, U32, U64};
@@ -65,7 +65,7 @@ pub(crate) fn dynamic() -> Kernel {
 /// A module's image.
 pub(crate) fn image(kernel: &Kernel, passing: Passing) -> Vec<u8> {
     let kernel = offload(kernel).expect("the kernel is valid");
-    SimImage { kernel, form: Form::Proven, passing }.encode()
+    SimImage { kernel, forms: Forms::PROVEN, passing }.encode()
 }
 
 /// The argument block of [`add`], for tensors of `len` elements.

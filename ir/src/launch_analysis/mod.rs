@@ -11,7 +11,7 @@ mod shared;
 
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
-    abi::ArgLayout,
+    abi::{ArgLayout, Forms},
     interp::{Code, Part, compile},
     shared::SharedBytes,
     visit::{Nodes, Reach},
@@ -138,6 +138,20 @@ impl LaunchAnalysis {
     pub fn race(&self, args: &[u64]) -> Option<Race> {
         args.get(..self.arguments)
             .and_then(|args| self.races.find(&|task| self.extents(task, args), args))
+    }
+
+    /// The forms of the tasks in a launch with this argument block: the checked form for tasks that cannot be
+    /// [proven](Self::prove). If no task that has indices to prove can be proven, all have the checked form.
+    #[must_use]
+    pub fn forms(&self, args: &[u64]) -> Forms {
+        let tasks = || (0..self.tasks.len()).map(|at| TaskId::new(at as u32));
+        let unproven = tasks().filter(|task| !self.prove(*task, args));
+        let forms = unproven.fold(Forms::PROVEN, Forms::with_checked);
+        let needed = tasks().filter(|task| self.tasks[task.index()].proof.has_requirements);
+        match forms == needed.fold(Forms::PROVEN, Forms::with_checked) && !forms.is_proven() {
+            true => Forms::CHECKED,
+            false => forms,
+        }
     }
 
     /// The bounds proof: whether in a launch with this argument block every index of the task is in bounds, and no

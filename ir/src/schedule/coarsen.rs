@@ -40,8 +40,10 @@ pub(super) fn factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
         let shares = count <= SHARING_STATEMENTS_AT_MOST && shares_loads(kernel, task, dims);
         return (if shares { SHARING_FACTOR } else { 1 }, None);
     }
+    let branches = stmts.iter().any(|stmt| matches!(stmt, Stmt::If { .. }));
     let factor = match loads {
         0 => 1,
+        _ if branches => 4,
         1 if dims.len() == 1 => 8,
         _ if dims.len() > 1 && count <= FEW_STATEMENTS => 8,
         _ => 4,
@@ -51,7 +53,7 @@ pub(super) fn factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
 
 /// The number of statements of a block, if iterations can execute all of them side by side: there are no loops and no
 /// jumps.
-pub(super) fn straight_statements(kernel: &Offloaded, block: BlockId) -> Option<usize> {
+fn straight_statements(kernel: &Offloaded, block: BlockId) -> Option<usize> {
     let counts = kernel.blocks[block].stmts.iter().map(|stmt| match *stmt {
         Stmt::Let { .. }
         | Stmt::Assign { .. }

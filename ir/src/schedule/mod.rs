@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, SiteId, TaskId, TaskKind,
-    TempId, abi::Form, launch_analysis::may_have_interior, visit::Nodes,
+    TempId,
+    abi::{Form, Forms},
+    launch_analysis::may_have_interior,
+    visit::Nodes,
 };
 
 /// How a task runs on a device.
@@ -92,9 +95,6 @@ pub struct Privatized {
     pub ty: ScalarType,
 }
 
-/// The maximum number of statements of a loop of one dimension that has two versions.
-const NARROW_STATEMENTS_AT_MOST: usize = 48;
-
 impl Default for TaskSchedule {
     fn default() -> Self {
         Self {
@@ -111,15 +111,14 @@ impl Default for TaskSchedule {
     }
 }
 
-/// Schedules all tasks of a simplified kernel for a form. Tasks, sites and temporaries stay the same.
+/// Schedules all tasks of a simplified kernel. Tasks, sites and temporaries stay the same.
 #[must_use]
-pub fn schedule(kernel: &Offloaded, form: Form) -> Offloaded {
-    let mut out = match form {
-        Form::Proven => unroll::run(kernel).unwrap_or_else(|| kernel.clone()),
-        Form::Checked => kernel.clone(),
-    };
+pub fn schedule(kernel: &Offloaded, forms: impl Into<Forms>) -> Offloaded {
+    let forms = forms.into();
+    let mut out = unroll::run(kernel, forms).unwrap_or_else(|| kernel.clone());
     for at in 0..out.tasks.len() {
-        out.tasks[at].schedule = TaskSchedule::of(&out, TaskId::new(at as u32), form);
+        let id = TaskId::new(at as u32);
+        out.tasks[at].schedule = TaskSchedule::of(&out, id, forms.of(id));
     }
     out
 }
@@ -136,9 +135,7 @@ impl TaskSchedule {
         schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
         if form == Form::Proven {
             (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
-            let short = coarsen::straight_statements(kernel, task.body)
-                .is_some_and(|count| count <= NARROW_STATEMENTS_AT_MOST);
-            schedule.narrow = schedule.coarsening == 1 && (dims.len() > 1 || short);
+            schedule.narrow = schedule.coarsening == 1 && dims.len() > 1;
         }
         schedule.grid = Grid {
             single_wave: !schedule.reductions.is_empty() || schedule.privatized.is_some(),

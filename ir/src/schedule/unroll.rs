@@ -6,20 +6,22 @@ use std::collections::HashMap;
 
 use super::coarsen;
 use crate::{
-    Const, Element, Expr, ExprId, ExprKind, LocalId, Offloaded, ScalarType, Stmt, TaskKind,
+    Const, Element, Expr, ExprId, ExprKind, LocalId, Offloaded, ScalarType, Stmt, TaskId,
+    abi::{Form, Forms},
     simplify,
 };
 
 /// The maximum number of statements of an unrolled body.
 const MAX_STATEMENTS: usize = 256;
 
-/// The kernel with the loops of such tasks unrolled, simplified again. None if there is no such task.
-pub(super) fn run(kernel: &Offloaded) -> Option<Offloaded> {
+/// The kernel with the loops of such proven tasks unrolled, simplified again. None if there is no such task.
+pub(super) fn run(kernel: &Offloaded, forms: Forms) -> Option<Offloaded> {
     let mut out = None;
     for at in 0..kernel.tasks.len() {
         let task = &kernel.tasks[at];
         let has_loop = kernel.blocks[task.body].stmts.iter().any(|s| matches!(s, Stmt::For { .. }));
-        if !has_loop || !matches!(task.kind, TaskKind::RangeFor { .. }) {
+        let proven = forms.of(TaskId::new(at as u32)) == Form::Proven;
+        if !proven || !has_loop || !task.kind.is_range_for() {
             continue;
         }
         let unrolled = out.get_or_insert_with(|| kernel.clone());

@@ -1,7 +1,7 @@
 //! Images and hashes.
 
 use quadrants_ir::{
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
     *,
 };
 
@@ -26,7 +26,7 @@ fn grouped() -> Kernel {
 
 fn image() -> SimImage {
     let kernel = offload(&grouped()).unwrap();
-    SimImage { kernel, form: Form::Proven, passing: Passing::Buffer }
+    SimImage { kernel, forms: Forms::PROVEN, passing: Passing::Buffer }
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn random_kernels_survive_encoding() {
     for seed in 1..200 {
         let (kernel, _) = generate(&mut Rng::new(seed), Style::default());
         let kernel = offload(&kernel).unwrap();
-        let image = SimImage { kernel, form: Form::Checked, passing: Passing::Value };
+        let image = SimImage { kernel, forms: Form::Checked.into(), passing: Passing::Value };
         assert_eq!(SimImage::decode(&image.encode()).unwrap(), image);
     }
 }

@@ -3,7 +3,6 @@
 use quadrants_ir::{abi::Form, schedule::schedule, *};
 
 use quadrants_samples::{
-    self as samples,
     generate::{Rng, Style, generate},
     run::{Arg, Outcome, argument_block, run},
     shrink::{Sample, shrink},

@@ -111,6 +111,7 @@ impl Strips {
         support: &TokenStream,
         (begin, end): (&Ident, &Ident),
         plain: &TokenStream,
+        piece: &Ident,
     ) -> TokenStream {
         let from = &self.from;
         let strips = self.bodies.iter().map(|(width, body)| {
@@ -121,7 +122,7 @@ impl Strips {
         });
         quote! {{
             let mut #begin = #begin;
-            if !__CHECKED { #(#strips)* }
+            if #piece.proven { #(#strips)* }
             #plain
         }}
     }

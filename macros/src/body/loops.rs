@@ -25,8 +25,8 @@ impl Body<'_> {
             return self.stepped_for(each, weight, &range);
         }
         let support = self.scope.support;
-        let proven = internal("proven");
-        let rebound = self.scope.rebound(&each.body, Some(&proven));
+        let piece = internal("piece");
+        let rebound = self.scope.rebound(&each.body, Some(&piece));
         let iterated = self.scope.expr(&each.expr);
         let reductions = reduce::find(each, self.strict);
         let body = self.iteration(each, &reductions);
@@ -35,7 +35,7 @@ impl Body<'_> {
             Pat::Tuple(tuple) => tuple.elems.iter().collect(),
             single => vec![single],
         };
-        let interior = self.interior(variables.len());
+        let at = self.loop_at(variables.len());
         let bounds: Vec<_> = (0..variables.len())
             .map(|k| (internal(&format!("begin{k}")), internal(&format!("end{k}"))))
             .collect();
@@ -57,11 +57,13 @@ impl Body<'_> {
             let plain =
                 quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
             match &strips {
-                Some(strips) if at == innermost => strips.around(support, (begin, end), &plain),
+                Some(strips) if at == innermost => {
+                    strips.around(support, (begin, end), &plain, &piece)
+                }
                 _ => plain,
             }
         });
-        let loops = self.with_reductions(&reductions, loops);
+        let loops = self.with_reductions(&reductions, loops, &piece);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
             true => quote!(#support::Simple(#weight)),
@@ -74,8 +76,8 @@ impl Body<'_> {
         };
         let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
         let arguments = quote! {
-            #interior, #iterated, #weight, #(#width,)*
-            #[inline(always)] move |(#parameter, #proven)| { #rebound #loops }
+            #at, #iterated, #weight, #(#width,)*
+            #[inline(always)] move |(#parameter, #piece)| { #rebound #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
         around(&reductions, support, call)
@@ -97,19 +99,20 @@ impl Body<'_> {
         Some(quote!(#support::gate::<__OK, _>(#support::SteppedRange::new(#range, #step, #down))))
     }
 
-    /// The position of the next loop's interior among those of a launch. As in the IR, each dimension has a begin and
-    /// an end.
-    fn interior(&mut self, dims: usize) -> TokenStream {
-        let at = self.interior_words;
+    /// The number of the next loop, and the position of its interior among those of a launch. As in the IR, each
+    /// dimension has a begin and an end.
+    fn loop_at(&mut self, dims: usize) -> TokenStream {
+        let (number, at, support) = (self.loops, self.interior_words, self.scope.support);
+        self.loops += 1;
         self.interior_words += 2 * dims;
-        quote!(::core::option::Option::Some(#at))
+        quote!(#support::LoopAt::range(#number, #at))
     }
 
     /// A loop over the numbers of a stepped range's values.
     fn stepped_for(&mut self, each: &ExprForLoop, weight: u32, range: &TokenStream) -> TokenStream {
-        let interior = self.interior(1);
-        let proven = internal("proven");
-        let rebound = self.scope.rebound(&each.body, Some(&proven));
+        let at = self.loop_at(1);
+        let piece = internal("piece");
+        let rebound = self.scope.rebound(&each.body, Some(&piece));
         let reductions = reduce::find(each, self.strict);
         let body = self.iteration(each, &reductions);
         let label = iteration_label();
@@ -120,10 +123,10 @@ impl Body<'_> {
             true => quote!(#label: for #nth in #begin..#end #body),
             false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, body),
         };
-        let loops = self.with_reductions(&reductions, loops);
+        let loops = self.with_reductions(&reductions, loops, &piece);
         let arguments = quote! {
-            #interior, &#values, #weight,
-            #[inline(always)] move |((#begin, #end), #proven)| { #rebound #loops }
+            #at, &#values, #weight,
+            #[inline(always)] move |((#begin, #end), #piece)| { #rebound #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
         let call = quote!({ let #values = #range; #call });
@@ -160,15 +163,13 @@ impl Body<'_> {
         let whole = (!each.body.stmts.iter().any(has_loop)).then(|| {
             let lanes = reductions.iter().map(|reduction| reduction.lane_at(support, &at));
             quote! {
-                if !__CHECKED {
-                    #[allow(unused_variables, unused_assignments)]
-                    for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
-                        #support::optimization_barrier();
-                        #label: for #at in 0..#width {
-                            #(#lanes)*
-                            let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
-                            #body
-                        }
+                #[allow(unused_variables, unused_assignments)]
+                for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) {
+                    #support::optimization_barrier();
+                    #label: for #at in 0..#width {
+                        #(#lanes)*
+                        let #pattern = #support::gate::<__OK, _>(#support::lane_of(#from, #at));
+                        #body
                     }
                 }
             }
@@ -190,15 +191,20 @@ impl Body<'_> {
     }
 
     /// The loops of a piece, between the definition and the combination of its partial results.
-    fn with_reductions(&self, reductions: &[Reduction], loops: TokenStream) -> TokenStream {
+    fn with_reductions(
+        &self,
+        reductions: &[Reduction],
+        loops: TokenStream,
+        piece: &Ident,
+    ) -> TokenStream {
         let (support, width) = (self.scope.support, reduce::width(reductions));
         let begins = reductions.iter().map(|reduction| reduction.begin(support, width));
-        let ends = reductions.iter().map(|reduction| reduction.finish(support));
+        let ends = reductions.iter().map(|reduction| reduction.finish(support, piece));
         quote!(#(#begins)* #loops #(#ends)*)
     }
 }
 
-/// A loop's call, with the accumulators of the locals that it combines into.
+/// A loop's call, with the accumulators of what it combines into.
 fn around(reductions: &[Reduction], support: &TokenStream, call: TokenStream) -> TokenStream {
     reductions.iter().fold(call, |call, reduction| reduction.around(support, call))
 }

@@ -79,17 +79,28 @@ impl<'a> Scope<'a> {
         self.rewrite(&[], false).stmt(stmt.clone())
     }
 
-    /// New bindings of the names in scope that `code` uses. Tensors in a loop learn whether its iterations are
-    /// `proven`.
-    pub(super) fn rebound(&self, code: &impl ToTokens, proven: Option<&Ident>) -> TokenStream {
+    /// New bindings of the tensors in scope that `code` uses, whose accesses are proven.
+    pub(super) fn proven(&self, code: &impl ToTokens) -> TokenStream {
+        let used: HashSet<Ident> = idents(code).into_iter().collect();
+        let support = self.support;
+        let mut seen = HashSet::new();
+        let tensors = self.visible(true).filter(|name| used.contains(name) && seen.insert(*name));
+        tensors
+            .map(|name| quote!(let mut #name = #support::WithProven::with_proven(#name, true);))
+            .collect()
+    }
+
+    /// New bindings of the names in scope that `code` uses. Tensors in a loop learn whether the iterations of its
+    /// `piece` are proven.
+    pub(super) fn rebound(&self, code: &impl ToTokens, piece: Option<&Ident>) -> TokenStream {
         let used: HashSet<Ident> = idents(code).into_iter().collect();
         let mut seen = HashSet::new();
         let support = self.support;
         let names = self.names.iter().rev();
         let names = names.filter(|(name, _)| used.contains(name) && seen.insert(name.clone()));
-        let bindings = names.map(|(name, is_tensor)| match proven {
-            Some(proven) if *is_tensor => {
-                quote!(let mut #name = #support::WithProven::with_proven(#name, #proven);)
+        let bindings = names.map(|(name, is_tensor)| match piece {
+            Some(piece) if *is_tensor => {
+                quote!(let mut #name = #support::WithProven::with_proven(#name, #piece.proven);)
             }
             _ => quote!(let mut #name = #name;),
         });

@@ -71,7 +71,7 @@ pub(super) fn call_at(
     bounds: Option<&WhereClause>,
     body: &TokenStream,
 ) -> TokenStream {
-    // Where generic arguments are written, form and site cannot be among them; they are in the first argument.
+    // Where generic arguments are written, the site cannot be among them; it is in the first argument.
     quote! {
         #[allow(unused, clippy::too_many_arguments)]
         #[doc(hidden)]
@@ -80,10 +80,9 @@ pub(super) fn call_at(
             #declared
             __Sites: #support::SiteTable,
             const __SITE: ::core::primitive::usize,
-            const __CHECKED: ::core::primitive::bool,
             __F: ::core::ops::Fn(#(#inputs),*) #output,
         >(
-            _: #support::CallSite<__Sites, __SITE, __CHECKED, __F>,
+            _: #support::CallSite<__Sites, __SITE, __F>,
             #params
         ) #output #bounds { #body }
     }

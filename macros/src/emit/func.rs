@@ -152,13 +152,11 @@ impl Emission<'_> {
         let types = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
             (ty, true) => {
                 let ty = gated(ty);
-                quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::View<__CHECKED>)
+                quote_spanned!(ty.span()=> <#ty as #support::TensorParam>::View)
             }
             (ty, false) => quote!(#ty),
         });
         let types: Vec<_> = types.collect();
-        let takes_tensors = self.signature.takes_tensors();
-        let form = takes_tensors.then(|| quote!(__CHECKED));
         let call_at = call_at(
             support,
             &declared,
@@ -170,7 +168,7 @@ impl Emission<'_> {
                 const {
                     #support::check_site::<__Sites, __SITE>(Self::__types::<#arguments>())
                 }
-                Self::__call::<#arguments #form>(#(#names),*)
+                Self::__call::<#arguments>(#(#names),*)
             },
         );
         let types_of = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
@@ -223,11 +221,6 @@ impl Emission<'_> {
         });
         let body = self.rewritten_block(self.sites_type());
         let quiet = quiet();
-        let checked = quote!(const __CHECKED: ::core::primitive::bool);
-        let (checked, form) = match takes_tensors {
-            true => (Some(checked), None),
-            false => (None, Some(quote!(#checked = true;))),
-        };
         let gate = if self.generics.is_empty() {
             quote!(const __OK: ::core::primitive::bool = { let _ = <#name>::__FOUND; true };)
         } else {
@@ -248,9 +241,8 @@ impl Emission<'_> {
             #[allow(dead_code, private_interfaces)]
             #[doc(hidden)]
             #[inline(always)]
-            pub fn __call<#declared #checked>(#(#params),*) #gated_output #bounds {
+            pub fn __call<#declared>(#(#params),*) #gated_output #bounds {
                 #gate
-                #form
                 #body
             }
         }

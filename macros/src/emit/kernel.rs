@@ -164,8 +164,8 @@ impl Emission<'_> {
                 }
 
                 #[inline(always)]
-                fn run<__Level: #support::Level, const __CHECKED: ::core::primitive::bool, const __WIDE: ::core::primitive::usize>(
-                    #cx: &#support::Cx<'_, __Level, __CHECKED>,
+                fn run<__Level: #support::Level, const __WIDE: ::core::primitive::usize>(
+                    #cx: &#support::Cx<'_, __Level>,
                 ) {
                     // By reference, so that its inherent methods precede those of traits in scope.
                     let #args = &mut #support::Cx::args(#cx);

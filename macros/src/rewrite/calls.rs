@@ -188,7 +188,7 @@ impl Rewrite<'_> {
         let at = spans::first(&bare);
         // A call without a site is already rejected.
         let Some(here) = self.typing.call(site) else { return };
-        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _, _>));
+        let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
         let function = |of| quote_spanned!(at=> <#of>::__call_at #arguments);
         let is_local = name_of(&path)
             .is_some_and(|name| self.locals.contains(name) || self.tensors.contains(name));
@@ -198,7 +198,7 @@ impl Rewrite<'_> {
         });
         self.gate(&mut call.func);
         let value = callee_value(&path);
-        let here = quote!(#support::CallSite::<#here, __CHECKED, _>::of(#value));
+        let here = quote!(#support::CallSite::<#here, _>::of(#value));
         call.args.insert(0, Expr::Verbatim(here));
     }
 

@@ -135,9 +135,8 @@ fn escape<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::macro_support::body::Level,
-            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
             const __WIDE: ::quadrants::macro_support::core::primitive::usize,
-        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level>) {
             let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
             let mut limit = ::quadrants::macro_support::body::gate::<
                 __OK,
@@ -166,24 +165,24 @@ fn escape<'launch>(
                 > as ::quadrants::macro_support::body::TensorParam>::take(args),
             );
             cx.par_for_strips(
-                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
                 0..::quadrants::macro_support::body::ElementCount::element_count(&c),
                 554u32,
                 32usize,
                 #[inline(always)]
-                move |((begin0, end0), proven)| {
+                move |((begin0, end0), piece)| {
                     let mut steps = ::quadrants::macro_support::body::WithProven::with_proven(
                         steps,
-                        proven,
+                        piece.proven,
                     );
                     let mut c = ::quadrants::macro_support::body::WithProven::with_proven(
                         c,
-                        proven,
+                        piece.proven,
                     );
                     let mut limit = limit;
                     {
                         let mut begin0 = begin0;
-                        if !__CHECKED {
+                        if piece.proven {
                             #[allow(unused_variables, unused_assignments)]
                             for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,

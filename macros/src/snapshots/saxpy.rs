@@ -109,9 +109,8 @@ pub fn saxpy<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::macro_support::body::Level,
-            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
             const __WIDE: ::quadrants::macro_support::core::primitive::usize,
-        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level>) {
             let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
             let mut a = ::quadrants::macro_support::body::gate::<
                 __OK,
@@ -140,18 +139,18 @@ pub fn saxpy<'launch>(
                 > as ::quadrants::macro_support::body::TensorParam>::take(args),
             );
             cx.par_for(
-                ::quadrants::macro_support::core::option::Option::Some(0usize),
+                ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
-                move |((begin0, end0), proven)| {
+                move |((begin0, end0), piece)| {
                     let mut y = ::quadrants::macro_support::body::WithProven::with_proven(
                         y,
-                        proven,
+                        piece.proven,
                     );
                     let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
                         x,
-                        proven,
+                        piece.proven,
                     );
                     let mut a = a;
                     {

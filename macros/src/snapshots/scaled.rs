@@ -30,14 +30,10 @@ impl scaled {
         const N: usize,
         __Sites: ::quadrants::macro_support::body::SiteTable,
         const __SITE: ::quadrants::macro_support::core::primitive::usize,
-        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
         __F: ::quadrants::macro_support::core::ops::Fn(&Tensor<T, 1>, usize) -> T,
     >(
-        _: ::quadrants::macro_support::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
-        x: <Tensor<
-            T,
-            1,
-        > as ::quadrants::macro_support::body::TensorParam>::View<__CHECKED>,
+        _: ::quadrants::macro_support::body::CallSite<__Sites, __SITE, __F>,
+        x: <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::View,
         at: usize,
     ) -> T {
         const {
@@ -46,7 +42,7 @@ impl scaled {
                 __SITE,
             >(Self::__types::<T, N>())
         }
-        Self::__call::<T, N, __CHECKED>(x, at)
+        Self::__call::<T, N>(x, at)
     }
     #[allow(unused)]
     #[doc(hidden)]
@@ -95,15 +91,8 @@ impl scaled {
     #[allow(dead_code, private_interfaces)]
     #[doc(hidden)]
     #[inline(always)]
-    pub fn __call<
-        T: Float,
-        const N: usize,
-        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
-    >(
-        mut x: <Tensor<
-            T,
-            1,
-        > as ::quadrants::macro_support::body::TensorParam>::View<__CHECKED>,
+    pub fn __call<T: Float, const N: usize>(
+        mut x: <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::View,
         mut at: usize,
     ) -> T {
         const __OK: ::quadrants::macro_support::core::primitive::bool = true;
@@ -112,12 +101,11 @@ impl scaled {
                 __OK,
                 _,
             >(
-                <half>::__call_at::<T, _, _, _, _>,
+                <half>::__call_at::<T, _, _, _>,
             )(
                 ::quadrants::macro_support::body::CallSite::<
                     __sites_of_scaled<T, N>,
                     3,
-                    __CHECKED,
                     _,
                 >::of(half::<T>),
                 ::quadrants::macro_support::body::Elements::element_ref(&x, at).read(),

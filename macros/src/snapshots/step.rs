@@ -181,9 +181,8 @@ fn step<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::macro_support::body::Level,
-            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
             const __WIDE: ::quadrants::macro_support::core::primitive::usize,
-        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level>) {
             let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
             let mut dt = ::quadrants::macro_support::body::gate::<
                 __OK,
@@ -231,7 +230,8 @@ fn step<'launch>(
                         let mut a = a;
                         let mut dt = dt;
                         cx.par_for(
-                            ::quadrants::macro_support::core::option::Option::Some(
+                            ::quadrants::macro_support::body::LoopAt::range(
+                                0usize,
                                 0usize,
                             ),
                             0..::quadrants::macro_support::body::ElementCount::element_count(
@@ -239,11 +239,11 @@ fn step<'launch>(
                             ),
                             10u32,
                             #[inline(always)]
-                            move |((begin0, end0), proven)| {
+                            move |((begin0, end0), piece)| {
                                 let mut half = half;
                                 let mut a = ::quadrants::macro_support::body::WithProven::with_proven(
                                     a,
-                                    proven,
+                                    piece.proven,
                                 );
                                 let mut dt = dt;
                                 {
@@ -273,7 +273,6 @@ fn step<'launch>(
                                                     ::quadrants::macro_support::body::CallSite::<
                                                         __Body,
                                                         4,
-                                                        __CHECKED,
                                                         _,
                                                     >::of(wave),
                                                     half,
@@ -304,16 +303,17 @@ fn step<'launch>(
                     move || {
                         let mut b = b;
                         cx.nd_for(
-                            ::quadrants::macro_support::core::option::Option::Some(
+                            ::quadrants::macro_support::body::LoopAt::range(
+                                1usize,
                                 2usize,
                             ),
                             qd::ndrange(b.shape()),
                             10u32,
                             #[inline(always)]
-                            move |([(begin0, end0), (begin1, end1)], proven)| {
+                            move |([(begin0, end0), (begin1, end1)], piece)| {
                                 let mut b = ::quadrants::macro_support::body::WithProven::with_proven(
                                     b,
-                                    proven,
+                                    piece.proven,
                                 );
                                 {
                                     for i in ::quadrants::macro_support::body::gate::<

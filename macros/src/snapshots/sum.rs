@@ -108,9 +108,8 @@ fn sum<'launch>(
         #[inline(always)]
         fn run<
             __Level: ::quadrants::macro_support::body::Level,
-            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
             const __WIDE: ::quadrants::macro_support::core::primitive::usize,
-        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level, __CHECKED>) {
+        >(cx: &::quadrants::macro_support::body::Cx<'_, __Level>) {
             let args = &mut ::quadrants::macro_support::body::Cx::args(cx);
             let mut x = ::quadrants::macro_support::body::gate::<
                 __OK,
@@ -130,31 +129,33 @@ fn sum<'launch>(
                     Tensor<f32, 1>,
                 > as ::quadrants::macro_support::body::TensorParam>::take(args),
             );
-            cx.par_for(
-                ::quadrants::macro_support::core::option::Option::Some(0usize),
-                0..::quadrants::macro_support::body::ElementCount::element_count(&x),
-                10u32,
-                #[inline(always)]
-                move |((begin0, end0), proven)| {
-                    let mut total = ::quadrants::macro_support::body::WithProven::with_proven(
-                        total,
-                        proven,
-                    );
-                    let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
-                        x,
-                        proven,
-                    );
-                    let mut part0 = ::quadrants::macro_support::body::partial_add::<
-                        _,
-                        64usize,
-                    >();
-                    let mut rest0 = ::quadrants::macro_support::body::partial_add::<
-                        _,
-                        64usize,
-                    >();
-                    {
-                        let mut begin0 = begin0;
-                        if !__CHECKED {
+            let total0_owner = ::quadrants::macro_support::body::Accumulator::new();
+            {
+                let total0 = &total0_owner;
+                cx.par_for(
+                    ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
+                    0..::quadrants::macro_support::body::ElementCount::element_count(&x),
+                    10u32,
+                    #[inline(always)]
+                    move |((begin0, end0), piece)| {
+                        let mut total = ::quadrants::macro_support::body::WithProven::with_proven(
+                            total,
+                            piece.proven,
+                        );
+                        let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
+                            x,
+                            piece.proven,
+                        );
+                        let mut part0 = ::quadrants::macro_support::body::partial_add::<
+                            _,
+                            64usize,
+                        >();
+                        let mut rest0 = ::quadrants::macro_support::body::partial_add::<
+                            _,
+                            64usize,
+                        >();
+                        {
+                            let mut begin0 = begin0;
                             #[allow(unused_variables, unused_assignments)]
                             for from in ::quadrants::macro_support::body::whole_strips::<
                                 _,
@@ -189,43 +190,47 @@ fn sum<'launch>(
                                     }
                                 }
                             }
-                        }
-                        for (from, to) in ::quadrants::macro_support::body::strips::<
-                            _,
-                            64usize,
-                        >(begin0, end0) {
-                            'iteration: for (lane0, i) in ::quadrants::macro_support::core::iter::Iterator::zip(
-                                ::quadrants::macro_support::body::Partial::lanes(
-                                    &mut rest0,
-                                ),
-                                ::quadrants::macro_support::body::gate::<__OK, _>(from..to),
-                            ) {
-                                ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
-                                ::quadrants::macro_support::body::reduce_add::<
-                                    false,
-                                    _,
-                                    _,
-                                >(
-                                    &mut *lane0,
-                                    &total,
-                                    0,
-                                    ::quadrants::macro_support::body::Elements::element_ref(
-                                            &x,
-                                            i,
-                                        )
-                                        .read(),
-                                );
+                            for (from, to) in ::quadrants::macro_support::body::strips::<
+                                _,
+                                64usize,
+                            >(begin0, end0) {
+                                'iteration: for (lane0, i) in ::quadrants::macro_support::core::iter::Iterator::zip(
+                                    ::quadrants::macro_support::body::Partial::lanes(
+                                        &mut rest0,
+                                    ),
+                                    ::quadrants::macro_support::body::gate::<__OK, _>(from..to),
+                                ) {
+                                    ::quadrants::macro_support::body::seen::<_, __Body, 0>(&i);
+                                    ::quadrants::macro_support::body::reduce_add::<
+                                        false,
+                                        _,
+                                        _,
+                                    >(
+                                        &mut *lane0,
+                                        &total,
+                                        0,
+                                        ::quadrants::macro_support::body::Elements::element_ref(
+                                                &x,
+                                                i,
+                                            )
+                                            .read(),
+                                    );
+                                }
                             }
                         }
-                    }
-                    ::quadrants::macro_support::body::finish_add::<
-                        false,
-                        _,
-                        _,
-                        _,
-                    >((part0, rest0), &total, 0);
-                },
-            );
+                        ::quadrants::macro_support::body::finish_add(
+                            (part0, rest0),
+                            total0,
+                            piece,
+                        );
+                    },
+                );
+            }
+            ::quadrants::macro_support::body::total_add::<
+                false,
+                _,
+                _,
+            >(total0_owner, &total, 0);
         }
     }
     static __DEF: ::quadrants::macro_support::KernelDef = ::quadrants::macro_support::KernelDef::of::<

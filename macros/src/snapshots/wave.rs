@@ -24,10 +24,9 @@ impl wave {
     pub fn __call_at<
         __Sites: ::quadrants::macro_support::body::SiteTable,
         const __SITE: ::quadrants::macro_support::core::primitive::usize,
-        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
         __F: ::quadrants::macro_support::core::ops::Fn(f32) -> f32,
     >(
-        _: ::quadrants::macro_support::body::CallSite<__Sites, __SITE, __CHECKED, __F>,
+        _: ::quadrants::macro_support::body::CallSite<__Sites, __SITE, __F>,
         x: f32,
     ) -> f32 {
         const {
@@ -81,7 +80,6 @@ impl wave {
             let _ = <wave>::__FOUND;
             true
         };
-        const __CHECKED: ::quadrants::macro_support::core::primitive::bool = true;
         {
             ::quadrants::macro_support::body::call::<
                 9387930553559073965u64,

@@ -1,34 +1,52 @@
-//! Parallel loops that combine values into a local of the kernel, as in `sum += x[i];`.
+//! What the pieces of parallel loops combine: into a local of the kernel, as in `sum += x[i];`, or into an element of a
+//! tensor (see [`reduce`](super::reduce)).
 //!
-//! Each piece of the loop combines its values in the lanes of a [`Partial`], and then once into the [`Accumulator`]
-//! that stands for the local during the loop. The order of pieces is unspecified.
+//! Each piece of the loop combines its values in the lanes of a [`Partial`], and leaves one result in an
+//! [`Accumulator`]. After the loop, the launching thread combines these in the order of the pieces. So the result does
+//! not depend on which thread ran a piece when.
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
-use super::reduce::Partial;
+use super::{parallel::Piece, reduce::Partial};
 use crate::dsl::{Accumulate, AccumulateBits, AccumulateMinMax};
 
-/// A local that a parallel loop combines values into.
+/// The results of the pieces of a loop so far: each with the number of its piece, in any order.
 #[derive(Debug)]
-pub struct Accumulator<T>(Mutex<T>);
+pub struct Accumulator<T>(Mutex<SmallVec<[(usize, T); 4]>>);
+
+impl<T> Default for Accumulator<T> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self(Mutex::new(SmallVec::new()))
+    }
+}
 
 impl<T: Copy> Accumulator<T> {
-    /// Begins with the local's value.
+    /// No results.
     #[inline(always)]
-    pub fn new(value: T) -> Self {
-        Self(Mutex::new(value))
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// The combined value.
-    #[inline(always)]
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
+    /// Adds the result of a part of a piece. The parts of a piece come in order.
+    #[inline]
+    pub(super) fn add(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
+        let mut parts = self.0.lock();
+        // From the end: the other parts of the piece are recent.
+        match parts.iter_mut().rev().find(|(number, _)| *number == piece.number) {
+            Some((_, part)) => *part = combine(*part, value),
+            None => parts.push((piece.number, value)),
+        }
     }
 
-    #[inline(always)]
-    fn combine(&self, value: T, combine: impl Fn(T, T) -> T) {
-        let mut total = self.0.lock();
-        *total = combine(*total, value);
+    /// All results combined, in the order of the pieces.
+    #[inline]
+    pub(super) fn total(self, combine: impl Fn(T, T) -> T) -> Option<T> {
+        let mut parts = self.0.into_inner();
+        parts.sort_unstable_by_key(|(number, _)| *number);
+        parts.into_iter().map(|(_, value)| value).reduce(combine)
     }
 }
 
@@ -39,31 +57,38 @@ pub fn local_sub<T: Accumulate>(lane: &mut T, value: T) {
 }
 
 macro_rules! combinations {
-    ($($combine:ident, $finish_vis:vis $finish:ident, $bound:ident, $what:literal, $function:path;)*) => {$(
+    ($($combine:ident, $finish_vis:vis $finish:ident, $total:ident, $bound:ident, $what:literal, $function:path;)*) => {$(
         #[doc = concat!("Combines an iteration's value into its lane of the ", $what, ".")]
         #[inline(always)]
         pub fn $combine<T: $bound>(lane: &mut T, value: T) {
             *lane = $function(*lane, value);
         }
 
-        #[doc = concat!("Combines the ", $what, " of a piece into the local.")]
+        #[doc = concat!("The ", $what, " of a piece.")]
         #[inline(always)]
         $finish_vis fn $finish<const STRICT: bool, T: $bound, const W: usize>(
             (part, rest): (Partial<T, W>, Partial<T, W>),
             into: &Accumulator<T>,
+            piece: Piece,
         ) {
-            into.combine(part.total(rest, $function), $function);
+            into.add(piece, part.total(rest, $function), $function);
+        }
+
+        #[doc = concat!("Combines the ", $what, " of all pieces with the local.")]
+        #[inline(always)]
+        pub fn $total<T: $bound>(from: Accumulator<T>, local: T) -> T {
+            from.total($function).map_or(local, |total| $function(local, total))
         }
     )*};
 }
 
 combinations! {
-    local_add, add_up, Accumulate, "sum", T::accumulated;
-    local_min, pub local_finish_min, AccumulateMinMax, "minimum", T::least_of;
-    local_max, pub local_finish_max, AccumulateMinMax, "maximum", T::greatest_of;
-    local_and, pub local_finish_and, AccumulateBits, "bitwise and", T::bits_and;
-    local_or, pub local_finish_or, AccumulateBits, "bitwise or", T::bits_or;
-    local_xor, pub local_finish_xor, AccumulateBits, "bitwise exclusive or", T::bits_xor;
+    local_add, add_up, local_total_add, Accumulate, "sum", T::accumulated;
+    local_min, pub local_finish_min, local_total_min, AccumulateMinMax, "minimum", T::least_of;
+    local_max, pub local_finish_max, local_total_max, AccumulateMinMax, "maximum", T::greatest_of;
+    local_and, pub local_finish_and, local_total_and, AccumulateBits, "bitwise and", T::bits_and;
+    local_or, pub local_finish_or, local_total_or, AccumulateBits, "bitwise or", T::bits_or;
+    local_xor, pub local_finish_xor, local_total_xor, AccumulateBits, "bitwise exclusive or", T::bits_xor;
 }
 
 /// Combines the sum of a piece into the local. In a `strict` kernel, a sum of floats does not compile.
@@ -71,6 +96,7 @@ combinations! {
 pub fn local_finish_add<const STRICT: bool, T: Accumulate, const W: usize>(
     parts: (Partial<T, W>, Partial<T, W>),
     into: &Accumulator<T>,
+    piece: Piece,
 ) {
     const {
         assert!(
@@ -78,5 +104,5 @@ pub fn local_finish_add<const STRICT: bool, T: Accumulate, const W: usize>(
             "this loop sums up floats in an unspecified order, which a `strict` kernel does not allow: put `#[qd::serial]` on the loop, or use `atomic_add` on an element of a tensor"
         );
     }
-    add_up::<STRICT, T, W>(parts, into);
+    add_up::<STRICT, T, W>(parts, into, piece);
 }

@@ -24,7 +24,7 @@ pub struct PerThread<T> {
     values: Vec<T>,
 }
 
-impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
+impl<G: Copy> ThreadBlock<G> {
     /// An empty list of contributions with room for each thread.
     #[inline(always)]
     #[must_use]

@@ -9,9 +9,9 @@ use quadrants_ir::{
 
 use super::{
     failure::{ErrorKind, Errors},
-    level::{Interior, Level},
+    level::Level,
     native::Run,
-    parallel::LoopInt,
+    parallel::{LoopAt, LoopInt, Proven},
     print::{PrinterGuard, TextArgument},
     view::{View, WithProven},
 };
@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// One launch of a CPU body: its argument block, and the instruction level and form in which it runs.
-pub struct Cx<'a, L, const CHECKED: bool> {
+/// One launch of a CPU body: its argument block, what it checks, and the instruction level at which it runs.
+pub struct Cx<'a, L> {
     args: &'a [u64],
-    /// The words of the loops' interiors, in the checked form.
+    /// The words of the loops' interiors, if the launch checks anything.
     interiors: &'a [u64],
     run: Run,
     pub(super) errors: Errors,
@@ -34,9 +34,11 @@ pub struct Cx<'a, L, const CHECKED: bool> {
 }
 
 /// The parameters of a launch, read in order.
-pub struct Args<'a, const CHECKED: bool> {
+pub struct Args<'a> {
     words: &'a [u64],
     errors: Errors,
+    /// Whether the accesses outside of loops are proven.
+    proven: bool,
 }
 
 /// A type that a kernel takes by reference: a tensor, or a struct of tensors.
@@ -50,7 +52,7 @@ pub struct Args<'a, const CHECKED: bool> {
 )]
 pub unsafe trait TensorParam {
     /// The type of the parameter in a CPU body.
-    type View<const CHECKED: bool>: WithProven;
+    type View: WithProven;
 
     /// The type of the parameter in the IR, when passed by `&mut`.
     const PARAM: ParamType;
@@ -59,15 +61,16 @@ pub unsafe trait TensorParam {
     const TYPE_IDENTITY: &'static Identity;
 
     /// Reads the parameter from an argument block.
-    fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> Self::View<CHECKED>;
+    fn take(args: &mut Args<'_>) -> Self::View;
 }
 
-impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
+impl<'a, L: Level> Cx<'a, L> {
     /// # Safety
     /// - The processor has the instructions of `L`.
     /// - `args` and `interiors` are laid out as `quadrants_ir::abi` says for the kernel whose body runs.
-    /// - The addresses in `args` are valid for the body's accesses as long as this value is used. In the proven form,
-    ///   every access of the body is in range; in the checked form, every access of the iterations in an interior.
+    /// - The addresses in `args` are valid for the body's accesses as long as this value is used. Every access is in
+    ///   range, except those of the parts that `run.checked` names; of checked loops, every access of the iterations in
+    ///   an interior.
     /// - Meanwhile no other code accesses that memory in a way that races with the body.
     pub(super) unsafe fn new(args: &'a [u64], interiors: &'a [u64], run: Run) -> Self {
         // SAFETY: the caller guarantees the addresses in the block.
@@ -87,23 +90,32 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
         self.prints().then(|| self.errors.printer().enter())
     }
 
-    /// The interior of a loop whose words begin at `at`. Empty if nothing is proven, or if the processor lacks the
-    /// instructions that interiors are compiled for.
+    /// The iterations of a loop that are proven.
     #[inline(always)]
-    pub(super) fn interior<I: LoopInt, const N: usize>(&self, at: Option<usize>) -> [(I, I); N] {
-        let words = at.and_then(|at| self.interiors.get(at..at + 2 * N));
-        let words = words.filter(|_| CHECKED && Interior::available());
-        std::array::from_fn(|k| match words {
+    pub(super) fn proven<I: LoopInt, const N: usize>(&self, at: LoopAt) -> Proven<I, N> {
+        if !self.run.checked.has_loop(at.number) {
+            return Proven::All;
+        }
+        let words = at.interior.and_then(|at| self.interiors.get(at..at + 2 * N));
+        Proven::Within(std::array::from_fn(|k| match words {
             Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
             None => (I::ZERO, I::ZERO),
-        })
+        }))
+    }
+
+    /// Whether the accesses outside of loops are proven.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        !self.run.checked.serial
     }
 
     /// The parameters of the launch.
     #[inline(always)]
     #[must_use]
-    pub fn args(&self) -> Args<'a, CHECKED> {
-        Args { words: &self.args[FIRST_PARAM_WORD..], errors: self.errors }
+    pub fn args(&self) -> Args<'a> {
+        let words = &self.args[FIRST_PARAM_WORD..];
+        Args { words, errors: self.errors, proven: self.is_proven() }
     }
 
     /// `assert!` in an iteration: reports a failed condition as a device error. The caller then ends the iteration.
@@ -147,9 +159,9 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     }
 
     #[inline(always)]
-    pub(super) fn call_memory_bound<A, F: Fn(A)>(&self, f: &F, a: A) {
+    pub(super) fn call_memory_bound<A, F: Fn(A)>(&self, f: F, a: A) {
         // SAFETY: as in `call`; that level requires no instructions that `L` lacks.
-        unsafe { L::MemoryBound::call(f, a) }
+        unsafe { L::MemoryBound::call(&f, a) }
     }
 
     /// As [`call`](Self::call), with the closure by value: attributes are allowed on closures only as call arguments.
@@ -157,20 +169,13 @@ impl<'a, L: Level, const CHECKED: bool> Cx<'a, L, CHECKED> {
     pub(super) fn call_by_value<A, F: Fn(A)>(&self, f: F, a: A) {
         self.call(&f, a);
     }
-
-    /// Calls `f(a)`, compiled for the iterations of an [`interior`](Self::interior).
-    #[inline(always)]
-    pub(super) fn call_interior<A, F: Fn(A)>(&self, f: F, a: A) {
-        // SAFETY: an interior is not empty only if the processor has the instructions.
-        unsafe { Interior::call(&f, a) }
-    }
 }
 
-impl<const CHECKED: bool> Args<'_, CHECKED> {
+impl Args<'_> {
     /// The next parameter as the view of one tensor.
     #[inline(always)]
     #[must_use]
-    pub fn view<T: KernelValue, const N: usize>(&mut self) -> View<T, N, CHECKED> {
+    pub fn view<T: KernelValue, const N: usize>(&mut self) -> View<T, N> {
         let mut shape = [0; N];
         let mut next = |scalars| {
             let first = self.word() as *mut u8;
@@ -186,7 +191,7 @@ impl<const CHECKED: bool> Args<'_, CHECKED> {
         // SAFETY: the maker of the `Cx` guarantees the block's addresses and extents.
         unsafe {
             let storage = T::storage(&mut Memory::new(&mut next));
-            View::new(storage, shape, self.errors)
+            View::new(storage, shape, self.errors, self.proven)
         }
     }
 

@@ -33,14 +33,6 @@ pub(super) enum Avx2 {}
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Avx512 {}
 
-/// The level of the interiors of checked loops. One level only, to limit the number of instances of a body: the one
-/// that nearly all processors have and that gains most.
-#[cfg(target_arch = "x86_64")]
-pub(super) type Interior = Avx2;
-/// The level of the interiors of checked loops.
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) type Interior = Baseline;
-
 /// The number of iterations of a strip with one local. It hides the latency of arithmetic: with 8 floats per register
 /// and two operations issued per cycle, 64 iterations cover a latency of 4 cycles.
 pub(super) const STRIP_LEN: usize = 64;

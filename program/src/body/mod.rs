@@ -1,7 +1,7 @@
 //! The run-time support of CPU bodies: the items that code emitted by `#[kernel]` calls.
 //!
-//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level in the proven form,
-//! and once at the baseline level in the checked form. [`NativeBody`] holds the instances and picks one at run time.
+//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level. [`NativeBody`] holds
+//! the instances and picks one at run time. Each loop is compiled without and with checks.
 //!
 //! Everything that needs `unsafe` or `#[target_feature]` is in this module, so that emitted code needs neither. Emitted
 //! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are
@@ -36,7 +36,8 @@ mod view;
 pub use accumulate::{
     Accumulator, local_add, local_and, local_finish_add, local_finish_and, local_finish_max,
     local_finish_min, local_finish_or, local_finish_xor, local_max, local_min, local_or, local_sub,
-    local_xor,
+    local_total_add, local_total_and, local_total_max, local_total_min, local_total_or,
+    local_total_xor, local_xor,
 };
 pub use atomic::{
     atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min,
@@ -60,9 +61,9 @@ pub use method::{
     write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
-pub use native::{Body, NativeBody, Run};
+pub use native::{Body, CheckedParts, NativeBody, Run};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Block, LoopInt, Simple, Task, Weight};
+pub use parallel::{Block, LoopAt, LoopInt, Piece, Simple, Task, Weight};
 pub(crate) use print::{HostMessageList, HostMessages};
 pub use print::{
     Printed, PrintedInteger, PrintedNumber, TextArgument, print, printed, printed_integer_type_of,
@@ -75,7 +76,8 @@ pub use probe::{
 pub use reduce::{
     Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
     partial_and, partial_max, partial_min, partial_or, partial_xor, reduce_add, reduce_and,
-    reduce_max, reduce_min, reduce_or, reduce_xor, strips,
+    reduce_max, reduce_min, reduce_or, reduce_xor, strips, total_add, total_and, total_max,
+    total_min, total_or, total_xor,
 };
 pub use site::{
     Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, identity_of, seen, typed,

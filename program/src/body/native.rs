@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::OnceLock};
 
-use quadrants_ir::abi::Form;
+use quadrants_ir::{
+    Offloaded, TaskKind,
+    abi::{Form, Forms},
+};
 
 use super::{
     cx::Cx,
@@ -14,7 +17,7 @@ use crate::error::BoxError;
 ///
 /// # Safety
 /// Only `#[kernel]` may implement it. `ir` must return the kernel that `run` runs: a launch proves the accesses on the
-/// IR, and `run` performs them, unchecked in the proven form. `run` must take each parameter from `cx` once, in order
+/// IR, and `run` performs them, unchecked where they are proven. `run` must take each parameter from `cx` once, in order
 /// and with its type, and must not use it after it returns.
 pub unsafe trait Body {
     /// The kernel's name.
@@ -27,10 +30,10 @@ pub unsafe trait Body {
     fn ir() -> Result<quadrants_ir::Kernel, BoxError>;
 
     /// Runs the kernel. `WIDE` is the number of iterations of a strip with one local, which depends on the level.
-    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>);
+    fn run<L: Level, const WIDE: usize>(cx: &Cx<'_, L>);
 }
 
-/// The instances of a CPU body: one per instruction level in the proven form, and one in the checked form.
+/// The instances of a CPU body: one per instruction level.
 #[derive(Clone, Copy)]
 pub struct NativeBody {
     baseline: Instance,
@@ -38,7 +41,6 @@ pub struct NativeBody {
     avx2: Instance,
     #[cfg(target_arch = "x86_64")]
     avx512: Instance,
-    checked: Instance,
 }
 
 /// # Safety
@@ -52,6 +54,49 @@ pub struct Run {
     pub result_word: usize,
     /// Whether the kernel prints.
     pub prints: bool,
+    /// What checks its accesses.
+    pub checked: CheckedParts,
+}
+
+/// The parts of a kernel that check their accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckedParts {
+    /// A bit per loop, by its number; all loops from number 63 on share the last bit.
+    loops: u64,
+    /// Whether the statements outside of loops do.
+    pub(super) serial: bool,
+}
+
+impl CheckedParts {
+    /// No part.
+    pub const NONE: Self = Self { loops: 0, serial: false };
+    /// All parts.
+    pub const ALL: Self = Self { loops: u64::MAX, serial: true };
+
+    /// The parts that consist of the tasks in the checked form. Statements outside of loops are one part.
+    pub(crate) fn of(kernel: &Offloaded, forms: Forms) -> Self {
+        let (mut parts, mut number) = (Self::NONE, 0);
+        for (id, task) in kernel.tasks() {
+            let is_checked = forms.of(id) == Form::Checked;
+            match task.kind {
+                TaskKind::Serial => parts.serial |= is_checked,
+                TaskKind::RangeFor { .. } | TaskKind::BlockFor { .. } => {
+                    parts.loops |= u64::from(is_checked) << Self::bit(number);
+                    number += 1;
+                }
+            }
+        }
+        parts
+    }
+
+    fn bit(number: usize) -> usize {
+        number.min(63)
+    }
+
+    #[inline(always)]
+    pub(super) fn has_loop(self, number: usize) -> bool {
+        self.loops >> Self::bit(number) & 1 != 0
+    }
 }
 
 impl NativeBody {
@@ -59,56 +104,50 @@ impl NativeBody {
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         Self {
-            baseline: instance::<B, level::Baseline, false, { level::STRIP_LEN }>,
+            baseline: instance::<B, level::Baseline, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx2: instance::<B, level::Avx2, false, { level::STRIP_LEN }>,
+            avx2: instance::<B, level::Avx2, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx512: instance::<B, level::Avx512, false, { level::STRIP_LEN_AVX512 }>,
-            checked: instance::<B, level::Baseline, true, { level::STRIP_LEN }>,
+            avx512: instance::<B, level::Avx512, { level::STRIP_LEN_AVX512 }>,
         }
     }
 
-    /// Runs the kernel and returns when all of it has run.
+    /// Runs the kernel at the best level of this processor, and returns when all of it has run.
     ///
     /// `args` is an argument block as `quadrants_ir::abi` lays it out, up to the last parameter. `interiors` are the
-    /// words after it: the loops' interiors in the checked form; if empty, no iteration is proven. The kernel's result,
+    /// words after it: the interiors of the loops, for those that are checked; if empty, they are. The kernel's result,
     /// if it has one, is written to word `run.result_word` of the block's temporaries. Device errors are recorded in
     /// the block's error record.
-    ///
-    /// The proven form runs at the best level of this processor, the checked form at the baseline.
     ///
     /// # Panics
     /// If the body panics other than by a device error, for example by an arithmetic overflow.
     ///
     /// # Safety
     /// The words must be those of this kernel's parameters. Their addresses must be valid for the kernel's accesses,
-    /// and no other code may access that memory in a way that races with the kernel. In the proven form every access
-    /// must be in range; in the checked form, every access of the iterations in an interior.
-    pub unsafe fn run(&self, args: &[u64], interiors: &[u64], run: Run, form: Form) {
-        let instance = match form {
-            Form::Checked => self.checked,
-            Form::Proven => self.best(),
-        };
+    /// and no other code may access that memory in a way that races with the kernel. Every access must be
+    /// in range, except those of the parts that `run.checked` names; of checked loops, every access of the iterations
+    /// in an interior.
+    pub unsafe fn run(&self, args: &[u64], interiors: &[u64], run: Run) {
         // SAFETY: the caller's promises; `best` checked the processor's instructions.
-        unsafe { instance(args, interiors, run) }
+        unsafe { self.best()(args, interiors, run) }
     }
 
-    /// Runs the proven form at every level that this processor has, from the baseline up, and calls `before` with the
+    /// Runs the kernel, as `run` says, at every level that this processor has, from the baseline up, and calls `before` with the
     /// level's name before each run.
     ///
     /// # Safety
-    /// As for [`run`](Self::run) in the proven form, after each call of `before`.
+    /// As for [`run`](Self::run), after each call of `before`.
     #[cfg(test)]
     pub(super) unsafe fn run_each_level(
         &self,
         args: &[u64],
-        result_word: usize,
+        run: Run,
         mut before: impl FnMut(&'static str),
     ) {
         for (name, instance) in self.levels() {
             before(name);
             // SAFETY: the caller's promises; `levels` checked the processor's instructions.
-            unsafe { instance(args, &[], Run { result_word, prints: false }) }
+            unsafe { instance(args, &[], run) }
         }
     }
 
@@ -148,18 +187,18 @@ impl fmt::Debug for NativeBody {
 
 /// # Safety
 /// As [`Instance`].
-unsafe fn instance<B: Body, L: Level, const CHECKED: bool, const WIDE: usize>(
+unsafe fn instance<B: Body, L: Level, const WIDE: usize>(
     args: &[u64],
     interiors: &[u64],
     run: Run,
 ) {
     // SAFETY: the caller's promises.
-    let cx = unsafe { Cx::<L, CHECKED>::new(args, interiors, run) };
+    let cx = unsafe { Cx::<L>::new(args, interiors, run) };
     let _printer = cx.printer();
     cx.errors.run(|| {
         cx.call_by_value(
             #[inline(always)]
-            |()| B::run::<L, CHECKED, WIDE>(&cx),
+            |()| B::run::<L, WIDE>(&cx),
             (),
         );
     });

@@ -69,9 +69,8 @@ macro_rules! callable {
                 $($arg, $parameter,)*
                 S,
                 const IX: usize,
-                const CHECKED: bool,
             >(
-                _: CallSite<S, IX, CHECKED, F>,
+                _: CallSite<S, IX, F>,
                 $(_: $arg),*
             ) -> R
             where

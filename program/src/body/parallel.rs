@@ -35,8 +35,8 @@ const MEMORY_BOUND_MIN_STEPS: u64 = 1 << 20;
 const MIN_ROW_LEN: u64 = 1 << 10;
 
 /// A `stream_parallel` block of a body. [`region`](Cx::region) runs it.
-pub struct Block<'a, 'b, L, F, const CHECKED: bool> {
-    cx: &'a Cx<'b, L, CHECKED>,
+pub struct Block<'a, 'b, L, F> {
+    cx: &'a Cx<'b, L>,
     body: F,
 }
 
@@ -59,6 +59,49 @@ pub trait Weight: Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Simple(pub u32);
 
+/// The position of a loop among those of the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopAt {
+    /// The loop's number.
+    pub(super) number: usize,
+    /// Where its interior begins among the words of all interiors; none for a loop over thread blocks.
+    pub(super) interior: Option<usize>,
+}
+
+impl LoopAt {
+    /// The loop with this number, and where the words of its interior begin.
+    #[inline(always)]
+    #[must_use]
+    pub const fn range(number: usize, interior: usize) -> Self {
+        Self { number, interior: Some(interior) }
+    }
+
+    /// The loop over thread blocks with this number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn blocks(number: usize) -> Self {
+        Self { number, interior: None }
+    }
+}
+
+/// The iterations of a loop that a launch has proven.
+#[derive(Clone, Copy)]
+pub(super) enum Proven<I, const N: usize> {
+    All,
+    /// Those in a box.
+    Within([(I, I); N]),
+}
+
+/// What the iterations of a loop that run together know.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// The number of the piece of the loop, the same in identical launches. One thread runs a piece, which may have
+    /// several parts.
+    pub(super) number: usize,
+    /// Whether the launch has proven the accesses of the iterations.
+    pub proven: bool,
+}
+
 impl Weight for u32 {
     const SIMPLE: bool = false;
 
@@ -77,25 +120,19 @@ impl Weight for Simple {
     }
 }
 
-impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
+impl<'b, L: Level> Cx<'b, L> {
     /// A parallel loop over one variable.
     ///
-    /// `body` receives a half-open range of iterations and whether they are proven, and runs them. `weight` is the cost
-    /// of one iteration. `interior` is the position of the loop's interior among those of the launch; `None` if the
-    /// loop has none.
+    /// `body` receives a half-open range of iterations and their piece, and runs them. `weight` is the cost of one
+    /// iteration.
     #[inline(always)]
     #[track_caller]
-    pub fn par_for<I, W: Weight, F>(
-        &self,
-        interior: Option<usize>,
-        range: Range<I>,
-        weight: W,
-        body: F,
-    ) where
+    pub fn par_for<I, W: Weight, F>(&self, at: LoopAt, range: Range<I>, weight: W, body: F)
+    where
         I: LoopInt,
-        F: Fn(((I, I), bool)) + Sync,
+        F: Fn(((I, I), Piece)) + Sync,
     {
-        self.par_for_strips(interior, range, weight, 1, body);
+        self.par_for_strips(at, range, weight, 1, body);
     }
 
     /// As [`par_for`](Self::par_for), over the positions of the values of a stepped range.
@@ -103,15 +140,15 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     #[track_caller]
     pub fn par_for_stepped<I: LoopInt, W: Weight, F>(
         &self,
-        interior: Option<usize>,
+        at: LoopAt,
         values: &SteppedRange<I>,
         weight: W,
         body: F,
     ) where
-        F: Fn(((u64, u64), bool)) + Sync,
+        F: Fn(((u64, u64), Piece)) + Sync,
     {
         let value = |nth| message_number(values.at(nth));
-        self.range_loop(interior, 0..values.len(), weight, 1, value, body);
+        self.range_loop(at, 0..values.len(), weight, 1, value, body);
     }
 
     /// As [`par_for`](Self::par_for), for a `body` that runs `strip` iterations at a time: pieces are whole strips
@@ -120,16 +157,16 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     #[track_caller]
     pub fn par_for_strips<I, W: Weight, F>(
         &self,
-        interior: Option<usize>,
+        at: LoopAt,
         range: Range<I>,
         weight: W,
         strip: usize,
         body: F,
     ) where
         I: LoopInt,
-        F: Fn(((I, I), bool)) + Sync,
+        F: Fn(((I, I), Piece)) + Sync,
     {
-        self.range_loop(interior, range, weight, strip, message_number, body);
+        self.range_loop(at, range, weight, strip, message_number, body);
     }
 
     /// A parallel loop over one variable. `value` gives the number of an iteration in messages.
@@ -137,7 +174,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     #[track_caller]
     fn range_loop<I, W: Weight, F>(
         &self,
-        interior: Option<usize>,
+        at: LoopAt,
         range: Range<I>,
         weight: W,
         strip: usize,
@@ -145,25 +182,20 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         body: F,
     ) where
         I: LoopInt,
-        F: Fn(((I, I), bool)) + Sync,
+        F: Fn(((I, I), Piece)) + Sync,
     {
         let (steps, weight) = (range.start.steps(range.end), weight.cost());
         let memory_bound = W::SIMPLE && steps >= MEMORY_BOUND_MIN_STEPS;
         if steps == 0 || self.report_wrapped_bounds(&[(range.start, range.end)]) {
             return;
         }
-        let interior = self.interior(interior);
-        let body = |([bounds], proven): ([(I, I); 1], bool)| body((bounds, proven));
-        let strip = if CHECKED { 1 } else { piece_granularity(steps, strip as u64) };
+        let proven = self.proven(at);
+        let body = |([bounds], piece): ([(I, I); 1], Piece)| body((bounds, piece));
+        let strip = piece_granularity(steps, strip as u64);
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            self.tile::<W, _, _, 1>(
-                memory_bound,
-                [(range.start, range.end)],
-                &interior,
-                &value,
-                &body,
-            );
+            let all = (0, [(range.start, range.end)]);
+            self.tile::<W, _, _, 1>(memory_bound, all, &proven, &value, &body);
             return;
         }
         pool::run(pieces, is_long(steps, weight), &|piece| {
@@ -171,7 +203,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
             self.errors.run(|| {
-                self.tile::<W, _, _, 1>(memory_bound, bounds, &interior, &value, &body);
+                self.tile::<W, _, _, 1>(memory_bound, (piece, bounds), &proven, &value, &body);
             });
         });
     }
@@ -182,14 +214,14 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
     #[track_caller]
     pub fn nd_for<D, I, W: Weight, F, const N: usize>(
         &self,
-        interior: Option<usize>,
+        at: LoopAt,
         space: ndrange<D>,
         weight: W,
         body: F,
     ) where
         I: LoopInt,
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
-        F: Fn(([(I, I); N], bool)) + Sync,
+        F: Fn(([(I, I); N], Piece)) + Sync,
     {
         let weight = weight.cost();
         let bounds = space.0.bounds().map(|range| (range.start, range.end));
@@ -197,7 +229,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
         if steps.contains(&0) || self.report_wrapped_bounds(&bounds) {
             return;
         }
-        let interior = self.interior(interior);
+        let proven = self.proven(at);
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
         let memory_bound = W::SIMPLE && total >= MEMORY_BOUND_MIN_STEPS;
         let wanted = pieces(total, u64::MAX, weight);
@@ -212,28 +244,31 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
             tile
         };
         match cuts.iter().product() {
-            1 => self.tile::<W, _, _, N>(memory_bound, tile(0), &interior, &message_number, &body),
+            1 => {
+                let value = &message_number;
+                self.tile::<W, _, _, N>(memory_bound, (0, tile(0)), &proven, value, &body);
+            }
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                let (tile, value) = (tile(piece), &message_number);
+                let (tile, value) = ((piece, tile(piece)), &message_number);
                 self.errors
-                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile, &interior, value, &body));
+                    .run(|| self.tile::<W, _, _, N>(memory_bound, tile, &proven, value, &body));
             }),
         }
     }
 
-    /// Runs the iterations of a tile on this thread, which is inside a body. If the kernel prints, one by one, with
+    /// Runs the iterations of a piece, a tile, on this thread, which is inside a body. If the kernel prints, one by one, with
     /// their numbers known to messages.
     #[inline(always)]
     fn tile<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
-        tile: [(I, I); N],
-        interior: &[(I, I); N],
+        (piece, tile): (usize, [(I, I); N]),
+        proven: &Proven<I, N>,
         value: &impl Fn(I) -> i64,
         body: &F,
     ) where
         I: LoopInt,
-        F: Fn(([(I, I); N], bool)),
+        F: Fn(([(I, I); N], Piece)),
     {
         let _printer = self.printer();
         // One call, so that the loop's body is compiled once.
@@ -244,51 +279,65 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
                 part = iteration(tile, number);
                 Printer::move_to(&part.map(|(at, _)| value(at)));
             }
-            self.split_tile::<W, _, _, N>(memory_bound, part, interior, body);
+            self.split_tile::<W, _, _, N>(memory_bound, (piece, part), proven, body);
         }
     }
 
-    /// Runs the iterations of a tile. In the checked form, those of the interior run without checks, and those around
-    /// it with checks, slab by slab.
+    /// Runs the iterations of a tile. Those that are proven run without checks, and the others with checks, slab by
+    /// slab.
     #[inline(always)]
     fn split_tile<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
-        tile: [(I, I); N],
-        interior: &[(I, I); N],
+        (piece, tile): (usize, [(I, I); N]),
+        proven: &Proven<I, N>,
         body: &F,
     ) where
         I: LoopInt,
-        F: Fn(([(I, I); N], bool)),
+        F: Fn(([(I, I); N], Piece)),
     {
-        if !CHECKED {
-            self.errors.run_inside(|| {
-                if W::SIMPLE && memory_bound {
-                    self.call_memory_bound(body, (tile, true));
-                } else {
-                    self.call(body, (tile, true));
-                }
-            });
-            return;
+        let run = |part, proven| {
+            self.errors
+                .run_inside(|| self.part::<W, _, _>(memory_bound, piece, part, proven, body));
+        };
+        match proven {
+            Proven::All => run(tile, true),
+            Proven::Within(interior) => split_at_interior(tile, interior, run),
         }
-        split_at_interior(tile, interior, |part, proven| {
-            self.errors.run_inside(|| {
-                // Constants, so that the two closures are compiled without and with checks.
-                if proven {
-                    self.call_interior(
-                        #[inline(always)]
-                        |part| body((part, true)),
-                        part,
-                    );
-                } else {
-                    self.call_by_value(
-                        #[inline(always)]
-                        |part| body((part, false)),
-                        part,
-                    );
-                }
-            });
-        });
+    }
+
+    /// Runs a part of a piece.
+    #[inline]
+    fn part<W: Weight, T, F>(
+        &self,
+        memory_bound: bool,
+        number: usize,
+        part: T,
+        proven: bool,
+        body: &F,
+    ) where
+        F: Fn((T, Piece)),
+    {
+        // `proven` is a constant in each, so that the loop is compiled without and with checks.
+        if !proven {
+            self.call_by_value(
+                #[inline(always)]
+                |(part, number)| body((part, Piece { number, proven: false })),
+                (part, number),
+            );
+        } else if W::SIMPLE && memory_bound {
+            self.call_memory_bound(
+                #[inline(always)]
+                |(part, number)| body((part, Piece { number, proven: true })),
+                (part, number),
+            );
+        } else {
+            self.call_by_value(
+                #[inline(always)]
+                |(part, number)| body((part, Piece { number, proven: true })),
+                (part, number),
+            );
+        }
     }
 
     /// Reports loop bounds beyond ±`MAX_BOUND`, which result from a wrapped computation; then the loop must not run. A
@@ -311,7 +360,7 @@ impl<'b, L: Level, const CHECKED: bool> Cx<'b, L, CHECKED> {
 
     /// A `stream_parallel` block, to be run by [`region`](Self::region).
     #[inline(always)]
-    pub fn block<F: Fn() + Sync>(&self, body: F) -> Block<'_, 'b, L, F, CHECKED> {
+    pub fn block<F: Fn() + Sync>(&self, body: F) -> Block<'_, 'b, L, F> {
         Block { cx: self, body }
     }
 
@@ -372,7 +421,7 @@ fn split_at_interior<I: LoopInt, const N: usize>(
     run(tile, true);
 }
 
-impl<L: Level, F: Fn() + Sync, const CHECKED: bool> Task for Block<'_, '_, L, F, CHECKED> {
+impl<L: Level, F: Fn() + Sync> Task for Block<'_, '_, L, F> {
     fn run(&self) {
         let _printer = self.cx.printer();
         self.cx.errors.run(|| {

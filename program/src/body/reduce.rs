@@ -1,12 +1,13 @@
 //! Reductions in CPU bodies: loops in which all iterations combine a value into one element by an atomic operation.
 //!
-//! Each piece of such a loop combines its values in registers, and then once, atomically, into the element. This
-//! changes the order of the operations, which is unspecified for atomics anyway. Two cases keep the atomics: sums of
-//! floats in a `strict` kernel, and the checked form, in which each iteration reports its own index.
+//! Each piece of such a loop combines its values in registers. After the loop, the launching thread combines the results
+//! of the pieces in their order, and then once, atomically, into the element. This changes the order of the operations,
+//! which is unspecified for atomics anyway, but it is the same in identical launches. Sums of floats in a `strict`
+//! kernel keep the atomics.
 
 use std::hint::black_box;
 
-use super::view::Elements;
+use super::{accumulate::Accumulator, parallel::Piece, view::Elements};
 use crate::dsl::{
     Accumulate, AccumulateBits, AccumulateMinMax, AtomicAdd, AtomicBits, AtomicMinMax,
 };
@@ -65,7 +66,7 @@ pub fn strips<I: super::LoopInt, const W: usize>(
 }
 
 macro_rules! reductions {
-    ($($part:ident, $combine:ident, $finish:ident, $atomic:ident, $bound:ident, $values:ident, $what:literal,
+    ($($part:ident, $combine:ident, $finish:ident, $total:ident, $atomic:ident, $bound:ident, $values:ident, $what:literal,
         |$strict:ident| $ordered:expr, $identity:expr, $function:ident;)*) => {$(
         #[doc = concat!("No ", $what, " yet.")]
         #[inline(always)]
@@ -84,43 +85,54 @@ macro_rules! reductions {
             P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
-            if P::CHECKED || $ordered {
+            if $ordered {
                 super::$atomic(tensor.element_ref(index), value);
             } else {
+                tensor.check(index);
                 *lane = lane.$function(value);
             }
         }
 
-        #[doc = concat!("Combines the ", $what, " of a piece into the element.")]
+        #[doc = concat!("The ", $what, " of a piece.")]
         #[inline(always)]
-        pub fn $finish<const STRICT: bool, I, P, const W: usize>(
-            (part, rest): (Partial<P::Element, W>, Partial<P::Element, W>),
-            tensor: &P,
-            index: I,
-        ) where
+        pub fn $finish<T: $values, const W: usize>(
+            (part, rest): (Partial<T, W>, Partial<T, W>),
+            into: &Accumulator<T>,
+            piece: Piece,
+        ) {
+            into.add(piece, part.total(rest, T::$function), T::$function);
+        }
+
+        #[doc = concat!("Combines the ", $what, " of all pieces into the element.")]
+        #[inline(always)]
+        pub fn $total<const STRICT: bool, I, P>(from: Accumulator<P::Element>, tensor: &P, index: I)
+        where
             P: Elements<I, Element: $bound>,
         {
             let $strict = STRICT;
-            if !(P::CHECKED || $ordered) {
-                // The index may be out of range if no iteration used it.
-                super::$atomic(tensor.element_ref_or_none(index), part.total(rest, P::Element::$function));
+            // A sum that has been added in order has no parts.
+            if !($ordered)
+                && let Some(total) = from.total(P::Element::$function)
+            {
+                // The index may be out of range: an iteration that used it has reported that.
+                super::$atomic(tensor.element_ref_or_none(index), total);
             }
         }
     )*};
 }
 
 reductions! {
-    partial_add, reduce_add, finish_add, atomic_add, AtomicAdd, Accumulate, "sum",
+    partial_add, reduce_add, finish_add, total_add, atomic_add, AtomicAdd, Accumulate, "sum",
         |strict| strict && <P::Element as Accumulate>::IS_FLOAT, T::NO_SUM, accumulated;
-    partial_min, reduce_min, finish_min, atomic_min, AtomicMinMax, AccumulateMinMax, "minimum",
+    partial_min, reduce_min, finish_min, total_min, atomic_min, AtomicMinMax, AccumulateMinMax, "minimum",
         |_strict| false, T::NO_MINIMUM, least_of;
-    partial_max, reduce_max, finish_max, atomic_max, AtomicMinMax, AccumulateMinMax, "maximum",
+    partial_max, reduce_max, finish_max, total_max, atomic_max, AtomicMinMax, AccumulateMinMax, "maximum",
         |_strict| false, T::NO_MAXIMUM, greatest_of;
-    partial_and, reduce_and, finish_and, atomic_and, AtomicBits, AccumulateBits, "bitwise and",
+    partial_and, reduce_and, finish_and, total_and, atomic_and, AtomicBits, AccumulateBits, "bitwise and",
         |_strict| false, T::ALL_BITS, bits_and;
-    partial_or, reduce_or, finish_or, atomic_or, AtomicBits, AccumulateBits, "bitwise or",
+    partial_or, reduce_or, finish_or, total_or, atomic_or, AtomicBits, AccumulateBits, "bitwise or",
         |_strict| false, T::NO_BITS, bits_or;
-    partial_xor, reduce_xor, finish_xor, atomic_xor, AtomicBits, AccumulateBits, "bitwise exclusive or",
+    partial_xor, reduce_xor, finish_xor, total_xor, atomic_xor, AtomicBits, AccumulateBits, "bitwise exclusive or",
         |_strict| false, T::NO_BITS, bits_xor;
 }
 

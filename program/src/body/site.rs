@@ -27,12 +27,11 @@ impl<T: HasMethod<NAME>, const NAME: u64> SiteTable for MethodTable<T, NAME> {
     const IDENTITIES: &'static [&'static Identity] = T::IDENTITIES;
 }
 
-/// The type site of a call, the form of the calling body and the type of the called function: the first argument of
-/// emitted functions.
+/// The type site of a call and the type of the called function: the first argument of emitted functions.
 #[derive(Debug)]
-pub struct CallSite<S, const IX: usize, const CHECKED: bool, F>(PhantomData<(S, F)>);
+pub struct CallSite<S, const IX: usize, F>(PhantomData<(S, F)>);
 
-impl<S, const IX: usize, const CHECKED: bool, F> CallSite<S, IX, CHECKED, F> {
+impl<S, const IX: usize, F> CallSite<S, IX, F> {
     /// The site of a call of this function.
     #[inline(always)]
     #[must_use]

@@ -5,12 +5,16 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
 };
 
-use quadrants_ir::abi::{ErrorRecord, Form};
+use quadrants_ir::abi::ErrorRecord;
 
-use super::{Body, Cx, Elements, Level, NativeBody, Run, TensorParam, WithProven, check, gate};
+use super::{
+    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithProven,
+    check, gate,
+};
 use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
 
-const RUN: Run = Run { result_word: 0, prints: false };
+const PROVEN: Run = Run { result_word: 0, prints: false, checked: CheckedParts::NONE };
+const CHECKED: Run = Run { checked: CheckedParts::ALL, ..PROVEN };
 
 struct Saxpy;
 struct Fill;
@@ -24,18 +28,18 @@ unsafe impl Body for Saxpy {
         Err("this body has no IR".into())
     }
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const WIDE: usize>(cx: &Cx<'_, L>) {
         let mut args = cx.args();
         let a = gate::<true, _>(f32::from_scalars(&mut || args.word()));
         let x = gate::<true, _>(<Tensor<f32, 1>>::take(&mut args));
         let y = gate::<true, _>(<Tensor<f32, 1>>::take(&mut args));
         cx.par_for(
-            Some(0),
+            LoopAt::range(0, 0),
             0..x.len(),
             5,
             #[inline(always)]
-            move |((begin, end), proven)| {
-                let (x, y) = (x.with_proven(proven), y.with_proven(proven));
+            move |((begin, end), piece)| {
+                let (x, y) = (x.with_proven(piece.proven), y.with_proven(piece.proven));
                 for i in begin..end {
                     let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
                     y.element_ref(i).write(sum);
@@ -53,10 +57,10 @@ unsafe impl Body for Fill {
         Err("this body has no IR".into())
     }
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const WIDE: usize>(cx: &Cx<'_, L>) {
         let out = <Tensor<u32, 3>>::take(&mut cx.args());
         cx.nd_for(
-            None,
+            LoopAt::blocks(0),
             ndrange(out.shape()),
             1 << 16,
             #[inline(always)]
@@ -81,10 +85,10 @@ unsafe impl Body for Panics {
         Err("this body has no IR".into())
     }
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const WIDE: usize>(cx: &Cx<'_, L>) {
         let quietly = cx.args().word() != 0;
         cx.par_for(
-            None,
+            LoopAt::blocks(0),
             0..1_u64 << 20,
             1,
             #[inline(always)]
@@ -105,7 +109,7 @@ unsafe impl Body for Region {
         Err("this body has no IR".into())
     }
     #[inline(always)]
-    fn run<L: Level, const CHECKED: bool, const WIDE: usize>(cx: &Cx<'_, L, CHECKED>) {
+    fn run<L: Level, const WIDE: usize>(cx: &Cx<'_, L>) {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
         let first = cx.block(
             #[inline(always)]
@@ -148,9 +152,10 @@ fn every_level_computes_the_same() {
         let mut runs = 0;
         // SAFETY: the block is for `Saxpy`; all indices are in range; each run only adds.
         unsafe {
-            NativeBody::of::<Saxpy>().run_each_level(&args, 0, |_| runs += 1);
-            NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Checked);
-            NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Proven);
+            NativeBody::of::<Saxpy>().run_each_level(&args, PROVEN, |_| runs += 1);
+            NativeBody::of::<Saxpy>().run_each_level(&args, CHECKED, |_| runs += 1);
+            NativeBody::of::<Saxpy>().run(&args, &[], CHECKED);
+            NativeBody::of::<Saxpy>().run(&args, &[], PROVEN);
         }
         let factor = 0.5 * (runs + 2) as f32;
         assert!(runs >= 1 && y.iter().enumerate().all(|(i, v)| *v == factor * i as f32));
@@ -165,7 +170,7 @@ fn the_checked_form_reports_out_of_range_accesses() {
     let words = [u64::from(1.0_f32.to_bits()), x.as_ptr() as u64, 8, y.as_mut_ptr() as u64, 5];
     let args = block(&mut record, &mut scratch, &words);
     // SAFETY: the block is for `Saxpy`.
-    unsafe { NativeBody::of::<Saxpy>().run(&args, &[], RUN, Form::Checked) };
+    unsafe { NativeBody::of::<Saxpy>().run(&args, &[], CHECKED) };
     assert_eq!(y, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
     assert_eq!((record.state, record.launch, record.count), (ErrorRecord::FULL, 9, 2));
     assert_eq!(record.values[..2], [5, 5]);
@@ -179,7 +184,7 @@ fn tiles_cover_an_index_space_once() {
         let words = [out.as_mut_ptr() as u64, shape[0] as u64, shape[1] as u64, shape[2] as u64];
         let args = block(&mut record, &mut scratch, &words);
         // SAFETY: the block is for `Fill`, whose indices are in range.
-        unsafe { NativeBody::of::<Fill>().run(&args, &[], RUN, Form::Proven) };
+        unsafe { NativeBody::of::<Fill>().run(&args, &[], PROVEN) };
         let expected = ndrange(shape).into_iter().map(|(i, j, k)| (i * 100 + j * 10 + k) as u32);
         assert!(out.iter().copied().eq(expected), "{shape:?}");
     }
@@ -192,7 +197,7 @@ fn panics_reach_the_caller_and_assertions_the_record() {
         let args = block(&mut record, &mut scratch, &[u64::from(quietly)]);
         let outcome = catch_unwind(|| {
             // SAFETY: the block is for `Panics`.
-            unsafe { NativeBody::of::<Panics>().run(&args, &[], RUN, Form::Proven) };
+            unsafe { NativeBody::of::<Panics>().run(&args, &[], PROVEN) };
         });
         assert_eq!(outcome.is_ok(), quietly);
         assert_eq!(record.state, state);
@@ -204,6 +209,6 @@ fn all_blocks_of_a_region_run() {
     let (mut record, mut scratch) = (ErrorRecord::default(), 0);
     let args = block(&mut record, &mut scratch, &[]);
     // SAFETY: the block is for `Region`.
-    unsafe { NativeBody::of::<Region>().run(&args, &[], RUN, Form::Proven) };
+    unsafe { NativeBody::of::<Region>().run(&args, &[], PROVEN) };
     assert_eq!(scratch, 11);
 }

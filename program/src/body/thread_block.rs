@@ -10,6 +10,7 @@ use super::{
     element_ref::ElementRef,
     failure::{Bounded, Errors},
     level::Level,
+    parallel::Piece,
     print::Printer,
     view::{ElementCount, Elements, flat_index, is_inside},
 };
@@ -23,19 +24,21 @@ use crate::{
 
 /// A thread block.
 #[derive(Clone, Copy)]
-pub struct ThreadBlock<const CHECKED: bool, G = usize> {
+pub struct ThreadBlock<G = usize> {
     index: G,
     threads: usize,
     errors: Errors,
+    proven: bool,
 }
 
 /// A shared array of a thread block. Out-of-range indices behave as those of a [`View`](super::View).
-pub struct SharedArray<T: KernelValue, const N: usize, const CHECKED: bool> {
+pub struct SharedArray<T: KernelValue, const N: usize> {
     _memory: Zeros,
     /// Where the components are in the memory.
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
+    proven: bool,
 }
 
 /// The cost of a block whose threads cost `weight` each.
@@ -70,23 +73,24 @@ pub fn block_index<const N: usize>(grid: [usize; N], mut position: usize) -> [us
     index
 }
 
-impl<L: Level, const CHECKED: bool> Cx<'_, L, CHECKED> {
-    /// The block with this index, of `threads` threads.
+impl<L: Level> Cx<'_, L> {
+    /// The block with this index, of `threads` threads, in a piece of the loop.
     #[inline(always)]
     #[must_use]
     pub fn threads<G: crate::dsl::Grid>(
         &self,
         index: G,
         threads: usize,
-    ) -> ThreadBlock<CHECKED, G> {
+        piece: Piece,
+    ) -> ThreadBlock<G> {
         if self.prints() {
             Printer::move_to(&index.numbers());
         }
-        ThreadBlock { index, threads, errors: self.errors }
+        ThreadBlock { index, threads, errors: self.errors, proven: piece.proven }
     }
 }
 
-impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
+impl<G: Copy> ThreadBlock<G> {
     /// The block's index in the grid.
     #[inline(always)]
     #[must_use]
@@ -111,22 +115,19 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
     /// A one-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared<T: KernelValue>(self, len: usize) -> SharedArray<T, 1, CHECKED> {
+    pub fn shared<T: KernelValue>(self, len: usize) -> SharedArray<T, 1> {
         self.array([len])
     }
 
     /// A two-dimensional shared array of zeros.
     #[inline(always)]
     #[must_use]
-    pub fn shared_2d<T: KernelValue>(self, shape: [usize; 2]) -> SharedArray<T, 2, CHECKED> {
+    pub fn shared_2d<T: KernelValue>(self, shape: [usize; 2]) -> SharedArray<T, 2> {
         self.array(shape)
     }
 
     #[inline(always)]
-    fn array<T: KernelValue, const N: usize>(
-        self,
-        shape: [usize; N],
-    ) -> SharedArray<T, N, CHECKED> {
+    fn array<T: KernelValue, const N: usize>(self, shape: [usize; N]) -> SharedArray<T, N> {
         const {
             assert!(!T::LAYOUT.is_empty(), "the elements of a shared array must have numbers");
             assert!(
@@ -135,7 +136,7 @@ impl<const CHECKED: bool, G: Copy> ThreadBlock<CHECKED, G> {
             );
         };
         let (memory, storage) = zeros::<T>(count(&shape));
-        SharedArray { _memory: memory, storage, shape, errors: self.errors }
+        SharedArray { _memory: memory, storage, shape, errors: self.errors, proven: self.proven }
     }
 }
 
@@ -183,7 +184,7 @@ fn zeros<T: KernelValue>(len: usize) -> (Zeros, T::Storage) {
     (memory, storage)
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> SharedArray<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     /// The number of elements.
     #[inline(always)]
     #[must_use]
@@ -195,7 +196,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> SharedArray<T, N, CHEC
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        if CHECKED && !is_inside(&index, &self.shape) {
+        if !self.proven && !is_inside(&index, &self.shape) {
             self.errors.report_index(index, self.shape, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
@@ -205,18 +206,14 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> SharedArray<T, N, CHEC
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount
-    for SharedArray<T, N, CHECKED>
-{
+impl<T: KernelValue, const N: usize> ElementCount for SharedArray<T, N> {
     #[inline(always)]
     fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<I, T: KernelValue, const N: usize, const CHECKED: bool> Bounded<I>
-    for SharedArray<T, N, CHECKED>
-{
+impl<I, T: KernelValue, const N: usize> Bounded<I> for SharedArray<T, N> {
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
         index
@@ -225,15 +222,21 @@ impl<I, T: KernelValue, const N: usize, const CHECKED: bool> Bounded<I>
 
 macro_rules! indexing {
     ($($rank:literal by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: KernelValue, const CHECKED: bool> Elements<$index>
-            for SharedArray<T, $rank, CHECKED>
+        impl<T: KernelValue> Elements<$index>
+            for SharedArray<T, $rank>
         {
             type Element = T;
-            const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
             fn element_ref(&self, $i: $index) -> ElementRef<T> {
                 self.at($array, Location::caller())
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn check(&self, $i: $index) {
+                if !self.proven && !is_inside(&$array, &self.shape) {
+                    self.errors.report_index($array, self.shape, Location::caller());
+                }
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {

@@ -7,14 +7,15 @@ use crate::{tensor::layout::count, value::KernelValue};
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
-/// In the proven form, indexing is unchecked: the launch has proven every access. In the checked form, an out-of-range
-/// read returns zero, an out-of-range write does nothing, and both record an error.
+/// Where the launch has proven every access, indexing is unchecked. Else an out-of-range read returns zero, an
+/// out-of-range write does nothing, and both record an error. In loops this is a constant after inlining, so that each
+/// loop is compiled without and with checks.
 #[derive(Clone, Copy)]
-pub struct View<T: KernelValue, const N: usize, const CHECKED: bool> {
+pub struct View<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    /// Whether the launch has proven the accesses of the current iterations, in the checked form.
+    /// Whether the launch has proven the accesses of the current statements or iterations.
     proven: bool,
 }
 
@@ -30,11 +31,11 @@ pub trait Elements<I> {
     /// The type of the elements.
     type Element: KernelValue;
 
-    /// Whether indices are checked and reported.
-    const CHECKED: bool;
-
     /// A reference to the element at `index`.
     fn element_ref(&self, index: I) -> ElementRef<Self::Element>;
+
+    /// Reports an index that is out of range, unless it is proven.
+    fn check(&self, index: I);
 
     /// A reference to the element at `index`, or to nothing if the index is out of range; reports no error.
     fn element_ref_or_none(&self, index: I) -> ElementRef<Self::Element>;
@@ -47,17 +48,22 @@ pub trait ElementCount {
 }
 
 // SAFETY: a view is an address and extents; the launch guarantees that its iterations do not race.
-unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Send for View<T, N, CHECKED> {}
+unsafe impl<T: KernelValue, const N: usize> Send for View<T, N> {}
 // SAFETY: as above.
-unsafe impl<T: KernelValue, const N: usize, const CHECKED: bool> Sync for View<T, N, CHECKED> {}
+unsafe impl<T: KernelValue, const N: usize> Sync for View<T, N> {}
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize> View<T, N> {
     /// # Safety
     /// As long as the view and its copies are used, the memory must be valid for reads of the elements, and for writes
-    /// if the kernel may write the tensor. In the proven form, every index used must be within `shape`.
+    /// if the kernel may write the tensor. If `proven`, every index used must be within `shape`.
     #[inline(always)]
-    pub(super) const unsafe fn new(storage: T::Storage, shape: [usize; N], errors: Errors) -> Self {
-        Self { storage, shape, errors, proven: false }
+    pub(super) const unsafe fn new(
+        storage: T::Storage,
+        shape: [usize; N],
+        errors: Errors,
+        proven: bool,
+    ) -> Self {
+        Self { storage, shape, errors, proven }
     }
 
     /// The number of elements.
@@ -78,7 +84,7 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> View<T, N, CHECKED> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        if CHECKED && !self.proven && !is_inside(&index, &self.shape) {
+        if !self.proven && !is_inside(&index, &self.shape) {
             self.errors.report_index(index, self.shape, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
@@ -105,14 +111,14 @@ pub(super) fn flat_index<const N: usize>(index: &[usize; N], shape: &[usize; N])
     flat
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> ElementCount for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize> ElementCount for View<T, N> {
     #[inline(always)]
     fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<T: KernelValue, const N: usize, const CHECKED: bool> WithProven for View<T, N, CHECKED> {
+impl<T: KernelValue, const N: usize> WithProven for View<T, N> {
     #[inline(always)]
     fn with_proven(self, proven: bool) -> Self {
         Self { proven, ..self }
@@ -121,15 +127,20 @@ impl<T: KernelValue, const N: usize, const CHECKED: bool> WithProven for View<T,
 
 macro_rules! indexing {
     ($([$($generic:tt)*] $rank:tt by $index:ty, |$i:ident| $array:expr;)*) => {$(
-        impl<T: KernelValue, $($generic)* const CHECKED: bool> Elements<$index>
-            for View<T, $rank, CHECKED>
+        impl<T: KernelValue, $($generic)*> Elements<$index> for View<T, $rank>
         {
             type Element = T;
-            const CHECKED: bool = CHECKED;
             #[inline(always)]
             #[track_caller]
             fn element_ref(&self, $i: $index) -> ElementRef<T> {
                 self.at($array, Location::caller())
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn check(&self, $i: $index) {
+                if !self.proven && !is_inside(&$array, &self.shape) {
+                    self.errors.report_index($array, self.shape, Location::caller());
+                }
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
@@ -158,23 +169,20 @@ mod tests {
         value::memory::{Component, Memory},
     };
 
-    fn view<const CHECKED: bool>(
-        data: &mut [f32; 6],
-        record: *mut ErrorRecord,
-    ) -> View<f32, 2, CHECKED> {
+    fn view(data: &mut [f32; 6], record: *mut ErrorRecord, proven: bool) -> View<f32, 2> {
         let first = data.as_mut_ptr().cast();
         // SAFETY: six elements, and a record that outlives the view.
         unsafe {
             let mut next = |_| Component { first, step: 1, plane: 0 };
             let storage = f32::storage(&mut Memory::new(&mut next));
-            View::new(storage, [2, 3], Errors::new(record, 1))
+            View::new(storage, [2, 3], Errors::new(record, 1), proven)
         }
     }
 
     #[test]
     fn elements_are_in_row_major_order() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
-        let proven = view::<false>(&mut data, std::ptr::null_mut());
+        let proven = view(&mut data, std::ptr::null_mut(), true);
         assert_eq!(proven.element_ref([1, 1]).read(), 4.0);
         proven.element_ref([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
@@ -185,7 +193,7 @@ mod tests {
     fn out_of_range_reads_zero_drops_writes_and_is_recorded() {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
-        let checked = view::<true>(&mut data, &raw mut record);
+        let checked = view(&mut data, &raw mut record, false);
         checked.element_ref([1, 3]).write(9.0);
         let line = line!() - 1;
         assert_eq!(checked.element_ref([2, 0]).read(), 0.0);
@@ -211,10 +219,10 @@ mod tests {
             Component { first: floats.as_mut_ptr().cast(), step: 1, plane: 3 },
         ];
         // SAFETY: three elements of each, which outlive the view.
-        let view: View<Pair, 1, false> = unsafe {
+        let view: View<Pair, 1> = unsafe {
             let mut next = |_| components.pop().unwrap();
             let storage = Pair::storage(&mut Memory::new(&mut next));
-            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1))
+            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1), true)
         };
         view.element_ref(1).write((2.5, [3, 4]));
         view.element_ref(2).field::<{ name_number("1") }>().element(1).write(9);

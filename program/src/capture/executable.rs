@@ -364,7 +364,7 @@ impl Nodes {
                 let mut last: Option<usize> = None;
                 for &task in chain {
                     let Some(config) = set.shapes[task.index()] else { continue };
-                    let function = context.function(&shared.loader, set.form, task)?;
+                    let function = context.function(&shared.loader, set.forms, task)?;
                     functions.push((task.index(), function));
                     let dependencies = last.as_ref().map_or(&before[..], std::slice::from_ref);
                     let launch = NodeLaunch { function, config, args };

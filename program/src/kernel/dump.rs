@@ -5,9 +5,10 @@
 //! of its offloaded form,
 //!
 //! * `name-hash.ir`: the IR as written, and the tasks that it was split into;
-//! * `name-hash.proven.ir`, `name-hash.checked.ir`: the tasks of each form with their schedules, as a device runs them;
+//! * `name-hash.proven.ir`, `name-hash.checked.ir`: the tasks with their schedules, as a device runs them;
 //! * `name-hash.proven.cu`, `name-hash.checked.hip` and their like: the text for the device's compiler, one per
-//!   form. A simulated device leaves the text that a real one would get.
+//!   image; `checked-0-2` where only the tasks 0 and 2 are checked. A simulated device leaves the text that a real one
+//!   would get.
 //!
 //! Equal kernels have equal names. A file that cannot be written is logged, and the launch goes on.
 
@@ -20,7 +21,7 @@ use std::{
 };
 
 use quadrants_codegen::SourceText;
-use quadrants_ir::{Kernel, Offloaded, abi::Form};
+use quadrants_ir::{Kernel, Offloaded, abi::Forms};
 
 pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     if let Some(folder) = folder() {
@@ -29,27 +30,19 @@ pub(crate) fn ir(written: &Kernel, offloaded: &Offloaded) {
     }
 }
 
-/// Writes one form of a kernel as it is scheduled for a device.
-pub(crate) fn schedule(kernel: &Offloaded, scheduled: &Offloaded, form: Form) {
+/// Writes a kernel as it is scheduled for a device in these forms.
+pub(crate) fn schedule(kernel: &Offloaded, scheduled: &Offloaded, forms: Forms) {
     if let Some(folder) = folder() {
-        write(folder, kernel, &format!("{}.ir", form_name(form)), &scheduled.to_string());
+        write(folder, kernel, &format!("{forms}.ir"), &scheduled.to_string());
     }
 }
 
-/// Writes the source text of one form of a kernel. `text` is only called where dumps are on.
-pub(crate) fn source(kernel: &Offloaded, form: Form, text: impl FnOnce() -> Option<SourceText>) {
+/// Writes the source text of a kernel in these forms. `text` is only called where dumps are on.
+pub(crate) fn source(kernel: &Offloaded, forms: Forms, text: impl FnOnce() -> Option<SourceText>) {
     if let Some(folder) = folder()
         && let Some(source) = text()
     {
-        let form = form_name(form);
-        write(folder, kernel, &format!("{form}.{}", source.extension), &source.text);
-    }
-}
-
-fn form_name(form: Form) -> &'static str {
-    match form {
-        Form::Proven => "proven",
-        Form::Checked => "checked",
+        write(folder, kernel, &format!("{forms}.{}", source.extension), &source.text);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded, Task,
-    abi::{self, Form, Passing},
+    abi::{self, Forms, Passing},
     interp::Interpreter,
 };
 use quadrants_rhi::{
@@ -15,12 +15,12 @@ use quadrants_runtime::{Context, Module};
 
 use crate::{
     Error, ExportedKernels, Result,
-    body::{NativeBody, Run},
+    body::{CheckedParts, NativeBody, Run},
     kernel::{dump, host_memory::HostMemory},
     kernel_cache::{CachedKernel, KernelCache},
 };
 
-/// A loaded form of a kernel: a module, and its functions in the order of the tasks.
+/// A loaded image of a kernel: a module, and its functions in the order of the tasks.
 #[derive(Debug)]
 pub(crate) struct LoadedForm {
     functions: Vec<FunctionHandle>,
@@ -85,37 +85,37 @@ impl KernelLoader {
         self.context.device().capabilities().image
     }
 
-    /// Loads a form of a kernel, which is `scheduled` for devices. `native` is its CPU body, if it has one.
+    /// Loads a kernel in these forms: `scheduled` on devices. `native` is its CPU body, if it has one.
     ///
     /// # Errors
-    /// Why the form cannot be compiled or loaded.
+    /// Why the kernel cannot be compiled or loaded.
     pub(crate) fn load(
         &self,
         kernel: &Offloaded,
         scheduled: &Offloaded,
         native: Option<&NativeBody>,
-        form: Form,
+        forms: Forms,
     ) -> Result<LoadedForm> {
         if self.image_kind() == ImageKind::Native {
-            let image = native_image(kernel, native, form);
+            let image = native_image(kernel, native, forms);
             let names = ["body".to_owned()];
             return LoadedForm::load(&self.context, &kernel.name, image, &names, &[]);
         }
-        dump::schedule(kernel, scheduled, form);
+        dump::schedule(kernel, scheduled, forms);
         if let Some(compiler) = &self.compiler {
             let arch = &self.context.device().info().arch;
-            let request = CompileRequest::new(arch, form, self.passing(scheduled));
-            dump::source(kernel, form, || compiler.text(scheduled, &request));
+            let request = CompileRequest::new(arch, forms, self.passing(scheduled));
+            dump::source(kernel, forms, || compiler.text(scheduled, &request));
         }
-        self.compile(scheduled, form)
+        self.compile(scheduled, forms)
     }
 
-    fn compile(&self, kernel: &Offloaded, form: Form) -> Result<LoadedForm> {
+    fn compile(&self, kernel: &Offloaded, forms: Forms) -> Result<LoadedForm> {
         let Some(compiler) = &self.compiler else {
             return Err(Error::NoCompiler { kernel: kernel.name.clone() });
         };
         let device = self.context.device();
-        let request = CompileRequest::new(&device.info().arch, form, self.passing(kernel));
+        let request = CompileRequest::new(&device.info().arch, forms, self.passing(kernel));
         let cached = self.cache.of(&**compiler, kernel, &request);
         if let Some(cached) = &cached
             && let Some(loaded) = self.load_cached(kernel, &**compiler, cached)?
@@ -124,7 +124,7 @@ impl KernelLoader {
         }
         let failed = |source| self.compile_error(kernel, source);
         let compiled = compiler.compile(kernel, &request).map_err(failed)?;
-        tracing::debug!(kernel = kernel.name, ?form, bytes = compiled.image.len(), "compile");
+        tracing::debug!(kernel = kernel.name, ?forms, bytes = compiled.image.len(), "compile");
         let loaded = self.load_compiled(kernel, &compiled.image)?;
         if let Some(cached) = cached {
             cached.put(request.arch, &compiled.image);
@@ -132,7 +132,7 @@ impl KernelLoader {
         Ok(loaded)
     }
 
-    /// Loads the form from the kernel cache, if it has it. An image that the driver refuses counts as missing.
+    /// Loads the image from the kernel cache, if it has it. An image that the driver refuses counts as missing.
     fn load_cached(
         &self,
         kernel: &Offloaded,
@@ -201,23 +201,27 @@ fn dynamic_shared_limit(kernel: &Offloaded, task: &Task, limit: u32) -> Option<u
 
 /// How the argument block of a kernel is passed where blocks of up to `limit` bytes are passed by value.
 pub(crate) fn passing(kernel: &Offloaded, limit: usize) -> Passing {
-    let bytes = 8 * abi::block_words(kernel, Form::Checked);
+    let bytes = 8 * abi::block_words(kernel, Forms::CHECKED);
     if bytes <= limit { Passing::Value } else { Passing::Buffer }
 }
 
 /// The native image of a kernel: the CPU body at the processor's instruction level, or the interpreter for a kernel
 /// made at run time.
-fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, form: Form) -> Image<'static> {
+fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, forms: Forms) -> Image<'static> {
     let entry: NativeEntry = match native {
         Some(body) => {
-            let run = Run { result_word: abi::result_word(kernel), prints: kernel.prints() };
+            let run = Run {
+                result_word: abi::result_word(kernel),
+                prints: kernel.prints(),
+                checked: CheckedParts::of(kernel, forms),
+            };
             let body = *body;
-            let arguments = abi::block_words(kernel, Form::Proven);
+            let arguments = abi::block_words(kernel, Forms::PROVEN);
             Arc::new(move |call| {
                 let (args, inside) = call.args.split_at(arguments);
                 // SAFETY: the launcher made the argument block for this kernel's parameters, with live tensors, and
-                // proved the accesses of the proven form and of the interiors, and that the launch does not race.
-                unsafe { body.run(args, inside, run, form) }
+                // proved the accesses of the unchecked parts and of the interiors, and that the launch does not race.
+                unsafe { body.run(args, inside, run) }
             })
         }
         None => {
@@ -228,7 +232,9 @@ fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, form: Form) -> 
                 // is proven or checked.
                 let mut memory = unsafe { HostMemory::new() };
                 for task in &tasks {
-                    if let Err(fault) = interpreter.run_task(*task, form, call.args, &mut memory) {
+                    if let Err(fault) =
+                        interpreter.run_task(*task, forms.of(*task), call.args, &mut memory)
+                    {
                         std::panic::resume_unwind(Box::new(fault.to_string()));
                     }
                 }

@@ -61,7 +61,7 @@ mod tests {
             fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
                 Err("not made".into())
             }
-            fn run<L: Level, const CHECKED: bool, const WIDE: usize>(_: &Cx<'_, L, CHECKED>) {}
+            fn run<L: Level, const WIDE: usize>(_: &Cx<'_, L>) {}
         }
         static INSTANCES: Monomorphizations = Monomorphizations::new();
         let (a, b) = (INSTANCES.of::<Of<f32>>(), INSTANCES.of::<Of<f64>>());

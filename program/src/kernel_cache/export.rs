@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc};
 use quadrants_codegen::{CompileRequest, Compiler};
 use quadrants_ir::{
     Offloaded,
-    abi::{Form, Passing},
+    abi::{Forms, Passing},
     schedule::schedule,
 };
 use quadrants_rhi::{Capabilities, ImageKind};
@@ -66,7 +66,8 @@ impl Export {
         Self { targets: targets.into_iter().collect(), images: BundleWriter::default() }
     }
 
-    /// Adds the kernels of a program, compiled for all architectures. Images that the program's kernel cache has from
+    /// Adds the kernels of a program, compiled for all architectures, with all tasks in the proven and with all in the
+    /// checked form. A launch of which only some tasks are proven uses the latter where there is no compiler. Images that the program's kernel cache has from
     /// the same compiler are not compiled again.
     ///
     /// # Errors
@@ -76,10 +77,10 @@ impl Export {
         let shared = program.shared();
         for kernel in shared.launcher.kernels() {
             for target in &self.targets {
-                for form in [Form::Proven, Form::Checked] {
-                    let kernel = schedule(&kernel, form);
+                for forms in [Forms::PROVEN, Forms::CHECKED] {
+                    let kernel = schedule(&kernel, forms);
                     for passing in passings(shared.loader.argument_limit, &kernel) {
-                        let request = CompileRequest::new(&target.arch, form, passing);
+                        let request = CompileRequest::new(&target.arch, forms, passing);
                         compile_into(
                             &mut self.images,
                             &shared.loader.cache,
@@ -163,11 +164,7 @@ fn compile_into(
             image
         }
     };
-    let form = match request.form {
-        Form::Proven => "proven",
-        Form::Checked => "checked",
-    };
-    let name = format!("{}, {form}", kernel.name);
+    let name = format!("{}, {}", kernel.name, request.forms);
     images.add(key, BundleEntry { name, arch: arch.clone(), made_by }, image);
     Ok(())
 }

@@ -15,11 +15,7 @@ use std::{
 };
 
 use quadrants_codegen::{self as codegen, CompileRequest, Compiler};
-use quadrants_ir::{
-    self as ir, Offloaded,
-    abi::{Form, Passing},
-    hash,
-};
+use quadrants_ir::{self as ir, Offloaded, abi::Passing, hash};
 use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
@@ -151,7 +147,7 @@ impl KeyPrefix {
             all.extend_from_slice(&(part.len() as u64).to_le_bytes());
             all.extend_from_slice(part.as_bytes());
         }
-        all.push(u8::from(request.form == Form::Checked));
+        all.extend_from_slice(&request.forms.bits().to_le_bytes());
         all.push(u8::from(request.passing == Passing::Buffer));
         all.extend_from_slice(&hash(&without_source_locations(kernel)));
         Self(all)
@@ -192,16 +188,25 @@ pub(crate) fn folder_from_env() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use quadrants_ir::GroupId;
+    use quadrants_ir::{
+        GroupId, TaskId,
+        abi::{Form, Forms},
+    };
     use quadrants_samples as samples;
 
     use super::*;
 
     #[test]
     fn keys_differ_for_everything_but_the_source_location() {
-        let keyed = |by: &str, kernel: &Offloaded, form, passing| {
-            KeyPrefix::new(by, kernel, &CompileRequest::new("", form, passing))
-        };
+        fn keyed(
+            by: &str,
+            kernel: &Offloaded,
+            forms: impl Into<Forms>,
+            passing: Passing,
+        ) -> KeyPrefix {
+            KeyPrefix::new(by, kernel, &CompileRequest::new("", forms, passing))
+        }
+        let mixed = Forms::PROVEN.with_checked(TaskId::new(1));
         let kernel = samples::saxpy();
         let first = keyed("a", &kernel, Form::Proven, Passing::Value);
         let mut moved = kernel.clone();
@@ -217,6 +222,7 @@ mod tests {
         let others = [
             keyed("b", &kernel, Form::Proven, Passing::Value).key("x"),
             keyed("a", &kernel, Form::Checked, Passing::Value).key("x"),
+            keyed("a", &kernel, mixed, Passing::Value).key("x"),
             keyed("a", &kernel, Form::Proven, Passing::Buffer).key("x"),
             keyed("a", &grouped, Form::Proven, Passing::Value).key("x"),
             keyed("a", &strict, Form::Proven, Passing::Value).key("x"),

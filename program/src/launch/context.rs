@@ -1,13 +1,10 @@
 //! Kernel contexts: what the launcher keeps of a kernel between launches.
 
-use std::{cell::Cell, sync::OnceLock};
-
-use parking_lot::{Mutex, ReentrantMutex};
+use parking_lot::Mutex;
 use quadrants_ir::{
     Array, Offloaded, ParamKind, SiteKind,
-    abi::{self, Form, MAX_LOCAL_BYTES, Passing},
+    abi::{self, Forms, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
-    schedule::schedule,
 };
 use quadrants_rhi::{FunctionHandle, ImageKind, LaunchConfig};
 use smallvec::SmallVec;
@@ -16,6 +13,7 @@ use super::{
     argument_head::{launch_word, number_of},
     errors::race_error,
     grid::LaunchShapes,
+    images::Images,
     inline_list::Words,
     launch_cache::{Checks, Decided, LaunchCache, LaunchDecision},
     param_code::ParamCode,
@@ -57,15 +55,15 @@ pub(crate) struct KernelContext {
     pub(super) temporary_bytes: usize,
     /// The launch word of launch number 0.
     kernel_word: u64,
-    /// For each form, the bits of the launch number that the launch word holds: none where nothing is reported.
+    /// The bits of the launch number that the launch word holds, if all tasks are proven and if not: none where nothing
+    /// is reported.
     number_masks: [u64; 2],
     pub(super) fast_path: FastPathKind,
-    // Before the forms: its graphs use their functions.
+    // Before the images: its graphs use their functions.
     pub(crate) plan: Plan,
     native: Option<NativeBody>,
     pub(super) tensor_params: Box<[TensorParamUse]>,
-    /// Indexed by [`Form`].
-    pub(super) forms: [FormSlot; 2],
+    pub(super) images: Images,
     /// Whether the kernel prints.
     pub(crate) prints: bool,
     /// Whether a launch may report errors that are complete when it returns.
@@ -89,16 +87,6 @@ pub(super) enum FastPathKind {
 pub(super) struct Retention {
     pub(super) graphs: usize,
     pub(super) owner_dropped: bool,
-}
-
-/// A form of a kernel, loaded when it is first needed.
-#[derive(Default)]
-pub(super) struct FormSlot {
-    /// The kernel as it is compiled for a device.
-    scheduled: OnceLock<Offloaded>,
-    pub(super) loaded: OnceLock<LoadedForm>,
-    /// Held while the form is loaded, so that it is loaded once; true while its thread loads.
-    loading: ReentrantMutex<Cell<bool>>,
 }
 
 impl KernelContext {
@@ -131,7 +119,7 @@ impl KernelContext {
                 .any(|site| !matches!(site.kind, SiteKind::Index(Array::Tensor(_))));
         let mut number_masks = [number_of(u64::MAX); 2];
         if !reports_when_proven {
-            number_masks[Form::Proven as usize] = 0;
+            number_masks[0] = 0;
         }
         let prints = kernel.prints();
         let slow = passing == Passing::Buffer || temporary_bytes != 0 || prints;
@@ -154,7 +142,7 @@ impl KernelContext {
             passing,
             native: def.native().copied(),
             prints,
-            forms: Default::default(),
+            images: Images::default(),
             retention: Mutex::default(),
             tensor_params: tensor_params(&kernel),
             // The launch runs on this thread, or waits for the kernel's value.
@@ -165,8 +153,8 @@ impl KernelContext {
     }
 
     /// The decision for a launch with the argument block `words` on the stream with number `stream`, cached or new.
-    /// Where a launch has several tasks, `shapes` gets their shapes. In the checked form `words` gets the interiors of
-    /// the loops.
+    /// Where a launch has several tasks, `shapes` gets their shapes. If any task is checked, `words` gets the interiors
+    /// of the loops.
     ///
     /// # Errors
     /// [`Error::Race`], [`Error::Grid`] and [`Error::SharedMemory`].
@@ -202,34 +190,36 @@ impl KernelContext {
         if let Some(race) = host.race(words) {
             return Err(race_error(kernel, race));
         }
-        let proven =
-            checks == Checks::Off || kernel.tasks().all(|(task, _)| host.prove(task, words));
-        let form = if proven { Form::Proven } else { Form::Checked };
+        let forms = match checks {
+            Checks::Off => Forms::PROVEN,
+            Checks::On => host.forms(words),
+        };
+        let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
         *shapes = match plan.is_native() {
             true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
-            false => plan.shapes(self.scheduled(form), &sizes, info)?,
+            false => plan.shapes(self.images.scheduled(forms, kernel), &sizes, info)?,
         };
         let inputs: Vec<u64> =
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut interiors = Vec::new();
-        if form == Form::Checked {
+        if !forms.is_proven() {
             interiors = loop_interiors(kernel, host, words);
         }
         interiors.resize(launch_cache.interior_words(), 0);
-        if form == Form::Checked {
+        if !forms.is_proven() {
             words.extend(interiors.iter().copied());
         }
         let first = shapes.first().copied().flatten();
         let function = match plan.is_one_call() {
-            true => self.loaded(loader, form)?.first_function(),
+            true => self.loaded(loader, forms)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
         if let Some(function) = function {
             let (inputs, interiors) = (&inputs[..], &interiors[..]);
-            let decided = Decided { form, function, inputs, interiors, shapes };
+            let decided = Decided { forms, function, inputs, interiors, shapes };
             launch_cache.write(stream, checks, &decided);
         }
-        Ok(LaunchDecision { form, first })
+        Ok(LaunchDecision { forms, first })
     }
 
     /// Whether a launch is one driver call without device memory of its own. The call makes the context current by
@@ -239,11 +229,11 @@ impl KernelContext {
         self.plan.is_one_call() && self.temporary_bytes == 0 && self.passing == Passing::Value
     }
 
-    /// The launch word of a launch. It has no launch number in a form that reports nothing: so launches with equal
+    /// The launch word of a launch. It has no launch number where nothing is reported: so launches with equal
     /// arguments have equal argument blocks, which a graph need not set again.
     #[inline(always)]
-    pub(super) fn launch_word(&self, form: Form, number: u64) -> u64 {
-        self.kernel_word | number & self.number_masks[form as usize]
+    pub(super) fn launch_word(&self, forms: Forms, number: u64) -> u64 {
+        self.kernel_word | number & self.number_masks[usize::from(!forms.is_proven())]
     }
 
     #[inline(always)]
@@ -260,49 +250,19 @@ impl KernelContext {
             && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
     }
 
-    pub(super) fn is_loaded(&self, form: Form) -> bool {
-        self.forms[form as usize].loaded.get().is_some()
-    }
-
-    /// The loaded form. Compiles and loads it where that is not done yet.
+    /// The loaded image for these forms. Compiles and loads it where that is not done yet.
     #[inline(always)]
-    pub(crate) fn loaded(&self, loader: &KernelLoader, form: Form) -> Result<&LoadedForm> {
-        let slot = &self.forms[form as usize];
-        match slot.loaded.get() {
-            Some(loaded) => Ok(loaded),
-            None => self.load(loader, form, slot),
-        }
-    }
-
-    /// The scheduled kernel, which devices run.
-    fn scheduled(&self, form: Form) -> &Offloaded {
-        let slot = &self.forms[form as usize];
-        slot.scheduled.get_or_init(|| schedule(&self.kernel, form))
+    pub(crate) fn loaded(&self, loader: &KernelLoader, forms: Forms) -> Result<&LoadedForm> {
+        self.images.get_or_load(forms, &self.kernel.name, || self.load(loader, forms))
     }
 
     #[cold]
-    fn load<'a>(
-        &self,
-        loader: &KernelLoader,
-        form: Form,
-        slot: &'a FormSlot,
-    ) -> Result<&'a LoadedForm> {
-        let loading = slot.loading.lock();
-        if let Some(loaded) = slot.loaded.get() {
-            return Ok(loaded);
-        }
-        // The thread has the lock already: a compiler launches the kernel that it compiles.
-        if loading.replace(true) {
-            return Err(Error::NestedCompilation { kernel: self.kernel.name.clone() });
-        }
-        let kernel = match self.plan.is_native() {
+    fn load(&self, loader: &KernelLoader, forms: Forms) -> Result<LoadedForm> {
+        let scheduled = match self.plan.is_native() {
             true => &self.kernel,
-            false => self.scheduled(form),
+            false => self.images.scheduled(forms, &self.kernel),
         };
-        let loaded = loader.load(&self.kernel, kernel, self.native.as_ref(), form);
-        loading.set(false);
-        let loaded = loaded?;
-        Ok(slot.loaded.get_or_init(|| loaded))
+        loader.load(&self.kernel, scheduled, self.native.as_ref(), forms)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use quadrants_ir::abi::Form;
+use quadrants_ir::abi::{Form, Forms};
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
@@ -62,7 +62,7 @@ pub(crate) fn submit_fast<'a>(
     match entry.and_then(|entry| entry.single_call(&mut config)) {
         Some(function) => {
             let launch = SingleCall { context, function, config: &config, words, tensors };
-            let launched = launch.submit(shared, stream, Form::Proven);
+            let launched = launch.submit(shared, stream, Forms::PROVEN);
             args.give_back();
             launched
         }
@@ -70,7 +70,7 @@ pub(crate) fn submit_fast<'a>(
     }
 }
 
-/// [`submit_fast`] in the checked form.
+/// [`submit_fast`] where some task is checked.
 #[inline(never)]
 fn submit_checked<'a>(
     mut args: Args<'a>,
@@ -83,12 +83,12 @@ fn submit_checked<'a>(
     let entry = context.launch_cache.find(stream.stream.id(), checks, Some(Form::Checked), words);
     let Some(entry) = entry else { return FastPath::Declined(args) };
     let function = entry.function();
-    let Some(LaunchDecision { first: Some(config), .. }) = entry.read(words, shapes) else {
+    let Some(LaunchDecision { forms, first: Some(config) }) = entry.read(words, shapes) else {
         words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
     let launch = SingleCall { context, function, config: &config, words, tensors };
-    let launched = launch.submit(shared, stream, Form::Checked);
+    let launched = launch.submit(shared, stream, forms);
     args.give_back();
     launched
 }
@@ -105,10 +105,9 @@ fn submit_several_calls<'a>(
     let ArgList { words, shapes, tensors, .. } = &mut *args;
     let entry = context.launch_cache.find(stream.stream.id(), checks, None, words);
     let decision = entry.and_then(|entry| entry.read(words, shapes));
-    let loaded = decision.and_then(|LaunchDecision { form, .. }| {
-        Some((form, context.forms[form as usize].loaded.get()?))
-    });
-    let Some((form, loaded)) = loaded else {
+    let loaded =
+        decision.and_then(|LaunchDecision { forms, .. }| Some((forms, context.images.get(forms)?)));
+    let Some((forms, loaded)) = loaded else {
         words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
@@ -120,7 +119,7 @@ fn submit_several_calls<'a>(
     };
     let number = shared.launches.fetch_add(1, Relaxed);
     let words = &mut words[..];
-    write_head(words, stream.record_address(), 0, context.launch_word(form, number));
+    write_head(words, stream.record_address(), 0, context.launch_word(forms, number));
     let (params, tensors) = (&*context.tensor_params, &tensors[..]);
     let guard = StampGuard::new(params, tensors, stream, ());
     let enqueued = context.plan.enqueue(stream.target(shared), loaded, None, shapes, words);
@@ -175,10 +174,15 @@ struct SingleCall<'a, 'b> {
 
 impl SingleCall<'_, '_> {
     #[inline(always)]
-    fn submit(self, shared: &ProgramShared, stream: &StreamState, form: Form) -> FastPath<'static> {
+    fn submit(
+        self,
+        shared: &ProgramShared,
+        stream: &StreamState,
+        forms: Forms,
+    ) -> FastPath<'static> {
         let Self { context, function, config, words, tensors } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        write_head(words, stream.record_address(), 0, context.launch_word(form, number));
+        write_head(words, stream.record_address(), 0, context.launch_word(forms, number));
         let guard = StampGuard::new(&context.tensor_params, tensors, stream, ());
         // SAFETY: as in `Enqueue::launch`.
         let launched = unsafe {

@@ -1,6 +1,6 @@
 //! The launch cache of a kernel: what earlier launches decided.
 //!
-//! A launch decision (form, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis:
+//! A launch decision (forms, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis:
 //! the extents and scalars that [`LaunchAnalysis::inputs`] names. A launch with the inputs of an earlier one takes its
 //! decision from here, without a lock.
 
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::{
     Offloaded,
-    abi::{self, Form},
+    abi::{self, Form, Forms},
     launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
@@ -27,7 +27,7 @@ pub(crate) enum Checks {
 
 /// The cached launch decisions of a kernel.
 ///
-/// The words of a slot are: the form, the first function, the first shape (the head); then for each input its index in
+/// The words of a slot are: the forms, the first function, the first shape (the head); then for each input its index in
 /// the argument block and its value; the interiors; the other shapes.
 pub(crate) struct LaunchCache {
     /// A stream uses the slot of its number, so that threads with streams of their own do not overwrite each other's.
@@ -42,20 +42,20 @@ pub(crate) struct LaunchCache {
     single_call: bool,
 }
 
-/// A launch decision. In the checked form the argument block also has the interiors of the loops.
+/// A launch decision. If any task is checked, the argument block also has the interiors of the loops.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchDecision {
-    pub(crate) form: Form,
+    pub(crate) forms: Forms,
     pub(crate) first: Option<LaunchConfig>,
 }
 
 /// A launch decision to be cached, with all that it depends on.
 pub(super) struct Decided<'a> {
-    pub(super) form: Form,
+    pub(super) forms: Forms,
     pub(super) function: FunctionHandle,
     /// Each input of the launch analysis: its index in the argument block, and its value.
     pub(super) inputs: &'a [u64],
-    /// The interiors of the loops, 0 in the proven form.
+    /// The interiors of the loops, 0 if all tasks are proven.
     pub(super) interiors: &'a [u64],
     pub(super) shapes: &'a [Option<LaunchConfig>],
 }
@@ -63,7 +63,7 @@ pub(super) struct Decided<'a> {
 /// A cache entry for the inputs of a launch, read without a lock. Another thread may overwrite it at any time: what was
 /// read is valid only if [`is_current`](Self::is_current) returns true afterwards.
 pub(super) struct CacheEntry<'a> {
-    form: Form,
+    forms: Forms,
     cache: &'a LaunchCache,
     slot: &'a Seqlock,
     version: u64,
@@ -72,11 +72,12 @@ pub(super) struct CacheEntry<'a> {
 }
 
 const SLOTS: usize = 8;
-/// The first word of a slot: one of these codes, exclusive-or the launch's [`Checks`].
+/// The first word of a slot is this code, with the bits of the forms above it, exclusive-or the launch's [`Checks`].
 const PROVEN: u64 = 2;
-const CHECKED: u64 = 4;
+const FORMS_SHIFT: u32 = 2;
+const _: () = assert!(Forms::BITS + FORMS_SHIFT <= u64::BITS, "a code has all forms");
 const SHAPE: usize = 4;
-/// The number of words of a slot's head: the form, the first function, the first shape.
+/// The number of words of a slot's head: the forms, the first function, the first shape.
 const HEAD: usize = 2 + SHAPE;
 
 impl LaunchCache {
@@ -88,9 +89,9 @@ impl LaunchCache {
         shapes: usize,
         single_call: bool,
     ) -> Self {
-        let argument_words = abi::block_words(kernel, Form::Proven);
+        let argument_words = abi::block_words(kernel, Forms::PROVEN);
         let input_words = 2 * host.inputs().len();
-        let shapes_at = input_words + abi::block_words(kernel, Form::Checked) - argument_words;
+        let shapes_at = input_words + abi::block_words(kernel, Forms::CHECKED) - argument_words;
         let words = HEAD + shapes_at + SHAPE * shapes.saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
         Self { slots, argument_words, input_words, shapes_at, single_call }
@@ -110,8 +111,8 @@ impl LaunchCache {
         &self.slots[stream as usize % SLOTS]
     }
 
-    /// The entry for a launch with the argument block `words` on the stream with number `stream`; only in the form
-    /// `wanted`, if that is given.
+    /// The entry for a launch with the argument block `words` on the stream with number `stream`; if `wanted` is
+    /// given, only where all tasks are proven, or some are checked.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -124,25 +125,30 @@ impl LaunchCache {
         let (version, cached) = slot.read()?;
         let (head, rest) = cached.split_first_chunk::<HEAD>()?;
         let code = head[0].load(Relaxed) ^ checks as u64;
-        let form = match wanted {
-            Some(form) if code == form_code(form) => form,
-            Some(_) => return None,
-            None if code == PROVEN => Form::Proven,
-            None if code == CHECKED => Form::Checked,
-            None => return None,
+        let accepted = match wanted {
+            Some(Form::Proven) => code == PROVEN,
+            Some(Form::Checked) => code != PROVEN && is_code(code),
+            None => is_code(code),
+        };
+        if !accepted {
+            return None;
+        }
+        let forms = match wanted {
+            Some(Form::Proven) => Forms::PROVEN,
+            _ => Forms::from_bits(code >> FORMS_SHIFT),
         };
         for [index, value] in rest.get(..self.input_words)?.as_chunks::<2>().0 {
             if *words.get(index.load(Relaxed) as usize)? != value.load(Relaxed) {
                 return None;
             }
         }
-        Some(CacheEntry { form, cache: self, slot, version, head, rest })
+        Some(CacheEntry { forms, cache: self, slot, version, head, rest })
     }
 
     /// Caches a decision for launches on the stream with number `stream`.
     pub(super) fn write(&self, stream: u32, checks: Checks, decided: &Decided<'_>) {
-        let Decided { form, function, inputs, interiors, shapes } = *decided;
-        let head = [form_code(form) ^ checks as u64, function.raw()];
+        let Decided { forms, function, inputs, interiors, shapes } = *decided;
+        let head = [forms_code(forms) ^ checks as u64, function.raw()];
         let first = packed(shapes.first().copied().flatten());
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
         let words = head.into_iter().chain(first).chain(inputs.iter().copied());
@@ -205,12 +211,12 @@ impl CacheEntry<'_> {
                 }
             }
         }
-        if self.form == Form::Checked {
+        if !self.forms.is_proven() {
             let LaunchCache { input_words, shapes_at, .. } = *self.cache;
             push_words(words, self.rest.get(input_words..shapes_at)?);
         }
         if self.is_current() {
-            return Some(LaunchDecision { form: self.form, first });
+            return Some(LaunchDecision { forms: self.forms, first });
         }
         words.truncate(self.cache.argument_words);
         None
@@ -222,12 +228,14 @@ fn push_words(words: &mut Words, cached: &[AtomicU64]) {
     words.extend(cached.iter().map(|word| word.load(Relaxed)));
 }
 
+fn forms_code(forms: Forms) -> u64 {
+    forms.bits() << FORMS_SHIFT | PROVEN
+}
+
+/// Whether a word, without the launch's [`Checks`], is a code. Words of empty slots are none.
 #[inline(always)]
-fn form_code(form: Form) -> u64 {
-    match form {
-        Form::Proven => PROVEN,
-        Form::Checked => CHECKED,
-    }
+fn is_code(word: u64) -> bool {
+    word & ((1 << FORMS_SHIFT) - 1) == PROVEN
 }
 
 /// Two 32-bit numbers in a word.

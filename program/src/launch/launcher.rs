@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use quadrants_ir::{
     Offloaded,
-    abi::{ErrorRecord, Form},
+    abi::{ErrorRecord, Forms},
 };
 use quadrants_rhi::ImageKind;
 
@@ -23,7 +23,9 @@ use crate::{
 /// gives it.
 ///
 /// A kernel is built when it is first launched or [prepared](crate::Launch::prepare), and stays until it is dropped. On
-/// devices that take compiled images, each of its two forms is compiled and loaded when a launch first needs it.
+/// devices that take compiled images, it is compiled and loaded when a launch first needs it: in one image for launches
+/// whose accesses are all proven, in one that checks all accesses, and in a few for launches that prove some loops and
+/// check others.
 pub struct KernelLauncher {
     /// By the kernel's number.
     pub(super) contexts: StableTable<KernelContext>,
@@ -59,14 +61,14 @@ impl KernelLauncher {
         self.contexts.iter().map(|context| context.kernel.name.clone()).collect()
     }
 
-    /// Whether a kernel with this name is loaded on the device, in at least one form.
+    /// Whether a kernel with this name is loaded on the device, in any form.
     #[must_use]
     pub fn is_loaded(&self, name: &str) -> bool {
         let _removal = self.removal.lock();
         self.contexts
             .iter()
             .filter(|context| context.kernel.name == name)
-            .any(|context| context.is_loaded(Form::Proven) || context.is_loaded(Form::Checked))
+            .any(|context| context.images.any_loaded())
     }
 
     #[inline]
@@ -93,12 +95,12 @@ impl KernelLauncher {
         Ok((id, self.contexts.get_or_try_insert(id, make)?))
     }
 
-    /// Builds a kernel, and loads both forms where the device takes compiled images.
+    /// Builds a kernel, and loads it with all tasks proven and with all checked where the device takes compiled images.
     pub(crate) fn prepare(&self, loader: &KernelLoader, def: &KernelDef) -> Result<()> {
         let (_, context) = self.context_of(loader, def)?;
         if loader.image_kind() != ImageKind::Native {
-            context.loaded(loader, Form::Proven)?;
-            context.loaded(loader, Form::Checked)?;
+            context.loaded(loader, Forms::PROVEN)?;
+            context.loaded(loader, Forms::CHECKED)?;
         }
         Ok(())
     }

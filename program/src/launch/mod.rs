@@ -12,6 +12,7 @@ pub(crate) mod errors;
 pub(crate) mod fast_path;
 pub(crate) mod fork_join;
 pub(crate) mod grid;
+mod images;
 pub(crate) mod inline_list;
 pub(crate) mod launch_cache;
 pub(crate) mod launch_memory;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use quadrants_ir::{
     TaskId,
-    abi::{Form, LAUNCH_WORD, Passing},
+    abi::{Forms, LAUNCH_WORD, Passing},
 };
 use quadrants_rhi::FunctionHandle;
 
@@ -25,7 +25,7 @@ use crate::{Error, Result, kernel::loader::KernelLoader, state::ProgramShared};
 /// A decided launch. The head of its argument block has no addresses yet: those depend on the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedLaunch {
-    pub(crate) form: Form,
+    pub(crate) forms: Forms,
     pub(crate) shapes: LaunchShapes,
     pub(crate) words: Vec<u64>,
 }
@@ -36,18 +36,18 @@ impl PreparedLaunch {
         number_of(self.words[LAUNCH_WORD]) != 0
     }
 
-    /// Whether both launches are the same graph nodes, up to launch shapes and arguments: the same form, and the same
+    /// Whether both launches are the same graph nodes, up to launch shapes and arguments: the same forms, and the same
     /// tasks have iterations.
     pub(crate) fn has_same_nodes(&self, other: &Self) -> bool {
         fn has_work(of: &PreparedLaunch) -> impl Iterator<Item = bool> {
             of.shapes.iter().map(Option::is_some)
         }
-        self.form == other.form && has_work(self).eq(has_work(other))
+        self.forms == other.forms && has_work(self).eq(has_work(other))
     }
 }
 
 impl KernelContext {
-    /// Decides a launch as every launch is decided, and loads its form.
+    /// Decides a launch as every launch is decided, and loads its image.
     pub(crate) fn prepare<'a>(
         &self,
         loader: &KernelLoader,
@@ -63,14 +63,14 @@ impl KernelContext {
         }
         let mut words = args.words;
         let mut shapes = LaunchShapes::new();
-        let LaunchDecision { form, first } =
+        let LaunchDecision { forms, first } =
             self.decide(loader, stream, checks, &mut words, &mut shapes)?;
         if shapes.is_empty() {
             shapes.push(first);
         }
-        write_head(&mut words, 0, 0, self.launch_word(form, number));
-        self.loaded(loader, form)?;
-        Ok(PreparedLaunch { form, shapes, words: words.to_vec() })
+        write_head(&mut words, 0, 0, self.launch_word(forms, number));
+        self.loaded(loader, forms)?;
+        Ok(PreparedLaunch { forms, shapes, words: words.to_vec() })
     }
 
     /// Enqueues a prepared launch by itself, not as a graph, with the argument block `words`.
@@ -87,7 +87,7 @@ impl KernelContext {
         let (address, launch_word) =
             (LaunchMemory::address_of(temporaries.as_ref()), words[LAUNCH_WORD]);
         write_head(&mut words, stream.record_address(), address, launch_word);
-        let loaded = self.loaded(&shared.loader, prepared.form)?;
+        let loaded = self.loaded(&shared.loader, prepared.forms)?;
         let submission = Submission { shared, context: self, id, target };
         let first = prepared.shapes.first().copied().flatten();
         submission.enqueue(loaded, first, &prepared.shapes, &words)?;
@@ -97,10 +97,10 @@ impl KernelContext {
     pub(crate) fn function(
         &self,
         loader: &KernelLoader,
-        form: Form,
+        forms: Forms,
         task: TaskId,
     ) -> Result<FunctionHandle> {
-        Ok(self.loaded(loader, form)?.function(task.index()))
+        Ok(self.loaded(loader, forms)?.function(task.index()))
     }
 
     pub(crate) fn temporary_bytes(&self) -> usize {

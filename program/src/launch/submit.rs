@@ -1,4 +1,4 @@
-//! The slow path of a launch: decides form and shapes, fills the argument block, checks for hazards, enqueues the
+//! The slow path of a launch: decides forms and shapes, fills the argument block, checks for hazards, enqueues the
 //! launch plan, and stamps the tensors.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -77,11 +77,11 @@ impl Submission<'_> {
         let Self { shared, context, id, target: LaunchTarget { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         let ArgList { words, shapes, tensors, .. } = args;
-        let LaunchDecision { form, first } =
+        let LaunchDecision { forms, first } =
             context.decide(&shared.loader, stream.stream.id(), checks, words, shapes)?;
-        let launch_word = context.launch_word(form, number);
+        let launch_word = context.launch_word(forms, number);
         write_head(words, stream.record_address(), temporaries, launch_word);
-        let loaded = context.loaded(&shared.loader, form)?;
+        let loaded = context.loaded(&shared.loader, forms)?;
         let (params, tensors) = (&*context.tensor_params, &**tensors);
         let tracked = shared
             .hazards

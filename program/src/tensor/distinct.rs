@@ -158,7 +158,7 @@ impl DeviceTensor {
 
 // SAFETY: as for `Tensor`, whose view it has.
 unsafe impl<T: Int, const N: usize> TensorParam for Distinct<T, N> {
-    type View<const CHECKED: bool> = View<T, N, CHECKED>;
+    type View = View<T, N>;
 
     const PARAM: ParamType = match <Tensor<T, N> as TensorParam>::PARAM {
         ParamType::Tensor { elem, rank, .. } => {
@@ -171,7 +171,7 @@ unsafe impl<T: Int, const N: usize> TensorParam for Distinct<T, N> {
     const TYPE_IDENTITY: &'static Identity = <Tensor<T, N> as TensorParam>::TYPE_IDENTITY;
 
     #[inline(always)]
-    fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> View<T, N, CHECKED> {
+    fn take(args: &mut Args<'_>) -> View<T, N> {
         args.view()
     }
 }

@@ -19,7 +19,7 @@ pub(super) const NO_ENUMS: &str = "a tensor cannot have elements with enums, bec
 
 // SAFETY: `take` returns a view of this element type and rank.
 unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
-    type View<const CHECKED: bool> = View<T, N, CHECKED>;
+    type View = View<T, N>;
 
     const PARAM: ParamType = {
         assert!(N <= MAX_RANK, "kernels take tensors of up to six dimensions");
@@ -37,7 +37,7 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     };
 
     #[inline(always)]
-    fn take<const CHECKED: bool>(args: &mut Args<'_, CHECKED>) -> View<T, N, CHECKED> {
+    fn take(args: &mut Args<'_>) -> View<T, N> {
         args.view()
     }
 }

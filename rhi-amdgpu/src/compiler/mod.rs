@@ -85,7 +85,7 @@ unsafe impl Compiler for HipCompiler {
 }
 
 fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
-    SourceText::new(print_kernel(kernel, &Hip, request.form, request.passing), "hip")
+    SourceText::new(print_kernel(kernel, &Hip, request.forms, request.passing), "hip")
 }
 
 /// Warnings are off, because no user wrote the text. Fast mathematics keeps NaN and infinity, because conversions to

@@ -104,7 +104,7 @@ unsafe impl Compiler for CudaCompiler {
 }
 
 fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
-    SourceText::new(print_kernel(kernel, &Cuda, request.form, request.passing), "cu")
+    SourceText::new(print_kernel(kernel, &Cuda, request.forms, request.passing), "cu")
 }
 
 /// Warnings are off, because no user wrote the text.

@@ -184,7 +184,7 @@ pub(super) fn locals(generator: &mut Generator) -> Trap {
         }
         1 => "f32 u32 usize qd quadrants core std Tensor Vector i32 bool",
         2 => {
-            "__OK __CHECKED __launch __def __DEF __SOURCE probe0 probe1 __func0 __Body \
+            "__OK __launch __def __DEF __SOURCE probe0 probe1 __func0 __Body \
              unnamed0 __Level __WIDE argument0"
         }
         _ => {
@@ -279,7 +279,7 @@ pub(super) fn emitted_method(generator: &mut Generator) -> Trap {
 /// Items with names of emitted items.
 pub(super) fn emitted_name(generator: &mut Generator) -> Trap {
     let name = generator.word(
-        "__Body __SOURCE __DEF __INSTANCES __OK __CHECKED __Level __F __WIDE __KEPT Cx \
+        "__Body __SOURCE __DEF __INSTANCES __OK __Level __F __WIDE __KEPT Cx \
          Probe Level Body Source Launch support in_scope gate identity ElementCount \
          Bounded Number Known",
     );
