@@ -37,7 +37,19 @@ impl Partial<'_> {
 
     /// Sets the values of a thread that has combined nothing.
     pub(super) fn initialize(&self, registers: &mut [u64]) {
-        registers[self.first() as usize..][..self.len as usize].fill(self.combine.identity());
+        registers[self.first() as usize..][..self.len as usize].fill(self.identity());
+    }
+
+    /// The value that changes no other one. For minima and maxima of floats it is a NaN, because a number is preferred
+    /// to it.
+    fn identity(&self) -> u64 {
+        match self.combine {
+            Combine::AddF32 => u64::from((-0.0f32).to_bits()),
+            Combine::AddF64 => (-0.0f64).to_bits(),
+            Combine::MinF32 | Combine::MaxF32 => u64::from(f32::NAN.to_bits()),
+            Combine::MinF64 | Combine::MaxF64 => f64::NAN.to_bits(),
+            combine => combine.identity(),
+        }
     }
 }
 
@@ -146,7 +158,7 @@ impl<'k> Compiler<'k> {
         self.code.push(Op::Unless(small, END));
         let [at, value, old, test] = [(); 4].map(|()| self.temporary());
         let (zero, one) = (self.constant(0), self.constant(1));
-        let identity = self.constant(partial.combine.identity());
+        let identity = self.constant(partial.identity());
         self.code.push(Op::Move(at, zero));
         let start = self.code.len() as u32;
         self.code.push(Op::LtU(test, at, base + 1));
