@@ -35,7 +35,10 @@ pub use kernel_cache::{
     bundle::ExportedKernels,
     export::{Export, Exported, Target},
 };
-pub use launch::{KernelResult, Launch, launcher::KernelLauncher, region_graph::RegionStatistics};
+pub use launch::{
+    Explanation, KernelResult, Launch, TaskExplanation, launcher::KernelLauncher,
+    region_graph::RegionStatistics,
+};
 pub use output::{KernelMessage, KernelOutput};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
@@ -54,7 +57,9 @@ pub use value::{
     vector::Vector,
 };
 
-pub use variables::{CACHE_VARIABLE, GRAPHS_VARIABLE, HAZARDS_VARIABLE, KERNELS_VARIABLE};
+pub use variables::{
+    CACHE_VARIABLE, EXPLAIN_VARIABLE, GRAPHS_VARIABLE, HAZARDS_VARIABLE, KERNELS_VARIABLE,
+};
 
 pub use half::f16;
 

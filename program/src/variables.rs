@@ -12,5 +12,9 @@ pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
 /// cache folder.
 pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";
 
+/// The environment variable that prints how each launch with new sizes runs, to stderr: `1`. See
+/// [`Launch::explain`](crate::Launch::explain).
+pub const EXPLAIN_VARIABLE: &str = "QUADRANTS_EXPLAIN";
+
 /// The environment variable with the image bundle for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";

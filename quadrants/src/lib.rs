@@ -14,12 +14,13 @@ pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
     Backend, BoxError, BundleEntry, BundleError, CACHE_VARIABLE, CacheStatistics, CounterOverflow,
-    Distinct, Element, Error, Event, Export, Exported, ExportedKernels, Float, GRAPHS_VARIABLE,
-    Graph, GraphLaunch, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, Int, KERNELS_VARIABLE,
-    Kernel, KernelError, KernelErrorCause, KernelLauncher, KernelMessage, KernelOutput,
-    KernelResult, KernelValue, Launch, Layout, Matrix, Number, Opened, PoolStatistics, Program,
-    ProgramBuilder, RaceExample, RaceReason, RegionStatistics, Result, Severity, Signed, Slice,
-    SliceMut, Stream, StreamManager, Target, Tensor, Vector,
+    Distinct, EXPLAIN_VARIABLE, Element, Error, Event, Explanation, Export, Exported,
+    ExportedKernels, Float, GRAPHS_VARIABLE, Graph, GraphLaunch, HAZARDS_VARIABLE, Hazard,
+    HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel, KernelError, KernelErrorCause,
+    KernelLauncher, KernelMessage, KernelOutput, KernelResult, KernelValue, Launch, Layout, Matrix,
+    Number, Opened, PoolStatistics, Program, ProgramBuilder, RaceExample, RaceReason,
+    RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target,
+    TaskExplanation, Tensor, Vector,
     dsl::{
         AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread,
         SharedArray, atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max,

@@ -23,6 +23,7 @@ use shared::DynamicMemory;
 
 pub use extents::Extents;
 pub use interior::may_have_interior;
+pub use prove::UnprovenIndex;
 pub use races::{Cause, Origin, Overflow, Race};
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
@@ -167,6 +168,20 @@ impl LaunchAnalysis {
         }
         let extents = self.extents(task, args);
         extents.is_empty() || plan.proof.holds(words, &extents)
+    }
+
+    /// The indices of a task that a launch with this argument block cannot prove in range. Each combination of an index
+    /// and an extent is named once, at its first access.
+    #[must_use]
+    pub fn unproven(&self, task: TaskId, args: &[u64]) -> Vec<UnprovenIndex> {
+        let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
+        else {
+            return Vec::new();
+        };
+        match self.extents(task, args) {
+            extents if extents.is_empty() && plan.is_range_for => Vec::new(),
+            extents => plan.proof.unproven(words, &extents),
+        }
     }
 }
 

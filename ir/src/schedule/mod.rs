@@ -145,7 +145,12 @@ impl TaskSchedule {
         schedule
     }
 
-    /// The decisions as text, one per line.
+    /// The decisions as text, one each: for people, and for the printed IR.
+    #[must_use]
+    pub fn describe(&self, kernel: &Offloaded) -> Vec<String> {
+        self.lines(kernel.into())
+    }
+
     pub(crate) fn lines(&self, nodes: Nodes<'_>) -> Vec<String> {
         let name = |tensor: ParamId| nodes.params[tensor.index()].name.as_str();
         let constant = |at: &ExprId| match nodes.exprs[*at].kind {

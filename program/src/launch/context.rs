@@ -199,6 +199,7 @@ impl KernelContext {
             true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
             false => plan.shapes(self.images.scheduled(forms, kernel), &sizes, info)?,
         };
+        self.print_explanation(forms, shapes, words);
         let inputs: Vec<u64> =
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut interiors = Vec::new();

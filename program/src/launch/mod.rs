@@ -9,6 +9,7 @@ pub(crate) mod context;
 mod decode;
 pub(crate) mod error_record;
 pub(crate) mod errors;
+mod explain;
 pub(crate) mod fast_path;
 pub(crate) mod fork_join;
 pub(crate) mod grid;
@@ -18,6 +19,7 @@ pub(crate) mod launch_cache;
 pub(crate) mod launch_memory;
 pub(crate) mod launcher;
 mod messages;
+pub use explain::{Explanation, TaskExplanation};
 pub(crate) use messages::Messages;
 pub(crate) mod param_code;
 pub(crate) mod plan;
@@ -146,6 +148,19 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     pub fn prepare(self, program: &Program) -> Result<()> {
         let shared = program.shared();
         shared.launcher.prepare(&shared.loader, self.kernel)
+    }
+
+    /// Explains how the launch would run, without running it: for each loop, whether its accesses are checked and which
+    /// could not be proven, how it is scheduled, and its grid. Compiles the kernel if that is not done yet.
+    /// `QUADRANTS_EXPLAIN=1` prints the same to stderr for every launch with new sizes.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch), except for those of the device. A launch with host arrays cannot be explained
+    /// ([`Error::Argument`]).
+    pub fn explain(self, program: &Program) -> Result<Explanation> {
+        let shared = program.shared();
+        let (_, context) = shared.launcher.context_of(&shared.loader, self.kernel)?;
+        context.explain(&shared.loader, &self.args)
     }
 
     /// The kernel's IR, for tests that interpret it.

@@ -3,6 +3,7 @@
 
 mod argument_buffers;
 mod device_bounds;
+mod explain;
 pub(crate) mod reentrant_compiler;
 mod regressions;
 mod threads;

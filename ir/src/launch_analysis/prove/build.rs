@@ -340,7 +340,8 @@ impl<'k> Builder<'k> {
             };
             if !self.required.contains(&(index, below)) {
                 self.required.push((index, below));
-                self.proof.steps.push(Step::Require { index, below });
+                let (site, axis) = (element.site, axis as u8);
+                self.proof.steps.push(Step::Require { index, below, site, axis });
                 self.proof.has_requirements = true;
                 self.proof.is_unprovable |= self.unconstrained.contains(&index);
             }

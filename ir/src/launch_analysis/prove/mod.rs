@@ -20,6 +20,7 @@ use build::Builder;
 use program::{Leaf, Slot};
 
 pub(super) use program::Proof;
+pub use program::UnprovenIndex;
 
 /// Conservative bounds of a loop whose bounds the device computes.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::{
-    BinaryOp, DivRemOp, MathFn, ScalarType,
+    BinaryOp, DivRemOp, MathFn, ScalarType, SiteId,
     launch_analysis::{extents::Extents, interval::Interval},
 };
 
@@ -84,7 +84,22 @@ pub(super) enum Step {
     Require {
         index: Slot,
         below: Below,
+        site: SiteId,
+        axis: u8,
     },
+}
+
+/// An index that a launch could not prove in range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnprovenIndex {
+    /// The site of the access.
+    pub site: SiteId,
+    /// Which of its indices.
+    pub axis: u8,
+    /// The smallest and the largest value that the index may have; none if it may have any, or may have wrapped.
+    pub values: Option<(i128, i128)>,
+    /// The exclusive upper bound: the extent.
+    pub extent: i128,
 }
 
 /// The exclusive upper bound of an index.
@@ -182,8 +197,29 @@ impl Proof {
         self.run(args, extents).is_some()
     }
 
+    /// The indices that may be out of range.
+    pub(crate) fn unproven(&self, args: &[u64], extents: &Extents) -> Vec<UnprovenIndex> {
+        let mut found = Vec::new();
+        self.run_with(args, extents, |index| {
+            found.push(index);
+            true
+        });
+        found
+    }
+
     /// Evaluates the program. Returns the final values of the slots, or none if an index may be out of range.
     pub(super) fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
+        self.run_with(args, extents, |_| false)
+    }
+
+    /// Evaluates the program. Where an index may be out of range, it goes on if `unproven` returns true.
+    #[inline(always)]
+    fn run_with(
+        &self,
+        args: &[u64],
+        extents: &Extents,
+        mut unproven: impl FnMut(UnprovenIndex) -> bool,
+    ) -> Option<SmallVec<[Interval; 24]>> {
         let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(slot, leaf) in &self.leaves {
             slots[slot as usize] = match leaf {
@@ -239,7 +275,7 @@ impl Proof {
                         _ => known.join(value),
                     };
                 }
-                Step::Require { index, below } => {
+                Step::Require { index, below, site, axis } => {
                     let index = slots[index as usize];
                     let below = match below {
                         Below::Word(word) => i128::from(args[word]),
@@ -252,7 +288,10 @@ impl Proof {
                     };
                     let inside = index.lo >= 0 && index.hi < below;
                     if index.is_wrapped() || !inside {
-                        return None;
+                        let values = (!index.is_wrapped()).then_some((index.lo, index.hi));
+                        if !unproven(UnprovenIndex { site, axis, values, extent: below }) {
+                            return None;
+                        }
                     }
                 }
             }
