@@ -76,8 +76,8 @@ pub use probe::{
 pub use reduce::{
     Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
     partial_and, partial_max, partial_min, partial_or, partial_xor, reduce_add, reduce_and,
-    reduce_max, reduce_min, reduce_or, reduce_xor, strips, total_add, total_and, total_max, total_min,
-    total_or, total_xor,
+    reduce_max, reduce_min, reduce_or, reduce_xor, strips, total_add, total_and, total_max,
+    total_min, total_or, total_xor,
 };
 pub use site::{
     Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, identity_of, seen, typed,

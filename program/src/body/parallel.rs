@@ -127,13 +127,8 @@ impl<'b, L: Level> Cx<'b, L> {
     /// iteration.
     #[inline(always)]
     #[track_caller]
-    pub fn par_for<I, W: Weight, F>(
-        &self,
-        at: LoopAt,
-        range: Range<I>,
-        weight: W,
-        body: F,
-    ) where
+    pub fn par_for<I, W: Weight, F>(&self, at: LoopAt, range: Range<I>, weight: W, body: F)
+    where
         I: LoopInt,
         F: Fn(((I, I), Piece)) + Sync,
     {
@@ -302,7 +297,8 @@ impl<'b, L: Level> Cx<'b, L> {
         F: Fn(([(I, I); N], Piece)),
     {
         let run = |part, proven| {
-            self.errors.run_inside(|| self.part::<W, _, _>(memory_bound, piece, part, proven, body));
+            self.errors
+                .run_inside(|| self.part::<W, _, _>(memory_bound, piece, part, proven, body));
         };
         match proven {
             Proven::All => run(tile, true),

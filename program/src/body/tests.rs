@@ -8,7 +8,8 @@ use std::{
 use quadrants_ir::abi::ErrorRecord;
 
 use super::{
-    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithProven, check, gate,
+    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithProven,
+    check, gate,
 };
 use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
 

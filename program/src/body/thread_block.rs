@@ -127,10 +127,7 @@ impl<G: Copy> ThreadBlock<G> {
     }
 
     #[inline(always)]
-    fn array<T: KernelValue, const N: usize>(
-        self,
-        shape: [usize; N],
-    ) -> SharedArray<T, N> {
+    fn array<T: KernelValue, const N: usize>(self, shape: [usize; N]) -> SharedArray<T, N> {
         const {
             assert!(!T::LAYOUT.is_empty(), "the elements of a shared array must have numbers");
             assert!(
@@ -209,18 +206,14 @@ impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     }
 }
 
-impl<T: KernelValue, const N: usize> ElementCount
-    for SharedArray<T, N>
-{
+impl<T: KernelValue, const N: usize> ElementCount for SharedArray<T, N> {
     #[inline(always)]
     fn element_count(&self) -> usize {
         self.len()
     }
 }
 
-impl<I, T: KernelValue, const N: usize> Bounded<I>
-    for SharedArray<T, N>
-{
+impl<I, T: KernelValue, const N: usize> Bounded<I> for SharedArray<T, N> {
     #[inline(always)]
     fn bounded(&self, index: I) -> I {
         index

@@ -226,7 +226,9 @@ fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, forms: Forms) -
                 // is proven or checked.
                 let mut memory = unsafe { HostMemory::new() };
                 for task in &tasks {
-                    if let Err(fault) = interpreter.run_task(*task, forms.of(*task), call.args, &mut memory) {
+                    if let Err(fault) =
+                        interpreter.run_task(*task, forms.of(*task), call.args, &mut memory)
+                    {
                         std::panic::resume_unwind(Box::new(fault.to_string()));
                     }
                 }

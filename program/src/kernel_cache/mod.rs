@@ -15,11 +15,7 @@ use std::{
 };
 
 use quadrants_codegen::{self as codegen, CompileRequest, Compiler};
-use quadrants_ir::{
-    self as ir, Offloaded,
-    abi::Passing,
-    hash,
-};
+use quadrants_ir::{self as ir, Offloaded, abi::Passing, hash};
 use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};

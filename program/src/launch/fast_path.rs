@@ -105,8 +105,8 @@ fn submit_several_calls<'a>(
     let ArgList { words, shapes, tensors, .. } = &mut *args;
     let entry = context.launch_cache.find(stream.stream.id(), checks, None, words);
     let decision = entry.and_then(|entry| entry.read(words, shapes));
-    let loaded = decision
-        .and_then(|LaunchDecision { forms, .. }| Some((forms, context.images.get(forms)?)));
+    let loaded =
+        decision.and_then(|LaunchDecision { forms, .. }| Some((forms, context.images.get(forms)?)));
     let Some((forms, loaded)) = loaded else {
         words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);

@@ -111,11 +111,7 @@ impl Images {
 
 impl Image {
     #[cold]
-    fn load(
-        &self,
-        kernel: &str,
-        load: impl FnOnce() -> Result<LoadedForm>,
-    ) -> Result<&LoadedForm> {
+    fn load(&self, kernel: &str, load: impl FnOnce() -> Result<LoadedForm>) -> Result<&LoadedForm> {
         let loading = self.loading.lock();
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
