@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use quadrants_ir::{
     Array, Offloaded, ParamKind, SiteKind,
-    abi::{self, Forms, MAX_LOCAL_BYTES, Passing},
+    abi::{self, Form, Forms, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, ImageKind, LaunchConfig};
@@ -204,7 +204,7 @@ impl KernelContext {
             host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
         let mut interiors = Vec::new();
         if !forms.is_proven() {
-            interiors = loop_interiors(kernel, host, words);
+            interiors = loop_interiors(kernel, host, forms, words);
         }
         interiors.resize(launch_cache.interior_words(), 0);
         if !forms.is_proven() {
@@ -268,12 +268,17 @@ impl KernelContext {
 }
 
 /// The interiors of all loops, in the layout of the argument block.
-fn loop_interiors(kernel: &Offloaded, host: &LaunchAnalysis, words: &[u64]) -> Vec<u64> {
+fn loop_interiors(
+    kernel: &Offloaded,
+    host: &LaunchAnalysis,
+    forms: Forms,
+    words: &[u64],
+) -> Vec<u64> {
     let all = host.interiors(words);
     let mut rest = &all[..];
     for (id, task) in kernel.tasks() {
         let interior = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
-        if !interior.is_empty() {
+        if !interior.is_empty() && forms.of(id) == Form::Checked {
             let lengths = interior.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
             tracing::debug!(
                 kernel = kernel.name,

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod counters;
+mod forms;
 mod interiors;
 mod neighbours;
 mod patterns;
