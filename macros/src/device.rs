@@ -3,12 +3,18 @@
 //! The emitted impls say `unsafe` because the traits are unsafe to implement by hand. The lint `unsafe_code` in the
 //! author's crate does not apply to them.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::name_number;
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Data, DeriveInput, Member, parse_quote, spanned::Spanned as _};
+use syn::{Data, DeriveInput, Member, Type, parse_quote, spanned::Spanned as _};
 
-use crate::{attribute::Paths, complex, enums, hygiene, identity, sites, tokens::internal};
+use crate::{
+    attribute::Paths,
+    complex, enums,
+    errors::Errors,
+    hygiene, identity, sites,
+    tokens::{idents, internal},
+};
 
 /// The implementation for a struct or an enum.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -21,6 +27,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             return Err(syn::Error::new_spanned(&input.ident, message));
         }
     };
+    refuse_references(input, of)?;
     let Paths { private, body: support, .. } = Paths::of_derive(input)?;
     let operators = complex::operators(input, &support)?;
     let kind = internal(if operators.is_some() { "Complex" } else { "Struct" });
@@ -35,14 +42,27 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let names: Vec<_> = names.collect();
     let numbers = names.iter().map(|name| name_number(name));
     let fields: Vec<_> = of.fields.iter().map(|field| &field.ty).collect();
-    // At the field's type, so that rustc reports there that it is not a kernel value, once.
-    let values = fields.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #private::KernelValue>));
-    let values: Vec<_> = values.collect();
-    // Of an error type if it is not a kernel value.
-    let types_of_fields = fields.iter().zip(&values).map(|(ty, value)| {
-        if input.generics.params.is_empty() { quote!(#value::Same) } else { ty.to_token_stream() }
+    let parameters: Vec<_> = input.generics.params.iter().map(parameter_name).collect();
+    let is_generic = |ty: &Type| {
+        let names = idents(ty);
+        parameters.iter().any(|parameter| names.contains(parameter))
+    };
+    // The check of a field is at its type, so that rustc reports there that it is not a kernel value. All else sees an
+    // error type then, and is silent.
+    let concrete = fields.iter().filter(|ty| !is_generic(ty));
+    let checks = concrete
+        .map(|ty| quote_spanned!(ty.span()=> let _ = <#ty as #private::KernelValue>::LAYOUT;));
+    let checks: Vec<_> = checks.collect();
+    let types_of_fields = fields.iter().map(|ty| match is_generic(ty) {
+        true => ty.to_token_stream(),
+        false => quote_spanned!(ty.span()=> #support::Gated<__OK, #ty>),
     });
     let types_of_fields: Vec<_> = types_of_fields.collect();
+    let values = fields
+        .iter()
+        .zip(&types_of_fields)
+        .map(|(ty, gated)| quote_spanned!(ty.span()=> <#gated as #private::KernelValue>));
+    let values: Vec<_> = values.collect();
     // The location of each field of the struct at `location`.
     let locations = values.iter().enumerate().map(|(at, value)| {
         let at = syn::Index::from(at);
@@ -132,8 +152,6 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
 
         impl #with #support::ValuesDoNotDeref for #name #arguments #bounds {}
 
-        #operators
-
         #(
             // SAFETY: the type and the location of the struct's field with this name.
             unsafe impl #with #support::HasField<#numbers> for #name #arguments #bounds {
@@ -146,5 +164,36 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         )*
     };
+    let derived = quote! {
+        const _: () = {
+            const __OK: ::core::primitive::bool = { #(#checks)* true };
+            #derived
+        };
+
+        #operators
+    };
     Ok(sites::finished(derived, &private))
+}
+
+fn parameter_name(of: &syn::GenericParam) -> Ident {
+    match of {
+        syn::GenericParam::Type(of) => of.ident.clone(),
+        syn::GenericParam::Const(of) => of.ident.clone(),
+        syn::GenericParam::Lifetime(of) => of.lifetime.ident.clone(),
+    }
+}
+
+/// The errors for references: kernel values have none.
+fn refuse_references(input: &DeriveInput, of: &syn::DataStruct) -> syn::Result<()> {
+    let message = "a kernel value has no references; kernels take tensors as parameters";
+    let mut errors = Errors::default();
+    for field in &of.fields {
+        if let Type::Reference(reference) = &field.ty {
+            errors.add(syn::Error::new_spanned(reference, message));
+        }
+    }
+    if let (None, Some(lifetime)) = (&errors.0, input.generics.lifetimes().next()) {
+        errors.add(syn::Error::new_spanned(lifetime, message));
+    }
+    errors.0.map_or(Ok(()), Err)
 }

@@ -11,7 +11,7 @@ use quadrants_frontend::{
     check_with,
     syntax::{Function, FunctionKind, Options, Param},
 };
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{Block, ItemFn};
 
 use crate::{
@@ -50,13 +50,42 @@ pub(crate) fn function(kind: FunctionKind, attribute: &Attribute, mut item: Item
         Ok(signature) => signature,
         Err(error) => return rejected(kind, &attribute.paths, None, &item, error),
     };
-    match Emission::new(kind, attribute, &signature, &mut item) {
+    let check = with_values(&attribute.paths, &mut item);
+    let emitted = match Emission::new(kind, attribute, &signature, &mut item) {
         Ok(emission) => match kind {
             FunctionKind::Kernel => emission.kernel(),
             FunctionKind::Func => emission.func(),
         },
         Err(error) => rejected(kind, &attribute.paths, Some(&signature), &item, error),
+    };
+    quote!(#check #emitted)
+}
+
+/// Adds the bound `KernelValue` for each type parameter that needs it and may not have it, and returns the check that
+/// the author's bounds imply it. So rustc reports that once, at the parameter.
+fn with_values(Paths { private, .. }: &Paths, item: &mut ItemFn) -> TokenStream {
+    let values = signature::unproven_values(&item.sig);
+    if values.is_empty() {
+        return TokenStream::new();
     }
+    let generics = Generics::new(&item.sig.generics);
+    let (declared, bounds) = (generics.declared(), generics.bounds());
+    let checks = values.iter().map(|name| {
+        quote_spanned! {name.span()=>
+            const _: () = {
+                #[allow(dead_code)]
+                fn __check<#declared>() #bounds {
+                    let _ = <#name as #private::KernelValue>::LAYOUT;
+                }
+            };
+        }
+    });
+    let checks: TokenStream = checks.collect();
+    let clause = item.sig.generics.make_where_clause();
+    for name in &values {
+        clause.predicates.push(syn::parse_quote!(#name: #private::KernelValue));
+    }
+    checks
 }
 
 /// The syntax tree of a function. Adds the probes to `probed`, which is a copy of its block.
@@ -105,6 +134,7 @@ impl<'a> Emission<'a> {
         item: &'a mut ItemFn,
     ) -> syn::Result<Self> {
         let mut tree = Tree::default();
+        tree.is_generic = !item.sig.generics.params.is_empty();
         let refused = hygiene::refused(&item.sig, &item.block);
         sites::number(&mut item.block);
         let mut probed = (*item.block).clone();

@@ -1,4 +1,8 @@
-//! Errors that are reported together.
+//! Errors that are reported together, and those of code that is no Rust.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+use crate::text::text_of;
 
 /// The errors found so far.
 #[derive(Default)]
@@ -17,4 +21,43 @@ impl Extend<syn::Error> for Errors {
     fn extend<I: IntoIterator<Item = syn::Error>>(&mut self, errors: I) {
         errors.into_iter().for_each(|error| self.add(error));
     }
+}
+
+/// The error for code that syn cannot parse. rustc has reported most of these already, without knowing kernels.
+pub(crate) fn explained(error: syn::Error, code: TokenStream) -> syn::Error {
+    let Some(index) = index_without_brackets(code) else { return error };
+    let message = format!(
+        "the index of several dimensions is an array: write `[[{}]]`",
+        text_of(&index.stream())
+    );
+    syn::Error::new(index.span(), message)
+}
+
+/// The first `[a, b]` that follows what can be indexed.
+fn index_without_brackets(code: TokenStream) -> Option<Group> {
+    const KEYWORDS: [&str; 9] =
+        ["as", "break", "else", "if", "in", "let", "match", "mut", "return"];
+    let mut after_value = false;
+    for token in code {
+        let is_value = match &token {
+            TokenTree::Ident(name) => !KEYWORDS.iter().any(|keyword| name == keyword),
+            TokenTree::Group(group) => group.delimiter() != Delimiter::Brace,
+            _ => false,
+        };
+        if let TokenTree::Group(group) = token {
+            let is_comma =
+                |token: TokenTree| matches!(token, TokenTree::Punct(of) if of.as_char() == ',');
+            if after_value
+                && group.delimiter() == Delimiter::Bracket
+                && group.stream().into_iter().any(is_comma)
+            {
+                return Some(group);
+            }
+            if let Some(found) = index_without_brackets(group.stream()) {
+                return Some(found);
+            }
+        }
+        after_value = is_value;
+    }
+    None
 }

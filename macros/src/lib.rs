@@ -196,7 +196,8 @@ fn try_expand(
             return Ok(methods::expand_trait(&attribute::parse(kind, arguments)?, of));
         }
     }
-    let mut function: syn::ItemFn = syn::parse2(item)?;
+    let mut function: syn::ItemFn =
+        syn::parse2(item.clone()).map_err(|error| errors::explained(error, item))?;
     if let Some(error) = hygiene::refused_self(&function) {
         return Err(error);
     }

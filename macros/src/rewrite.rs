@@ -16,13 +16,13 @@ use syn::{
 
 use crate::{
     ast::{
-        Invocation, Text, collective_of, is_assignment, is_constant, is_shared_array,
+        Invocation, SCALARS, Text, collective_of, is_assignment, is_constant, is_shared_array,
         is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
     combine::{Combination, combination},
     reduce::Reduction,
     sites, spans,
-    tokens::internal,
+    tokens::{idents, internal},
 };
 
 pub(crate) use typing::Typing;
@@ -104,6 +104,38 @@ impl<'a> Rewrite<'a> {
         *expr = Expr::Verbatim(quote!(#support::gate::<__OK, _>(#expr)));
     }
 
+    /// As [`gate`](Self::gate), for the written type of a local, unless rustc infers parts of it.
+    fn gate_type(&self, ty: &mut syn::Type) {
+        let is_scalar = match &*ty {
+            syn::Type::Path(of) => of
+                .path
+                .segments
+                .last()
+                .is_some_and(|last| SCALARS.iter().any(|name| last.ident == name)),
+            _ => false,
+        };
+        if is_scalar || idents(&*ty).iter().any(|name| name == "_") {
+            return;
+        }
+        let support = spans::at(self.support, spans::first(ty));
+        *ty = syn::parse_quote!(#support::Gated<__OK, #ty>);
+    }
+
+    /// As [`gate`](Self::gate), for the value of a first branch if that is a literal: rustc compares the types of
+    /// other branches with it.
+    fn gate_literal(&self, value: &mut Expr) {
+        let inner = match unparenthesized(value) {
+            Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => {
+                unparenthesized(expr)
+            }
+            other => other,
+        };
+        if matches!(inner, Expr::Lit(_)) {
+            *value = unparenthesized(value).clone();
+            self.gate(value);
+        }
+    }
+
     /// Passes a value through the check that it has the type that the IR has at this site.
     fn check(&self, site: Option<usize>, value: &mut Expr) {
         if let Some(at) = self.typing.value(site) {
@@ -158,6 +190,18 @@ impl<'a> Rewrite<'a> {
                 _ => self.bounded_element(index, start),
             },
             Expr::MethodCall(call) => self.collective(call).map(Expr::Verbatim),
+            Expr::If(syn::ExprIf { then_branch, else_branch: Some(_), .. }) => {
+                if let Some(syn::Stmt::Expr(value, None)) = then_branch.stmts.last_mut() {
+                    self.gate_literal(value);
+                }
+                None
+            }
+            Expr::Match(each) => {
+                if let Some(first) = each.arms.first_mut() {
+                    self.gate_literal(&mut first.body);
+                }
+                None
+            }
             Expr::ForLoop(each) => {
                 each.attrs.clear();
                 self.gate(&mut each.expr);
@@ -327,6 +371,9 @@ impl VisitMut for Rewrite<'_> {
             if matches!(&*init.expr, Expr::MethodCall(call) if is_shared_array(&call.method)));
         visit_mut::visit_stmt_mut(self, stmt);
         if let Stmt::Local(local) = stmt {
+            if let syn::Pat::Type(typed) = &mut local.pat {
+                self.gate_type(&mut typed.ty);
+            }
             if let Some(init) = &mut local.init {
                 self.gate(&mut init.expr);
                 self.check(site, &mut init.expr);

@@ -6,6 +6,7 @@ use quote::ToTokens;
 use syn::{
     FnArg, Ident, Pat, PatIdent, ReturnType, Type, TypeParam, TypeParamBound, WherePredicate,
     spanned::Spanned,
+    visit::{self, Visit},
 };
 
 use crate::{ast::SCALARS, errors::Errors, tokens::idents};
@@ -159,22 +160,60 @@ fn unknown_types(signature: &syn::Signature) -> Vec<&Ident> {
         }
         _ => true,
     };
-    let is_unknown = |param: &&TypeParam| {
-        let clause = signature.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-        let in_clause = clause.filter_map(|predicate| match predicate {
-            WherePredicate::Type(of) => match &of.bounded_ty {
-                Type::Path(path) if path.path.is_ident(&param.ident) => Some(&of.bounds),
-                _ => None,
-            },
-            _ => None,
-        });
-        in_clause.flatten().chain(&param.bounds).all(is_of_std)
-    };
+    let is_unknown = |param: &&TypeParam| bounds(&signature.generics, param).all(is_of_std);
     let inputs = signature.inputs.iter().map(ToTokens::to_token_stream);
     let types: TokenStream = inputs.chain([signature.output.to_token_stream()]).collect();
     let used = idents(&types);
     let params = signature.generics.type_params().filter(|param| used.contains(&param.ident));
     params.filter(is_unknown).map(|param| &param.ident).collect()
+}
+
+/// The type parameters that are types of values, or of elements of tensors, in a signature, unless a bound of the
+/// library's makes them kernel values.
+pub(crate) fn unproven_values(signature: &syn::Signature) -> Vec<Ident> {
+    const OF_LIBRARY: [&str; 6] = ["Element", "Float", "Int", "KernelValue", "Number", "Signed"];
+    /// Finds types that are one name. `T` in `T::Of` is none.
+    #[derive(Default)]
+    struct Names<'a>(Vec<&'a Ident>);
+    impl<'a> Visit<'a> for Names<'a> {
+        fn visit_type_path(&mut self, path: &'a syn::TypePath) {
+            match path.path.get_ident() {
+                Some(name) if path.qself.is_none() => self.0.push(name),
+                _ => visit::visit_path(self, &path.path),
+            }
+        }
+    }
+    let is_of_library = |bound: &TypeParamBound| match bound {
+        TypeParamBound::Trait(bound) => bound
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| OF_LIBRARY.iter().any(|name| last.ident == name)),
+        _ => false,
+    };
+    let mut names = Names::default();
+    signature.inputs.iter().for_each(|input| names.visit_fn_arg(input));
+    names.visit_return_type(&signature.output);
+    let params = signature.generics.type_params().filter(|param| {
+        names.0.contains(&&param.ident) && !bounds(&signature.generics, param).any(is_of_library)
+    });
+    params.map(|param| param.ident.clone()).collect()
+}
+
+/// The bounds of a type parameter, where it is declared and in the `where` clause.
+fn bounds<'a>(
+    generics: &'a syn::Generics,
+    param: &'a TypeParam,
+) -> impl Iterator<Item = &'a TypeParamBound> {
+    let clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let in_clause = clause.filter_map(|predicate| match predicate {
+        WherePredicate::Type(of) => match &of.bounded_ty {
+            Type::Path(path) if path.path.is_ident(&param.ident) => Some(&of.bounds),
+            _ => None,
+        },
+        _ => None,
+    });
+    in_clause.flatten().chain(&param.bounds)
 }
 
 fn param(input: &FnArg) -> syn::Result<Param> {
@@ -237,6 +276,15 @@ fn ungrouped(mut ty: &Type) -> &Type {
     ty
 }
 
+/// Whether a type is one of std that owns memory of the host. Without arguments, a name is that of a type of the user's.
+pub(crate) fn owns_host_memory(ty: &Type) -> bool {
+    let Type::Path(path) = ungrouped(ty) else { return false };
+    path.path.segments.last().is_some_and(|last| {
+        ["Vec", "Box", "Rc", "Arc", "HashMap"].iter().any(|name| last.ident == name)
+            && !last.arguments.is_empty()
+    })
+}
+
 /// Explains common mistakes that the names of types show; rustc finds the others.
 fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
     const OTHERS: [&str; 5] = ["u128", "i128", "isize", "char", "String"];
@@ -251,8 +299,7 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
         ParamPassing::Ref | ParamPassing::RefMut if named(&["str", "String"]) => {
             "kernels have no strings; pass numbers"
         }
-        // Without arguments, it is a type of the user's.
-        _ if named(&["Vec", "Box", "Rc", "Arc", "HashMap"]) && !last.arguments.is_empty() => {
+        _ if owns_host_memory(ty) => {
             "kernels have no memory of the host but tensors; take a `&Tensor<…>`, or a `&mut Tensor<…>` to write it"
         }
         ParamPassing::Value if named(&OTHERS) => {

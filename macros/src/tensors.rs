@@ -1,10 +1,21 @@
 //! `#[derive(Tensors)]`: a struct of tensors as one parameter of kernels.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Delimiter, Group, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::{Data, DeriveInput, Fields, Type, spanned::Spanned};
 
-use crate::{attribute::Paths, hygiene, identity, sites};
+use crate::{attribute::Paths, hygiene, identity, sites, spans};
+
+/// An expression that fails to compile, at the type, if kernels cannot take tensors of it.
+pub(crate) fn tensor_check(support: &TokenStream, ty: &Type) -> TokenStream {
+    let (first, last) = (spans::first(ty), spans::last(ty));
+    let at = spans::at(support, first);
+    // As where its type in the IR is stated, so that rustc reports a type that is no tensor once.
+    let of = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
+    let mut argument = Group::new(Delimiter::Parenthesis, quote!(#of::REFUSED));
+    argument.set_span(last);
+    quote_spanned!(first=> #at::accept #argument)
+}
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -45,6 +56,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         .iter()
         .map(|ty| quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY)))
         .collect();
+    let checks = tensors.iter().map(|ty| tensor_check(&support, ty));
     let identity = identity::of_expansion(&support, &of.to_string(), &parts);
     // An attribute after the derive could change the fields that the derive has read.
     let same_fields = quote! {
@@ -88,6 +100,10 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                     writable: true,
                 };
 
+                // The derive checks the fields.
+                const REFUSED: ::core::option::Option<&'static ::core::primitive::str> =
+                    ::core::option::Option::None;
+
                 const TYPE_IDENTITY: &'static #support::Identity = #identity;
 
                 #[inline(always)]
@@ -99,6 +115,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
 
             impl #with #support::ValuesDoNotDeref for #of #arguments #bounds {}
+
+            #(const _: () = #checks;)*
 
             impl #launched #private::Arg<'launch> for &'launch mut #of #arguments #bounds {
                 fn push_to(self, args: &mut #private::ArgList<'launch>) {

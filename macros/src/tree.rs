@@ -23,6 +23,7 @@ use crate::{
     },
     combine::is_marked,
     desugar::ELEMENTS,
+    signature::owns_host_memory,
     sites::{self, Site, Sites},
     spans::{self, Spans, located},
     tokens::internal,
@@ -31,6 +32,8 @@ use crate::{
 /// The state of the walk, and its results.
 #[derive(Default)]
 pub(crate) struct Tree {
+    /// Whether the function has generic parameters.
+    pub(crate) is_generic: bool,
     pub(crate) spans: Spans,
     pub(crate) types: Vec<TypeEntry>,
     /// The paths that are neither parameters nor locals, and the calls of `cfg!`, by their number in the tree.
@@ -349,6 +352,13 @@ impl Tree {
     fn local(&mut self, local: &mut Local, probes: &mut Vec<syn::Stmt>) -> StmtKind {
         let site = sites::take(&mut local.attrs);
         let pattern = untyped(&local.pat);
+        if let Pat::Type(typed) = &local.pat
+            && owns_host_memory(&typed.ty)
+        {
+            let what =
+                "kernels have no memory of the host but tensors; a local can be an array, `[…; N]`";
+            return self.unsupported_local(pattern, Construct::Format(what.to_owned()));
+        }
         let init = match &mut local.init {
             Some(init) if init.diverge.is_none() => &mut *init.expr,
             Some(_) => return self.unsupported_local(pattern, Construct::LetCondition),

@@ -41,6 +41,23 @@ pub mod macro_support {
     pub use quadrants_program::emit::*;
 }
 
+/// What rustc's messages about kernels name. Not part of the stable interface.
+///
+/// Only documentation hides the module: of an item that is hidden always, rustc writes the whole path.
+#[cfg_attr(doc, doc(hidden))]
+pub mod in_messages {
+    pub use quadrants_program::{
+        body::{
+            ArrayMethods, Elements, Func, FuncResult, HasMethod, Iterated, Linear, Method, Printed,
+            PrintedInteger, PrintedNumber, Probe, ResultOf, ResultOfFunction, TensorParam,
+            ValuesDoNotDeref, View, call_by_type, call_function, call_method, function_by_type,
+            function_of, linear_type_of, method_of, printed_integer_type_of,
+            printed_number_type_of, printed_type_of, type_of, typed,
+        },
+        emit::Arg,
+    };
+}
+
 /// Runs the examples of the repository's README as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -3,15 +3,17 @@
 //! Constructs are recognized by their shape as well as by their name, because the author may rename a function. The
 //! probed copy proves that the paths name the library's functions.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::{
     CONVERSIONS, is_builtin_method,
     syntax::{AtomicOp, collective_named},
 };
 use quote::{quote, quote_spanned};
-use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, Path, PathArguments};
+use syn::{
+    Expr, ExprCall, ExprClosure, ExprMethodCall, ExprPath, GenericArgument, Path, PathArguments,
+};
 
-use super::exprs::{SCALARS, is_type_name, name_of, unparenthesized};
+use super::exprs::{SCALARS, is_constant, is_type_name, name_of, unparenthesized};
 use crate::spans::{first, last};
 
 /// Whether the called path ends in this name.
@@ -142,10 +144,20 @@ pub(crate) fn split_function(path: &Path) -> Option<(Path, Ident)> {
     Some((ty, name))
 }
 
-/// Whether a type is the library's generic `Complex` or another struct of this name, without generic arguments: those
-/// are inferred, from a pattern.
+/// Traits of std that have functions without `self`. A function is called by its type, so that rustc reports these.
+const TRAITS_OF_STD: [&str; 4] = ["Default", "From", "FromIterator", "FromStr"];
+
+/// Whether the generic arguments of a type, if it has any, are not written: rustc infers them.
 pub(crate) fn is_inferred(ty: &Path) -> bool {
-    ty.segments.last().is_some_and(|last| last.ident == "Complex" && last.arguments.is_none())
+    let is_trait = |name: &Ident| TRAITS_OF_STD.iter().any(|known| name == known);
+    ty.segments.last().is_some_and(|last| last.arguments.is_none() && !is_trait(&last.ident))
+}
+
+/// A function of a type that takes a value of it, so that rustc infers the generic arguments that are not written.
+/// rustc infers none where a type is expected, and a macro does not know whether a type has any.
+pub(crate) fn taking(support: &TokenStream, ty: &Path) -> TokenStream {
+    let at = first(ty);
+    quote_spanned!(at=> { #[allow(unused_imports)] use #support::TypeOfCall as _; #ty::__taking })
 }
 
 /// A path without the generic arguments of its last segment, and these, each followed by a comma.
@@ -166,7 +178,9 @@ const MOST_ARGUMENTS: usize = 8;
 
 /// Whether [`callee_type`] imports the type of a called function.
 fn is_imported(path: &ExprPath) -> bool {
-    path.qself.is_none() && path.path.segments.iter().all(|segment| segment.arguments.is_none())
+    let mut last = path.path.segments.iter().rev();
+    last.next();
+    path.qself.is_none() && last.all(|segment| segment.arguments.is_none())
 }
 
 /// Code about the type that has the name of a called function, which is that of a func. If there is no such type, the
@@ -178,24 +192,87 @@ pub(crate) fn callee_type(
     passing: &[TokenStream],
     code: impl FnOnce(TokenStream) -> TokenStream,
 ) -> TokenStream {
+    let (bare, arguments) = without_arguments(path);
     if !is_imported(path) || passing.len() > MOST_ARGUMENTS {
-        let (bare, _) = without_arguments(path);
         return code(quote!(#bare));
     }
+    let missing = match arguments {
+        Some(_) => not_a_func(support, path, passing.len()),
+        None => quote! {
+            #[allow(unused)]
+            type __Callee = #support::NotAFunc<(#(#passing,)*)>;
+        },
+    };
     // The import of a name that is not defined would be another error.
     let function =
-        name_of(path).map(|name| quote!(#[allow(unused, nonstandard_style)] fn #name() {}));
+        name_of(&bare).map(|name| quote!(#[allow(unused, nonstandard_style)] fn #name() {}));
     let code = code(quote_spanned!(first(path)=> __Callee));
-    let import = import(path, "__Callee");
+    let import = import(&bare, "__Callee");
     quote! {{
-        #[allow(unused)]
-        type __Callee = #support::NotAFunc<(#(#passing,)*)>;
+        #missing
         {
             #function
             #import
             #code
         }
     }}
+}
+
+/// As `NotAFunc`, for a call with written generic arguments: its functions take as many. That they return `!` fits every
+/// use of the value.
+fn not_a_func(support: &TokenStream, path: &ExprPath, count: usize) -> TokenStream {
+    let PathArguments::AngleBracketed(written) =
+        &path.path.segments.last().expect("a path is not empty").arguments
+    else {
+        return TokenStream::new();
+    };
+    let parameters = written.args.iter().enumerate().map(|(at, argument)| {
+        let name = Ident::new(&format!("__G{at}"), Span::mixed_site());
+        let is_constant = match argument {
+            GenericArgument::Const(_) => true,
+            // A letter is a type, but for those that commonly are numbers.
+            GenericArgument::Type(syn::Type::Path(of)) => of.path.get_ident().is_some_and(|name| {
+                let text = name.to_string();
+                is_constant(name) && (text.len() > 1 || ["K", "L", "M", "N"].contains(&&*text))
+            }),
+            _ => false,
+        };
+        match is_constant {
+            true => quote!(const #name: ::core::primitive::usize),
+            false => quote!(#name),
+        }
+    });
+    let parameters: Vec<_> = parameters.collect();
+    let arguments = (0..count).map(|_| quote!(_: impl ::core::marker::Sized));
+    quote! {
+        #[allow(dead_code, non_camel_case_types)]
+        struct __Callee;
+        // SAFETY: callers do not compile.
+        #[allow(unsafe_code)]
+        unsafe impl #support::Func for __Callee {
+            const IS: ::core::primitive::bool = false;
+        }
+        #[allow(dead_code, clippy::too_many_arguments)]
+        impl __Callee {
+            const fn __callee_of<#(#parameters,)* __F>(
+                _: &#support::Probe<__F>,
+            ) -> (fn() -> #support::Callee, &'static #support::Identity) {
+                (|| #support::Callee::Builtin, #support::Identity::STATED)
+            }
+            fn __call_at<
+                #(#parameters,)*
+                __Sites,
+                const __SITE: ::core::primitive::usize,
+                const __CHECKED: ::core::primitive::bool,
+                __F,
+            >(
+                _: #support::CallSite<__Sites, __SITE, __CHECKED, __F>,
+                #(#arguments),*
+            ) -> ! {
+                ::core::unreachable!()
+            }
+        }
+    }
 }
 
 /// The import of a called function under another name. rustc reports an unknown one at the path.
@@ -208,7 +285,8 @@ fn import(path: &ExprPath, name: &str) -> TokenStream {
 /// A called function as a value. The path of a function in a module is imported, as by [`callee_type`], so that an
 /// unknown one is one error.
 pub(crate) fn callee_value(path: &ExprPath) -> TokenStream {
-    if !is_imported(path) || name_of(path).is_some() {
+    let (_, arguments) = without_arguments(path);
+    if !is_imported(path) || name_of(path).is_some() || arguments.is_some() {
         return quote!(#path);
     }
     let (import, name) = (import(path, "__callee"), Ident::new("__callee", first(path)));

@@ -7,10 +7,11 @@ use syn::{Index, ReturnType, spanned::Spanned};
 
 use super::{Emission, fragments::ungated};
 use crate::{
-    ast::{callee_type, is_constant, is_inferred, name_of, without_arguments},
+    ast::{callee_type, is_constant, is_inferred, name_of, taking, without_arguments},
     attribute::Paths,
     signature::Param,
     spans::{self, located},
+    tensors::tensor_check,
     text::text_of,
     tokens::{internal, method_number},
     tree::{Expected, FuncEntry, TypeEntry},
@@ -42,7 +43,12 @@ impl Emission<'_> {
             let check = func_check(path, &quote_spanned!(span=> __PROBED.3[#at]));
             quote_spanned!(span=> const _: () = { #check };)
         });
-        let checks: Vec<_> = checks.collect();
+        let tensors = self.signature.params.iter().filter(|param| !generic && param.is_tensor());
+        let tensors = tensors.map(|param| {
+            let check = tensor_check(support, &param.ty);
+            quote_spanned!(param.ty.span()=> const _: () = #check;)
+        });
+        let checks: Vec<_> = tensors.chain(checks).collect();
         let (type_count, call_count, identity_count) = (types.len(), calls.len(), identities.len());
         let kinds: Vec<_> = self.param_types().collect();
         let result = self.signature.result.as_ref().map(|ty| {
@@ -130,7 +136,15 @@ impl Emission<'_> {
             ParamPassing::Ref | ParamPassing::RefDistinct | ParamPassing::RefMut => {
                 let writable = *passing == ParamPassing::RefMut;
                 let tensor = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
-                quote!(#tensor::PARAM.passed(#writable))
+                let param = quote!(#tensor::PARAM.passed(#writable));
+                // By itself, if it can be: what depends on a constant with an error has notes about it.
+                match self.generics.is_empty() {
+                    true => param,
+                    false => {
+                        let check = tensor_check(support, ty);
+                        quote!({ #check; #param })
+                    }
+                }
             }
         })
     }
@@ -228,8 +242,9 @@ impl Emission<'_> {
                     let number = method_number(name);
                     let result = located(result, name.span());
                     let callee = if is_inferred(ty) {
+                        let of = taking(support, ty);
                         quote_spanned! {ty.span()=>
-                            #support::function_by_pattern::<#number, _, _, _>(|#ty { .. }| (), #result)
+                            #support::function_by_type::<#number, _, _, _>(#of, #result)
                         }
                     } else {
                         quote_spanned!(ty.span()=> #support::function_of::<#number, #ty, _, _>(#result))

@@ -12,7 +12,7 @@ use crate::{
     ast::{
         Conversion, callee_type, callee_value, collective_of, conversion, is_inferred, is_ndrange,
         is_of_type, is_one_of, is_scalar_method, is_shared_array, is_type_name, keeps_receiver,
-        name_of, place_root, split_function, unparenthesized, without_arguments,
+        name_of, place_root, split_function, taking, unparenthesized, without_arguments,
     },
     sites, spans,
     tokens::{internal, method_number},
@@ -65,7 +65,7 @@ impl Rewrite<'_> {
                 None => gated,
             };
             return Some(quote_spanned! {start=>
-                #support::call::<#number, _, _>(#receiver, #args)
+                #support::call_method::<#number, _, _>(#receiver, #args)
             });
         };
         let [this, given, result] = ["receiver", "given", "result"].map(internal);
@@ -141,17 +141,26 @@ impl Rewrite<'_> {
             });
         }
         Some(match self.typing.call(site) {
-            Some(at) if is_inferred(&of) => quote_spanned! {start=>
-                #support::call_by_pattern::<#number, _, _, #at>(
-                    |#of { .. }| (),
-                    #support::gate::<__OK, _>(#args)
-                )
-            },
-            None if is_inferred(&of) => quote_spanned! {start=>
-                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
-            },
+            Some(at) if is_inferred(&of) => {
+                let of = taking(&support, &of);
+                quote_spanned! {start=>
+                    #support::call_by_type::<#number, _, _, #at>(
+                        #support::gate::<__OK, fn(_)>(#of),
+                        #support::gate::<__OK, _>(#args)
+                    )
+                }
+            }
+            None if is_inferred(&of) => {
+                let of = taking(&support, &of);
+                quote_spanned! {start=>
+                    #support::call_associated::<#number, _, _>(
+                        #support::gate::<__OK, fn(_)>(#of),
+                        #support::gate::<__OK, _>(#args)
+                    )
+                }
+            }
             Some(at) => quote_spanned! {start=>
-                #support::function::<#number, #support::Gated<__OK, #of>, _, #at>(#support::gate::<__OK, _>(#args))
+                #support::call_function::<#number, #support::Gated<__OK, #of>, _, #at>(#support::gate::<__OK, _>(#args))
             },
             None => quote_spanned! {start=>
                 <#support::Gated<__OK, #of> as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))

@@ -62,6 +62,12 @@ pub fn saxpy<'launch>(
     const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 1usize] = __PROBED
         .2;
     const __TYPES: [::quadrants::macro_support::ir::types::Type; 1usize] = __PROBED.0;
+    const _: () = ::quadrants::macro_support::body::accept(
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+    );
+    const _: () = ::quadrants::macro_support::body::accept(
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+    );
     const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true

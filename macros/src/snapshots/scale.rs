@@ -10,10 +10,26 @@ fn scale<'launch, T: Float>(
             ::quadrants::macro_support::ir::types::ParamType::Value(
                 <T as ::quadrants::macro_support::KernelValue>::LAYOUT,
             ),
-            <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
-                .passed(false),
-            <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
-                .passed(true),
+            {
+                ::quadrants::macro_support::body::accept(
+                    <Tensor<
+                        T,
+                        1,
+                    > as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+                );
+                <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+                    .passed(false)
+            },
+            {
+                ::quadrants::macro_support::body::accept(
+                    <Tensor<
+                        T,
+                        1,
+                    > as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+                );
+                <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
+                    .passed(true)
+            },
         ];
         const __PROBED: (
             [::quadrants::macro_support::ir::types::Type; 1usize],
@@ -51,16 +67,69 @@ fn scale<'launch, T: Float>(
             };
             let __calls = (
                 {
-                    ::quadrants::macro_support::core::assert!(
-                        < scaled as ::quadrants::macro_support::body::Func > ::IS,
-                        "`scaled : : < _ , 2 >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
-                    );
-                    let (callee, identity) = <scaled>::__callee_of::<_, 2, _>(__func0);
-                    (
-                        callee,
-                        identity,
-                        <scaled as ::quadrants::macro_support::body::Func>::IS,
-                    )
+                    #[allow(dead_code, non_camel_case_types)]
+                    struct __Callee;
+                    #[allow(unsafe_code)]
+                    unsafe impl ::quadrants::macro_support::body::Func for __Callee {
+                        const IS: ::quadrants::macro_support::core::primitive::bool = false;
+                    }
+                    #[allow(dead_code, clippy::too_many_arguments)]
+                    impl __Callee {
+                        const fn __callee_of<
+                            __G0,
+                            const __G1: ::quadrants::macro_support::core::primitive::usize,
+                            __F,
+                        >(
+                            _: &::quadrants::macro_support::body::Probe<__F>,
+                        ) -> (
+                            fn() -> ::quadrants::macro_support::body::Callee,
+                            &'static ::quadrants::macro_support::body::Identity,
+                        ) {
+                            (
+                                || ::quadrants::macro_support::body::Callee::Builtin,
+                                ::quadrants::macro_support::body::Identity::STATED,
+                            )
+                        }
+                        fn __call_at<
+                            __G0,
+                            const __G1: ::quadrants::macro_support::core::primitive::usize,
+                            __Sites,
+                            const __SITE: ::quadrants::macro_support::core::primitive::usize,
+                            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+                            __F,
+                        >(
+                            _: ::quadrants::macro_support::body::CallSite<
+                                __Sites,
+                                __SITE,
+                                __CHECKED,
+                                __F,
+                            >,
+                        ) -> ! {
+                            ::quadrants::macro_support::core::unreachable!()
+                        }
+                    }
+                    {
+                        #[allow(unused, nonstandard_style)]
+                        fn scaled() {}
+                        #[allow(unused_imports)]
+                        use scaled as __Callee;
+                        {
+                            ::quadrants::macro_support::core::assert!(
+                                < __Callee as ::quadrants::macro_support::body::Func > ::IS,
+                                "`scaled : : < _ , 2 >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+                            );
+                            let (callee, identity) = <__Callee>::__callee_of::<
+                                _,
+                                2,
+                                _,
+                            >(__func0);
+                            (
+                                callee,
+                                identity,
+                                <__Callee as ::quadrants::macro_support::body::Func>::IS,
+                            )
+                        }
+                    }
                 },
             );
             (
@@ -175,9 +244,59 @@ fn scale<'launch, T: Float>(
                                     * ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
-                                    >(
-                                        <scaled>::__call_at::<_, 2, _, _, _>,
-                                    )(
+                                    >({
+                                        #[allow(dead_code, non_camel_case_types)]
+                                        struct __Callee;
+                                        #[allow(unsafe_code)]
+                                        unsafe impl ::quadrants::macro_support::body::Func
+                                        for __Callee {
+                                            const IS: ::quadrants::macro_support::core::primitive::bool = false;
+                                        }
+                                        #[allow(dead_code, clippy::too_many_arguments)]
+                                        impl __Callee {
+                                            const fn __callee_of<
+                                                __G0,
+                                                const __G1: ::quadrants::macro_support::core::primitive::usize,
+                                                __F,
+                                            >(
+                                                _: &::quadrants::macro_support::body::Probe<__F>,
+                                            ) -> (
+                                                fn() -> ::quadrants::macro_support::body::Callee,
+                                                &'static ::quadrants::macro_support::body::Identity,
+                                            ) {
+                                                (
+                                                    || ::quadrants::macro_support::body::Callee::Builtin,
+                                                    ::quadrants::macro_support::body::Identity::STATED,
+                                                )
+                                            }
+                                            fn __call_at<
+                                                __G0,
+                                                const __G1: ::quadrants::macro_support::core::primitive::usize,
+                                                __Sites,
+                                                const __SITE: ::quadrants::macro_support::core::primitive::usize,
+                                                const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+                                                __F,
+                                            >(
+                                                _: ::quadrants::macro_support::body::CallSite<
+                                                    __Sites,
+                                                    __SITE,
+                                                    __CHECKED,
+                                                    __F,
+                                                >,
+                                                _: impl ::quadrants::macro_support::core::marker::Sized,
+                                                _: impl ::quadrants::macro_support::core::marker::Sized,
+                                            ) -> ! {
+                                                ::quadrants::macro_support::core::unreachable!()
+                                            }
+                                        }
+                                        {
+                                            #[allow(unused, nonstandard_style)]
+                                            fn scaled() {}
+                                            #[allow(unused_imports)]
+                                            use scaled as __Callee;
+                                            <__Callee>::__call_at::<_, 2, _, _, _>
+                                        }
+                                    })(
                                         ::quadrants::macro_support::body::CallSite::<
                                             __Of<T>,
                                             1,

@@ -100,9 +100,52 @@ impl scaled {
             ::quadrants::macro_support::body::gate::<
                 __OK,
                 _,
-            >(
-                <half>::__call_at::<T, _, _, _>,
-            )(
+            >({
+                #[allow(dead_code, non_camel_case_types)]
+                struct __Callee;
+                #[allow(unsafe_code)]
+                unsafe impl ::quadrants::macro_support::body::Func for __Callee {
+                    const IS: ::quadrants::macro_support::core::primitive::bool = false;
+                }
+                #[allow(dead_code, clippy::too_many_arguments)]
+                impl __Callee {
+                    const fn __callee_of<__G0, __F>(
+                        _: &::quadrants::macro_support::body::Probe<__F>,
+                    ) -> (
+                        fn() -> ::quadrants::macro_support::body::Callee,
+                        &'static ::quadrants::macro_support::body::Identity,
+                    ) {
+                        (
+                            || ::quadrants::macro_support::body::Callee::Builtin,
+                            ::quadrants::macro_support::body::Identity::STATED,
+                        )
+                    }
+                    fn __call_at<
+                        __G0,
+                        __Sites,
+                        const __SITE: ::quadrants::macro_support::core::primitive::usize,
+                        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+                        __F,
+                    >(
+                        _: ::quadrants::macro_support::body::CallSite<
+                            __Sites,
+                            __SITE,
+                            __CHECKED,
+                            __F,
+                        >,
+                        _: impl ::quadrants::macro_support::core::marker::Sized,
+                    ) -> ! {
+                        ::quadrants::macro_support::core::unreachable!()
+                    }
+                }
+                {
+                    #[allow(unused, nonstandard_style)]
+                    fn half() {}
+                    #[allow(unused_imports)]
+                    use half as __Callee;
+                    <__Callee>::__call_at::<T, _, _, _>
+                }
+            })(
                 ::quadrants::macro_support::body::CallSite::<
                     __sites_of_scaled<T, N>,
                     3,
@@ -123,8 +166,19 @@ impl scaled {
         );
         impl<T: Float, const N: usize> __Of<T, N> {
             const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 2usize] = [
-                <Tensor<T, 1> as ::quadrants::macro_support::body::TensorParam>::PARAM
-                    .passed(false),
+                {
+                    ::quadrants::macro_support::body::accept(
+                        <Tensor<
+                            T,
+                            1,
+                        > as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+                    );
+                    <Tensor<
+                        T,
+                        1,
+                    > as ::quadrants::macro_support::body::TensorParam>::PARAM
+                        .passed(false)
+                },
                 ::quadrants::macro_support::ir::types::ParamType::Value(
                     <usize as ::quadrants::macro_support::KernelValue>::LAYOUT,
                 ),
@@ -161,16 +215,63 @@ impl scaled {
                 };
                 let __calls = (
                     {
-                        ::quadrants::macro_support::core::assert!(
-                            < half as ::quadrants::macro_support::body::Func > ::IS,
-                            "`half : : < T >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
-                        );
-                        let (callee, identity) = <half>::__callee_of::<T, _>(__func0);
-                        (
-                            callee,
-                            identity,
-                            <half as ::quadrants::macro_support::body::Func>::IS,
-                        )
+                        #[allow(dead_code, non_camel_case_types)]
+                        struct __Callee;
+                        #[allow(unsafe_code)]
+                        unsafe impl ::quadrants::macro_support::body::Func for __Callee {
+                            const IS: ::quadrants::macro_support::core::primitive::bool = false;
+                        }
+                        #[allow(dead_code, clippy::too_many_arguments)]
+                        impl __Callee {
+                            const fn __callee_of<__G0, __F>(
+                                _: &::quadrants::macro_support::body::Probe<__F>,
+                            ) -> (
+                                fn() -> ::quadrants::macro_support::body::Callee,
+                                &'static ::quadrants::macro_support::body::Identity,
+                            ) {
+                                (
+                                    || ::quadrants::macro_support::body::Callee::Builtin,
+                                    ::quadrants::macro_support::body::Identity::STATED,
+                                )
+                            }
+                            fn __call_at<
+                                __G0,
+                                __Sites,
+                                const __SITE: ::quadrants::macro_support::core::primitive::usize,
+                                const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
+                                __F,
+                            >(
+                                _: ::quadrants::macro_support::body::CallSite<
+                                    __Sites,
+                                    __SITE,
+                                    __CHECKED,
+                                    __F,
+                                >,
+                            ) -> ! {
+                                ::quadrants::macro_support::core::unreachable!()
+                            }
+                        }
+                        {
+                            #[allow(unused, nonstandard_style)]
+                            fn half() {}
+                            #[allow(unused_imports)]
+                            use half as __Callee;
+                            {
+                                ::quadrants::macro_support::core::assert!(
+                                    < __Callee as ::quadrants::macro_support::body::Func > ::IS,
+                                    "`half : : < T >` is not a `#[func]`; kernels and funcs call only functions with that attribute"
+                                );
+                                let (callee, identity) = <__Callee>::__callee_of::<
+                                    T,
+                                    _,
+                                >(__func0);
+                                (
+                                    callee,
+                                    identity,
+                                    <__Callee as ::quadrants::macro_support::body::Func>::IS,
+                                )
+                            }
+                        }
                     },
                 );
                 (

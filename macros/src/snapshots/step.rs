@@ -128,6 +128,12 @@ fn step<'launch>(
     const __IDENTITIES: [&'static ::quadrants::macro_support::body::Identity; 5usize] = __PROBED
         .2;
     const __TYPES: [::quadrants::macro_support::ir::types::Type; 4usize] = __PROBED.0;
+    const _: () = ::quadrants::macro_support::body::accept(
+        <Tensor<f32, 1> as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+    );
+    const _: () = ::quadrants::macro_support::body::accept(
+        <Tensor<i32, 2> as ::quadrants::macro_support::body::TensorParam>::REFUSED,
+    );
     const _: () = {
         ::quadrants::macro_support::core::assert!(
             __PROBED.3[0],

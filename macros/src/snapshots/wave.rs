@@ -81,7 +81,7 @@ impl wave {
             true
         };
         {
-            ::quadrants::macro_support::body::call::<
+            ::quadrants::macro_support::body::call_method::<
                 9387930553559073965u64,
                 _,
                 _,
@@ -139,7 +139,16 @@ impl wave {
                 clippy::explicit_counter_loop,
                 clippy::match_single_binding
             )]
-            let _ = |x: f32| -> f32 { result0.pass(probe1.pass(x * 0.01).sin()) };
+            let _ = |x: f32| -> f32 {
+                ::quadrants::macro_support::core::convert::identity(
+                    match probe1.pass(x * 0.01).sin() {
+                        given => {
+                            result0.observe(&given);
+                            given
+                        }
+                    },
+                )
+            };
             let __calls = (
                 (
                     ::quadrants::macro_support::body::method_of::<

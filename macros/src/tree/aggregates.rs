@@ -11,7 +11,7 @@ use syn::{Pat, PatIdent};
 use super::{Expected, FuncEntry, Tree, TypeEntry};
 use crate::{
     ast::{
-        Conversion, conversion, is_type_name, member_name, place_root, split_function,
+        Conversion, conversion, is_inferred, is_type_name, member_name, place_root, split_function,
         unparenthesized,
     },
     sites::{self, Site},
@@ -88,14 +88,22 @@ impl Tree {
         }
         // `T::sqrt(x)` is `x.sqrt()`.
         let receiver = is_method.then(|| {
-            let of = self.written_type(&syn::parse_quote!(#ty));
+            let of = match call.args.first_mut().filter(|_| is_inferred(&ty)) {
+                Some(receiver) => self.pass(receiver),
+                None => self.written_type(&syn::parse_quote!(#ty)),
+            };
             Box::new(self.typed(parts.remove(0), of))
         });
         let func = self.funcs.len();
         self.sites.put(site, Site::Call(func));
         let result = self.next_result();
         let at = spans::first(&ty);
-        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#expr)));
+        let value = match self.is_generic {
+            // Of a type parameter, rustc does not know that the type stays the same.
+            true => quote!(#expr),
+            false => quote_spanned!(at=> #result.returned(#expr)),
+        };
+        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#value)));
         self.funcs.push(FuncEntry::Associated { result, ty, name: ident });
         let (func, args) = (func as u32, parts);
         match receiver {
@@ -134,9 +142,6 @@ impl Tree {
         // The result of a method that does not exist on the host either is of an error type, so that rustc reports
         // only that. An argument would have the type that is expected of the result.
         let passed = |call: TokenStream| {
-            if is_builtin_method(&name.to_string()) {
-                return quote_spanned!(at=> #result.pass(#call));
-            }
             let value = located(&internal("given"), at);
             quote_spanned! {at=>
                 ::core::convert::identity(match #call { #value => { #result.observe(&#value); #value } })

@@ -240,10 +240,9 @@ impl Tree {
         if is_ndrange(call) {
             return ExprKind::Unsupported(Construct::Ndrange);
         }
-        if is_scalar_method(&path)
-            && let Some(kind) = self.scalar_function(&path.path, call)
-        {
-            return kind;
+        if is_scalar_method(&path) {
+            let function = self.scalar_function(&path.path, call);
+            return function.unwrap_or_else(|| ExprKind::Unsupported(Construct::Associated(last)));
         }
         let site = sites::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));

@@ -57,11 +57,25 @@ pub unsafe trait TensorParam {
     /// The type of the parameter in the IR, when passed by `&mut`.
     const PARAM: ParamType;
 
+    /// Why kernels cannot take the parameter. Emitted code [checks](accept) it.
+    const REFUSED: Option<&'static str>;
+
     /// The identity of the type: see [`KernelValue::TYPE_IDENTITY`].
     const TYPE_IDENTITY: &'static Identity;
 
     /// Reads the parameter from an argument block.
     fn take(args: &mut Args<'_>) -> Self::View;
+}
+
+/// Fails to compile where it is called if kernels cannot take a parameter: see [`TensorParam::REFUSED`].
+///
+/// # Panics
+/// At compile time.
+#[track_caller]
+pub const fn accept(refused: Option<&'static str>) {
+    if let Some(why) = refused {
+        panic!("{}", why);
+    }
 }
 
 impl<'a, L: Level> Cx<'a, L> {

@@ -14,7 +14,7 @@ use crate::{KernelValue, value::identity::Identity};
 /// lost.
 #[inline(always)]
 #[track_caller]
-pub fn call<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::Output {
+pub fn call_method<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::Output {
     const {
         assert!(
             !T::MUTATES,
@@ -24,7 +24,7 @@ pub fn call<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::
     T::call(&mut this, args)
 }
 
-/// Calls an associated function of the type `T`, which a pattern identifies.
+/// Calls an associated function of the type `T`, which a pattern or [`TypeOfCall`] identifies.
 #[inline(always)]
 #[track_caller]
 pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
@@ -34,7 +34,7 @@ pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), arg
 /// Calls an associated function of a type, and checks that the types of arguments and result are those at a type site.
 #[inline(always)]
 #[track_caller]
-pub fn function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
+pub fn call_function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
 where
     T: Function<NAME, A, Output: FuncResult>,
     A: Arguments,
@@ -44,16 +44,25 @@ where
     T::call(args)
 }
 
-/// As [`function`], of the type that a pattern identifies.
+/// A function that takes a value of a type. By the path `Type::__taking`, rustc infers the type's generic arguments.
+/// Another function of this name changes nothing: the type that it takes is the one whose function is called.
+pub trait TypeOfCall: Sized {
+    /// Does nothing.
+    fn __taking(self) {}
+}
+
+impl<T> TypeOfCall for T {}
+
+/// As [`call_function`], of the type of which [`TypeOfCall`] takes a value.
 #[inline(always)]
 #[track_caller]
-pub fn call_by_pattern<const NAME: u64, T, A, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
+pub fn call_by_type<const NAME: u64, T, A, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
 where
     T: Function<NAME, A, Output: FuncResult>,
     A: Arguments,
     S: SiteTable,
 {
-    function::<NAME, T, A, S, IX>(args)
+    call_function::<NAME, T, A, S, IX>(args)
 }
 
 /// Calls a method on a copy of its receiver, which [`write_back`] or [`write_back_local`] stores afterwards.
@@ -128,18 +137,18 @@ pub const fn function_of<const NAME: u64, T, R, A>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    T: FunctionTo<NAME, A, R>,
+    R: ResultOfFunction<NAME, T, A>,
 {
-    (T::CALLEE, T::SIGNATURE)
+    (R::CALLEE, R::SIGNATURE)
 }
 
-/// A type with an associated function, whose arguments are `A` and whose result is `R`. If there is no such function
-/// even on the host, rustc knows no `R`, and reports only that.
+/// The type of the result of an associated function of `T`, whose arguments are `A`. If there is no such function even
+/// on the host, or if its result is no kernel value, rustc knows no such type, and reports only that.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no such function in kernels, with these arguments",
+    message = "`{T}` has no such function in kernels, with these arguments",
     label = "not a function that kernels can call"
 )]
-pub trait FunctionTo<const NAME: u64, A, R> {
+pub trait ResultOfFunction<const NAME: u64, T, A> {
     /// Returns [`HasMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
     /// The identity of the types of arguments and result.
@@ -147,7 +156,7 @@ pub trait FunctionTo<const NAME: u64, A, R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T, A, R> FunctionTo<NAME, A, R> for T
+impl<const NAME: u64, T, A, R> ResultOfFunction<NAME, T, A> for R
 where
     T: Identified<NAME, A> + HasMethod<NAME, Output = R>,
 {
@@ -170,14 +179,14 @@ where
     const FUNCTION_IDENTITY: &'static Identity = signature::<A, T::Output>();
 }
 
-/// As [`function_of`], of the type that a pattern identifies.
+/// As [`function_of`], of the type of which [`TypeOfCall`] takes a value.
 #[must_use]
-pub const fn function_by_pattern<const NAME: u64, T, R, A>(
+pub const fn function_by_type<const NAME: u64, T, R, A>(
     _of: fn(T),
     result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    T: FunctionTo<NAME, A, R>,
+    R: ResultOfFunction<NAME, T, A>,
 {
     function_of::<NAME, T, R, A>(result)
 }

@@ -46,7 +46,7 @@ pub use atomic::{
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use callable::{Callee, Func, Function, HasMethod, Method};
 pub use collective::{Contributions, PerThread};
-pub use cx::{Args, Cx, TensorParam};
+pub use cx::{Args, Cx, TensorParam, accept};
 pub use element_ref::ElementRef;
 pub use failure::{
     Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, fail, fail_equal, fail_unequal,
@@ -56,9 +56,9 @@ pub(crate) use failure::{check_index, check_indices};
 pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
 pub use level::Level;
 pub use method::{
-    FunctionTo, ResultOf, ValuesDoNotDeref, call, call_associated, call_by_pattern, call_in_place,
-    equal, function, function_by_pattern, function_of, method_of, reload_receiver, write_back,
-    write_back_local,
+    ResultOf, ResultOfFunction, TypeOfCall, ValuesDoNotDeref, call_associated, call_by_type,
+    call_function, call_in_place, call_method, equal, function_by_type, function_of, method_of,
+    reload_receiver, write_back, write_back_local,
 };
 pub use method_scope::{ArrayMethods, in_scope};
 pub use native::{Body, CheckedParts, NativeBody, Run};
@@ -70,8 +70,8 @@ pub use print::{
     printed_number_type_of, printed_type_of,
 };
 pub use probe::{
-    Gate, Gated, Linear, Open, Probe, Probes, gate, identity, linear_type_of, number_type,
-    same_function, tensor_field, type_of,
+    Gate, Gated, Iterated, Linear, Open, Probe, Probes, gate, identity, linear_type_of,
+    number_type, same_function, tensor_field, type_of,
 };
 pub use reduce::{
     Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,

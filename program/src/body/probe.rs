@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use quadrants_ir::types::{ParamType, TensorField, Type};
 
-use super::TensorParam;
+use super::{FuncResult, TensorParam};
 use crate::{Element, KernelValue, Matrix, Number, Vector};
 
 /// A type that rustc infers. The never-called copy of a kernel passes a binding to [`observe`](Self::observe); the code
@@ -65,6 +65,12 @@ impl<T> Probe<T> {
     where
         T: Iterated,
     {
+        unreachable!("the code with probes is never called")
+    }
+
+    /// Returns the value of a call, which is a kernel value or nothing. Never called: its result is of an error type if
+    /// the value is neither, so that rustc reports nothing else.
+    pub fn returned<V: FuncResult>(&self, _value: V) -> V::Same {
         unreachable!("the code with probes is never called")
     }
 

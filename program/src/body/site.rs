@@ -72,16 +72,27 @@ pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> &'static Identity
 }
 
 /// The result of a func: a kernel value or nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be used as a value in kernels",
+    label = "not a kernel value",
+    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
+            and structs and enums that derive `KernelValue`"
+)]
 pub trait FuncResult {
+    /// The type itself, or an error type, about which rustc reports nothing else.
+    type Same;
     /// The identity of its type.
     const RESULT_IDENTITY: &'static Identity;
 }
 
 impl FuncResult for () {
+    type Same = ();
     const RESULT_IDENTITY: &'static Identity = &Identity { name: "nothing", parts: &[] };
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: KernelValue> FuncResult for T {
+    type Same = T::Same;
     const RESULT_IDENTITY: &'static Identity = T::TYPE_IDENTITY;
 }
 

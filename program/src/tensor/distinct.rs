@@ -167,6 +167,8 @@ unsafe impl<T: Int, const N: usize> TensorParam for Distinct<T, N> {
         other => other,
     };
 
+    const REFUSED: Option<&'static str> = <Tensor<T, N> as TensorParam>::REFUSED;
+
     // In the CPU body it is the view of a tensor.
     const TYPE_IDENTITY: &'static Identity = <Tensor<T, N> as TensorParam>::TYPE_IDENTITY;
 

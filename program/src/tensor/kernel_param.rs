@@ -22,13 +22,19 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     type View = View<T, N>;
 
     const PARAM: ParamType = {
-        assert!(N <= MAX_RANK, "kernels take tensors of up to six dimensions");
-        assert!(
-            !T::LAYOUT.is_empty(),
-            "the element type of a kernel's tensor must contain at least one number"
-        );
-        assert!(!T::LAYOUT.has_enum(), "{}", NO_ENUMS);
-        ParamType::Tensor { elem: T::LAYOUT, rank: N as u8, writable: true, distinct: false }
+        // What `REFUSED` says is reported by the code that the macros emit.
+        let rank = if N <= MAX_RANK { N as u8 } else { 0 };
+        ParamType::Tensor { elem: T::LAYOUT, rank, writable: true, distinct: false }
+    };
+
+    const REFUSED: Option<&'static str> = if N > MAX_RANK {
+        Some("kernels take tensors of up to six dimensions")
+    } else if T::LAYOUT.is_empty() {
+        Some("the element type of a kernel's tensor must contain at least one number")
+    } else if T::LAYOUT.has_enum() {
+        Some(NO_ENUMS)
+    } else {
+        None
     };
 
     const TYPE_IDENTITY: &'static Identity = &Identity {

@@ -279,3 +279,52 @@ fn generic_funcs_take_tensors(backend: TestBackend) -> quadrants::Result<()> {
     assert_eq!(y.to_vec()?, [124.5, 14.5, 231.5, 121.5, 313.0, 203.0]);
     Ok(())
 }
+
+#[derive(Clone, Copy, qd::KernelValue)]
+struct Pair<T> {
+    first: T,
+    second: T,
+}
+
+#[qd::func]
+impl<T: qd::Number> Pair<T> {
+    fn of(first: T, second: T) -> Self {
+        Pair { first, second }
+    }
+
+    fn origin() -> Self {
+        Pair::of(T::from_i32(0), T::from_i32(0))
+    }
+
+    fn total(self) -> T {
+        self.first + self.second
+    }
+}
+
+mod inferred {
+    use quadrants::{self as qd, Tensor};
+
+    use super::Pair;
+
+    #[qd::kernel]
+    pub(super) fn totals(x: &Tensor<i64, 1>, y: &mut Tensor<i64, 1>, z: &mut Tensor<f32, 1>) {
+        for i in 0..x.len() {
+            let pair = Pair::of(x[i], 2);
+            let mut origin: Pair<f32> = Pair::origin();
+            origin.first += 0.5;
+            y[i] = Pair::total(pair) * Pair::of(3, x[i]).first;
+            z[i] = origin.total();
+        }
+    }
+}
+
+#[on_all_backends]
+fn generic_arguments_of_a_type_are_inferred(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[1_i64, -2, 1 << 40], [3])?;
+    let (mut y, mut z) = (on.program.zeros([3])?, on.program.zeros([3])?);
+    inferred::totals(&x, &mut y, &mut z).launch()?;
+    assert_eq!(y.to_vec()?, [1_i64, -2, 1 << 40].map(|x| Pair::of(x, 2).total() * 3));
+    assert_eq!(z.to_vec()?, [0.5; 3]);
+    Ok(())
+}
