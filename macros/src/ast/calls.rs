@@ -263,10 +263,9 @@ fn not_a_func(support: &TokenStream, path: &ExprPath, count: usize) -> TokenStre
                 #(#parameters,)*
                 __Sites,
                 const __SITE: ::core::primitive::usize,
-                const __CHECKED: ::core::primitive::bool,
                 __F,
             >(
-                _: #support::CallSite<__Sites, __SITE, __CHECKED, __F>,
+                _: #support::CallSite<__Sites, __SITE, __F>,
                 #(#arguments),*
             ) -> ! {
                 ::core::unreachable!()
