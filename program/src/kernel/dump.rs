@@ -6,7 +6,8 @@
 //!
 //! * `name-hash.ir`: the IR as written, and the tasks that it was split into;
 //! * `name-hash.proven.cu`, `name-hash.checked.hip` and their like: the text for the device's compiler, one per
-//!   image; `checked-0-2` where only the tasks 0 and 2 are checked. A simulated device leaves the text that a real one would get.
+//!   image; `checked-0-2` where only the tasks 0 and 2 are checked. A simulated device leaves the text that a real
+//!   one would get.
 //!
 //! Equal kernels have equal names. A file that cannot be written is logged, and the launch goes on.
 
