@@ -1,7 +1,7 @@
 //! The run-time support of CPU bodies: the items that code emitted by `#[kernel]` calls.
 //!
-//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level. [`NativeBody`] holds
-//! the instances and picks one at run time. Each loop is compiled without and with checks.
+//! A CPU body is one generic function, [`Body::run`]. It is instantiated once per instruction level. [`NativeBody`]
+//! holds the instances and picks one at run time. Each loop is compiled without and with checks.
 //!
 //! Everything that needs `unsafe` or `#[target_feature]` is in this module, so that emitted code needs neither. Emitted
 //! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are

@@ -17,8 +17,8 @@ use crate::error::BoxError;
 ///
 /// # Safety
 /// Only `#[kernel]` may implement it. `ir` must return the kernel that `run` runs: a launch proves the accesses on the
-/// IR, and `run` performs them, unchecked where they are proven. `run` must take each parameter from `cx` once, in order
-/// and with its type, and must not use it after it returns.
+/// IR, and `run` performs them, unchecked where they are proven. `run` must take each parameter from `cx` once, in
+/// order and with its type, and must not use it after it returns.
 pub unsafe trait Body {
     /// The kernel's name.
     const NAME: &'static str;
@@ -132,8 +132,8 @@ impl NativeBody {
         unsafe { self.best()(args, interiors, run) }
     }
 
-    /// Runs the kernel, as `run` says, at every level that this processor has, from the baseline up, and calls `before` with the
-    /// level's name before each run.
+    /// Runs the kernel, as `run` says, at every level that this processor has, from the baseline up, and calls `before`
+    /// with the level's name before each run.
     ///
     /// # Safety
     /// As for [`run`](Self::run), after each call of `before`.

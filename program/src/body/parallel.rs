@@ -84,6 +84,16 @@ impl LoopAt {
     }
 }
 
+/// A range, and how it is split into pieces.
+struct RangeSplit<I> {
+    range: Range<I>,
+    steps: u64,
+    weight: u32,
+    memory_bound: bool,
+    /// The number of iterations of which pieces are multiples where possible.
+    strip: u64,
+}
+
 /// The iterations of a loop that a launch has proven.
 #[derive(Clone, Copy)]
 pub(super) enum Proven<I, const N: usize> {
@@ -189,9 +199,32 @@ impl<'b, L: Level> Cx<'b, L> {
         if steps == 0 || self.report_wrapped_bounds(&[(range.start, range.end)]) {
             return;
         }
+        let split = RangeSplit { range, steps, weight, memory_bound, strip: strip as u64 };
+        self.range_pieces::<W, _, _>(
+            at,
+            &split,
+            value,
+            // An argument, so that it is inlined into the function of the instruction level.
+            #[inline(always)]
+            |([bounds], piece): ([(I, I); 1], Piece)| body((bounds, piece)),
+        );
+    }
+
+    /// Runs the pieces of a range.
+    #[inline(always)]
+    fn range_pieces<W: Weight, I, F>(
+        &self,
+        at: LoopAt,
+        split: &RangeSplit<I>,
+        value: impl Fn(I) -> i64 + Sync,
+        body: F,
+    ) where
+        I: LoopInt,
+        F: Fn(([(I, I); 1], Piece)) + Sync,
+    {
+        let RangeSplit { ref range, steps, weight, memory_bound, strip } = *split;
         let proven = self.proven(at);
-        let body = |([bounds], piece): ([(I, I); 1], Piece)| body((bounds, piece));
-        let strip = piece_granularity(steps, strip as u64);
+        let strip = piece_granularity(steps, strip);
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
             let all = (0, [(range.start, range.end)]);
@@ -256,8 +289,8 @@ impl<'b, L: Level> Cx<'b, L> {
         }
     }
 
-    /// Runs the iterations of a piece, a tile, on this thread, which is inside a body. If the kernel prints, one by one, with
-    /// their numbers known to messages.
+    /// Runs the iterations of a piece, a tile, on this thread, which is inside a body. If the kernel prints, one by
+    /// one, with their numbers known to messages.
     #[inline(always)]
     fn tile<W: Weight, I, F, const N: usize>(
         &self,

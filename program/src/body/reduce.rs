@@ -1,9 +1,9 @@
 //! Reductions in CPU bodies: loops in which all iterations combine a value into one element by an atomic operation.
 //!
-//! Each piece of such a loop combines its values in registers. After the loop, the launching thread combines the results
-//! of the pieces in their order, and then once, atomically, into the element. This changes the order of the operations,
-//! which is unspecified for atomics anyway, but it is the same in identical launches. Sums of floats in a `strict`
-//! kernel keep the atomics.
+//! Each piece of such a loop combines its values in registers. After the loop, the launching thread combines the
+//! results of the pieces in their order, and then once, atomically, into the element. This changes the order of the
+//! operations, which is unspecified for atomics anyway, but it is the same in identical launches. Sums of floats in a
+//! `strict` kernel keep the atomics.
 
 use std::hint::black_box;
 

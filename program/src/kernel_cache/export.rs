@@ -67,8 +67,8 @@ impl Export {
     }
 
     /// Adds the kernels of a program, compiled for all architectures, with all tasks in the proven and with all in the
-    /// checked form. A launch of which only some tasks are proven uses the latter where there is no compiler. Images that the program's kernel cache has from
-    /// the same compiler are not compiled again.
+    /// checked form. A launch of which only some tasks are proven uses the latter where there is no compiler. Images
+    /// that the program's kernel cache has from the same compiler are not compiled again.
     ///
     /// # Errors
     /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose

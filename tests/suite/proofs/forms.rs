@@ -216,7 +216,8 @@ fn float_sums_on_the_cpu_are_accurate_and_reproducible() -> Result<()> {
         let out = out.to_vec()?;
         for sum in &out {
             let error = (f64::from(*sum) - exact).abs() / exact;
-            assert!(error < 1e-5, "{out:?} {exact}");
+            // One atomic per element would be off by 1e-3.
+            assert!(error < 1e-4, "{out:?} {exact}");
         }
         assert_eq!(first.get_or_insert_with(|| out.clone()), &out);
     }
