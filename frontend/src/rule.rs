@@ -294,7 +294,7 @@ pub enum NotCombined {
     },
     /// The loop assigns an element whose index is no literal.
     Part,
-    /// An operation that loops do not combine by.
+    /// An operation that loops do not combine by; its symbol.
     Operator(&'static str),
     /// An assignment that does not depend on the earlier value.
     Last,
@@ -320,6 +320,11 @@ impl NotCombined {
             }
             Self::Part => {
                 "each iteration chooses the element, for which tensors have atomics: `qd::atomic_add(&mut t[k], x)`"
+                    .to_owned()
+            }
+            Self::Operator("*") => {
+                "values cannot be combined by `*`; add logarithms, `log += x.ln()`, of which `exp` is the product of \
+                 positive numbers"
                     .to_owned()
             }
             Self::Operator(symbol) => format!("values cannot be combined by `{symbol}`"),

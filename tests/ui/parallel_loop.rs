@@ -255,4 +255,44 @@ fn tries(x: &mut Tensor<f32, 1>) {
     }
 }
 
+#[derive(Clone, Copy, qd::KernelValue)]
+struct Found {
+    value: f32,
+    count: usize,
+}
+
+#[qd::kernel]
+fn counts_in_a_selection(x: &Tensor<f32, 1>) -> (f32, usize) {
+    let (mut best, mut count) = (1.0, 0);
+    for i in 0..x.len() {
+        if x[i] < best {
+            (best, count) = (x[i], count + 1);
+        }
+    }
+    (best, count)
+}
+
+#[qd::kernel]
+fn counts_in_a_part(x: &Tensor<f32, 1>) -> Found {
+    let mut best = Found { value: 1.0, count: 0 };
+    for i in 0..x.len() {
+        if x[i] < best.value {
+            best.value = x[i];
+            best.count += 1;
+        }
+    }
+    best
+}
+
+#[qd::kernel]
+fn keeps_the_second(x: &Tensor<f32, 1>) -> f32 {
+    let (mut best, mut second) = (1.0, 1.0);
+    for i in 0..x.len() {
+        if x[i] < best {
+            (second, best) = (best, x[i]);
+        }
+    }
+    second
+}
+
 fn main() {}

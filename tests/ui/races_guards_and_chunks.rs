@@ -103,4 +103,55 @@ fn an_end_that_changes(n: usize, o: &mut Tensor<u32, 1>) {
     }
 }
 
+/// No number of columns but one keeps these apart.
+#[qd::kernel]
+fn rows_that_overlap(n: usize, m: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for j in 0..m {
+            o[i + j] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn columns_only(n: usize, m: usize, o: &mut Tensor<u32, 1>) {
+    for _ in 0..n {
+        for j in 0..m {
+            o[j] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn rows_longer_than_their_distance(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        for j in 0..9 {
+            o[i * 8 + j] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn masked_by_a_constant(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        o[i & 7] = 1;
+    }
+}
+
+#[qd::kernel]
+fn blocks_that_overlap(n: usize, w: usize, o: &mut Tensor<u32, 1>) {
+    for i in (0..n).step_by(w) {
+        for j in 0..=w {
+            o[i + j] = 1;
+        }
+    }
+}
+
+#[qd::kernel]
+fn constant_steps(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in (0..n).step_by(3) {
+        o[i % 12] = 1;
+    }
+}
+
 fn main() {}

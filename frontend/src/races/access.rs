@@ -22,6 +22,8 @@ pub(super) struct Task {
     pub(super) forms: Values,
     /// The first and last value of each parallel loop variable; empty for serial code.
     pub(super) dims: Vec<(i128, i128)>,
+    /// The step of each parallel loop variable.
+    pub(super) strides: Vec<i128>,
     /// The first and last value of each inner loop variable.
     pub(super) inner: Vec<(i128, i128)>,
     /// The names of the loop variables.
@@ -133,6 +135,7 @@ impl Task {
             steps: Builder::default(),
             forms: Values::new(),
             dims: Vec::new(),
+            strides: Vec::new(),
             inner: Vec::new(),
             names: Vec::new(),
             accesses: Vec::new(),

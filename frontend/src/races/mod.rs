@@ -111,13 +111,24 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
     ranks
 }
 
+/// The lengths of a task's loops. A loop that is shorter in all samples has the length that its maximum allows.
+#[derive(Clone, Copy)]
+struct Lengths {
+    /// Whether each loop is long.
+    long: bool,
+    /// Whether the parallel loop is long, or the range that it goes through by steps that an argument is, and each loop
+    /// has two iterations.
+    short_inside: bool,
+    /// Whether each loop has two iterations.
+    repeated: bool,
+}
+
 /// Race check over all sample launches of a kernel. A task is identified by the index of its part and its index
 /// there.
 struct RaceChecker<'a> {
     samples: &'a [Vec<Part>],
-    /// For each task and sample: whether each loop is long, and whether each has two iterations, or its maximum over
-    /// all samples.
-    lengths: Vec<Vec<Vec<(bool, bool)>>>,
+    /// Of each task in each sample.
+    lengths: Vec<Vec<Vec<Lengths>>>,
     /// The access profiles of each task.
     profiles: Vec<Vec<Profiles>>,
 }
@@ -133,10 +144,25 @@ impl<'a> RaceChecker<'a> {
             for counts in &counts {
                 most.iter_mut().zip(counts).for_each(|(most, count)| *most = (*most).max(*count));
             }
-            let at_least = |counts: &[i128], long: i128| {
-                counts.iter().zip(&most).all(|(count, most)| *count >= *most.min(&long))
+            let strides = |sample: usize| &samples[sample][part].tasks[task].strides;
+            let varies = |dim: usize| {
+                (1..samples.len()).any(|sample| strides(sample)[dim] != strides(0)[dim])
             };
-            counts.iter().map(|c| (at_least(c, LONG_LOOP), at_least(c, 2))).collect()
+            let varies: Vec<bool> = (0..strides(0).len()).map(varies).collect();
+            let of = |(sample, counts): (usize, &Vec<i128>)| {
+                let at_least = |least: i128| {
+                    counts.iter().zip(&most).all(|(count, most)| *count >= *most.min(&least))
+                };
+                let parallel = counts.iter().zip(&most).zip(strides(sample)).zip(&varies);
+                let mut parallel = parallel.map(|(((count, most), stride), varies)| {
+                    let range = if *varies { *count * *stride } else { *count };
+                    range >= *most.min(&LONG_LOOP)
+                });
+                let repeated = at_least(2);
+                let short_inside = repeated && parallel.all(|long| long);
+                Lengths { long: at_least(LONG_LOOP), short_inside, repeated }
+            };
+            counts.iter().enumerate().map(of).collect()
         };
         let parts = samples.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
         let lengths =
@@ -253,7 +279,7 @@ impl<'a> RaceChecker<'a> {
             // A condition that holds in one iteration only proves something if it does so in all launches.
             (!refuted || !anywhere(a) && !anywhere(b)).then_some(refuted)
         };
-        decided_by_some(samples, |sample| {
+        let decide = |sample: usize| {
             let mut all = Some(true);
             for space in &spaces(sample) {
                 match decide(sample, space) {
@@ -263,7 +289,17 @@ impl<'a> RaceChecker<'a> {
                 }
             }
             all
-        })
+        };
+        if decided_by_some(samples, decide) {
+            return true;
+        }
+        // A launch may have short loops in the parallel one: those of rows with gaps, `y[i * 8 + j]`, or long steps.
+        let others = self.samples_where(&[at], |lengths| lengths.short_inside);
+        let others: Vec<usize> =
+            others.into_iter().filter(|sample| !samples.contains(sample)).collect();
+        let proven = |sample: &usize| disjoint(sample) || decide(*sample) == Some(true);
+        samples.iter().any(|sample| decide(*sample) == Some(true))
+            || others.iter().take(SOLVED_SAMPLES).any(proven)
     }
 
     /// Whether some launch can prove two accesses of different blocks disjoint.
@@ -343,17 +379,20 @@ impl<'a> RaceChecker<'a> {
 
     /// The samples in which each loop is long enough to show races, or as long as in any sample.
     fn useful_samples(&self, tasks: &[[usize; 2]]) -> Vec<usize> {
-        let at_least = |want_long: bool| {
-            let is_long_enough = |sample: &usize| {
-                tasks.iter().all(|[part, task]| {
-                    let (long, repeated) = self.lengths[*part][*task][*sample];
-                    if want_long { long } else { repeated }
-                })
-            };
-            (0..self.samples.len()).filter(is_long_enough).collect::<Vec<_>>()
+        let long = self.samples_where(tasks, |lengths| lengths.long);
+        if long.is_empty() { self.samples_where(tasks, |lengths| lengths.repeated) } else { long }
+    }
+
+    /// The samples in which the loops of tasks have lengths of a kind.
+    fn samples_where(
+        &self,
+        tasks: &[[usize; 2]],
+        is_useful: impl Fn(Lengths) -> bool,
+    ) -> Vec<usize> {
+        let is_long_enough = |sample: &usize| {
+            tasks.iter().all(|[part, task]| is_useful(self.lengths[*part][*task][*sample]))
         };
-        let long = at_least(true);
-        if long.is_empty() { at_least(false) } else { long }
+        (0..self.samples.len()).filter(is_long_enough).collect()
     }
 
     /// Whether the indices of two accesses differ by a constant of the source. Then only short loops would not race,

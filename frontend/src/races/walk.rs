@@ -203,6 +203,9 @@ impl Walk<'_> {
                 Some(by) => {
                     let steps = (end - begin + by - 1).div_euclid(by);
                     let nth = self.parallel_var(0, steps - 1);
+                    if let Some(stride) = self.task.strides.last_mut() {
+                        *stride = by;
+                    }
                     let bounds = [begin, end].map(Value::Number);
                     nth.and_then(|nth| self.strided(dim.order, &bounds, nth, by))
                 }
@@ -227,6 +230,7 @@ impl Walk<'_> {
     /// Adds a variable of the parallel loop.
     fn parallel_var(&mut self, first: i128, last: i128) -> Option<Slot> {
         self.task.dims.push((first, last));
+        self.task.strides.push(1);
         let at = self.task.space.push(Var::new(VarKind::Parallel, first, last))?;
         Some(self.task.push(Node::Var(at)))
     }

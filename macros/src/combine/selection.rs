@@ -7,12 +7,13 @@ use syn::{Expr, ExprForLoop, Pat, Stmt, visit::Visit};
 
 use super::{
     Around, Bound,
+    components::Components,
     effects::Effects,
     marked_choice, name,
     statement::{assigns, comparison},
 };
 use crate::{
-    ast::{is_ndrange, unparenthesized},
+    ast::{is_ndrange, place_root, unparenthesized},
     spans,
     tokens::possible_locals,
 };
@@ -23,8 +24,95 @@ const DIMS: [usize; 2] = [2, 3];
 /// A loop whose body is `let`s and `if value < best { best = value; … }`: the first loop finds the best value, one loop
 /// per dimension finds the first iteration that has it, and a serial statement runs the branch for that iteration.
 ///
-/// The branch consists of assignments to locals that the loop does not read.
+/// The branch consists of assignments to locals, or to parts of locals, that the loop does not read. They may be in one
+/// statement, `(best, at) = (value, i)`: because no value reads what another one is assigned to, that is the same.
 pub(super) fn rewrite(
+    each: &mut ExprForLoop,
+    outside: &[Ident],
+    writable: &[Ident],
+    number: usize,
+) -> Option<Around> {
+    let mut flat = each.clone();
+    let Some(Stmt::Expr(Expr::If(branch), _)) = flat.body.stmts.last_mut() else { return None };
+    let stmts = std::mem::take(&mut branch.then_branch.stmts);
+    branch.then_branch.stmts = stmts.into_iter().flat_map(single_assignments).collect();
+    let around = of_locals(&mut flat, outside, writable, number)
+        .or_else(|| of_components(&mut flat, outside, writable, number))?;
+    *each = flat;
+    Some(around)
+}
+
+/// The assignments that `{ let (x, y) = (v, w); a = x; b = y; }` is, to which [`desugar`](crate::desugar) rewrites
+/// `(a, b) = (v, w)`; other statements as they are.
+fn single_assignments(stmt: Stmt) -> Vec<Stmt> {
+    let single = |stmt: &Stmt| {
+        let Stmt::Expr(Expr::Block(syn::ExprBlock { block, label: None, .. }), _) = stmt else {
+            return None;
+        };
+        let (Stmt::Local(syn::Local { pat: Pat::Tuple(pattern), init: Some(init), .. }), assigns) =
+            block.stmts.split_first()?
+        else {
+            return None;
+        };
+        let Expr::Tuple(values) = unparenthesized(&init.expr) else { return None };
+        let count = values.elems.len();
+        if init.diverge.is_some() || [pattern.elems.len(), assigns.len()] != [count; 2] {
+            return None;
+        }
+        let parts = pattern.elems.iter().zip(&values.elems).zip(assigns);
+        let parts = parts.map(|((pattern, value), assign)| match (pattern, assign) {
+            (Pat::Ident(part), Stmt::Expr(Expr::Assign(assign), semi)) => {
+                let is_part = name(&assign.right) == Some(&part.ident);
+                let plain = part.by_ref.is_none() && part.subpat.is_none();
+                let right = Box::new(value.clone());
+                let assign = syn::ExprAssign { right, ..assign.clone() };
+                (is_part && plain).then_some(Stmt::Expr(Expr::Assign(assign), *semi))
+            }
+            _ => None,
+        });
+        parts.collect()
+    };
+    single(&stmt).unwrap_or_else(|| vec![stmt])
+}
+
+/// As [`of_locals`], where the branch assigns to parts of locals. Each part is a local of its own during the loop.
+fn of_components(
+    each: &mut ExprForLoop,
+    outside: &[Ident],
+    writable: &[Ident],
+    number: usize,
+) -> Option<Around> {
+    let Some(Stmt::Expr(Expr::If(branch), _)) = each.body.stmts.last() else { return None };
+    let assigned = branch.then_branch.stmts.iter().filter_map(|stmt| match stmt {
+        Stmt::Expr(Expr::Assign(assign), _) => place_root(&assign.left)?.path.get_ident().cloned(),
+        _ => None,
+    });
+    let assigned: Vec<Ident> = assigned.collect();
+    let bound = Bound::by(each);
+    let is_assigned = |local: &&Ident| assigned.contains(local) && !bound.0.contains(*local);
+    let mut locals = outside.to_vec();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for local in outside.iter().filter(is_assigned) {
+        let Some(parts) = Components::of(each, local, number) else { continue };
+        parts.replace(&mut each.body);
+        for (name, place) in parts.all() {
+            let at = name.span();
+            before.push(syn::parse_quote_spanned!(at=> let mut #name = #place;));
+            after.push(syn::parse_quote_spanned!(at=> #place = #name;));
+            locals.push(name.clone());
+        }
+    }
+    if before.is_empty() {
+        return None;
+    }
+    let around = of_locals(each, &locals, writable, number)?;
+    before.extend(around.before);
+    after.splice(0..0, around.after);
+    Some(Around { before, after })
+}
+
+/// As [`rewrite`], where the branch is assignments to locals.
+fn of_locals(
     each: &mut ExprForLoop,
     outside: &[Ident],
     writable: &[Ident],

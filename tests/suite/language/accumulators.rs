@@ -261,6 +261,55 @@ source! { spellings;
 }
 
 #[derive(Clone, Copy, KernelValue)]
+struct Found {
+    value: i32,
+    at: usize,
+    more: (i64, [i32; 2]),
+}
+
+// Selections by one assignment, and into parts of locals.
+source! { selections_of_parts;
+    fn run(x: &Tensor<i32, 1>, out: &mut Tensor<i64, 1>) {
+        let (mut best, mut at) = (i32::MAX, 0);
+        for i in 0..x.len() {
+            if x[i] < best {
+                (best, at) = (x[i], i);
+            }
+        }
+        out[0] = best as i64 * 100_000 + at as i64;
+        let mut found = Found { value: i32::MIN, at: 0, more: (-1, [5, 6]) };
+        for i in 0..x.len() {
+            let value = x[i] / 4;
+            if value >= found.value {
+                found.value = value;
+                found.at = i;
+            }
+        }
+        out[1] = found.value as i64 * 100_000 + found.at as i64;
+        out[2] = found.more.0 + (found.more.1[0] * 10 + found.more.1[1]) as i64;
+        let mut place = (7, 1, 2);
+        let mut parity = 3;
+        for i in 0..x.len() {
+            let value = x[i] % 50;
+            if place.0 > value {
+                (found.more.1[1], found.more.0, (place.0)) = (x[i] - 1, i as i64, value);
+                (place.2, parity) = (i, x[i] & 1);
+            }
+        }
+        out[3] = (place.0 * 10 + place.1) as i64 * 100_000 + place.2 as i64;
+        out[4] = found.more.0 * 10 + parity as i64;
+        out[5] = (found.more.1[0] * 1000 + found.more.1[1]) as i64;
+        let mut last = [0, -3];
+        for (i, j) in qd::ndrange([x.len() / 2, 2]) {
+            if x[2 * i + j] > last[0] {
+                (last[0], last[1]) = (x[2 * i + j], (2 * i + j) as i32);
+            }
+        }
+        out[6] = last[0] as i64 * 100_000 + last[1] as i64;
+    }
+}
+
+#[derive(Clone, Copy, KernelValue)]
 struct Cluster {
     mass: i64,
     center: [f64; 2],
@@ -474,6 +523,7 @@ fn loops_combine_into_locals(backend: TestBackend) -> qd::Result<()> {
         referee!(&on.program, bits[][x][four]);
         referee!(&on.program, narrow[][x][small]);
         referee!(&on.program, selections[][x, y][seven]);
+        referee!(&on.program, selections_of_parts[][x][seven]);
         referee!(&on.program, parts[][halves][parts_of]);
         let (six, more) = (Array::<i64, 1>::zeros([6]), Array::<f32, 1>::zeros([3]));
         referee!(&on.program, spellings[][x][six, more]);

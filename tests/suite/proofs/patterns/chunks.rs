@@ -45,6 +45,28 @@ patterns! {
         }
     }
 
+    /// Rows with gaps between them.
+    kernel gaps(n: usize, m: usize, o: &mut Tensor<u32, 1>) [] for i in [0..n] {
+        for j in 0..m {
+            o[i * 8 + j] += i as u32 + 1;
+        }
+    }
+
+    kernel masked(n: usize, m: usize, o: &mut Tensor<u32, 1>) [] for i in [0..n] {
+        o[i & m] += i as u32 + 1;
+    }
+
+    kernel without_low_bits(n: usize, m: usize, o: &mut Tensor<u32, 1>) [] for i in [0..n] {
+        o[i >> m] += i as u32 + 1;
+    }
+
+    kernel blocks(n: usize, w: usize, m: usize, o: &mut Tensor<u32, 1>)
+    [] for i in [(0..n).step_by(w)] {
+        for j in 0..m {
+            o[i + j] += i as u32 + 1;
+        }
+    }
+
     kernel pointer(n: usize, w: usize, m: usize, o: &mut Tensor<u32, 1>) [] for i in [0..n] {
         let mut p = i * w;
         for _k in 0..m {
@@ -263,5 +285,37 @@ fn running_pointers_stay_in_the_chunk_of_their_iteration(on: TestBackend) -> Res
     launch!(bench, Accept, grid_stride(60, 4; ; o));
     launch!(bench, Accept, until_a_break(9, 4, 9; ; o));
     launch!(bench, Accept, until_a_break(6, 9, 4; ; o));
+    Ok(())
+}
+
+#[on_all_backends]
+fn arguments_decide_whether_short_rows_and_masks_keep_elements_apart(
+    on: TestBackend,
+) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let mut bench = Bench::new(on);
+    let mut o = bench.tensor(&[5, 1, 8, 2, 9], [64])?;
+    for n in [0, 1, 2, 7] {
+        for m in 0..12 {
+            launch!(bench, Sound, gaps(n, m; ; o));
+            launch!(bench, Sound, masked(n, m; ; o));
+            launch!(bench, Sound, without_low_bits(n, m; ; o));
+        }
+    }
+    for w in 1..6 {
+        for m in 0..6 {
+            launch!(bench, Sound, blocks(20, w, m; ; o));
+        }
+    }
+    launch!(bench, Accept, blocks(40, 6, 6; ; o));
+    launch!(bench, Collide, blocks(40, 6, 7; ; o));
+    launch!(bench, Accept, gaps(7, 8; ; o));
+    launch!(bench, Accept, gaps(7, 3; ; o));
+    launch!(bench, Collide, gaps(7, 9; ; o));
+    launch!(bench, Accept, masked(16, 15; ; o));
+    launch!(bench, Accept, masked(60, 63; ; o));
+    launch!(bench, Collide, masked(16, 7; ; o));
+    launch!(bench, Accept, without_low_bits(60, 0; ; o));
+    launch!(bench, Collide, without_low_bits(60, 1; ; o));
     Ok(())
 }
