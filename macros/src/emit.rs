@@ -81,9 +81,9 @@ fn with_values(Paths { private, .. }: &Paths, item: &mut ItemFn) -> TokenStream 
         }
     });
     let checks: TokenStream = checks.collect();
-    let clause = item.sig.generics.make_where_clause();
+    let bound: syn::TypeParamBound = syn::parse_quote!(#private::KernelValue);
     for name in &values {
-        clause.predicates.push(syn::parse_quote!(#name: #private::KernelValue));
+        signature::bounds_mut(&mut item.sig.generics, name).push(bound.clone());
     }
     checks
 }

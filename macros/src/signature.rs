@@ -5,6 +5,7 @@ use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
 use quote::ToTokens;
 use syn::{
     FnArg, Ident, Pat, PatIdent, ReturnType, Type, TypeParam, TypeParamBound, WherePredicate,
+    punctuated::Punctuated,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -214,6 +215,26 @@ fn bounds<'a>(
         _ => None,
     });
     in_clause.flatten().chain(&param.bounds)
+}
+
+/// The bounds of a type parameter where the author wrote them; clippy reports those in two places.
+pub(crate) fn bounds_mut<'a>(
+    generics: &'a mut syn::Generics,
+    name: &Ident,
+) -> &'a mut Punctuated<TypeParamBound, syn::Token![+]> {
+    let clause = generics.where_clause.iter_mut().flat_map(|clause| &mut clause.predicates);
+    let mut in_clause = clause.filter_map(|predicate| match predicate {
+        WherePredicate::Type(of) => match &of.bounded_ty {
+            Type::Path(path) if path.path.is_ident(name) => Some(&mut of.bounds),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut params = generics.params.iter_mut().filter_map(|param| match param {
+        syn::GenericParam::Type(param) if param.ident == *name => Some(&mut param.bounds),
+        _ => None,
+    });
+    in_clause.next().or_else(|| params.next()).expect("a parameter of the function")
 }
 
 fn param(input: &FnArg) -> syn::Result<Param> {

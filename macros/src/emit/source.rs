@@ -85,7 +85,7 @@ impl Emission<'_> {
                 #[allow(unused_imports)]
                 use #support::in_scope::*;
                 #probes
-                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation, clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_swap, clippy::explicit_counter_loop, clippy::match_single_binding)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation, clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_swap, clippy::explicit_counter_loop, clippy::match_single_binding, clippy::precedence)]
                 let _ = |#inputs| #output #probed;
                 #proofs
                 let __calls = (#(#calls,)*);

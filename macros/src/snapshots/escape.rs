@@ -45,7 +45,8 @@ fn escape<'launch>(
             clippy::manual_memcpy,
             clippy::manual_swap,
             clippy::explicit_counter_loop,
-            clippy::match_single_binding
+            clippy::match_single_binding,
+            clippy::precedence
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
             for i in 0..c.len() {

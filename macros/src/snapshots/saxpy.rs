@@ -43,7 +43,8 @@ pub fn saxpy<'launch>(
             clippy::manual_memcpy,
             clippy::manual_swap,
             clippy::explicit_counter_loop,
-            clippy::match_single_binding
+            clippy::match_single_binding,
+            clippy::precedence
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {

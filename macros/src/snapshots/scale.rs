@@ -57,7 +57,8 @@ fn scale<'launch, T: Float>(
                 clippy::manual_memcpy,
                 clippy::manual_swap,
                 clippy::explicit_counter_loop,
-                clippy::match_single_binding
+                clippy::match_single_binding,
+                clippy::precedence
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {
                 for i in 0..x.len() {

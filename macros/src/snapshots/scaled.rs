@@ -208,7 +208,8 @@ impl scaled {
                     clippy::manual_memcpy,
                     clippy::manual_swap,
                     clippy::explicit_counter_loop,
-                    clippy::match_single_binding
+                    clippy::match_single_binding,
+                    clippy::precedence
                 )]
                 let _ = |x: &Tensor<T, 1>, at: usize| -> T {
                     __func0.pass(half::<T>)(x[at]) * T::from_usize(N)

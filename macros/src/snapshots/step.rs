@@ -46,7 +46,8 @@ fn step<'launch>(
             clippy::manual_memcpy,
             clippy::manual_swap,
             clippy::explicit_counter_loop,
-            clippy::match_single_binding
+            clippy::match_single_binding,
+            clippy::precedence
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
             let half = 0.5 * dt;

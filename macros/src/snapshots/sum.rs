@@ -38,7 +38,8 @@ fn sum<'launch>(
             clippy::manual_memcpy,
             clippy::manual_swap,
             clippy::explicit_counter_loop,
-            clippy::match_single_binding
+            clippy::match_single_binding,
+            clippy::precedence
         )]
         let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {
             for i in 0..x.len() {

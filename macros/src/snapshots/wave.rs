@@ -137,7 +137,8 @@ impl wave {
                 clippy::manual_memcpy,
                 clippy::manual_swap,
                 clippy::explicit_counter_loop,
-                clippy::match_single_binding
+                clippy::match_single_binding,
+                clippy::precedence
             )]
             let _ = |x: f32| -> f32 {
                 ::quadrants::macro_support::core::convert::identity(

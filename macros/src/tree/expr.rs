@@ -242,7 +242,7 @@ impl Tree {
         }
         if is_scalar_method(&path) {
             let function = self.scalar_function(&path.path, call);
-            return function.unwrap_or_else(|| ExprKind::Unsupported(Construct::Associated(last)));
+            return function.unwrap_or(ExprKind::Unsupported(Construct::Associated(last)));
         }
         let site = sites::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));
