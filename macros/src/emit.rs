@@ -73,7 +73,6 @@ fn with_values(Paths { private, .. }: &Paths, item: &mut ItemFn) -> TokenStream 
     let checks = values.iter().map(|name| {
         quote_spanned! {name.span()=>
             const _: () = {
-                #[allow(dead_code)]
                 fn __check<#declared>() #bounds {
                     let _ = <#name as #private::KernelValue>::LAYOUT;
                 }

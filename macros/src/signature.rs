@@ -297,7 +297,8 @@ fn ungrouped(mut ty: &Type) -> &Type {
     ty
 }
 
-/// Whether a type is one of std that owns memory of the host. Without arguments, a name is that of a type of the user's.
+/// Whether a type is one of std that owns memory of the host. Without arguments, a name is that of a type of the
+/// user's.
 pub(crate) fn owns_host_memory(ty: &Type) -> bool {
     let Type::Path(path) = ungrouped(ty) else { return false };
     path.path.segments.last().is_some_and(|last| {

@@ -5,11 +5,12 @@
 
 use super::{
     memory::{Fault, Memory, Size},
+    record::{print_message, report},
     shared,
 };
 use smallvec::SmallVec;
 
-use crate::abi::{ERROR_WORD, ErrorRecord, LAUNCH_WORD, MAX_RANK, Message, MessageBuffer};
+use crate::abi::MAX_RANK;
 use crate::{ExactFloat, MathFn, ScalarType, collective};
 
 /// The index of a register. The first ones hold the argument block.
@@ -363,9 +364,7 @@ macro_rules! machine {
                         if index.iter().zip(shape).any(|(at, extent)| at >= extent) {
                             let values: SmallVec<[u64; 2 * MAX_RANK]> =
                                 index.iter().chain(shape).copied().collect();
-                            r!(clear) = 0;
-                            pc += 1;
-                            report(regs, *memory, task, site, &values)?;
+                            out_of_range!(clear, site, values);
                         }
                     }
                     Op::Load1(d, t, i, size) => {
@@ -741,67 +740,4 @@ fn store<M: Memory>(memory: &mut M, address: u64, size: Size, bits: u64) -> Resu
         Size::Bool | Size::One => memory.store(address, 1, bits),
         Size::Two => memory.store(address, 2, bits),
     }
-}
-
-/// Writes a message to the message buffer of the error record, as [`MessageBuffer`] says.
-#[cold]
-#[inline(never)]
-fn print_message<M: Memory>(
-    regs: &[u64],
-    memory: &mut M,
-    site: u32,
-    values: &[u64],
-) -> Result<(), Fault> {
-    let record = regs[ERROR_WORD];
-    if record == 0 {
-        return Ok(());
-    }
-    let buffer = memory.load(record + std::mem::offset_of!(ErrorRecord, messages) as u64, 8)?;
-    if buffer == 0 {
-        return Ok(());
-    }
-    let counter = memory.load(buffer + std::mem::offset_of!(MessageBuffer, counter) as u64, 8)?;
-    let printed = memory.load(buffer + std::mem::offset_of!(MessageBuffer, printed) as u64, 8)?;
-    let number = memory.load(counter, 8)?;
-    memory.store(counter, 8, number.wrapping_add(1))?;
-    if number.wrapping_sub(printed) >= MessageBuffer::MESSAGES as u64 {
-        return Ok(());
-    }
-    let at = buffer + MessageBuffer::message_offset(number) as u64;
-    let field = |offset: usize| at + offset as u64;
-    memory.store(field(std::mem::offset_of!(Message, launch)), 8, regs[LAUNCH_WORD])?;
-    memory.store(field(std::mem::offset_of!(Message, site)), 8, u64::from(site))?;
-    memory.store(field(std::mem::offset_of!(Message, next)), 8, number.wrapping_add(1))?;
-    for (nth, value) in values.iter().enumerate() {
-        memory.store(field(std::mem::offset_of!(Message, values) + 8 * nth), 8, *value)?;
-    }
-    memory.store(field(std::mem::offset_of!(Message, number)), 8, number.wrapping_add(1))
-}
-
-/// Fills the error record, unless it already holds an error or there is none.
-#[cold]
-#[inline(never)]
-pub(super) fn report<M: Memory>(
-    regs: &[u64],
-    memory: &mut M,
-    task: u32,
-    site: u32,
-    values: &[u64],
-) -> Result<(), Fault> {
-    let at = regs[ERROR_WORD];
-    let field = |offset: usize| at.wrapping_add(offset as u64);
-    if at == 0 || memory.load(at, 4)? != u64::from(ErrorRecord::EMPTY) {
-        return Ok(());
-    }
-    memory.store(at, 4, u64::from(ErrorRecord::CLAIMED))?;
-    memory.store(field(std::mem::offset_of!(ErrorRecord, site)), 4, u64::from(site))?;
-    memory.store(field(std::mem::offset_of!(ErrorRecord, launch)), 8, regs[LAUNCH_WORD])?;
-    memory.store(field(std::mem::offset_of!(ErrorRecord, task)), 4, u64::from(task))?;
-    let count = values.len() as u64;
-    memory.store(field(std::mem::offset_of!(ErrorRecord, count)), 4, count)?;
-    for (i, value) in values.iter().enumerate() {
-        let offset = std::mem::offset_of!(ErrorRecord, values) + 8 * i;
-        memory.store(field(offset), 8, *value)?;
-    }
-    memory.store(at, 4, u64::from(ErrorRecord::FULL))
 }

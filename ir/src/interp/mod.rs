@@ -8,6 +8,7 @@ mod fold;
 mod machine;
 mod memory;
 mod partial;
+mod record;
 mod select;
 mod shared;
 
@@ -140,7 +141,7 @@ impl Interpreter {
                     && extents.exceed_max_bound()
                 {
                     let counts: SmallVec<[u64; 3]> = extents.counts().collect();
-                    return machine::report(run.regs, run.memory, run.task, site.raw(), &counts);
+                    return record::report(run.regs, run.memory, run.task, site.raw(), &counts);
                 }
                 let mut cursor = IterationCursor::new(&extents, &iterations);
                 if !is_empty(interior) {

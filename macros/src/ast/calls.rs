@@ -218,8 +218,8 @@ pub(crate) fn callee_type(
     }}
 }
 
-/// As `NotAFunc`, for a call with written generic arguments: its functions take as many. That they return `!` fits every
-/// use of the value.
+/// As `NotAFunc`, for a call with written generic arguments: its functions take as many. That they return `!` fits
+/// every use of the value.
 fn not_a_func(support: &TokenStream, path: &ExprPath, count: usize) -> TokenStream {
     let PathArguments::AngleBracketed(written) =
         &path.path.segments.last().expect("a path is not empty").arguments
