@@ -96,13 +96,11 @@ fn scale<'launch, T: Float>(
                             const __G1: ::quadrants::macro_support::core::primitive::usize,
                             __Sites,
                             const __SITE: ::quadrants::macro_support::core::primitive::usize,
-                            const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
                             __F,
                         >(
                             _: ::quadrants::macro_support::body::CallSite<
                                 __Sites,
                                 __SITE,
-                                __CHECKED,
                                 __F,
                             >,
                         ) -> ! {
@@ -275,13 +273,11 @@ fn scale<'launch, T: Float>(
                                                 const __G1: ::quadrants::macro_support::core::primitive::usize,
                                                 __Sites,
                                                 const __SITE: ::quadrants::macro_support::core::primitive::usize,
-                                                const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
                                                 __F,
                                             >(
                                                 _: ::quadrants::macro_support::body::CallSite<
                                                     __Sites,
                                                     __SITE,
-                                                    __CHECKED,
                                                     __F,
                                                 >,
                                                 _: impl ::quadrants::macro_support::core::marker::Sized,

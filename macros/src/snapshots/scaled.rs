@@ -124,13 +124,11 @@ impl scaled {
                         __G0,
                         __Sites,
                         const __SITE: ::quadrants::macro_support::core::primitive::usize,
-                        const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
                         __F,
                     >(
                         _: ::quadrants::macro_support::body::CallSite<
                             __Sites,
                             __SITE,
-                            __CHECKED,
                             __F,
                         >,
                         _: impl ::quadrants::macro_support::core::marker::Sized,
@@ -239,13 +237,11 @@ impl scaled {
                                 __G0,
                                 __Sites,
                                 const __SITE: ::quadrants::macro_support::core::primitive::usize,
-                                const __CHECKED: ::quadrants::macro_support::core::primitive::bool,
                                 __F,
                             >(
                                 _: ::quadrants::macro_support::body::CallSite<
                                     __Sites,
                                     __SITE,
-                                    __CHECKED,
                                     __F,
                                 >,
                             ) -> ! {
