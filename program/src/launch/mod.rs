@@ -155,8 +155,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// `QUADRANTS_EXPLAIN=1` prints the same to stderr for every launch with new sizes.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch), except for those of the device. A launch with host arrays cannot be explained
-    /// ([`Error::Argument`]).
+    /// As for [`launch`](Self::launch), except for those of the device.
     pub fn explain(self, program: &Program) -> Result<Explanation> {
         let shared = program.shared();
         let (_, context) = shared.launcher.context_of(&shared.loader, self.kernel)?;
