@@ -14,11 +14,14 @@ use std::{
 
 use quadrants_ir::{
     Site, SiteId, SiteKind,
-    abi::{ASSERT_VALUES, ErrorRecord},
+    abi::{ASSERT_VALUES, ErrorRecord, MAX_RANK},
     format::comparison_text,
 };
 
-use super::print::{Printer, TextArgument};
+use super::{
+    print::{Printer, TextArgument},
+    view::along_axes,
+};
 
 /// The bit of [`ErrorRecord::site`] that marks an error of a CPU body: the low bits are the kind of error, and the last
 /// two values its source location.
@@ -248,16 +251,26 @@ impl Errors {
     }
 
     /// Reports an index out of range.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn report_index<const N: usize>(
         self,
-        index: [usize; N],
-        shape: [usize; N],
+        index: &[usize; N],
+        shape: &[usize; N],
         location: &Location<'_>,
     ) {
-        let values = [index, shape].map(|part| part.map(|at| at as u64));
-        self.report(ErrorKind::Index, location, values.as_flattened());
+        // Copied here, where it is rarely needed: an index whose address a call receives stays in memory in the loop.
+        let mut values = [0; 2 * MAX_RANK];
+        along_axes::<N>(|axis| {
+            values[axis] = index[axis] as u64;
+            values[N + axis] = shape[axis] as u64;
+        });
+        self.report_values::<N>(values, location);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_values<const N: usize>(self, values: [u64; 2 * MAX_RANK], location: &Location<'_>) {
+        self.report(ErrorKind::Index, location, &values[..2 * N]);
     }
 
     /// Records the error, unless one has been recorded already.

@@ -197,7 +197,7 @@ impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if !self.proven && !is_inside(&index, &self.shape) {
-            self.errors.report_index(index, self.shape, caller);
+            self.errors.report_index(&index, &self.shape, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
@@ -235,7 +235,7 @@ macro_rules! indexing {
             #[track_caller]
             fn check(&self, $i: $index) {
                 if !self.proven && !is_inside(&$array, &self.shape) {
-                    self.errors.report_index($array, self.shape, Location::caller());
+                    self.errors.report_index(&$array, &self.shape, Location::caller());
                 }
             }
             #[inline(always)]

@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+use quadrants_ir::abi::MAX_RANK;
+
 use super::{element_ref::ElementRef, failure::Errors};
 use crate::{tensor::layout::count, value::KernelValue};
 
@@ -85,7 +87,7 @@ impl<T: KernelValue, const N: usize> View<T, N> {
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         if !self.proven && !is_inside(&index, &self.shape) {
-            self.errors.report_index(index, self.shape, caller);
+            self.errors.report_index(&index, &self.shape, caller);
             return ElementRef::of(T::element_location(self.storage, None));
         }
         debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
@@ -97,18 +99,37 @@ impl<T: KernelValue, const N: usize> View<T, N> {
 /// Whether an index is within the extents.
 #[inline(always)]
 pub(super) fn is_inside<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> bool {
-    index.iter().zip(shape).all(|(at, extent)| at < extent)
+    let mut inside = true;
+    along_axes::<N>(|axis| inside &= index[axis] < shape[axis]);
+    inside
 }
 
 /// The position of an index in row-major order.
 #[inline(always)]
 pub(super) fn flat_index<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> usize {
-    let (mut flat, mut axis) = (0usize, 0);
-    while axis < N {
-        flat = flat.wrapping_mul(shape[axis]).wrapping_add(index[axis]);
-        axis += 1;
-    }
+    let mut flat = 0usize;
+    along_axes::<N>(|axis| flat = flat.wrapping_mul(shape[axis]).wrapping_add(index[axis]));
     flat
+}
+
+/// Calls `f` with each axis below `N`.
+///
+/// A loop would access the index by a variable position. The index then stays in memory until the loop is unrolled,
+/// often after the last pass that would move it to registers, and the kernel's loop is not vectorized.
+#[inline(always)]
+pub(super) fn along_axes<const N: usize>(mut f: impl FnMut(usize)) {
+    let mut call = |axis| {
+        if axis < N {
+            f(axis);
+        }
+    };
+    call(0);
+    call(1);
+    call(2);
+    call(3);
+    call(4);
+    call(5);
+    (MAX_RANK..N).for_each(f);
 }
 
 impl<T: KernelValue, const N: usize> ElementCount for View<T, N> {
@@ -139,7 +160,7 @@ macro_rules! indexing {
             #[track_caller]
             fn check(&self, $i: $index) {
                 if !self.proven && !is_inside(&$array, &self.shape) {
-                    self.errors.report_index($array, self.shape, Location::caller());
+                    self.errors.report_index(&$array, &self.shape, Location::caller());
                 }
             }
             #[inline(always)]
