@@ -11,6 +11,7 @@
 //! [`emit`] combines them. The only emitted `unsafe` in a body is the author's.
 #![forbid(unsafe_code)]
 
+mod affine;
 mod ast;
 mod attribute;
 mod body;

@@ -15,6 +15,7 @@ use syn::{
 };
 
 use crate::{
+    affine::{AffineTensor, affine_tensors, variable},
     ast::{
         Invocation, SCALARS, Text, collective_of, is_assignment, is_constant, is_shared_array,
         is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
@@ -167,6 +168,10 @@ impl<'a> Rewrite<'a> {
             Expr::Index(_) | Expr::Binary(_) => spans::first(expr),
             _ => Span::call_site(),
         };
+        let affine = match expr {
+            Expr::ForLoop(each) => self.affine_tensors(each),
+            _ => Vec::new(),
+        };
         match expr {
             Expr::Assign(syn::ExprAssign { left, right, .. }) => {
                 before = self.assignment(left, right);
@@ -205,7 +210,7 @@ impl<'a> Rewrite<'a> {
             Expr::ForLoop(each) => {
                 each.attrs.clear();
                 self.gate(&mut each.expr);
-                None
+                self.inspected(affine, each).map(Expr::Verbatim)
             }
             _ => None,
         };
@@ -215,6 +220,47 @@ impl<'a> Rewrite<'a> {
         if !before.is_empty() {
             *expr = Expr::Verbatim(quote!({ #before #expr; }));
         }
+    }
+
+    /// The tensors that a serial loop of an iteration accesses at constant distances from its variable only.
+    fn affine_tensors(&self, each: &syn::ExprForLoop) -> Vec<AffineTensor> {
+        let is_range = matches!(
+            unparenthesized(&each.expr),
+            Expr::Range(syn::ExprRange {
+                start: Some(_),
+                end: Some(_),
+                limits: syn::RangeLimits::HalfOpen(_),
+                ..
+            })
+        );
+        match variable(&each.pat) {
+            // Loops over thread blocks are not inspected.
+            Some(variable) if is_range && self.iteration.is_some() && self.blocks.is_empty() => {
+                affine_tensors(&each.body, &[variable], &|name| self.tensors.contains(name))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A rewritten serial loop that, in an inspection, checks the accesses to some tensors for all iterations at once.
+    fn inspected(
+        &self,
+        tensors: Vec<AffineTensor>,
+        each: &syn::ExprForLoop,
+    ) -> Option<TokenStream> {
+        if tensors.is_empty() {
+            return None;
+        }
+        let syn::ExprForLoop { label, pat, expr, body, .. } = each;
+        let [range, ok] = ["range", "ok"].map(internal);
+        let bounds = [(quote!(#range.start), quote!(#range.end))];
+        let checks = tensors.iter().map(|tensor| tensor.inspect(self.support, &ok, &bounds));
+        Some(quote! {{
+            let #range = #expr;
+            let mut #ok = #range.start < #range.end;
+            #(#checks)*
+            if #ok { #label for #pat in #range #body }
+        }})
     }
 
     /// The replacement of an expression whose parts are rewritten in their own way.

@@ -84,10 +84,10 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            impl #support::WithProven for Views {
+            impl #support::WithAccess for Views {
                 #[inline(always)]
-                fn with_proven(self, proven: ::core::primitive::bool) -> Self {
-                    Self { #(#names: #support::WithProven::with_proven(self.#names, proven),)* }
+                fn with_access(self, access: #support::Access) -> Self {
+                    Self { #(#names: #support::WithAccess::with_access(self.#names, access),)* }
                 }
             }
 

@@ -1,7 +1,7 @@
-//! The cost of proving a launch, against `launch_unchecked`.
+//! The cost of proving a launch, or of checking what cannot be proven, against `launch_unchecked`.
 //!
-//! Each case runs one kernel by `launch`, which proves its accesses and then runs without checks, and by
-//! `launch_unchecked`, on the same data in one process. A sample ends when the device has: of small tensors it shows
+//! Each case runs one kernel by `launch` and by `launch_unchecked`, on the same data in one process. `launch` proves the
+//! accesses and then runs without checks, or checks those that depend on data. A sample ends when the device has: of small tensors it shows
 //! what the host does, of large ones the device.
 
 // Kernels index, as devices do.
@@ -38,6 +38,42 @@ fn guarded(a: &Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
             continue;
         }
         b[i] = 0.5 * (a[i - 1] + a[i + 1]);
+    }
+}
+
+/// An index from a tensor.
+#[qd::kernel]
+fn gather(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() {
+        y[i] = 2.0 * x[at[i] as usize] + 1.0;
+    }
+}
+
+/// A sparse matrix in CSR format times a vector.
+#[qd::kernel]
+fn csr(
+    first: &Tensor<u32, 1>,
+    column: &Tensor<u32, 1>,
+    value: &Tensor<f32, 1>,
+    x: &Tensor<f32, 1>,
+    y: &mut Tensor<f32, 1>,
+) {
+    for i in 0..y.len() {
+        let mut sum = 0.0;
+        for k in first[i]..first[i + 1] {
+            sum += value[k as usize] * x[column[k as usize] as usize];
+        }
+        y[i] = sum;
+    }
+}
+
+/// The mean of four neighbours, from an offset that a tensor contains.
+#[qd::kernel]
+fn window(from: &Tensor<u32, 1>, x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let [h, w] = y.shape();
+    for (i, j) in qd::ndrange([h, w]) {
+        let (a, b) = (i + from[0] as usize, j + from[1] as usize);
+        y[[i, j]] = 0.25 * (x[[a, b]] + x[[a + 1, b]] + x[[a, b + 1]] + x[[a + 1, b + 1]]);
     }
 }
 
@@ -86,6 +122,36 @@ fn cases(options: &Options, program: &Program, backend: &str) -> Result<()> {
             let launch = guarded(&x, &mut y);
             // SAFETY: both ends are left out.
             if proven { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+    }
+    for n in [1usize << 10, 1 << 20, 1 << 24] {
+        let at: Vec<u32> = (0..n as u32).map(|i| (i / 64 * 64 + i * 7 % 64) % n as u32).collect();
+        let at = program.tensor_from(&at, [n])?;
+        let x = program.tensor_from(&vec![1.0f32; n], [n])?;
+        let mut y = program.zeros::<f32, 1>([n])?;
+        compare(&format!("gather of {n}"), &mut |checked| {
+            let launch = gather(&at, &x, &mut y);
+            // SAFETY: every index is below the length of `x`.
+            if checked { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+        let rows = n / 16;
+        let first: Vec<u32> = (0..=rows as u32).map(|i| 16 * i).collect();
+        let first = program.tensor_from(&first, [rows + 1])?;
+        let mut y = program.zeros::<f32, 1>([rows])?;
+        compare(&format!("CSR matrix of {rows} rows of 16"), &mut |checked| {
+            let launch = csr(&first, &at, &x, &x, &mut y);
+            // SAFETY: the rows are within the entries, and the columns below the length of `x`.
+            if checked { launch.launch() } else { unsafe { launch.launch_unchecked() } }
+        })?;
+    }
+    for n in [64usize, 1024, 4096] {
+        let from = program.tensor_from(&[3, 5], [2])?;
+        let x = program.tensor_from(&vec![1.0f32; (n + 6) * (n + 6)], [n + 6, n + 6])?;
+        let mut y = program.zeros::<f32, 2>([n, n])?;
+        compare(&format!("window of {n} by {n}"), &mut |checked| {
+            let launch = window(&from, &x, &mut y);
+            // SAFETY: the offset and a neighbour are within the difference of the extents.
+            if checked { launch.launch() } else { unsafe { launch.launch_unchecked() } }
         })?;
     }
     for n in [16usize, 2048] {

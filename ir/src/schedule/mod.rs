@@ -8,10 +8,12 @@
 //! No decision changes a result, except that atomic operations are reordered, which their meaning allows.
 
 mod coarsen;
+mod inspect;
 mod reduce;
 mod speculate;
 mod unroll;
 
+pub use inspect::can_inspect;
 use serde::{Deserialize, Serialize};
 
 use crate::{

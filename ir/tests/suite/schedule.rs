@@ -1,10 +1,16 @@
 //! Scheduling: a scheduled kernel computes the same as the kernel that was written, and states its decisions.
 
-use quadrants_ir::{abi::Form, schedule::schedule, *};
+use quadrants_ir::{
+    abi::Form,
+    interp::{Interpreter, Memory},
+    schedule::{can_inspect, schedule},
+    *,
+};
 
 use quadrants_samples::{
+    builder::Builder,
     generate::{Rng, Style, generate},
-    run::{Arg, Outcome, argument_block, run},
+    run::{Arg, Outcome, RECORD, argument_block, run},
     shrink::{Sample, shrink},
 };
 
@@ -72,4 +78,143 @@ fn outcome(kernel: &Offloaded, form: Form, args: &[Arg]) -> String {
 fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
     let words = argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
+}
+
+/// If the writes of a task that can be inspected are left out, it accesses the same elements and has the same errors.
+#[test]
+fn inspections_of_random_kernels_find_the_same_accesses() {
+    let (mut inspected, mut failed) = (0, 0);
+    for seed in 1..=KERNELS {
+        let style = Style { exact: true, separate: seed % 2 == 0 };
+        let (kernel, args) = generate(&mut Rng::new(seed), style);
+        let simple = simplify(&offload(&kernel).unwrap());
+        for at in (0..simple.tasks.len()).filter(|at| can_inspect(&simple, TaskId::new(*at as u32)))
+        {
+            let inspection = without_writes(&simple, at);
+            let (expected, found) =
+                (accesses(&simple, at, &args), accesses(&inspection, at, &args));
+            inspected += 1;
+            failed += usize::from(expected.1);
+            assert!(expected == found, "seed {seed}\n{simple}\n{inspection}\n{args:?}");
+        }
+    }
+    assert!(failed > 50 && inspected > 2 * failed, "{failed} of {inspected}");
+}
+
+/// The addresses that a task accesses, in order, and whether it reports an error.
+fn accesses(kernel: &Offloaded, at: usize, args: &[Arg]) -> (Vec<u64>, bool) {
+    struct Recorded(interp::SliceMemory, Vec<u64>);
+    impl interp::Memory for Recorded {
+        fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
+            self.1.push(address);
+            self.0.load(address, bytes)
+        }
+        fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Result<(), interp::Fault> {
+            self.1.push(address);
+            self.0.store(address, bytes, bits)
+        }
+    }
+    let mut memory = Recorded(interp::SliceMemory::new(), Vec::new());
+    let words = argument_block(kernel, args, &mut memory.0);
+    let interpreter = Interpreter::new(kernel).with_fuel(1_000_000);
+    let task = TaskId::new(at as u32);
+    interpreter.run_task(task, Form::Checked, &words, &mut memory).unwrap();
+    let Recorded(mut memory, mut addresses) = memory;
+    // An atomic operation loads and stores.
+    addresses.dedup();
+    let state = memory.load(RECORD, 4).unwrap() as u32;
+    (addresses, state == abi::ErrorRecord::FULL)
+}
+
+/// The kernel with loads instead of the stores and atomic operations of a task.
+fn without_writes(kernel: &Offloaded, at: usize) -> Offloaded {
+    let mut kernel = kernel.clone();
+    let mut open = vec![kernel.tasks[at].prelude, kernel.tasks[at].body];
+    while let Some(block) = open.pop() {
+        let mut stmts = std::mem::take(&mut kernel.blocks[block].stmts);
+        for stmt in &mut stmts {
+            open.extend(stmt.blocks());
+            let mut effects: Vec<ExprId> = stmt.exprs().collect();
+            while let Some(effect) = effects.pop() {
+                let expr = &mut kernel.exprs[effect];
+                effects.extend(expr.kind.operands());
+                if let ExprKind::Atomic { element, .. } = &expr.kind {
+                    expr.kind = ExprKind::Load(element.clone());
+                }
+            }
+            if let Stmt::Store { element, .. } = stmt
+                && let Array::Tensor(param) = element.array
+            {
+                let ty = kernel.params[param.index()].kind.elem().unwrap();
+                let load = Expr { kind: ExprKind::Load(element.clone()), ty };
+                *stmt = Stmt::Eval { value: kernel.exprs.push(load) };
+            }
+        }
+        kernel.blocks[block].stmts = stmts;
+    }
+    kernel
+}
+
+/// What decides whether a loop can be inspected: where the index comes from.
+#[test]
+fn a_loop_is_inspected_if_it_does_not_write_what_its_indices_depend_on() {
+    type Index = fn(&mut Builder, [ParamId; 3], &[ExprId]) -> ExprId;
+    let cases: [(&str, bool, Index); 7] = [
+        ("read", true, |b, [at, ..], i| b.let_load("k", at, i)),
+        ("written before", false, |b, [at, own, _], i| {
+            let k = b.let_load("k", at, i);
+            let store = b.store(own, i, k);
+            b.push(store);
+            b.let_load("again", own, i)
+        }),
+        ("written after", false, |b, [at, own, _], i| {
+            let (k, old) = (b.let_load("k", at, i), b.let_load("old", own, i));
+            let store = b.store(own, i, k);
+            b.push(store);
+            old
+        }),
+        ("written elsewhere", true, |b, [at, own, _], i| {
+            let k = b.let_load("k", at, i);
+            let store = b.store(own, i, k);
+            b.push(store);
+            k
+        }),
+        ("ticket", false, |b, [_, own, _], _| {
+            let (zero, one) = (b.constant(0u64), b.constant(1u32));
+            let value = b.atomic(AtomicOp::Add, own, &[zero], one);
+            let local = b.local("ticket", ScalarType::U32);
+            b.push(Stmt::Let { local, value });
+            b.read(local)
+        }),
+        ("bits of a float", false, |b, [_, _, x], i| {
+            let value = b.let_load("value", x, i);
+            b.expr(ScalarType::U32, ExprKind::Bits { value })
+        }),
+        ("expensive", false, |b, [at, ..], i| {
+            let k = b.let_load("k", at, i);
+            let three = b.constant(3u32);
+            (0..30).fold(k, |k, _| b.binary(BinaryOp::Mul, k, three))
+        }),
+    ];
+    for (name, expected, index) in cases {
+        let mut b = Builder::new("kernel");
+        let at = b.read_only("at", ScalarType::U32, 1);
+        let own = b.tensor("own", ScalarType::U32, 1);
+        let x = b.read_only("x", ScalarType::F32, 1);
+        let y = b.tensor("y", ScalarType::F32, 1);
+        let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+        b.parallel_loop(&[("i", zero, len)], |b, i| {
+            let k = index(b, [at, own, x], i);
+            let k = b.cast(ScalarType::U64, k);
+            let value = b.let_load("x_at", x, &[k]);
+            let value = (0..5).fold(value, |value, _| b.binary(BinaryOp::Mul, value, value));
+            let store = b.store(y, i, value);
+            b.push(store);
+        });
+        let kernel = b.finish();
+        assert_eq!(verify_offloaded(&kernel), Ok(()), "{name}");
+        for kernel in [simplify(&kernel), kernel] {
+            assert_eq!(can_inspect(&kernel, TaskId::new(0)), expected, "{name}\n{kernel}");
+        }
+    }
 }

@@ -122,7 +122,7 @@ impl Strips {
         });
         quote! {{
             let mut #begin = #begin;
-            if #piece.proven { #(#strips)* }
+            if #piece.access.is_unchecked() { #(#strips)* }
             #plain
         }}
     }

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::Order;
 use quote::{ToTokens, quote};
-use syn::{Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
+use syn::{Block, Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
 
 use super::{
     Body,
@@ -11,6 +11,7 @@ use super::{
     jumps, lanes, loop_call,
 };
 use crate::{
+    affine::{affine_tensors, variable},
     ast::{RangeChain, has_loop, is_ndrange, range_chain, unparenthesized},
     reduce::{self, Reduction},
     rewrite::iteration_label,
@@ -64,6 +65,7 @@ impl Body<'_> {
             }
         });
         let loops = self.with_reductions(&reductions, loops, &piece);
+        let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
             true => quote!(#support::Simple(#weight)),
@@ -77,10 +79,33 @@ impl Body<'_> {
         let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
         let arguments = quote! {
             #at, #iterated, #weight, #(#width,)*
-            #[inline(always)] move |(#parameter, #piece)| { #rebound #loops }
+            #[inline(always)] move |(#parameter, #piece)| { #rebound #inspected #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
         around(&reductions, support, call)
+    }
+
+    /// Statements that, in an inspection, check accesses for all iterations at once.
+    fn inspected(
+        &self,
+        body: &Block,
+        variables: &[&Pat],
+        bounds: &[(Ident, Ident)],
+    ) -> Option<TokenStream> {
+        let variables: Option<Vec<Ident>> = variables.iter().copied().map(variable).collect();
+        let tensors = affine_tensors(body, &variables?, &|name| self.scope.is_tensor(name));
+        let bounds: Vec<_> =
+            bounds.iter().map(|(begin, end)| (quote!(#begin), quote!(#end))).collect();
+        let ok = internal("ok");
+        let checks = tensors.iter().map(|tensor| tensor.inspect(self.scope.support, &ok, &bounds));
+        let checks: Vec<_> = checks.collect();
+        (!checks.is_empty()).then(|| {
+            quote! {
+                let mut #ok = true;
+                #(#checks)*
+                if !#ok { return; }
+            }
+        })
     }
 
     /// The values of a loop whose range is inclusive, reversed or has a step; `None` for others.

@@ -86,12 +86,11 @@ impl<'a> Scope<'a> {
         let mut seen = HashSet::new();
         let tensors = self.visible(true).filter(|name| used.contains(name) && seen.insert(*name));
         tensors
-            .map(|name| quote!(let mut #name = #support::WithProven::with_proven(#name, true);))
+            .map(|name| quote!(let mut #name = #support::WithAccess::with_access(#name, #support::Access::Unchecked);))
             .collect()
     }
 
-    /// New bindings of the names in scope that `code` uses. Tensors in a loop learn whether the iterations of its
-    /// `piece` are proven.
+    /// New bindings of the names in scope that `code` uses. Tensors in a loop get the access of its `piece`.
     pub(super) fn rebound(&self, code: &impl ToTokens, piece: Option<&Ident>) -> TokenStream {
         let used: HashSet<Ident> = idents(code).into_iter().collect();
         let mut seen = HashSet::new();
@@ -100,7 +99,7 @@ impl<'a> Scope<'a> {
         let names = names.filter(|(name, _)| used.contains(name) && seen.insert(name.clone()));
         let bindings = names.map(|(name, is_tensor)| match piece {
             Some(piece) if *is_tensor => {
-                quote!(let mut #name = #support::WithProven::with_proven(#name, #piece.proven);)
+                quote!(let mut #name = #support::WithAccess::with_access(#name, #piece.access);)
             }
             _ => quote!(let mut #name = #name;),
         });

@@ -178,18 +178,36 @@ fn escape<'launch>(
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), piece)| {
-                    let mut steps = ::quadrants::macro_support::body::WithProven::with_proven(
+                    let mut steps = ::quadrants::macro_support::body::WithAccess::with_access(
                         steps,
-                        piece.proven,
+                        piece.access,
                     );
-                    let mut c = ::quadrants::macro_support::body::WithProven::with_proven(
+                    let mut c = ::quadrants::macro_support::body::WithAccess::with_access(
                         c,
-                        piece.proven,
+                        piece.access,
                     );
                     let mut limit = limit;
+                    let mut ok = true;
+                    let mut steps = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                        steps,
+                        &mut ok,
+                        &[
+                            &[
+                                ::quadrants::macro_support::body::indices_of(
+                                    begin0,
+                                    end0,
+                                    0i64,
+                                    0i64,
+                                ),
+                            ],
+                        ],
+                    );
+                    if !ok {
+                        return;
+                    }
                     {
                         let mut begin0 = begin0;
-                        if piece.proven {
+                        if piece.access.is_unchecked() {
                             #[allow(unused_variables, unused_assignments)]
                             for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,
@@ -486,24 +504,44 @@ fn escape<'launch>(
                                             .read();
                                     n += 1;
                                 }
-                                for k in ::quadrants::macro_support::body::gate::<
-                                    __OK,
-                                    _,
-                                >(
-                                    0..::quadrants::macro_support::body::ElementCount::element_count(
-                                        &c,
-                                    ),
-                                ) {
-                                    ::quadrants::macro_support::body::seen::<_, __Body, 3>(&k);
-                                    if ::quadrants::macro_support::body::equal(
-                                        ::quadrants::macro_support::body::Elements::element_ref(
-                                                &c,
-                                                k,
-                                            )
-                                            .read(),
-                                        z,
-                                    ) {
-                                        n -= 1;
+                                {
+                                    let range = ::quadrants::macro_support::body::gate::<
+                                        __OK,
+                                        _,
+                                    >(
+                                        0..::quadrants::macro_support::body::ElementCount::element_count(
+                                            &c,
+                                        ),
+                                    );
+                                    let mut ok = range.start < range.end;
+                                    let mut c = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                        c,
+                                        &mut ok,
+                                        &[
+                                            &[
+                                                ::quadrants::macro_support::body::indices_of(
+                                                    range.start,
+                                                    range.end,
+                                                    0i64,
+                                                    0i64,
+                                                ),
+                                            ],
+                                        ],
+                                    );
+                                    if ok {
+                                        for k in range {
+                                            ::quadrants::macro_support::body::seen::<_, __Body, 3>(&k);
+                                            if ::quadrants::macro_support::body::equal(
+                                                ::quadrants::macro_support::body::Elements::element_ref(
+                                                        &c,
+                                                        k,
+                                                    )
+                                                    .read(),
+                                                z,
+                                            ) {
+                                                n -= 1;
+                                            }
+                                        }
                                     }
                                 }
                                 {

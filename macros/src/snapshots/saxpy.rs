@@ -151,15 +151,47 @@ pub fn saxpy<'launch>(
                 ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
                 move |((begin0, end0), piece)| {
-                    let mut y = ::quadrants::macro_support::body::WithProven::with_proven(
+                    let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
                         y,
-                        piece.proven,
+                        piece.access,
                     );
-                    let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
+                    let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
                         x,
-                        piece.proven,
+                        piece.access,
                     );
                     let mut a = a;
+                    let mut ok = true;
+                    let mut y = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                        y,
+                        &mut ok,
+                        &[
+                            &[
+                                ::quadrants::macro_support::body::indices_of(
+                                    begin0,
+                                    end0,
+                                    0i64,
+                                    0i64,
+                                ),
+                            ],
+                        ],
+                    );
+                    let mut x = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                        x,
+                        &mut ok,
+                        &[
+                            &[
+                                ::quadrants::macro_support::body::indices_of(
+                                    begin0,
+                                    end0,
+                                    0i64,
+                                    0i64,
+                                ),
+                            ],
+                        ],
+                    );
+                    if !ok {
+                        return;
+                    }
                     {
                         'iteration: for i in ::quadrants::macro_support::body::gate::<
                             __OK,

@@ -248,11 +248,29 @@ fn step<'launch>(
                             #[inline(always)]
                             move |((begin0, end0), piece)| {
                                 let mut half = half;
-                                let mut a = ::quadrants::macro_support::body::WithProven::with_proven(
+                                let mut a = ::quadrants::macro_support::body::WithAccess::with_access(
                                     a,
-                                    piece.proven,
+                                    piece.access,
                                 );
                                 let mut dt = dt;
+                                let mut ok = true;
+                                let mut a = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                    a,
+                                    &mut ok,
+                                    &[
+                                        &[
+                                            ::quadrants::macro_support::body::indices_of(
+                                                begin0,
+                                                end0,
+                                                0i64,
+                                                0i64,
+                                            ),
+                                        ],
+                                    ],
+                                );
+                                if !ok {
+                                    return;
+                                }
                                 {
                                     'iteration: for i in ::quadrants::macro_support::body::gate::<
                                         __OK,
@@ -318,10 +336,29 @@ fn step<'launch>(
                             10u32,
                             #[inline(always)]
                             move |([(begin0, end0), (begin1, end1)], piece)| {
-                                let mut b = ::quadrants::macro_support::body::WithProven::with_proven(
+                                let mut b = ::quadrants::macro_support::body::WithAccess::with_access(
                                     b,
-                                    piece.proven,
+                                    piece.access,
                                 );
+                                let mut ok = true;
+                                let mut b = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                    b,
+                                    &mut ok,
+                                    &[
+                                        &[
+                                            ::quadrants::macro_support::body::indices_of(
+                                                begin0,
+                                                end0,
+                                                0i64,
+                                                0i64,
+                                            ),
+                                            ::quadrants::macro_support::body::index_of(LAST, 0i64, 0i64),
+                                        ],
+                                    ],
+                                );
+                                if !ok {
+                                    return;
+                                }
                                 {
                                     for i in ::quadrants::macro_support::body::gate::<
                                         __OK,

@@ -145,14 +145,45 @@ fn sum<'launch>(
                     10u32,
                     #[inline(always)]
                     move |((begin0, end0), piece)| {
-                        let mut total = ::quadrants::macro_support::body::WithProven::with_proven(
+                        let mut total = ::quadrants::macro_support::body::WithAccess::with_access(
                             total,
-                            piece.proven,
+                            piece.access,
                         );
-                        let mut x = ::quadrants::macro_support::body::WithProven::with_proven(
+                        let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
                             x,
-                            piece.proven,
+                            piece.access,
                         );
+                        let mut ok = true;
+                        let mut total = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                            total,
+                            &mut ok,
+                            &[
+                                &[
+                                    ::quadrants::macro_support::body::index_of(
+                                        0_i64,
+                                        0i64,
+                                        0i64,
+                                    ),
+                                ],
+                            ],
+                        );
+                        let mut x = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                            x,
+                            &mut ok,
+                            &[
+                                &[
+                                    ::quadrants::macro_support::body::indices_of(
+                                        begin0,
+                                        end0,
+                                        0i64,
+                                        0i64,
+                                    ),
+                                ],
+                            ],
+                        );
+                        if !ok {
+                            return;
+                        }
                         let mut part0 = ::quadrants::macro_support::body::partial_add::<
                             _,
                             64usize,

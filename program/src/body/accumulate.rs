@@ -30,9 +30,16 @@ impl<T: Copy> Accumulator<T> {
         Self::default()
     }
 
-    /// Adds the result of a part of a piece. The parts of a piece come in order.
-    #[inline]
+    /// Adds the result of a part of a piece, unless this is an inspection. The parts of a piece come in order.
+    #[inline(always)]
     pub(super) fn add(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
+        if !piece.access.is_inspection() {
+            self.add_result(piece, value, combine);
+        }
+    }
+
+    #[inline]
+    fn add_result(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
         let mut parts = self.0.lock();
         // From the end: the other parts of the piece are recent.
         match parts.iter_mut().rev().find(|(number, _)| *number == piece.number) {

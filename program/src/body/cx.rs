@@ -13,7 +13,7 @@ use super::{
     native::Run,
     parallel::{LoopAt, LoopInt, Proven},
     print::{PrinterGuard, TextArgument},
-    view::{View, WithProven},
+    view::{Access, View, WithAccess},
 };
 use crate::{
     KernelValue,
@@ -37,8 +37,8 @@ pub struct Cx<'a, L> {
 pub struct Args<'a> {
     words: &'a [u64],
     errors: Errors,
-    /// Whether the accesses outside of loops are proven.
-    proven: bool,
+    /// The access outside of loops.
+    access: Access,
 }
 
 /// A type that a kernel takes by reference: a tensor, or a struct of tensors.
@@ -52,7 +52,7 @@ pub struct Args<'a> {
 )]
 pub unsafe trait TensorParam {
     /// The type of the parameter in a CPU body.
-    type View: WithProven;
+    type View: WithAccess;
 
     /// The type of the parameter in the IR, when passed by `&mut`.
     const PARAM: ParamType;
@@ -111,10 +111,11 @@ impl<'a, L: Level> Cx<'a, L> {
             return Proven::All;
         }
         let words = at.interior.and_then(|at| self.interiors.get(at..at + 2 * N));
-        Proven::Within(std::array::from_fn(|k| match words {
+        let interior = std::array::from_fn(|k| match words {
             Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
             None => (I::ZERO, I::ZERO),
-        }))
+        });
+        Proven::Within { interior, inspects: self.run.checked.inspects(at.number) }
     }
 
     /// Whether the accesses outside of loops are proven.
@@ -129,7 +130,7 @@ impl<'a, L: Level> Cx<'a, L> {
     #[must_use]
     pub fn args(&self) -> Args<'a> {
         let words = &self.args[FIRST_PARAM_WORD..];
-        Args { words, errors: self.errors, proven: self.is_proven() }
+        Args { words, errors: self.errors, access: Access::checked_unless(self.is_proven()) }
     }
 
     /// `assert!` in an iteration: reports a failed condition as a device error. The caller then ends the iteration.
@@ -205,7 +206,7 @@ impl Args<'_> {
         // SAFETY: the maker of the `Cx` guarantees the block's addresses and extents.
         unsafe {
             let storage = T::storage(&mut Memory::new(&mut next));
-            View::new(storage, shape, self.errors, self.proven)
+            View::new(storage, shape, self.errors, self.access)
         }
     }
 

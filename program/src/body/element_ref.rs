@@ -5,6 +5,7 @@
 //! is, selects fields and elements of the value, and is read and written by value. Scalars that the body does not use
 //! are not loaded.
 
+use super::view::Access;
 use crate::{
     tensor::element::Element,
     value::{HasElement, HasField, KernelValue},
@@ -13,24 +14,31 @@ use crate::{
 /// A reference to a value in a tensor's memory, or to nothing if the index was out of range: then reads return zeros
 /// and writes do nothing. Several threads may hold references to the same value.
 #[derive(Clone, Copy)]
-pub struct ElementRef<T: KernelValue>(T::Location);
+pub struct ElementRef<T: KernelValue> {
+    location: T::Location,
+    /// Whether writes and atomic operations are done. An inspection does none.
+    writes: bool,
+}
 
 impl<T: KernelValue> ElementRef<T> {
-    pub(super) fn of(location: T::Location) -> Self {
-        Self(location)
+    #[inline(always)]
+    pub(super) fn of(location: T::Location, access: Access) -> Self {
+        Self { location, writes: !access.is_inspection() }
     }
 
     /// Reads the value.
     #[inline(always)]
     #[must_use]
     pub fn read(self) -> T {
-        T::read(self.0)
+        T::read(self.location)
     }
 
     /// Writes the value.
     #[inline(always)]
     pub fn write(self, value: T) {
-        value.write(self.0);
+        if self.writes {
+            value.write(self.location);
+        }
     }
 
     /// A reference to a field of the value.
@@ -40,7 +48,7 @@ impl<T: KernelValue> ElementRef<T> {
     where
         T: HasField<NAME, Whole = <T as KernelValue>::Location>,
     {
-        ElementRef(T::field(self.0))
+        ElementRef { location: T::field(self.location), writes: self.writes }
     }
 
     /// A reference to an element of the value.
@@ -51,7 +59,7 @@ impl<T: KernelValue> ElementRef<T> {
     where
         T: HasElement<I>,
     {
-        ElementRef(T::element_of(self.0, at))
+        ElementRef { location: T::element_of(self.location, at), writes: self.writes }
     }
 }
 
@@ -60,12 +68,12 @@ impl<T: Element> ElementRef<T> {
     /// as the reference is used; code that takes it back by [`address`](Self::address) relies on that.
     #[cfg(test)]
     pub(super) const fn from_ptr(element: Option<*mut T>) -> Self {
-        Self(crate::value::memory::ScalarRef::new(element))
+        Self { location: crate::value::memory::ScalarRef::new(element), writes: true }
     }
 
-    /// The address, or `None` if the index was out of range.
+    /// The address for an atomic operation, or `None` if the index was out of range, or nothing is written.
     #[inline(always)]
     pub(super) const fn address(self) -> Option<*mut T> {
-        self.0.address()
+        if self.writes { self.location.address() } else { None }
     }
 }

@@ -84,7 +84,7 @@ pub use site::{
 };
 pub use stepped_range::{IntRange, SteppedRange};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
-pub use view::{ElementCount, Elements, View, WithProven};
+pub use view::{Access, ElementCount, Elements, View, WithAccess, index_of, indices_of};
 
 pub use crate::value::{
     HasElement, HasField, Unknown,

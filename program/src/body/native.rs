@@ -5,6 +5,7 @@ use std::{fmt, sync::OnceLock};
 use quadrants_ir::{
     Offloaded, TaskKind,
     abi::{Form, Forms},
+    schedule::can_inspect,
 };
 
 use super::{
@@ -63,15 +64,18 @@ pub struct Run {
 pub struct CheckedParts {
     /// A bit per loop, by its number; all loops from number 63 on share the last bit.
     loops: u64,
+    /// A bit per checked loop below number 63: whether its indices are checked some iterations at a time, before they
+    /// run.
+    inspected: u64,
     /// Whether the statements outside of loops do.
     pub(super) serial: bool,
 }
 
 impl CheckedParts {
     /// No part.
-    pub const NONE: Self = Self { loops: 0, serial: false };
+    pub const NONE: Self = Self { loops: 0, inspected: 0, serial: false };
     /// All parts.
-    pub const ALL: Self = Self { loops: u64::MAX, serial: true };
+    pub const ALL: Self = Self { loops: u64::MAX, inspected: 0, serial: true };
 
     /// The parts that consist of the tasks in the checked form. Statements outside of loops are one part.
     pub(crate) fn of(kernel: &Offloaded, forms: Forms) -> Self {
@@ -82,6 +86,8 @@ impl CheckedParts {
                 TaskKind::Serial => parts.serial |= is_checked,
                 TaskKind::RangeFor { .. } | TaskKind::BlockFor { .. } => {
                     parts.loops |= u64::from(is_checked) << Self::bit(number);
+                    let inspects = is_checked && number < 63 && can_inspect(kernel, id);
+                    parts.inspected |= u64::from(inspects) << Self::bit(number);
                     number += 1;
                 }
             }
@@ -94,10 +100,19 @@ impl CheckedParts {
     }
 
     #[inline(always)]
+    pub(super) fn inspects(self, number: usize) -> bool {
+        number < 63 && self.inspected >> number & 1 != 0
+    }
+
+    #[inline(always)]
     pub(super) fn has_loop(self, number: usize) -> bool {
         self.loops >> Self::bit(number) & 1 != 0
     }
 }
+
+/// Whether bodies are compiled for the baseline only. Without optimization the other levels gain nothing, and cost most
+/// of the time to compile a crate of kernels.
+const ONE_LEVEL: bool = cfg!(debug_assertions) && !cfg!(test);
 
 impl NativeBody {
     /// The instances of `B`.
@@ -106,9 +121,15 @@ impl NativeBody {
         Self {
             baseline: instance::<B, level::Baseline, { level::STRIP_LEN }>,
             #[cfg(target_arch = "x86_64")]
-            avx2: instance::<B, level::Avx2, { level::STRIP_LEN }>,
+            avx2: match ONE_LEVEL {
+                true => instance::<B, level::Baseline, { level::STRIP_LEN }>,
+                false => instance::<B, level::Avx2, { level::STRIP_LEN }>,
+            },
             #[cfg(target_arch = "x86_64")]
-            avx512: instance::<B, level::Avx512, { level::STRIP_LEN_AVX512 }>,
+            avx512: match ONE_LEVEL {
+                true => instance::<B, level::Baseline, { level::STRIP_LEN }>,
+                false => instance::<B, level::Avx512, { level::STRIP_LEN_AVX512 }>,
+            },
         }
     }
 

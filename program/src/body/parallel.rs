@@ -1,13 +1,19 @@
 //! Parallel loops and regions of a CPU body: whether they use the thread pool, and into how many pieces they are split.
 
-use std::{ops::Range, panic::Location};
+use std::{cell::Cell, ops::Range, panic::Location};
 
 use quadrants_ir::{Const, abi::MAX_BOUND};
 
 pub use crate::dsl::LoopInt;
 
 use super::{
-    cx::Cx, failure::ErrorKind, level::Level, pool, print::Printer, stepped_range::SteppedRange,
+    cx::Cx,
+    failure::ErrorKind,
+    level::Level,
+    pool,
+    print::Printer,
+    stepped_range::SteppedRange,
+    view::{Access, Inspection},
 };
 use crate::dsl::{IndexSpace, ndrange};
 
@@ -33,6 +39,9 @@ const MEMORY_BOUND_MIN_STEPS: u64 = 1 << 20;
 
 /// Rows are not split into pieces shorter than this, because a vectorized loop needs some length.
 const MIN_ROW_LEN: u64 = 1 << 10;
+
+/// How many iterations are inspected before they run. The data of their indices stay in the L1 cache.
+const INSPECTED_ITERATIONS: u64 = 1 << 10;
 
 /// A `stream_parallel` block of a body. [`region`](Cx::region) runs it.
 pub struct Block<'a, 'b, L, F> {
@@ -98,8 +107,12 @@ struct RangeSplit<I> {
 #[derive(Clone, Copy)]
 pub(super) enum Proven<I, const N: usize> {
     All,
-    /// Those in a box.
-    Within([(I, I); N]),
+    Within {
+        /// The proven iterations: a box.
+        interior: [(I, I); N],
+        /// Whether the others are inspected before they run.
+        inspects: bool,
+    },
 }
 
 /// What the iterations of a loop that run together know.
@@ -108,8 +121,8 @@ pub struct Piece {
     /// The number of the piece of the loop, the same in identical launches. One thread runs a piece, which may have
     /// several parts.
     pub(super) number: usize,
-    /// Whether the launch has proven the accesses of the iterations.
-    pub proven: bool,
+    /// How the iterations access tensors.
+    pub access: Access,
 }
 
 impl Weight for u32 {
@@ -329,48 +342,85 @@ impl<'b, L: Level> Cx<'b, L> {
         I: LoopInt,
         F: Fn(([(I, I); N], Piece)),
     {
+        let inspects = matches!(proven, Proven::Within { inspects: true, .. });
         let run = |part, proven| {
-            self.errors
-                .run_inside(|| self.part::<W, _, _>(memory_bound, piece, part, proven, body));
+            self.errors.run_inside(|| match proven {
+                true => self.unchecked::<W, _, _>(memory_bound, piece, part, body),
+                false if inspects => self.inspected::<W, _, _, N>(memory_bound, piece, part, body),
+                false => self.checked(piece, part, body),
+            });
         };
         match proven {
             Proven::All => run(tile, true),
-            Proven::Within(interior) => split_at_interior(tile, interior, run),
+            Proven::Within { interior, .. } => split_at_interior(tile, interior, run),
         }
     }
 
-    /// Runs a part of a piece.
+    /// Runs a part of a piece without checks.
     #[inline]
-    fn part<W: Weight, T, F>(
-        &self,
-        memory_bound: bool,
-        number: usize,
-        part: T,
-        proven: bool,
-        body: &F,
-    ) where
+    fn unchecked<W: Weight, T, F>(&self, memory_bound: bool, number: usize, part: T, body: &F)
+    where
         F: Fn((T, Piece)),
     {
-        // `proven` is a constant in each, so that the loop is compiled without and with checks.
-        if !proven {
-            self.call_by_value(
-                #[inline(always)]
-                |(part, number)| body((part, Piece { number, proven: false })),
-                (part, number),
-            );
-        } else if W::SIMPLE && memory_bound {
+        // The access is a constant in each closure, so that the loop is compiled once for each access.
+        if W::SIMPLE && memory_bound {
             self.call_memory_bound(
                 #[inline(always)]
-                |(part, number)| body((part, Piece { number, proven: true })),
+                |(part, number)| body((part, Piece { number, access: Access::Unchecked })),
                 (part, number),
             );
         } else {
             self.call_by_value(
                 #[inline(always)]
-                |(part, number)| body((part, Piece { number, proven: true })),
+                |(part, number)| body((part, Piece { number, access: Access::Unchecked })),
                 (part, number),
             );
         }
+    }
+
+    /// Runs a part of a piece with checks.
+    #[inline]
+    fn checked<T, F: Fn((T, Piece))>(&self, number: usize, part: T, body: &F) {
+        self.call_by_value(
+            #[inline(always)]
+            |(part, number)| body((part, Piece { number, access: Access::Checked })),
+            (part, number),
+        );
+    }
+
+    /// Runs a part of a piece, some iterations at a time: without checks, if an inspection shows that all indices are
+    /// in range.
+    #[inline]
+    fn inspected<W: Weight, I, F, const N: usize>(
+        &self,
+        memory_bound: bool,
+        number: usize,
+        part: [(I, I); N],
+        body: &F,
+    ) where
+        I: LoopInt,
+        F: Fn(([(I, I); N], Piece)),
+    {
+        let all_inside = Cell::new(false);
+        for_each_box(part, INSPECTED_ITERATIONS, |iterations| {
+            self.call_by_value(
+                #[inline(always)]
+                |(part, number, all_inside): ([(I, I); N], usize, &Cell<bool>)| {
+                    all_inside.set(Inspection::run(
+                        #[inline(always)]
+                        |inspection| {
+                            let access = Access::Inspect(inspection);
+                            body((part, Piece { number, access }));
+                        },
+                    ));
+                },
+                (iterations, number, &all_inside),
+            );
+            match all_inside.get() {
+                true => self.unchecked::<W, _, _>(memory_bound, number, iterations, body),
+                false => self.checked(number, iterations, body),
+            }
+        });
     }
 
     /// Reports loop bounds beyond ±`MAX_BOUND`, which result from a wrapped computation; then the loop must not run. A
@@ -428,6 +478,39 @@ fn iteration<I: LoopInt, const N: usize>(tile: [(I, I); N], mut number: u64) -> 
         number /= steps;
     }
     one
+}
+
+/// Calls `f` with boxes of about `most` iterations that together cover a tile, in row-major order.
+#[inline(always)]
+fn for_each_box<I: LoopInt, const N: usize>(
+    tile: [(I, I); N],
+    most: u64,
+    mut f: impl FnMut([(I, I); N]),
+) {
+    // A box has all steps of the dimensions after `cut`, some of `cut`, and one of those before it.
+    let steps = tile.map(|(begin, end)| begin.steps(end));
+    let (mut cut, mut inner) = (N - 1, 1u64);
+    while cut > 0 && inner.saturating_mul(steps[cut]) <= most {
+        inner *= steps[cut];
+        cut -= 1;
+    }
+    let length = (most / inner).max(1);
+    let rows: u64 = steps[..cut].iter().product();
+    for row in 0..rows {
+        let (mut part, mut rest) = (tile, row);
+        for k in (0..cut).rev() {
+            let at = tile[k].0.forward(rest % steps[k]);
+            part[k] = (at, at.forward(1));
+            rest /= steps[k];
+        }
+        let mut from = 0;
+        while from < steps[cut] {
+            let to = (from + length).min(steps[cut]);
+            part[cut] = (tile[cut].0.forward(from), tile[cut].0.forward(to));
+            f(part);
+            from = to;
+        }
+    }
 }
 
 /// Splits a tile: calls `run` for each slab around the interior, and last for the interior (with `true`).
@@ -534,6 +617,34 @@ mod tests {
             for k in 1..parts {
                 assert_eq!(part(steps, parts, k - 1).1, part(steps, parts, k).0);
             }
+        }
+    }
+
+    #[test]
+    fn boxes_cover_a_tile_once_in_order() {
+        for (tile, most, expected) in [
+            ([(0, 3), (2, 4), (-1, 4)], 1, 30),
+            ([(0, 3), (2, 4), (-1, 4)], 4, 12),
+            ([(0, 3), (2, 4), (-1, 4)], 9, 6),
+            ([(0, 3), (2, 4), (-1, 4)], 10, 3),
+            ([(0, 3), (2, 4), (-1, 4)], 25, 2),
+            ([(0, 3), (2, 4), (-1, 4)], 1000, 1),
+            ([(0, 3), (2, 2), (-1, 4)], 4, 0),
+        ] {
+            let (mut visited, mut boxes) = (Vec::new(), 0);
+            for_each_box(tile, most, |[x, y, z]: [(i32, i32); 3]| {
+                boxes += 1;
+                for i in x.0..x.1 {
+                    for j in y.0..y.1 {
+                        visited.extend((z.0..z.1).map(|k| (i, j, k)));
+                    }
+                }
+            });
+            let rows =
+                (tile[0].0..tile[0].1).flat_map(|i| (tile[1].0..tile[1].1).map(move |j| (i, j)));
+            let all: Vec<_> =
+                rows.flat_map(|(i, j)| (tile[2].0..tile[2].1).map(move |k| (i, j, k))).collect();
+            assert_eq!((visited, boxes), (all, expected), "{tile:?}, {most}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 use quadrants_ir::abi::ErrorRecord;
 
 use super::{
-    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithProven,
+    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithAccess,
     check, gate,
 };
 use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
@@ -39,7 +39,7 @@ unsafe impl Body for Saxpy {
             5,
             #[inline(always)]
             move |((begin, end), piece)| {
-                let (x, y) = (x.with_proven(piece.proven), y.with_proven(piece.proven));
+                let (x, y) = (x.with_access(piece.access), y.with_access(piece.access));
                 for i in begin..end {
                     let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
                     y.element_ref(i).write(sum);

@@ -12,7 +12,7 @@ use super::{
     level::Level,
     parallel::Piece,
     print::Printer,
-    view::{ElementCount, Elements, flat_index, is_inside},
+    view::{Access, ElementCount, Elements, flat_index, is_inside},
 };
 use crate::{
     tensor::layout::{ComponentLayout, Layout, StorageLayout, count},
@@ -28,7 +28,7 @@ pub struct ThreadBlock<G = usize> {
     index: G,
     threads: usize,
     errors: Errors,
-    proven: bool,
+    access: Access,
 }
 
 /// A shared array of a thread block. Out-of-range indices behave as those of a [`View`](super::View).
@@ -38,7 +38,7 @@ pub struct SharedArray<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    proven: bool,
+    access: Access,
 }
 
 /// The cost of a block whose threads cost `weight` each.
@@ -86,7 +86,7 @@ impl<L: Level> Cx<'_, L> {
         if self.prints() {
             Printer::move_to(&index.numbers());
         }
-        ThreadBlock { index, threads, errors: self.errors, proven: piece.proven }
+        ThreadBlock { index, threads, errors: self.errors, access: piece.access }
     }
 }
 
@@ -136,7 +136,7 @@ impl<G: Copy> ThreadBlock<G> {
             );
         };
         let (memory, storage) = zeros::<T>(count(&shape));
-        SharedArray { _memory: memory, storage, shape, errors: self.errors, proven: self.proven }
+        SharedArray { _memory: memory, storage, shape, errors: self.errors, access: self.access }
     }
 }
 
@@ -196,13 +196,9 @@ impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        if !self.proven && !is_inside(&index, &self.shape) {
-            self.errors.report_index(&index, &self.shape, caller);
-            return ElementRef::of(T::element_location(self.storage, None));
-        }
-        debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
-        let flat = flat_index(&index, &self.shape);
-        ElementRef::of(T::element_location(self.storage, Some(flat)))
+        let inside = self.access.allows(&index, &self.shape, self.errors, caller);
+        let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
+        ElementRef::of(T::element_location(self.storage, flat), self.access)
     }
 }
 
@@ -234,15 +230,13 @@ macro_rules! indexing {
             #[inline(always)]
             #[track_caller]
             fn check(&self, $i: $index) {
-                if !self.proven && !is_inside(&$array, &self.shape) {
-                    self.errors.report_index(&$array, &self.shape, Location::caller());
-                }
+                self.access.allows(&$array, &self.shape, self.errors, Location::caller());
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 let inside = is_inside(&$array, &self.shape);
                 let element = inside.then(|| flat_index(&$array, &self.shape));
-                ElementRef::of(T::element_location(self.storage, element))
+                ElementRef::of(T::element_location(self.storage, element), self.access)
             }
         }
     )*};

@@ -1,31 +1,168 @@
 //! [`View`]: a tensor in a CPU body.
 
-use std::panic::Location;
+use std::{panic::Location, ptr::NonNull};
 
-use quadrants_ir::abi::MAX_RANK;
+use quadrants_ir::{Const, abi::MAX_RANK};
 
 use super::{element_ref::ElementRef, failure::Errors};
-use crate::{tensor::layout::count, value::KernelValue};
+use crate::{
+    tensor::{element::Element, layout::count},
+    value::KernelValue,
+};
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
-/// Where the launch has proven every access, indexing is unchecked. Else an out-of-range read returns zero, an
-/// out-of-range write does nothing, and both record an error. In loops this is a constant after inlining, so that each
-/// loop is compiled without and with checks.
+/// Its [`Access`] says what happens to an index that is out of range. In loops it is a constant after inlining, so that
+/// each loop is compiled once for each.
 #[derive(Clone, Copy)]
 pub struct View<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    /// Whether the launch has proven the accesses of the current statements or iterations.
-    proven: bool,
+    access: Access,
 }
 
-/// A view, or a struct of views, that knows whether the accesses of the current iterations are proven.
-pub trait WithProven: Copy {
-    /// The same view for iterations whose accesses are proven, or not.
+/// How the current statements or iterations access tensors.
+#[derive(Clone, Copy, Debug)]
+pub enum Access {
+    /// Every index is known to be in range: nothing is checked.
+    Unchecked,
+    /// Every index is checked. If it is out of range, a read returns zero, a write does nothing, and both record an
+    /// error.
+    Checked,
+    /// The indices are computed and checked, and nothing is written. Read [`Inspection`] for more.
+    Inspect(Inspection),
+    /// As [`Inspect`](Self::Inspect), where every index is known to be in range.
+    Inspected,
+}
+
+/// Whether an inspection has found an index that is out of range.
+///
+/// An inspection runs iterations for their indices only: reads of elements return their values, writes and atomic
+/// operations do nothing, and errors are not recorded. LLVM removes what the indices do not depend on. If an inspection
+/// finds nothing, the same iterations can run unchecked, provided that they do not write what their indices depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Inspection(NonNull<i64>);
+
+/// A view, or a struct of views, whose access can be chosen.
+pub trait WithAccess: Copy {
+    /// The same view with another access.
     #[must_use]
-    fn with_proven(self, proven: bool) -> Self;
+    fn with_access(self, access: Access) -> Self;
+
+    /// In an inspection, checks boxes of indices, each given by its smallest and largest index along each axis. Sets
+    /// `ok` to false if an index is out of range. The result must not be used in this case: its accesses are not
+    /// checked any more.
+    #[inline(always)]
+    #[must_use]
+    fn inspect_boxes(self, ok: &mut bool, boxes: &[&[(usize, usize)]]) -> Self {
+        let _ = (ok, boxes);
+        self
+    }
+}
+
+impl Access {
+    /// [`Checked`](Self::Checked), unless the accesses are proven.
+    #[inline(always)]
+    pub(super) fn checked_unless(proven: bool) -> Self {
+        if proven { Self::Unchecked } else { Self::Checked }
+    }
+
+    /// Whether nothing is checked.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_unchecked(self) -> bool {
+        matches!(self, Self::Unchecked)
+    }
+
+    /// Whether this is an inspection.
+    #[inline(always)]
+    pub(super) fn is_inspection(self) -> bool {
+        matches!(self, Self::Inspect(_) | Self::Inspected)
+    }
+
+    /// Whether an element with this index is accessed. Where an index that is out of range is an error, records it.
+    #[inline(always)]
+    pub(super) fn allows<const N: usize>(
+        self,
+        index: &[usize; N],
+        shape: &[usize; N],
+        errors: Errors,
+        caller: &Location<'_>,
+    ) -> bool {
+        match self {
+            Self::Unchecked | Self::Inspected => {
+                debug_assert!(is_inside(index, shape), "a proven index is within the extents");
+                true
+            }
+            Self::Checked => {
+                let inside = is_inside(index, shape);
+                if !inside {
+                    errors.report_index(index, shape, caller);
+                }
+                inside
+            }
+            Self::Inspect(inspection) => {
+                let mut wrong = 0;
+                along_axes::<N>(|axis| wrong |= outside(index[axis], shape[axis]));
+                inspection.record(wrong);
+                wrong >= 0
+            }
+        }
+    }
+}
+
+impl Inspection {
+    /// Runs `inspect` with a new inspection, and returns whether all indices were in range.
+    #[inline(always)]
+    pub(super) fn run(inspect: impl FnOnce(Self)) -> bool {
+        let mut found = 0;
+        inspect(Self(NonNull::from(&mut found)));
+        found >= 0
+    }
+
+    #[inline(always)]
+    fn record(self, wrong: i64) {
+        // SAFETY: `run` keeps the variable until the iterations, which run on its thread, have ended.
+        unsafe { *self.0.as_ptr() |= wrong }
+    }
+}
+
+/// The smallest and the largest of the indices `((at + before) as usize) + after` with `begin <= at < end`. If an
+/// addition wraps in `T`, at least one of the two is out of range of every tensor.
+#[inline(always)]
+#[must_use]
+pub fn indices_of<T: Element>(begin: T, end: T, before: i64, after: i64) -> (usize, usize) {
+    let (low, _) = index_of(begin, before, after);
+    let (high, _) = index_of(T::from_bits64(as_i64(end).wrapping_sub(1) as u64), before, after);
+    (low, high)
+}
+
+/// The index `((at + before) as usize) + after`, twice. It is out of range of every tensor if the first addition wraps.
+#[inline(always)]
+#[must_use]
+pub fn index_of<T: Element>(at: T, before: i64, after: i64) -> (usize, usize) {
+    let sum = as_i64(at).wrapping_add(before);
+    let index = match as_i64(T::from_bits64(sum as u64)) {
+        wrapped if wrapped != sum => usize::MAX,
+        sum => sum.wrapping_add(after) as usize,
+    };
+    (index, index)
+}
+
+#[inline(always)]
+fn as_i64<T: Element>(value: T) -> i64 {
+    Into::<Const>::into(value).as_int().unwrap_or(0) as i64
+}
+
+/// A number whose sign bit says whether an index along one axis is out of range.
+///
+/// Extents are below 2⁶³. So `extent - 1 - index` has the sign bit if `index` is too large, unless `index` is 2⁶³ or
+/// more and has it itself. That takes fewer instructions than a comparison: AVX2 compares no unsigned 64-bit numbers.
+#[inline(always)]
+fn outside(index: usize, extent: usize) -> i64 {
+    let (index, extent) = (index as i64, extent as i64);
+    extent.wrapping_sub(1).wrapping_sub(index) | index
 }
 
 /// A view or shared array whose elements are indexed by `I`.
@@ -36,7 +173,7 @@ pub trait Elements<I> {
     /// A reference to the element at `index`.
     fn element_ref(&self, index: I) -> ElementRef<Self::Element>;
 
-    /// Reports an index that is out of range, unless it is proven.
+    /// Reports an index that is out of range, if it is checked.
     fn check(&self, index: I);
 
     /// A reference to the element at `index`, or to nothing if the index is out of range; reports no error.
@@ -57,15 +194,15 @@ unsafe impl<T: KernelValue, const N: usize> Sync for View<T, N> {}
 impl<T: KernelValue, const N: usize> View<T, N> {
     /// # Safety
     /// As long as the view and its copies are used, the memory must be valid for reads of the elements, and for writes
-    /// if the kernel may write the tensor. If `proven`, every index used must be within `shape`.
+    /// if the kernel may write the tensor. While the access is unchecked, every index used must be within `shape`.
     #[inline(always)]
     pub(super) const unsafe fn new(
         storage: T::Storage,
         shape: [usize; N],
         errors: Errors,
-        proven: bool,
+        access: Access,
     ) -> Self {
-        Self { storage, shape, errors, proven }
+        Self { storage, shape, errors, access }
     }
 
     /// The number of elements.
@@ -86,13 +223,9 @@ impl<T: KernelValue, const N: usize> View<T, N> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        if !self.proven && !is_inside(&index, &self.shape) {
-            self.errors.report_index(&index, &self.shape, caller);
-            return ElementRef::of(T::element_location(self.storage, None));
-        }
-        debug_assert!(is_inside(&index, &self.shape), "a proven index is within the extents");
-        let flat = flat_index(&index, &self.shape);
-        ElementRef::of(T::element_location(self.storage, Some(flat)))
+        let inside = self.access.allows(&index, &self.shape, self.errors, caller);
+        let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
+        ElementRef::of(T::element_location(self.storage, flat), self.access)
     }
 }
 
@@ -139,10 +272,26 @@ impl<T: KernelValue, const N: usize> ElementCount for View<T, N> {
     }
 }
 
-impl<T: KernelValue, const N: usize> WithProven for View<T, N> {
+impl<T: KernelValue, const N: usize> WithAccess for View<T, N> {
     #[inline(always)]
-    fn with_proven(self, proven: bool) -> Self {
-        Self { proven, ..self }
+    fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    #[inline(always)]
+    fn inspect_boxes(self, ok: &mut bool, boxes: &[&[(usize, usize)]]) -> Self {
+        let Access::Inspect(inspection) = self.access else { return self };
+        let mut wrong = 0;
+        for bounds in boxes {
+            for (&(low, high), &extent) in bounds.iter().zip(&self.shape) {
+                wrong |= outside(low, extent) | outside(high, extent);
+            }
+        }
+        if *ok {
+            inspection.record(wrong);
+            *ok = wrong >= 0;
+        }
+        self.with_access(Access::Inspected)
     }
 }
 
@@ -159,16 +308,14 @@ macro_rules! indexing {
             #[inline(always)]
             #[track_caller]
             fn check(&self, $i: $index) {
-                if !self.proven && !is_inside(&$array, &self.shape) {
-                    self.errors.report_index(&$array, &self.shape, Location::caller());
-                }
+                self.access.allows(&$array, &self.shape, self.errors, Location::caller());
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 if is_inside(&$array, &self.shape) {
                     self.element_ref($i)
                 } else {
-                    ElementRef::of(T::element_location(self.storage, None))
+                    ElementRef::of(T::element_location(self.storage, None), self.access)
                 }
             }
         }
@@ -190,20 +337,20 @@ mod tests {
         value::memory::{Component, Memory},
     };
 
-    fn view(data: &mut [f32; 6], record: *mut ErrorRecord, proven: bool) -> View<f32, 2> {
+    fn view(data: &mut [f32; 6], record: *mut ErrorRecord, access: Access) -> View<f32, 2> {
         let first = data.as_mut_ptr().cast();
         // SAFETY: six elements, and a record that outlives the view.
         unsafe {
             let mut next = |_| Component { first, step: 1, plane: 0 };
             let storage = f32::storage(&mut Memory::new(&mut next));
-            View::new(storage, [2, 3], Errors::new(record, 1), proven)
+            View::new(storage, [2, 3], Errors::new(record, 1), access)
         }
     }
 
     #[test]
     fn elements_are_in_row_major_order() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
-        let proven = view(&mut data, std::ptr::null_mut(), true);
+        let proven = view(&mut data, std::ptr::null_mut(), Access::Unchecked);
         assert_eq!(proven.element_ref([1, 1]).read(), 4.0);
         proven.element_ref([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
@@ -214,7 +361,7 @@ mod tests {
     fn out_of_range_reads_zero_drops_writes_and_is_recorded() {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
-        let checked = view(&mut data, &raw mut record, false);
+        let checked = view(&mut data, &raw mut record, Access::Checked);
         checked.element_ref([1, 3]).write(9.0);
         let line = line!() - 1;
         assert_eq!(checked.element_ref([2, 0]).read(), 0.0);
@@ -227,6 +374,44 @@ mod tests {
         let [.., at_line, at_column] = record.values;
         assert_eq!(at_line, u64::from(line));
         assert!((9..=17).contains(&at_column), "the tensor or its index");
+    }
+
+    #[test]
+    fn an_inspection_finds_wrong_indices_and_writes_nothing() {
+        let mut data = [1.0; 6];
+        let mut record = ErrorRecord::default();
+        let checked = view(&mut data, &raw mut record, Access::Checked);
+        for (index, inside) in [
+            ([0, 0], true),
+            ([1, 2], true),
+            ([2, 0], false),
+            ([0, 3], false),
+            ([usize::MAX, 1], false),
+            ([0, usize::MAX / 2 + 1], false),
+            ([usize::MAX / 2, 0], false),
+        ] {
+            let found = Inspection::run(|inspection| {
+                let view = checked.with_access(Access::Inspect(inspection));
+                assert_eq!(view.element_ref(index).read(), if inside { 1.0 } else { 0.0 });
+                view.element_ref(index).write(2.0);
+                crate::body::atomic_add(view.element_ref([0, 0]), 2.0);
+            });
+            assert_eq!(found, inside, "{index:?}");
+        }
+        assert_eq!((data, record.state), ([1.0; 6], ErrorRecord::EMPTY));
+    }
+
+    #[test]
+    fn the_ends_of_a_box_are_out_of_range_if_anything_in_it_is() {
+        assert_eq!(indices_of(2_usize, 9, 0, -1), (1, 7));
+        assert_eq!(indices_of(-3_i32, 5, 3, 0), (0, 7));
+        assert_eq!(indices_of(-3_i32, 5, 0, 3), (0, 7));
+        assert_eq!(index_of(7_u8, 0, 4), (11, 11));
+        // Wrapped: in the type of the variable, and below zero.
+        assert_eq!(indices_of(250_u8, 255, 3, 0), (253, usize::MAX));
+        assert_eq!(indices_of(0_u32, 5, -2, 0), (usize::MAX, 2));
+        assert_eq!(indices_of(0_usize, 5, 0, -2).0, usize::MAX - 1);
+        assert_eq!(indices_of(i32::MAX - 1, i32::MAX, 2, 0).1, usize::MAX);
     }
 
     /// Elements whose scalars are in planes (structure of arrays).
@@ -243,7 +428,7 @@ mod tests {
         let view: View<Pair, 1> = unsafe {
             let mut next = |_| components.pop().unwrap();
             let storage = Pair::storage(&mut Memory::new(&mut next));
-            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1), true)
+            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1), Access::Unchecked)
         };
         view.element_ref(1).write((2.5, [3, 4]));
         view.element_ref(2).field::<{ name_number("1") }>().element(1).write(9);

@@ -4,6 +4,7 @@
 mod attacks;
 mod counters;
 mod forms;
+mod inspections;
 mod interiors;
 mod neighbours;
 mod patterns;

@@ -1,0 +1,251 @@
+//! Tensors that a loop accesses only at constant distances from its variables. The CPU body can check such accesses for
+//! many iterations at once: the smallest and the largest index of each suffice.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::{
+    BinOp, Block, Expr, ExprBinary, ExprCast, ExprField, ExprIndex, ExprLit, ExprMethodCall, Lit,
+    Macro, Pat, PatIdent,
+    visit::{self, Visit},
+};
+
+use crate::{
+    ast::{is_assignment, unparenthesized},
+    tokens::idents,
+};
+
+/// The most different accesses of a tensor: more are checked one by one.
+const MAX_ACCESSES: usize = 16;
+
+/// A tensor of a loop, with its accesses.
+pub(crate) struct AffineTensor {
+    pub(crate) name: Ident,
+    accesses: Vec<Vec<Axis>>,
+}
+
+/// An index along one axis: `((base + before) as usize) + after`.
+#[derive(Clone, PartialEq)]
+struct Axis {
+    base: Base,
+    before: i64,
+    after: i64,
+}
+
+#[derive(Clone, PartialEq)]
+enum Base {
+    /// A variable of the loop, by its position.
+    Variable(usize),
+    /// A value that is the same in all iterations.
+    Name(Ident),
+    Zero,
+}
+
+/// What a loop does with the tensors in scope.
+struct Accesses<'a> {
+    variables: &'a [Ident],
+    found: Vec<AffineTensor>,
+    /// The names that the body binds or assigns.
+    changed: HashSet<Ident>,
+    /// Names that it uses otherwise.
+    used: HashSet<Ident>,
+    is_tensor: &'a dyn Fn(&Ident) -> bool,
+}
+
+/// The tensors of a loop with these variables that are accessed at constant distances from them only.
+pub(crate) fn affine_tensors(
+    body: &Block,
+    variables: &[Ident],
+    is_tensor: &dyn Fn(&Ident) -> bool,
+) -> Vec<AffineTensor> {
+    let (found, changed, used) = Default::default();
+    let mut accesses = Accesses { variables, found, changed, used, is_tensor };
+    accesses.visit_block(body);
+    let Accesses { mut found, changed, used, .. } = accesses;
+    if variables.iter().any(|variable| changed.contains(variable)) {
+        return Vec::new();
+    }
+    let is_fixed = |axis: &Axis| match &axis.base {
+        Base::Name(name) => !changed.contains(name),
+        Base::Variable(_) | Base::Zero => true,
+    };
+    found.retain(|tensor| {
+        !used.contains(&tensor.name)
+            && !changed.contains(&tensor.name)
+            && tensor.accesses.len() <= MAX_ACCESSES
+            && tensor.accesses.iter().flatten().all(is_fixed)
+    });
+    found
+}
+
+impl AffineTensor {
+    /// A statement that checks the accesses of all iterations, if this is an inspection, and then makes `name` mean a
+    /// tensor whose accesses are known to be in range. `ok` is a variable that becomes false if they are not.
+    pub(crate) fn inspect(
+        &self,
+        support: &TokenStream,
+        ok: &Ident,
+        bounds: &[(TokenStream, TokenStream)],
+    ) -> TokenStream {
+        let name = &self.name;
+        let accesses = self.accesses.iter().map(|axes| {
+            let axes = axes.iter().map(|Axis { base, before, after }| match base {
+                Base::Variable(at) => {
+                    let (begin, end) = &bounds[*at];
+                    quote!(#support::indices_of(#begin, #end, #before, #after))
+                }
+                Base::Name(at) => quote!(#support::index_of(#at, #before, #after)),
+                Base::Zero => quote!(#support::index_of(0_i64, #before, #after)),
+            });
+            quote!(&[#(#axes),*])
+        });
+        quote! {
+            let mut #name = #support::WithAccess::inspect_boxes(#name, &mut #ok, &[#(#accesses),*]);
+        }
+    }
+}
+
+impl Accesses<'_> {
+    fn access(&self, index: &Expr) -> Option<Vec<Axis>> {
+        match unparenthesized(index) {
+            Expr::Array(array) => array.elems.iter().map(|at| self.axis(at)).collect(),
+            // A name may also be that of an array of indices.
+            Expr::Path(path)
+                if !path.path.get_ident().is_some_and(|n| self.variables.contains(n)) =>
+            {
+                None
+            }
+            single => Some(vec![self.axis(single)?]),
+        }
+    }
+
+    fn axis(&self, index: &Expr) -> Option<Axis> {
+        match unparenthesized(index) {
+            Expr::Cast(ExprCast { expr, ty, .. }) if matches!(&**ty, syn::Type::Path(path) if path.path.is_ident("usize")) =>
+            {
+                // What was added before the conversion may wrap in the smaller type.
+                let Axis { base, before: 0, after } = self.axis(expr)? else { return None };
+                Some(Axis { base, before: after, after: 0 })
+            }
+            Expr::Binary(ExprBinary { left, op, right, .. }) => {
+                let (axis, by) = match (op, literal(left), literal(right)) {
+                    (BinOp::Add(_), None, Some(by)) => (self.axis(left)?, by),
+                    (BinOp::Add(_), Some(by), None) => (self.axis(right)?, by),
+                    (BinOp::Sub(_), None, Some(by)) => (self.axis(left)?, by.checked_neg()?),
+                    _ => return None,
+                };
+                Some(Axis { after: axis.after.checked_add(by)?, ..axis })
+            }
+            at @ Expr::Lit(_) => Some(Axis { base: Base::Zero, before: 0, after: literal(at)? }),
+            Expr::Path(path) => {
+                let name = path.path.get_ident()?;
+                let base = match self.variables.iter().position(|variable| variable == name) {
+                    Some(at) => Base::Variable(at),
+                    None => Base::Name(name.clone()),
+                };
+                Some(Axis { base, before: 0, after: 0 })
+            }
+            _ => None,
+        }
+    }
+
+    fn tensor<'e>(&self, expr: &'e Expr) -> Option<&'e Ident> {
+        match unparenthesized(expr) {
+            Expr::Path(path) => path.path.get_ident().filter(|name| (self.is_tensor)(name)),
+            _ => None,
+        }
+    }
+
+    fn assigned(&mut self, target: &Expr) {
+        let mut target = unparenthesized(target);
+        loop {
+            target = match target {
+                Expr::Index(ExprIndex { expr, .. }) | Expr::Field(ExprField { base: expr, .. }) => {
+                    unparenthesized(expr)
+                }
+                Expr::Path(path) => {
+                    let name = path.path.get_ident().filter(|name| !(self.is_tensor)(name));
+                    self.changed.extend(name.cloned());
+                    return;
+                }
+                Expr::Tuple(tuple) => {
+                    tuple.elems.iter().for_each(|target| self.assigned(target));
+                    return;
+                }
+                _ => return,
+            };
+        }
+    }
+}
+
+impl<'e> Visit<'e> for Accesses<'_> {
+    fn visit_expr(&mut self, expr: &'e Expr) {
+        match expr {
+            Expr::Index(ExprIndex { expr: array, index, .. }) => {
+                let Some(name) = self.tensor(array) else { return visit::visit_expr(self, expr) };
+                match self.access(index) {
+                    Some(access) => self.add(name, access),
+                    None => {
+                        self.used.insert(name.clone());
+                    }
+                }
+                self.visit_expr(index);
+            }
+            Expr::MethodCall(ExprMethodCall { receiver, method, args, .. })
+                if self.tensor(receiver).is_some() && (method == "len" || method == "shape") =>
+            {
+                args.iter().for_each(|argument| self.visit_expr(argument));
+            }
+            Expr::Path(path) => self.used.extend(path.path.get_ident().cloned()),
+            Expr::Assign(assign) => {
+                self.assigned(&assign.left);
+                visit::visit_expr(self, expr);
+            }
+            Expr::Binary(binary) if is_assignment(&binary.op) => {
+                self.assigned(&binary.left);
+                visit::visit_expr(self, expr);
+            }
+            Expr::Reference(reference) if reference.mutability.is_some() => {
+                self.assigned(&reference.expr);
+                visit::visit_expr(self, expr);
+            }
+            _ => visit::visit_expr(self, expr),
+        }
+    }
+
+    fn visit_macro(&mut self, call: &'e Macro) {
+        self.used.extend(idents(&call.tokens));
+    }
+
+    fn visit_pat_ident(&mut self, pattern: &'e PatIdent) {
+        self.changed.insert(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
+    }
+}
+
+impl Accesses<'_> {
+    fn add(&mut self, name: &Ident, access: Vec<Axis>) {
+        match self.found.iter_mut().find(|tensor| tensor.name == *name) {
+            Some(tensor) if tensor.accesses.contains(&access) => {}
+            Some(tensor) => tensor.accesses.push(access),
+            None => self.found.push(AffineTensor { name: name.clone(), accesses: vec![access] }),
+        }
+    }
+}
+
+/// The variable that a pattern binds, if it is no more than a name.
+pub(crate) fn variable(pattern: &Pat) -> Option<Ident> {
+    match pattern {
+        Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => Some(ident.clone()),
+        _ => None,
+    }
+}
+
+/// The value of an integer literal.
+fn literal(expr: &Expr) -> Option<i64> {
+    match unparenthesized(expr) {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
+    }
+}
