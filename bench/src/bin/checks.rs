@@ -1,8 +1,8 @@
 //! The cost of proving a launch, or of checking what cannot be proven, against `launch_unchecked`.
 //!
-//! Each case runs one kernel by `launch` and by `launch_unchecked`, on the same data in one process. `launch` proves the
-//! accesses and then runs without checks, or checks those that depend on data. A sample ends when the device has: of small tensors it shows
-//! what the host does, of large ones the device.
+//! Each case runs one kernel by `launch` and by `launch_unchecked`, on the same data in one process. `launch` proves
+//! the accesses and then runs without checks, or checks those that depend on data. A sample ends when the device has:
+//! of small tensors it shows what the host does, of large ones the device.
 
 // Kernels index, as devices do.
 #![allow(clippy::needless_range_loop)]

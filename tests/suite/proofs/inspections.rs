@@ -126,7 +126,7 @@ fn looked_up(x: &Tensor<i32, 1>, at: u32) -> i32 {
 fn moved(x: &Tensor<i32, 1>, p: &mut Tensor<Particle, 1>) {
     for i in (0..p.len()).step_by(3) {
         for k in 0..2 {
-            p[i].speed[k] += looked_up(&x, p[i].cell) as f32 + k as f32;
+            p[i].speed[k] += looked_up(x, p[i].cell) as f32 + k as f32;
         }
     }
 }
