@@ -2,10 +2,11 @@
 //! before the next one, so that their loads overlap. If fewer iterations are left, and if the grid has only one thread,
 //! iterations run one by one in order.
 
-use quadrants_ir::{BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt, Task};
+use quadrants_ir::{BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt, Task, abi::Form};
 
 use super::{
     helpers::Helper,
+    speculate::Speculation,
     task::{AXES, Bounds, TaskPrinter},
 };
 
@@ -31,16 +32,23 @@ impl TaskPrinter<'_> {
         let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let step = self.fresh("threads");
+        let can_speculate = self.speculation_condition(body);
         self.line(&format!("const u64 {step} = {size}();"));
         self.open(&format!("for (u64 {counter} = {thread_index}(); {counter} < {count};) {{"));
         let last = u64::from(factor - 1);
-        self.open(&format!("if ({step} > 1ull && {counter} + {last}ull * {step} < {count}) {{"));
+        self.open(&format!(
+            "if ({step} > 1ull && {counter} + {last}ull * {step} < {count}{can_speculate}) {{"
+        ));
         let at = |copy: u32| match copy {
             0 => counter.clone(),
             1 => format!("{counter} + {step}"),
             _ => format!("{counter} + {copy}ull * {step}"),
         };
-        self.interleaved(dim.var, bounds, factor, &at, body);
+        let flags = self.interleaved(dim.var, bounds, factor, &at, body);
+        if !flags.is_empty() {
+            let at = |copy: &str| format!("{counter} + {copy} * {step}");
+            self.failed_iterations(dim.var, bounds, &flags, &at, body);
+        }
         self.line(&format!("{counter} += {factor}ull * {step};"));
         self.otherwise();
         self.variable(bounds);
@@ -170,6 +178,7 @@ impl TaskPrinter<'_> {
     }
 
     /// Prints the body for several iterations, statement by statement. `at` returns the counter of each iteration.
+    /// Checked iterations run speculatively: returns the variables that record that an index was out of range.
     fn interleaved(
         &mut self,
         var: LocalId,
@@ -177,7 +186,7 @@ impl TaskPrinter<'_> {
         factor: u32,
         at: &dyn Fn(u32) -> String,
         body: BlockId,
-    ) {
+    ) -> Vec<String> {
         let kernel = self.kernel;
         let (outer, known) = (self.locals.clone(), self.divisions.clone());
         let wide = kernel.locals[var].ty == ScalarType::U64;
@@ -191,18 +200,66 @@ impl TaskPrinter<'_> {
         // In one dimension the iterations have no constant distance.
         let adjacent =
             wide && kernel.tasks[self.task.index()].kind.dims().is_some_and(|d| d.len() > 1);
-        for stmt in &kernel.blocks[body].stmts {
+        let stmts = &kernel.blocks[body].stmts;
+        let (flags, stores) = match self.cx.form {
+            Form::Proven => (Vec::new(), stmts.len()),
+            Form::Checked => {
+                let is_store = |stmt: &Stmt| matches!(stmt, Stmt::Store { .. });
+                let stores = stmts.iter().position(is_store).unwrap_or(stmts.len());
+                (each.iter().map(|_| self.fresh("beyond")).collect(), stores)
+            }
+        };
+        for flag in &flags {
+            self.line(&format!("bool {flag} = false;"));
+        }
+        for stmt in &stmts[..stores] {
             for (copy, locals) in each.iter_mut().enumerate() {
                 std::mem::swap(&mut self.locals, locals);
                 if adjacent {
                     self.offset_vars.insert(var, (first.clone(), copy as i64));
                 }
+                self.speculation = flags.get(copy).cloned().map(Speculation::new);
                 self.stmt(stmt);
                 std::mem::swap(&mut self.locals, locals);
             }
         }
+        for (locals, flag) in each.iter_mut().zip(&flags) {
+            std::mem::swap(&mut self.locals, locals);
+            self.speculation = Some(Speculation::new(flag.clone()));
+            self.speculative_stores(&stmts[stores..], flag);
+            std::mem::swap(&mut self.locals, locals);
+        }
+        self.speculation = None;
         self.offset_vars.clear();
         (self.locals, self.divisions) = (outer, known);
+        flags
+    }
+
+    /// Runs the iterations again in which an index was out of range, with reports. `at` returns the counter of an
+    /// iteration by its number, an expression.
+    fn failed_iterations(
+        &mut self,
+        var: LocalId,
+        bounds: &Bounds,
+        flags: &[String],
+        at: &dyn Fn(&str) -> String,
+        body: BlockId,
+    ) {
+        let [failed, copy] = ["failed", "copy"].map(|name| self.fresh(name));
+        let bits = flags.iter().enumerate();
+        let bits = bits.map(|(bit, flag)| format!("(u32){flag} << {bit}u"));
+        self.line(&format!("const u32 {failed} = {};", bits.collect::<Vec<_>>().join(" | ")));
+        let outer = self.locals.clone();
+        self.open(&format!("if ({failed} != 0u) {{"));
+        self.line("#pragma unroll 1");
+        self.open(&format!("for (u32 {copy} = 0u; {copy} < {}u; {copy}++) {{", flags.len()));
+        self.open(&format!("if (({failed} >> {copy} & 1u) != 0u) {{"));
+        self.define_loop_var(var, bounds, &at(&format!("(u64){copy}")));
+        self.block(body);
+        self.close();
+        self.close();
+        self.close();
+        self.locals = outer;
     }
 
     /// Defines the loop variable for the iteration with this counter.

@@ -1,7 +1,8 @@
-//! Speculation: runs checked serial loops without error reports first. A check that may report prevents the device
-//! compiler from hoisting later loads above it.
+//! Speculation: runs checked code without error reports first. A check that may report prevents the device compiler
+//! from hoisting later loads above it.
 //!
-//! Applies to loops that only load and compute. The speculative run only records whether an index was out of range. If
+//! Applies to serial loops that only load and compute, and to the [iterations](super::coarsen) of parallel loops that
+//! load, compute and then store. The speculative run only records whether an index was out of range. If
 //! one was, the loop runs again as written, from the saved initial values, and reports.
 //!
 //! Most loads are proven in range for the whole loop by the index in the first and the last iteration. The others are
@@ -52,7 +53,52 @@ struct Range {
     last: String,
 }
 
+impl Speculation {
+    /// One in which each index is checked by itself.
+    pub(super) fn new(flag: String) -> Self {
+        Self { flag, ranges: Vec::new() }
+    }
+}
+
 impl TaskPrinter<'_> {
+    /// The condition, after `&&`, under which iterations with this body can run speculatively: loads that are out of
+    /// range are of the first element instead. Empty if nothing is checked.
+    pub(super) fn speculation_condition(&mut self, body: BlockId) -> String {
+        if self.cx.form == Form::Proven {
+            return String::new();
+        }
+        let mut all = Vec::new();
+        for stmt in &self.kernel.blocks[body].stmts {
+            for condition in self.has_elements(stmt) {
+                if !all.contains(&condition) {
+                    all.push(condition);
+                }
+            }
+        }
+        if all.is_empty() {
+            return String::new();
+        }
+        let has = self.fresh("has_elements");
+        self.line(&format!("const bool {has} = {};", all.join(" && ")));
+        format!(" && {has}")
+    }
+
+    /// Prints the stores of a speculative iteration, which happen unless an index of the iteration was out of range.
+    pub(super) fn speculative_stores(&mut self, stores: &[Stmt], flag: &str) {
+        let mut lines = Vec::new();
+        for stmt in stores {
+            let Stmt::Store { element, value } = stmt else { continue };
+            self.begin_statement();
+            let access = self.element(element);
+            lines.push(format!("{} = {};", access.element, self.stored_value(element, *value)));
+        }
+        self.open(&format!("if (!{flag}) {{"));
+        for line in lines {
+            self.line(&line);
+        }
+        self.close();
+    }
+
     /// Prints the loop with speculation. Returns false, and prints nothing, if it does not apply.
     pub(super) fn speculate(&mut self, serial_loop: SerialLoop) -> bool {
         let kernel = self.kernel;

@@ -311,13 +311,17 @@ impl TaskPrinter<'_> {
 
     fn store(&mut self, element: &Element, value: ExprId) {
         let access = self.element(element);
-        let value = match self.kernel.exprs[value].ty {
+        let value = self.stored_value(element, value);
+        self.guarded(&access, &format!("{} = {value};", access.element));
+    }
+
+    pub(super) fn stored_value(&mut self, element: &Element, value: ExprId) -> String {
+        match self.kernel.exprs[value].ty {
             ScalarType::Bool if element.tensor().is_some() => {
                 format!("{} ? 1 : 0", self.value(value).at(Level::Comparison))
             }
             _ => self.expr(value),
-        };
-        self.guarded(&access, &format!("{} = {value};", access.element));
+        }
     }
 
     /// Prints a statement that runs if the access is in range, and else the report.

@@ -51,6 +51,15 @@ pub(super) fn factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
     (factor, None)
 }
 
+/// The number of iterations per thread of a checked loop whose iterations run speculatively. More than four cost more
+/// registers than they hide latency.
+pub(super) fn speculated_factor(kernel: &Offloaded, task: &Task) -> u32 {
+    let stmts = &kernel.blocks[task.body].stmts;
+    let is_load = |value: &ExprId| matches!(kernel.exprs[*value].kind, ExprKind::Load(_));
+    let loads = stmts.iter().flat_map(Stmt::exprs).any(|value| is_load(&value));
+    if loads && stmts.len() <= STATEMENTS_AT_MOST { 4 } else { 1 }
+}
+
 /// The number of statements of a block, if iterations can execute all of them side by side: there are no loops and no
 /// jumps.
 fn straight_statements(kernel: &Offloaded, block: BlockId) -> Option<usize> {

@@ -35,7 +35,8 @@ pub struct TaskSchedule {
     pub narrow: bool,
     /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
     /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
-    /// dimension.
+    /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
+    /// index was out of range run again before they have stored anything.
     pub coarsening: u32,
     /// A load of narrow elements, one per iteration, that a thread replaces by a vector load. The iterations of a
     /// thread are adjacent in this case.
@@ -138,6 +139,11 @@ impl TaskSchedule {
         if form == Form::Proven {
             (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
             schedule.narrow = schedule.coarsening == 1 && dims.len() > 1;
+        } else if dims.len() == 1
+            && !schedule.interior
+            && speculate::can_speculate_iterations(kernel, task)
+        {
+            schedule.coarsening = coarsen::speculated_factor(kernel, task);
         }
         schedule.grid = Grid {
             single_wave: !schedule.reductions.is_empty() || schedule.privatized.is_some(),

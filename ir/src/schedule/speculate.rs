@@ -1,7 +1,8 @@
-//! Finds loops to run speculatively: checked serial loops that only load and compute. Such a loop runs without error
-//! reports first. If an index was out of range, it runs again from the saved initial values, and reports.
+//! Finds what to run speculatively: checked serial loops that only load and compute, and checked iterations that load,
+//! compute, and then store. They run without error reports first. If an index was out of range, such a loop runs again
+//! from the saved initial values, and reports; such an iteration has stored nothing, and runs again.
 
-use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task};
+use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, visit::Nodes};
 
 /// The maximum number of statements of a speculated body, which is printed twice.
 const MAX_STATEMENTS: usize = 16;
@@ -31,19 +32,43 @@ fn is_constant(kernel: &Offloaded, value: ExprId) -> bool {
     matches!(kernel.exprs[value].kind, ExprKind::Const(_))
 }
 
-fn can_speculate(kernel: &Offloaded, var: LocalId, body: BlockId) -> bool {
-    let stmts = &kernel.blocks[body].stmts;
-    let pure = |stmt: &Stmt| match stmt {
+/// Whether the iterations of a task can run speculatively: definitions without side effects, and then stores.
+pub(super) fn can_speculate_iterations(kernel: &Offloaded, task: &Task) -> bool {
+    let stmts = &kernel.blocks[task.body].stmts;
+    let is_store = |stmt: &Stmt| matches!(stmt, Stmt::Store { .. });
+    let first = stmts.iter().position(is_store).unwrap_or(stmts.len());
+    let (before, stores) = stmts.split_at(first);
+    let can_store = |stmt: &Stmt| match stmt {
+        Stmt::Store { element, .. } => {
+            element.tensor().is_some() && !kernel.sites[element.site.index()].asserted
+        }
+        _ => false,
+    };
+    let is_definition = |stmt: &Stmt| match stmt {
+        Stmt::Let { value, .. } => {
+            !matches!(&kernel.exprs[*value].kind, ExprKind::Load(element) if element.tensor().is_none())
+        }
+        _ => false,
+    };
+    !stores.is_empty()
+        && stores.iter().all(can_store)
+        && before.iter().all(|stmt| is_definition(stmt) && is_pure(kernel, stmt))
+}
+
+/// Whether a statement only computes, and loads elements that may also be those of another index.
+fn is_pure(kernel: &Offloaded, stmt: &Stmt) -> bool {
+    match stmt {
         Stmt::Assign { .. } => true,
         Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
             ExprKind::Load(element) => !kernel.sites[element.site.index()].asserted,
-            ExprKind::DivRem { rhs, .. } => {
-                matches!(kernel.exprs[*rhs].kind, ExprKind::Const(by) if by.bits() != 0)
-            }
-            kind => !kind.is_effect(),
+            _ => Nodes::from(kernel).is_side_effect_free(*value),
         },
         _ => false,
-    };
+    }
+}
+
+fn can_speculate(kernel: &Offloaded, var: LocalId, body: BlockId) -> bool {
+    let stmts = &kernel.blocks[body].stmts;
     let loads = |stmt: &Stmt| match stmt {
         Stmt::Let { value, .. } => match &kernel.exprs[*value].kind {
             ExprKind::Load(element) => {
@@ -55,6 +80,6 @@ fn can_speculate(kernel: &Offloaded, var: LocalId, body: BlockId) -> bool {
     };
     matches!(kernel.locals[var].ty.size(), 4 | 8)
         && stmts.len() <= MAX_STATEMENTS
-        && stmts.iter().all(pure)
+        && stmts.iter().all(|stmt| is_pure(kernel, stmt))
         && stmts.iter().any(loads)
 }

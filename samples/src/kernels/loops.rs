@@ -6,7 +6,7 @@ use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, ScalarType, Stmt};
 use crate::Builder;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered()]
+    vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered(), gathered()]
 }
 
 /// Loops whose bounds are loaded from a tensor, of all integer types; some have wrapped.
@@ -116,6 +116,42 @@ fn components() -> Offloaded {
         let one = b.constant(1u64);
         let value = b.atomic(AtomicOp::Max, sums, &[one], j[0]);
         b.push(Stmt::Eval { value });
+    });
+    b.finish()
+}
+
+/// Indices from tensors, most of them out of range, in loops of one and two dimensions whose iterations load first and
+/// then store. Of two stores the second may be out of range.
+fn gathered() -> Offloaded {
+    let mut b = Builder::new("gathered");
+    let at = b.read_only("at", ScalarType::U32, 1);
+    let x = b.read_only("x", ScalarType::I32, 1);
+    let y = b.tensor("y", ScalarType::I32, 1);
+    let z = b.tensor("z", ScalarType::I32, 1);
+    let rows = b.read_only("rows", ScalarType::U32, 2);
+    let grid = b.read_only("grid", ScalarType::I32, 2);
+    let sums = b.tensor("sums", ScalarType::I32, 2);
+    let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+    b.parallel_loop(&[("i", zero, len)], |b, i| {
+        let two = b.constant(2u64);
+        let k = b.let_load("k", at, i);
+        let k = b.cast(ScalarType::U64, k);
+        let value = b.let_load("value", x, &[k]);
+        let own = b.let_load("own", y, i);
+        let sum = b.binary(BinaryOp::Add, value, own);
+        b.push_store(y, i, sum);
+        let after = b.binary(BinaryOp::Add, i[0], two);
+        b.push_store(z, &[after], value);
+    });
+    let extents = [0, 1].map(|axis| b.dim(sums, axis));
+    b.parallel_loop(&[("j", zero, extents[0]), ("l", zero, extents[1])], |b, at| {
+        let down = b.let_load("down", rows, at);
+        let down = b.cast(ScalarType::U64, down);
+        let row = b.binary(BinaryOp::Add, at[0], down);
+        let value = b.let_load("value", grid, &[row, at[1]]);
+        let own = b.let_load("own", sums, at);
+        let sum = b.binary(BinaryOp::Add, value, own);
+        b.push_store(sums, at, sum);
     });
     b.finish()
 }
