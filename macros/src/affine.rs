@@ -158,24 +158,24 @@ impl Accesses<'_> {
     }
 
     fn assigned(&mut self, target: &Expr) {
-        let mut target = unparenthesized(target);
-        loop {
-            target = match target {
-                Expr::Index(ExprIndex { expr, .. }) | Expr::Field(ExprField { base: expr, .. }) => {
-                    unparenthesized(expr)
-                }
-                Expr::Path(path) => {
-                    let name = path.path.get_ident().filter(|name| !(self.is_tensor)(name));
-                    self.changed.extend(name.cloned());
-                    return;
-                }
-                Expr::Tuple(tuple) => {
-                    tuple.elems.iter().for_each(|target| self.assigned(target));
-                    return;
-                }
-                _ => return,
-            };
+        match unparenthesized(target) {
+            Expr::Tuple(tuple) => tuple.elems.iter().for_each(|target| self.assigned(target)),
+            target => {
+                let name = root(target).filter(|name| !(self.is_tensor)(name));
+                self.changed.extend(name.cloned());
+            }
         }
+    }
+}
+
+/// The name of the value that a field or an element belongs to.
+fn root(mut place: &Expr) -> Option<&Ident> {
+    loop {
+        place = match unparenthesized(place) {
+            Expr::Index(ExprIndex { expr, .. }) | Expr::Field(ExprField { base: expr, .. }) => expr,
+            Expr::Path(path) => return path.path.get_ident(),
+            _ => return None,
+        };
     }
 }
 
@@ -196,6 +196,15 @@ impl<'e> Visit<'e> for Accesses<'_> {
                 if self.tensor(receiver).is_some() && (method == "len" || method == "shape") =>
             {
                 args.iter().for_each(|argument| self.visit_expr(argument));
+            }
+            // A method may change its receiver, unless this is a variable of the loop. If it changes an element of a
+            // tensor, the indices stay the same.
+            Expr::MethodCall(call) => {
+                let is_known =
+                    |name: &Ident| self.variables.contains(name) || (self.is_tensor)(name);
+                let name = root(&call.receiver).filter(|name| !is_known(name)).cloned();
+                self.changed.extend(name);
+                visit::visit_expr(self, expr);
             }
             Expr::Path(path) => self.used.extend(path.path.get_ident().cloned()),
             Expr::Assign(assign) => {
@@ -237,7 +246,9 @@ impl Accesses<'_> {
 /// The variable that a pattern binds, if it is no more than a name.
 pub(crate) fn variable(pattern: &Pat) -> Option<Ident> {
     match pattern {
-        Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => Some(ident.clone()),
+        Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat: None, ident, .. }) => {
+            Some(ident.clone())
+        }
         _ => None,
     }
 }

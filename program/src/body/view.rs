@@ -30,7 +30,7 @@ pub enum Access {
     /// Every index is checked. If it is out of range, a read returns zero, a write does nothing, and both record an
     /// error.
     Checked,
-    /// The indices are computed and checked, and nothing is written. Read [`Inspection`] for more.
+    /// The indices are computed and checked, and nothing is written: see [`Inspection`].
     Inspect(Inspection),
     /// As [`Inspect`](Self::Inspect), where every index is known to be in range.
     Inspected,
@@ -134,25 +134,29 @@ impl Inspection {
 #[must_use]
 pub fn indices_of<T: Element>(begin: T, end: T, before: i64, after: i64) -> (usize, usize) {
     let (low, _) = index_of(begin, before, after);
-    let (high, _) = index_of(T::from_bits64(as_i64(end).wrapping_sub(1) as u64), before, after);
+    let last = as_i64(end).map_or(end, |end| T::from_bits64(end.wrapping_sub(1) as u64));
+    let (high, _) = index_of(last, before, after);
     (low, high)
 }
 
-/// The index `((at + before) as usize) + after`, twice. It is out of range of every tensor if the first addition wraps.
+/// The index `((at + before) as usize) + after`, twice. It is out of range of every tensor if the first addition wraps,
+/// and if `at` is no integer.
 #[inline(always)]
 #[must_use]
 pub fn index_of<T: Element>(at: T, before: i64, after: i64) -> (usize, usize) {
-    let sum = as_i64(at).wrapping_add(before);
-    let index = match as_i64(T::from_bits64(sum as u64)) {
-        wrapped if wrapped != sum => usize::MAX,
-        sum => sum.wrapping_add(after) as usize,
+    let sum = as_i64(at).map(|at| at.wrapping_add(before));
+    let index = match sum {
+        Some(sum) if as_i64(T::from_bits64(sum as u64)) == Some(sum) => {
+            sum.wrapping_add(after) as usize
+        }
+        _ => usize::MAX,
     };
     (index, index)
 }
 
 #[inline(always)]
-fn as_i64<T: Element>(value: T) -> i64 {
-    Into::<Const>::into(value).as_int().unwrap_or(0) as i64
+fn as_i64<T: Element>(value: T) -> Option<i64> {
+    Into::<Const>::into(value).as_int().map(|value| value as i64)
 }
 
 /// A number whose sign bit says whether an index along one axis is out of range.
@@ -412,6 +416,8 @@ mod tests {
         assert_eq!(indices_of(0_u32, 5, -2, 0), (usize::MAX, 2));
         assert_eq!(indices_of(0_usize, 5, 0, -2).0, usize::MAX - 1);
         assert_eq!(indices_of(i32::MAX - 1, i32::MAX, 2, 0).1, usize::MAX);
+        // What is no integer is not known.
+        assert_eq!(index_of(3.0_f32, 0, 0), (usize::MAX, usize::MAX));
     }
 
     /// Elements whose scalars are in planes (structure of arrays).

@@ -116,6 +116,20 @@ fn asserted(at: &Tensor<u32, 1>, x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
     }
 }
 
+/// The inner loop changes an index, and another index is a converted float.
+#[qd::kernel]
+fn advanced(half: f32, by: &Tensor<u32, 1>, x: &Tensor<i32, 2>, y: &mut Tensor<i32, 2>) {
+    for i in 0..y.shape()[0] {
+        let mut row = 0;
+        let mut sum = 0;
+        for k in 0..4 {
+            sum += x[[row, k]] * x[[half as usize, k]];
+            row += by[i] as usize;
+        }
+        y[[i, 0]] = sum;
+    }
+}
+
 #[qd::func]
 fn looked_up(x: &Tensor<i32, 1>, at: u32) -> i32 {
     x[at as usize]
@@ -350,6 +364,28 @@ fn elements_with_fields_change_once(backend: TestBackend) -> Result<()> {
             expected.speed = [before.speed[0] + by, before.speed[1] + by + 1.0];
         }
         assert_eq!(after, expected, "{i}");
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn an_inner_loop_changes_an_index(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x: Vec<i32> = (0..40 * 4).map(|i| i * 5 % 23).collect();
+    let x_tensor = on.program.tensor_from(&x, [40, 4])?;
+    for last in [9_u32, 14] {
+        let mut by: Vec<u32> = (0..N as u32).map(|i| i % 13).collect();
+        by[N / 2] = last;
+        let by_tensor = on.program.tensor_from(&by, [N])?;
+        let mut y = on.program.zeros::<i32, 2>([N, 1])?;
+        let launched = advanced(2.7, &by_tensor, &x_tensor, &mut y).launch();
+        match last {
+            14 => assert_eq!(wrong_index(&on, launched), ("x".to_owned(), vec![42, 3])),
+            _ => launched.and_then(|()| on.program.sync())?,
+        }
+        let read = |row: usize, k: usize| x.get(4 * row + k).copied().unwrap_or(0);
+        let sum = |by: u32| (0..4).map(|k| read(by as usize * k, k) * read(2, k)).sum::<i32>();
+        assert!(y.to_vec()?.iter().zip(by).all(|(y, by)| *y == sum(by)), "{last}");
     }
     Ok(())
 }
