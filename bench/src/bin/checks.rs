@@ -10,17 +10,10 @@
 use std::{cell::RefCell, time::Instant};
 
 use quadrants::{self as qd, Arch, Program, Result, Tensor};
-use quadrants_bench::{Case, Options, until_done};
+use quadrants_bench::{Case, Options, kernels, until_done};
 
 /// A sample repeats its call for about this long.
 const SAMPLE_SECONDS: f64 = 2e-3;
-
-#[qd::kernel]
-fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
-    for i in 0..x.len() {
-        y[i] += a * x[i];
-    }
-}
 
 #[qd::kernel]
 fn jacobi(a: &Tensor<f32, 2>, b: &mut Tensor<f32, 2>) {
@@ -46,24 +39,6 @@ fn guarded(a: &Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
 fn gather(at: &Tensor<u32, 1>, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     for i in 0..y.len() {
         y[i] = 2.0 * x[at[i] as usize] + 1.0;
-    }
-}
-
-/// A sparse matrix in CSR format times a vector.
-#[qd::kernel]
-fn csr(
-    first: &Tensor<u32, 1>,
-    column: &Tensor<u32, 1>,
-    value: &Tensor<f32, 1>,
-    x: &Tensor<f32, 1>,
-    y: &mut Tensor<f32, 1>,
-) {
-    for i in 0..y.len() {
-        let mut sum = 0.0;
-        for k in first[i]..first[i + 1] {
-            sum += value[k as usize] * x[column[k as usize] as usize];
-        }
-        y[i] = sum;
     }
 }
 
@@ -107,7 +82,7 @@ fn cases(options: &Options, program: &Program, backend: &str) -> Result<()> {
         let x = program.tensor_from(&vec![1.0f32; n], [n])?;
         let mut y = program.zeros::<f32, 1>([n])?;
         compare(&format!("saxpy of {n}"), &mut |proven| {
-            let launch = saxpy(2.0, &x, &mut y);
+            let launch = kernels::saxpy(2.0, &x, &mut y);
             // SAFETY: every index is below the length of both.
             if proven { launch.launch() } else { unsafe { launch.launch_unchecked() } }
         })?;
@@ -139,7 +114,7 @@ fn cases(options: &Options, program: &Program, backend: &str) -> Result<()> {
         let first = program.tensor_from(&first, [rows + 1])?;
         let mut y = program.zeros::<f32, 1>([rows])?;
         compare(&format!("CSR matrix of {rows} rows of 16"), &mut |checked| {
-            let launch = csr(&first, &at, &x, &x, &mut y);
+            let launch = kernels::spmv(&first, &at, &x, &x, &mut y);
             // SAFETY: the rows are within the entries, and the columns below the length of `x`.
             if checked { launch.launch() } else { unsafe { launch.launch_unchecked() } }
         })?;

@@ -2,8 +2,9 @@
 //! from hoisting later loads above it.
 //!
 //! Applies to serial loops that only load and compute, and to the [iterations](super::coarsen) of parallel loops that
-//! load, compute and then store. The speculative run only records whether an index was out of range. If
-//! one was, the loop runs again as written, from the saved initial values, and reports.
+//! load, compute and then store. The speculative run only records whether an index was out of range. If one was, the
+//! code runs again as written, and reports: a loop from the saved initial values, an iteration before it has stored
+//! anything.
 //!
 //! Most loads are proven in range for the whole loop by the index in the first and the last iteration. The others are
 //! checked in each iteration, without a branch: if the index is out of range, they load another element. So the device

@@ -101,7 +101,7 @@ impl CheckedParts {
 
     #[inline(always)]
     pub(super) fn inspects(self, number: usize) -> bool {
-        number < 63 && self.inspected >> number & 1 != 0
+        self.inspected >> Self::bit(number) & 1 != 0
     }
 
     #[inline(always)]
