@@ -110,9 +110,11 @@ impl CheckedParts {
     }
 }
 
-/// Whether bodies are compiled for the baseline only. Without optimization the other levels gain nothing, and cost most
-/// of the time to compile a crate of kernels.
-const ONE_LEVEL: bool = cfg!(debug_assertions) && !cfg!(test);
+/// Whether debug builds compile bodies for the baseline only. Without optimization the other levels gain nothing, and
+/// take most of the time to compile a crate of kernels. Not the default: users may optimize their kernels in debug
+/// builds, which this crate cannot see. This workspace sets the variable in `.cargo/config.toml`.
+const ONE_LEVEL: bool =
+    cfg!(debug_assertions) && !cfg!(test) && option_env!("QUADRANTS_CPU_BASELINE").is_some();
 
 impl NativeBody {
     /// The instances of `B`.
