@@ -30,7 +30,14 @@ functions! {
     free = "cuMemFree_v2" (u64);
     write = "cuMemcpyHtoD_v2" (u64, *const c_void, usize);
     read = "cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
+    alloc_async = "cuMemAllocAsync" (*mut u64, usize, Handle);
+    free_async = "cuMemFreeAsync" (u64, Handle);
+    fill_async = "cuMemsetD8Async" (u64, u8, usize, Handle);
+    write_async = "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, Handle);
+    read_async = "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, Handle);
+    stream_sync = "cuStreamSynchronize" (Handle);
     stream_create = "cuStreamCreate" (*mut Handle, c_uint);
+    stream_destroy = "cuStreamDestroy_v2" (Handle);
     event_create = "cuEventCreate" (*mut Handle, c_uint);
     record = "cuEventRecord" (Handle, Handle);
     wait = "cuStreamWaitEvent" (Handle, Handle, c_uint);
@@ -65,6 +72,12 @@ pub(crate) fn check(code: c_int) {
 }
 
 impl Raw {
+    /// Whether the driver is installed.
+    pub fn is_installed() -> bool {
+        // SAFETY: the driver's library, whose initializers have no conditions.
+        unsafe { Library::new("libcuda.so.1") }.is_ok()
+    }
+
     /// Loads the driver and makes the device's primary context current on this thread.
     pub fn load() -> Self {
         let mut context = null_mut();
@@ -116,6 +129,57 @@ impl Raw {
         // SAFETY: the caller's block has the bytes, and any bytes are values of the plain numbers that benches use.
         check(unsafe { (self.read)(data.as_mut_ptr().cast(), address, count * size_of::<T>()) });
         data
+    }
+
+    /// Allocates in stream order.
+    pub fn alloc_async(&self, bytes: usize, stream: usize) -> u64 {
+        let mut address = 0;
+        // SAFETY: the context is current, and the caller's stream is live.
+        check(unsafe { (self.alloc_async)(&mut address, bytes, stream as Handle) });
+        address
+    }
+
+    /// Zeroes a block in stream order.
+    pub fn fill_async(&self, address: u64, bytes: usize, stream: usize) {
+        // SAFETY: the caller's block has the bytes.
+        check(unsafe { (self.fill_async)(address, 0, bytes, stream as Handle) });
+    }
+
+    /// Frees a block of [`Raw::alloc_async`] in stream order.
+    pub fn free_async(&self, address: u64, stream: usize) {
+        // SAFETY: the caller's block, which is used only on this stream.
+        check(unsafe { (self.free_async)(address, stream as Handle) });
+    }
+
+    /// Writes host data in stream order. From pageable memory the driver copies it before it returns.
+    pub fn write_async<T: Copy>(&self, address: u64, data: &[T], stream: usize) {
+        // SAFETY: the caller's block has the bytes.
+        check(unsafe {
+            let bytes = size_of_val(data);
+            (self.write_async)(address, data.as_ptr().cast(), bytes, stream as Handle)
+        });
+    }
+
+    /// Reads into host memory in stream order, and waits for it.
+    pub fn read_wait<T: Copy>(&self, address: u64, data: &mut [T], stream: usize) {
+        // SAFETY: the block has the bytes, and any bytes are values of the plain numbers that benches use.
+        check(unsafe {
+            let bytes = size_of_val(data);
+            (self.read_async)(data.as_mut_ptr().cast(), address, bytes, stream as Handle)
+        });
+        self.stream_synchronize(stream);
+    }
+
+    /// Waits for a stream.
+    pub fn stream_synchronize(&self, stream: usize) {
+        // SAFETY: the caller's stream is live.
+        check(unsafe { (self.stream_sync)(stream as Handle) });
+    }
+
+    /// Destroys a stream of [`Raw::stream`].
+    pub fn destroy_stream(&self, stream: usize) {
+        // SAFETY: the caller's stream, which is not used again.
+        check(unsafe { (self.stream_destroy)(stream as Handle) });
     }
 
     /// A non-blocking stream.

@@ -62,6 +62,7 @@ functions! {
     "cuDevicePrimaryCtxRetain" = |context: *mut Handle, _d: c_int| *context = SOME;
     "cuDevicePrimaryCtxRelease_v2" = |_d: c_int| ();
     "cuCtxGetCurrent" = |context: *mut Handle| *context = CURRENT.get();
+    "cuCtxSetCurrent" = |context: Handle| CURRENT.set(context);
     "cuCtxPushCurrent_v2" = |context: Handle| CURRENT.set(context);
     "cuCtxPopCurrent_v2" = |context: *mut Handle| *context = CURRENT.replace(null_mut());
     "cuCtxSynchronize" = | | ();
@@ -71,6 +72,7 @@ functions! {
     "cuMemFree_v2" = |_m: u64| ();
     "cuMemAllocAsync" = |memory: *mut u64, bytes: usize, _s: Handle| *memory = address(bytes);
     "cuMemFreeAsync" = |_m: u64, _s: Handle| ();
+    "cuPointerGetAttribute" = |_v: Handle, _a: c_uint, _m: u64| ();
     "cuMemHostAlloc" = |memory: *mut Handle, bytes: usize, _f: c_uint| {
         *memory = alloc_zeroed(Layout::from_size_align_unchecked(bytes, 4096)).cast();
     };
@@ -97,6 +99,9 @@ functions! {
     "cuModuleUnload" = |_m: Handle| ();
     "cuModuleGetFunction" = |function: *mut Handle, _m: Handle, _n: Handle| *function = SOME;
     "cuFuncSetAttribute" = |_f: Handle, _a: c_uint, _v: c_int| ();
+    "cuFuncGetAttribute" = |value: *mut c_int, _a: c_uint, _f: Handle| *value = 0;
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor" = |count: *mut c_int, _f: Handle, _t: c_int, _b: usize| *count = 1;
+    "cuStreamIsCapturing" = |_s: Handle, status: *mut c_int| *status = 0;
     "cuLaunchKernel" = |_f: Handle, _gx: c_uint, _gy: c_uint, _gz: c_uint, _bx: c_uint, _by: c_uint,
         _bz: c_uint, _b: c_uint, _s: Handle, _p: Handle, _e: Handle| ();
     "cuGraphCreate" = |graph: *mut Handle, _f: c_uint| *graph = SOME;

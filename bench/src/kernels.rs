@@ -16,6 +16,14 @@ pub fn touch(a: &mut Tensor<f32, 1>) {
     }
 }
 
+/// The same for the first `n` elements.
+#[qd::kernel]
+pub fn touch_some(n: usize, a: &mut Tensor<f32, 1>) {
+    for i in 0..n {
+        a[i] += 1.0;
+    }
+}
+
 /// `y += a x`
 #[qd::kernel]
 pub fn saxpy(a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {

@@ -4,7 +4,9 @@
 //! one JSON line per case ([`Line`]). `cargo xtask bench` builds them all, runs those of a backend and hands their
 //! lines to `report`, which makes the table, the JSON file and the plot.
 
+pub mod c;
 pub mod child;
+pub mod corpus;
 pub mod driver;
 pub mod idle;
 pub mod kernels;

@@ -114,6 +114,11 @@ impl Case {
     }
 
     fn line(&self, ours: Side, rivals: Vec<Side>) -> Line {
+        self.line_of(self.bench, ours, rivals)
+    }
+
+    /// The line of the case under the name of another bench.
+    pub(crate) fn line_of(&self, bench: &str, ours: Side, rivals: Vec<Side>) -> Line {
         let seconds = match self.unit {
             "ns" => 1e-9,
             "us" => 1e-6,
@@ -124,7 +129,7 @@ impl Case {
             unit: unit.to_owned(),
         };
         Line {
-            bench: self.bench.to_owned(),
+            bench: bench.to_owned(),
             case: self.name.clone(),
             unit: self.unit.to_owned(),
             ratio: rivals.first().map(|rival| ours.median / rival.median),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use libloading::Library;
-use quadrants::codegen::search::{LibrarySearch, SearchPaths};
+use quadrants::codegen::search::{LIBRARIES, LibrarySearch, SearchPaths};
 
 use crate::{
     driver::{Handle, Raw, check},
@@ -69,6 +69,11 @@ impl<'a> ByText<'a> {
 impl Function<'_> {
     /// Launches on the default stream. Each argument has at most 8 bytes, in the low end of a word.
     pub fn launch(&self, grid: [u32; 3], block: [u32; 3], args: &[u64]) {
+        self.launch_on(0, grid, block, args);
+    }
+
+    /// Launches on a stream.
+    pub fn launch_on(&self, stream: usize, grid: [u32; 3], block: [u32; 3], args: &[u64]) {
         let mut parameters: Vec<*mut c_void> =
             args.iter().map(|arg| (&raw const *arg).cast_mut().cast()).collect();
         // SAFETY: the arguments are those of the kernel, as whoever wrote it says.
@@ -82,7 +87,7 @@ impl Function<'_> {
                 block[1],
                 block[2],
                 0,
-                null_mut(),
+                stream as Handle,
                 parameters.as_mut_ptr(),
                 null_mut(),
             )
@@ -101,6 +106,7 @@ impl Nvrtc {
             variable: "QUADRANTS_NVRTC_LIBRARY",
             roots: &["CUDA_PATH", "CUDA_HOME"],
             installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
+            libraries: LIBRARIES,
             wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
             names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
         };

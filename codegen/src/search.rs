@@ -1,4 +1,4 @@
-//! Finds the shared library of a compiler. Backends provide the names; the search order is common.
+//! Finds the shared library of a compiler or profiler. Backends provide the names; the search order is common.
 
 use std::{
     collections::HashSet,
@@ -19,11 +19,16 @@ pub struct LibrarySearch {
     pub roots: &'static [&'static str],
     /// The usual locations of installations: a folder, and a prefix of folder names in it.
     pub installations: &'static [(&'static str, &'static str)],
+    /// The folders of the library in an installation, best first.
+    pub libraries: &'static [&'static str],
     /// The folder of the library in the packages of a Python environment.
     pub wheels: &'static [&'static str],
     /// The file names of the library, best first. They are also tried without a folder, for the dynamic loader to find.
     pub names: &'static [&'static str],
 }
+
+/// Where installations usually have their libraries.
+pub const LIBRARIES: &[&str] = &["lib64", "lib", "lib/x86_64-linux-gnu"];
 
 /// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,10 +78,11 @@ impl LibrarySearch {
 
     /// The existing library folders, evaluated lazily.
     fn folders(&self, env: &Environment<'_>) -> impl Iterator<Item = PathBuf> {
-        let named = self.roots.iter().filter_map(|name| env(name)).map(PathBuf::from);
+        // An empty path would be that of the current folder, whose files nobody asked for.
+        let root = |name: &&str| env(name).filter(|value| !value.is_empty());
+        let named = self.roots.iter().filter_map(root).map(PathBuf::from);
         let usual = self.installations.iter().flat_map(|(at, prefix)| entries(at.as_ref(), prefix));
-        let libraries =
-            |root: PathBuf| ["lib64", "lib", "lib/x86_64-linux-gnu"].map(|lib| root.join(lib));
+        let libraries = |root: PathBuf| self.libraries.iter().map(move |lib| root.join(lib));
         let installed = named.chain(usual).flat_map(libraries).filter(|folder| folder.is_dir());
         let wheels = |package: PathBuf| self.wheels.iter().map(move |wheel| package.join(wheel));
         installed.chain(python_packages(env).flat_map(wheels))
@@ -126,6 +132,7 @@ mod tests {
         variable: "TOY_LIBRARY",
         roots: &["TOY_PATH"],
         installations: &[],
+        libraries: LIBRARIES,
         wheels: &["toy/lib"],
         names: &["libtoy.so.2", "libtoy.so.1"],
     };
@@ -178,6 +185,16 @@ mod tests {
                 .contains(&format!("no library in {}", bare.join("toy/lib").display()))
         );
         fs::remove_dir_all(base).unwrap();
+    }
+
+    #[test]
+    fn an_empty_variable_does_not_name_the_current_folder() {
+        let empty = |_: &str| Some(OsString::new());
+        let folders: Vec<PathBuf> = SEARCH.folders(&empty).collect();
+        assert!(folders.iter().all(|folder| folder.is_absolute()), "{folders:?}");
+        let candidates = SEARCH.search_paths(&empty).candidates;
+        let named = |path: &PathBuf| path.is_absolute() || path.parent() == Some(Path::new(""));
+        assert!(candidates.iter().all(named), "{candidates:?}");
     }
 
     #[test]

@@ -48,9 +48,10 @@ impl Dialect for Plain {
     }
 }
 
-/// The text of a kernel that is scheduled for a form.
-fn print_scheduled(kernel: &Offloaded, form: Form, passing: Passing) -> String {
-    print_kernel(&schedule(kernel, form), &Plain, form, passing)
+/// The text of a kernel that is scheduled for these forms.
+fn print_scheduled(kernel: &Offloaded, forms: impl Into<Forms>, passing: Passing) -> String {
+    let forms = forms.into();
+    print_kernel(&schedule(kernel, forms), &Plain, forms, passing)
 }
 
 /// Compares a text with a golden file. With `QUADRANTS_BLESS` set, it writes the file.

@@ -29,6 +29,7 @@ macro_rules! for_each_case {
             memory::fills_write_exactly_their_range
             memory::pinned_memory_is_zeroed_and_separate
             memory::memory_allocated_in_stream_order_works
+            memory::the_driver_knows_its_memory
             memory::memory_freed_in_stream_order_stays_valid_for_earlier_work
             streams::streams_come_and_go
             streams::any_priority_is_accepted

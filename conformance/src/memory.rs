@@ -1,6 +1,6 @@
 //! Cases about memory: allocation, copies, fills and frees.
 
-use quadrants_rhi::{Error, StreamHandle};
+use quadrants_rhi::{DevicePtr, Error, MemoryAt, StreamHandle};
 
 use crate::{
     Outcome::Passed,
@@ -186,6 +186,30 @@ pub(crate) fn memory_allocated_in_stream_order_works(subject: &Subject) -> CaseR
     }
     stream.synchronize()?;
     ensure!(host == [0x5a; 512], "the fill is missing");
+    Ok(Passed)
+}
+
+pub(crate) fn the_driver_knows_its_memory(subject: &Subject) -> CaseResult {
+    const BYTES: usize = 4096;
+    let device = &*subject.device;
+    let buffer = Buffer::new(device, BYTES)?;
+    for address in [buffer.memory, buffer.memory.offset(BYTES - 1)] {
+        match device.memory_at(address)? {
+            MemoryAt::Unknown => return Ok(crate::Outcome::Skipped("the device cannot tell")),
+            MemoryAt::Managed(memory) => {
+                ensure!(memory.ordinal == Some(device.info().ordinal), "{memory:?}");
+                ensure!(memory.in_context, "{memory:?}");
+                let Some((start, bytes)) = memory.allocation else { continue };
+                let end = start.offset(bytes);
+                let inside = start <= buffer.memory && buffer.memory.offset(BYTES) <= end;
+                ensure!(inside, "{memory:?} does not contain {:?}", buffer.memory);
+            }
+            other => ensure!(false, "{other:?} at {address:?}"),
+        }
+    }
+    let pageable = Box::new(0_u64);
+    let at = device.memory_at(DevicePtr((&raw const *pageable) as u64))?;
+    ensure!(at == MemoryAt::Nothing, "{at:?} in memory of the process");
     Ok(Passed)
 }
 

@@ -62,6 +62,8 @@ codes! {
     LAUNCH_FAILED = 719, c"CUDA_ERROR_LAUNCH_FAILED";
     /// The operation is not supported.
     NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED";
+    /// The operation cannot be captured.
+    STREAM_CAPTURE_UNSUPPORTED = 900, c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
     /// The simulator itself failed.
     UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN";
 }

@@ -11,6 +11,7 @@ use crate::{
     code::Code,
     entry::{Family, driver_functions},
     functions,
+    handle::{Kind, decode},
     pointer::{Out, Text},
     schedule::Schedule,
     world::{World, world},
@@ -125,6 +126,16 @@ driver_functions! {
     /// Writes the operations that ran, one per line, like the trace.
     fn [Cuda quadrants_sim_timeline](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&of(ordinal)?.timeline_text(), text, room, needed)?;
+    }
+
+    /// When each node of an executable graph starts and ends in the simulated clock, in nanoseconds from its launch:
+    /// two numbers per node, of at most `room` nodes. `count` is the number of all nodes.
+    fn [Cuda quadrants_sim_graph_times](exec: usize, times: Out<u64>, room: usize, count: Out<usize>) |_call| {
+        let (world, exec) = decode(Kind::Exec, exec)?;
+        let nodes = of(world.into())?.with(|state| state.node_times(exec))?;
+        count.set(nodes.len())?;
+        let known: Vec<u64> = nodes.iter().take(room).flat_map(|&(start, end)| [start, end]).collect();
+        times.set_all(&known)?;
     }
 
     /// Turns the race detector on or off.

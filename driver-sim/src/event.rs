@@ -71,6 +71,7 @@ impl State {
             }
             record => {
                 if let Some(record) = record {
+                    self.host_reaches(record.at);
                     self.note_host_wait(Some(record.op));
                 }
                 Ok(true)
@@ -81,6 +82,7 @@ impl State {
     pub(crate) fn synchronize_event(&mut self, event: Key) -> Result<()> {
         if let Some(record) = self.events.get(event)?.record {
             self.wait_for(&[record.op])?;
+            self.host_reaches(record.at);
             self.note_host_wait(Some(record.op));
         }
         Ok(())

@@ -132,4 +132,38 @@ mod tests {
             assert_eq!(parse(wrong).unwrap_err(), wrong);
         }
     }
+
+    #[test]
+    fn mutated_faults_are_read_or_named() {
+        const PIECES: [&str; 14] = [
+            "cuMemAlloc_v2",
+            "*",
+            "@",
+            "%",
+            "=",
+            ",",
+            " ",
+            "0",
+            "1",
+            "-1",
+            "1e400",
+            "NaN",
+            "18446744073709551616",
+            "\u{e9}",
+        ];
+        let mut random = Random::new(5);
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let count = random.below(8);
+            let text: String = (0..count).filter_map(|_| random.pick(&PIECES).copied()).collect();
+            match parse(&text) {
+                Ok(faults) => read += faults.len(),
+                Err(wrong) => {
+                    assert!(!wrong.is_empty() && text.contains(wrong), "{wrong} in {text}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(read > 5 && refused > 1000, "{read} {refused}");
+    }
 }

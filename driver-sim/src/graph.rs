@@ -4,7 +4,7 @@ use crate::{
     code::{Code, Result},
     handle::{Key, Kind, encode},
     launch::Launch,
-    op::{OpKind, Work},
+    op::{OpKind, Work, transfer_cost},
     op_id::{OpId, Ops},
     state::{Operation, State},
     stream::StreamRef,
@@ -38,15 +38,56 @@ pub(crate) struct Exec {
 #[derive(Clone, Debug)]
 pub(crate) enum NodeWork {
     Launch(Launch),
-    Copy { dst: u64, src: u64, bytes: usize },
+    Copy {
+        dst: u64,
+        src: u64,
+        bytes: usize,
+    },
+    Fill {
+        dst: u64,
+        pattern: u32,
+        width: usize,
+        bytes: usize,
+    },
+    /// The end of the nodes of a child graph.
+    Empty,
 }
 
 #[derive(Clone, Debug)]
 struct Step {
     work: NodeWork,
     after: Vec<usize>,
+    /// The number of the driver's node that it is of: a child graph is one node with several steps.
+    node: usize,
     /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
     lane: u64,
+}
+
+impl Graph {
+    fn next_node(&self) -> usize {
+        self.nodes.last().map_or(0, |last| last.node + 1)
+    }
+}
+
+/// When each step starts and ends in the simulated clock, from the launch of the graph.
+fn times(steps: &[Step]) -> Vec<(u64, u64)> {
+    let begin = Work::Marker.cost();
+    let mut times: Vec<(u64, u64)> = Vec::with_capacity(steps.len());
+    for Step { work, after, .. } in steps {
+        let start = after.iter().map(|&step| times[step].1).max().unwrap_or(begin);
+        times.push((start, start + work.cost()));
+    }
+    times
+}
+
+impl NodeWork {
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Launch(launch) => launch.cost(),
+            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
+            Self::Empty => Work::Marker.cost(),
+        }
+    }
 }
 
 impl State {
@@ -72,9 +113,58 @@ impl State {
             }
             before.push(node.index);
         }
-        self.graphs.get_mut(graph)?.nodes.push(Step { work, after: before, lane: 0 });
+        let own = self.graphs.get_mut(graph)?;
+        let node = own.next_node();
+        own.nodes.push(Step { work, after: before, node, lane: 0 });
         let key = self.nodes.insert(Node { graph, index })?;
         Ok(encode(Kind::Node, self.ordinal, key))
+    }
+
+    /// Adds the nodes of another graph, and a node after all of them, which stands for them.
+    pub(crate) fn add_child(&mut self, graph: Key, after: &[Key], child: Key) -> Result<usize> {
+        let steps = self.graphs.get(child)?.nodes.clone();
+        let first = self.graphs.get(graph)?.nodes.len();
+        // Checks the dependencies, and stands for the beginning.
+        self.add_node(graph, after, NodeWork::Empty)?;
+        let own = self.graphs.get_mut(graph)?;
+        for mut step in steps {
+            step.node = own.nodes[first].node;
+            step.after = match &step.after[..] {
+                [] => vec![first],
+                after => after.iter().map(|at| first + 1 + at).collect(),
+            };
+            own.nodes.push(step);
+        }
+        let all = (first..own.nodes.len()).collect();
+        let node = own.nodes[first].node;
+        own.nodes.push(Step { work: NodeWork::Empty, after: all, node, lane: 0 });
+        let index = own.nodes.len() - 1;
+        let key = self.nodes.insert(Node { graph, index })?;
+        Ok(encode(Kind::Node, self.ordinal, key))
+    }
+
+    /// Makes a node of work that is enqueued on a captured stream. Returns the number of no operation: nothing runs.
+    pub(crate) fn capture_node(
+        &mut self,
+        stream: StreamRef,
+        (graph, last): (Key, Option<usize>),
+        work: Work,
+    ) -> Result<OpId> {
+        let work = match work {
+            Work::Launch(launch) => NodeWork::Launch(launch),
+            Work::Copy { dst, src, bytes } => NodeWork::Copy { dst, src, bytes },
+            Work::Fill { dst, pattern, width, bytes } => {
+                NodeWork::Fill { dst, pattern, width, bytes }
+            }
+            // Events, allocations and pageable memory, which drivers can capture in part.
+            _ => return Err(Code::STREAM_CAPTURE_UNSUPPORTED),
+        };
+        let own = self.graphs.get_mut(graph)?;
+        let node = own.next_node();
+        own.nodes.push(Step { work, after: last.into_iter().collect(), node, lane: 0 });
+        let this = own.nodes.len() - 1;
+        self.stream_mut(stream)?.capture = Some((graph, Some(this)));
+        Ok(0)
     }
 
     pub(crate) fn instantiate(&mut self, graph: Key) -> Result<usize> {
@@ -105,6 +195,19 @@ impl State {
         }
     }
 
+    /// When each node of an executable starts and ends in the simulated clock, from its launch.
+    pub(crate) fn node_times(&self, exec: Key) -> Result<Vec<(u64, u64)>> {
+        let steps = &self.execs.get(exec)?.nodes;
+        let mut nodes: Vec<(u64, u64)> = Vec::new();
+        for (step, (start, end)) in steps.iter().zip(times(steps)) {
+            match nodes.get_mut(step.node) {
+                Some(node) => *node = (node.0.min(start), node.1.max(end)),
+                None => nodes.push((start, end)),
+            }
+        }
+        Ok(nodes)
+    }
+
     /// Enqueues a start operation, one operation per node after those that its edges name, and an end operation after
     /// all nodes.
     pub(crate) fn launch_graph(&mut self, exec: Key, stream: StreamRef) -> Result<()> {
@@ -118,13 +221,14 @@ impl State {
         let handle = self.stream_handle(stream);
         // Their clocks are needed until the end operation has its own.
         let orphans = self.orphans.len();
-        let (mut ops, mut ends): (Vec<OpId>, Vec<u64>) = (Vec::new(), Vec::new());
-        for Step { work, after, lane } in nodes {
+        let ends = times(&nodes).into_iter().map(|(_, end)| end);
+        let took = ends.max().unwrap_or(0).saturating_sub(Work::Marker.cost());
+        let mut ops: Vec<OpId> = Vec::new();
+        for Step { work, after, lane, .. } in nodes {
             let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
             if before.is_empty() {
                 before.push(begin);
             }
-            let start = after.iter().map(|&node| ends[node]).max().unwrap_or(0);
             let (work, kind) = match work {
                 NodeWork::Launch(launch) => {
                     let kind = OpKind::Launch(launch.name().clone());
@@ -133,15 +237,17 @@ impl State {
                 NodeWork::Copy { dst, src, bytes } => {
                     (Work::Copy { dst, src, bytes }, OpKind::CopyDtod)
                 }
+                NodeWork::Fill { dst, pattern, width, bytes } => {
+                    (Work::Fill { dst, pattern, width, bytes }, OpKind::Fill)
+                }
+                NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
             };
-            ends.push(start + work.cost());
             let operation = Operation { work, kind, event: None };
             let op = self.push(operation, (handle, turn, lane), &before);
             self.orphans.push(op);
             self.enqueued(op);
             ops.push(op);
         }
-        let took = ends.into_iter().max().unwrap_or(0);
         let end = self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, &ops, None)?;
         self.orphans.truncate(orphans);
         self.advance(stream, end, took)?;

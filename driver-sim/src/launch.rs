@@ -81,6 +81,8 @@ pub(crate) enum Failure {
 /// The limits of the simulated device.
 pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 pub(crate) const MAX_THREADS: u32 = 1024;
+/// The threads that a multiprocessor runs at once.
+pub(crate) const RESIDENT_THREADS: u32 = 2048;
 pub(crate) const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Without and with [`cuFuncSetAttribute`](crate::functions::module::cuFuncSetAttribute).
 pub(crate) const MAX_SHARED: u32 = 48 << 10;

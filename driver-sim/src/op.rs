@@ -123,16 +123,19 @@ impl Work {
 
     /// The duration in the simulated device's clock, in nanoseconds.
     pub(crate) fn cost(&self) -> u64 {
-        const BYTES_PER_NS: u64 = 16;
         match self {
             Self::Marker | Self::Allocate { .. } | Self::Free { .. } => 100,
             Self::Launch(launch) => launch.cost(),
-            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => {
-                2000 + *bytes as u64 / BYTES_PER_NS
-            }
-            Self::Upload { data, .. } => 2000 + data.len() as u64 / BYTES_PER_NS,
+            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
+            Self::Upload { data, .. } => transfer_cost(data.len()),
         }
     }
+}
+
+/// The duration of a copy or fill of this many bytes, as for [`Work::cost`].
+pub(crate) fn transfer_cost(bytes: usize) -> u64 {
+    const BYTES_PER_NS: u64 = 16;
+    2000 + bytes as u64 / BYTES_PER_NS
 }
 
 impl fmt::Display for OpKind {

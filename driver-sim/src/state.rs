@@ -52,6 +52,8 @@ pub(crate) struct State {
     /// Why the context is lost.
     pub(crate) lost: Option<Code>,
     pub(crate) legacy: Stream,
+    /// The end of what the host has waited for, in the simulated device's clock.
+    pub(crate) host_time: u64,
     /// The last operations of destroyed blocking streams.
     pub(crate) orphans: Vec<OpId>,
     pub(crate) streams: Slab<Stream>,
@@ -144,6 +146,7 @@ impl State {
         self.execs.clear();
         self.orphans.clear();
         self.legacy = Stream::legacy();
+        self.host_time = 0;
     }
 
     // ---- the primary context -------------------------------------------------------------------
@@ -183,6 +186,8 @@ impl State {
     /// Waits for all work.
     pub(crate) fn synchronize(&mut self) -> Result<()> {
         self.drain();
+        let ends = self.streams.iter().map(|stream| stream.end);
+        self.host_reaches(ends.max().unwrap_or(0).max(self.legacy.end));
         self.note_host_wait(None);
         self.check_lost()
     }
@@ -206,6 +211,9 @@ impl State {
         extra: &[OpId],
         event: Option<u64>,
     ) -> Result<OpId> {
+        if let Some(capture) = self.stream(stream)?.capture {
+            return self.capture_node(stream, capture, work);
+        }
         let mut after = self.order(stream)?;
         for &op in extra {
             if !after.contains(&op) {

@@ -5,6 +5,7 @@
 
 use crate::{
     code::{Code, Result},
+    graph::Graph,
     handle::{Key, Kind, decode, encode},
     launch::Failure,
     op::{OpKind, Work},
@@ -25,6 +26,8 @@ pub(crate) struct Stream {
     pub(crate) tail: Option<OpId>,
     /// The end of the last operation in the simulated device's clock.
     pub(crate) end: u64,
+    /// While it is captured: the graph, and the last node in it.
+    pub(crate) capture: Option<(Key, Option<usize>)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,14 +142,52 @@ impl State {
             StreamRef::Created(key) if self.streams.get(key)?.blocking => self.legacy.end,
             StreamRef::Created(_) => 0,
         };
+        let host = self.host_time;
         let stream = self.stream_mut(stream)?;
-        stream.end = stream.end.max(others) + cost;
+        stream.end = stream.end.max(others).max(host) + cost;
         stream.tail = Some(id);
         Ok(())
     }
 
+    /// Begins to make nodes of what is enqueued on a stream.
+    pub(crate) fn begin_capture(&mut self, stream: StreamRef) -> Result<()> {
+        if stream == StreamRef::Legacy {
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        self.check_not_captured(stream)?;
+        let graph = self.graphs.insert(Graph::default())?;
+        self.creates.graphs += 1;
+        self.stream_mut(stream)?.capture = Some((graph, None));
+        Ok(())
+    }
+
+    /// Ends the capture of a stream, and returns its graph.
+    pub(crate) fn end_capture(&mut self, stream: StreamRef) -> Result<usize> {
+        let capture = self.stream_mut(stream)?.capture.take();
+        let (graph, _) = capture.ok_or(Code::INVALID_VALUE)?;
+        Ok(encode(Kind::Graph, self.ordinal, graph))
+    }
+
+    pub(crate) fn is_capturing(&self, stream: StreamRef) -> Result<bool> {
+        Ok(self.stream(stream)?.capture.is_some())
+    }
+
+    fn check_not_captured(&self, stream: StreamRef) -> Result<()> {
+        match self.stream(stream)?.capture {
+            Some(_) => Err(Code::STREAM_CAPTURE_UNSUPPORTED),
+            None => Ok(()),
+        }
+    }
+
+    /// The host has waited for what ended at this time of the simulated clock: what it enqueues from now on starts
+    /// later.
+    pub(crate) fn host_reaches(&mut self, time: u64) {
+        self.host_time = self.host_time.max(time);
+    }
+
     /// Whether all work of the stream is complete. If not, runs some of it.
     pub(crate) fn query_stream(&mut self, stream: StreamRef) -> Result<bool> {
+        self.check_not_captured(stream)?;
         let targets = self.whole(stream)?;
         match targets.iter().copied().find(|&op| !self.queue.is_done(op)) {
             Some(op) => {
@@ -155,6 +196,7 @@ impl State {
                 Ok(false)
             }
             None => {
+                self.host_reaches(self.stream(stream)?.end);
                 targets.into_iter().for_each(|target| self.note_host_wait(Some(target)));
                 Ok(true)
             }
@@ -162,8 +204,10 @@ impl State {
     }
 
     pub(crate) fn synchronize_stream(&mut self, stream: StreamRef) -> Result<()> {
+        self.check_not_captured(stream)?;
         let targets = self.whole(stream)?;
         self.wait_for(&targets)?;
+        self.host_reaches(self.stream(stream)?.end);
         targets.into_iter().for_each(|target| self.note_host_wait(Some(target)));
         Ok(())
     }
@@ -208,6 +252,7 @@ impl State {
         // bytes are read directly after it.
         let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)?;
         self.wait_for(&[id])?;
+        self.host_reaches(self.stream(stream)?.end);
         self.note_host_wait(Some(id));
         let outcome = self.memory.read(src, target).map_err(Failure::from);
         let bytes = target.len();

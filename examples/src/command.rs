@@ -122,7 +122,7 @@ pub(crate) fn parse(
 }
 
 /// A program on the device.
-fn open(backend: BackendChoice) -> Result<qd::Program> {
+pub(crate) fn open(backend: BackendChoice) -> Result<qd::Program> {
     let (device, opened) = match backend {
         BackendChoice::Cpu => ("cpu", qd::Program::open(qd::Arch::Cpu)),
         BackendChoice::Cuda => ("cuda", qd::Program::open(qd::Arch::Cuda)),

@@ -129,7 +129,7 @@ impl Run {
 }
 
 /// Makes the folder, and finds out whether files can be written there.
-fn prepare_folder(folder: &Path) -> Result<()> {
+pub(crate) fn prepare_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
         .map(drop)

@@ -72,6 +72,10 @@ const LINALG_METHODS: [&str; 12] = [
 /// Associated functions of vectors and matrices.
 const LINALG_FUNCTIONS: [&str; 4] = ["splat", "zero", "identity", "diagonal"];
 
+/// The method with which the macros make `map` of a vector: a vector of the same length, whose components all are the
+/// argument. Of an array likewise.
+pub const FILLED: &str = "__filled";
+
 /// The types `t` of the conversions `from_t` and `to_t` of numbers.
 pub const CONVERSIONS: [&str; 7] = ["f32", "f64", "i32", "i64", "u32", "u64", "usize"];
 
@@ -89,7 +93,7 @@ pub fn builtin_functions() -> impl Iterator<Item = &'static str> {
 /// Whether `name` is a built-in method of numbers, arrays, vectors or matrices.
 #[must_use]
 pub fn is_builtin_method(name: &str) -> bool {
-    builtin_methods().any(|known| known == name)
+    builtin_methods().any(|known| known == name) || name == FILLED
 }
 
 /// Whether `name` is a built-in associated function of vectors or matrices.

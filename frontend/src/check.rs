@@ -370,6 +370,7 @@ impl<'a> Checker<'a> {
                     self.reject(stmt.span, Rule::OutsideLoop("continue"));
                 }
             }
+            StmtKind::Unreachable => {}
             StmtKind::Return { value } => {
                 self.optional_expr(value.as_ref());
                 if self.kind == FunctionKind::Kernel {
@@ -604,7 +605,11 @@ impl<'a> Checker<'a> {
                     _ => false,
                 };
                 if !is_supported {
-                    self.unsupported(expr.span, &Construct::Method(name.clone()));
+                    let what = format!(
+                        "a block of threads has no `{name}`: it has `index()`, `threads()`, `shared`, phases \
+                         `each(|t| …)`, at whose ends its threads wait for each other, and collectives"
+                    );
+                    self.unsupported(expr.span, &Construct::Format(what));
                 }
             }
             ExprKind::Method { receiver, name, args, .. } => {

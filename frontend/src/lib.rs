@@ -9,6 +9,7 @@ mod error;
 mod literal;
 mod lower;
 mod names;
+mod operands;
 mod races;
 mod resolve;
 mod rule;
@@ -17,11 +18,12 @@ mod unit;
 mod visit;
 
 pub use builtins::{
-    CONVERSIONS, builtin_functions, builtin_methods, is_builtin_function, is_builtin_method,
+    CONVERSIONS, FILLED, builtin_functions, builtin_methods, is_builtin_function, is_builtin_method,
 };
 pub use check::{check, check_with};
 pub use error::Error;
 pub use lower::{lower, lower_checked};
+pub use operands::{Operator, Root, Step, operators};
 pub use quadrants_ir::{
     source::{Callee, Source},
     types::name_number,

@@ -7,6 +7,7 @@ use crate::syntax::{Expr, ExprKind, LiteralKind, UnaryOp};
 pub(crate) fn scalar_suffix(suffix: &str) -> Option<ScalarType> {
     match suffix {
         "usize" => Some(ScalarType::U64),
+        "isize" => Some(ScalarType::I64),
         "bool" => None,
         _ => ScalarType::ALL.into_iter().find(|ty| ty.name() == suffix),
     }

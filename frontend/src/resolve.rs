@@ -1,5 +1,5 @@
-//! Resolution of method calls. A method with the name of a built-in method can be a func of the receiver's type.
-//! rustc decides which; the table of callees holds the decision. A call of a func becomes [`ExprKind::Call`].
+//! Resolution of calls of methods and associated functions. One with a built-in name can be a func of the type. rustc
+//! decides which; the table of callees holds the decision. A call of a func becomes [`ExprKind::Call`].
 
 use crate::{
     Callee,
@@ -7,7 +7,7 @@ use crate::{
     visit::{NodeMut, walk_block_mut, walk_expr_mut, walk_stmt_mut},
 };
 
-/// Replaces method calls that call funcs by [`ExprKind::Call`].
+/// Replaces calls by built-in names that call funcs by [`ExprKind::Call`].
 pub(crate) fn methods(function: &mut Function, callees: &[Callee]) {
     if callees.iter().any(|callee| matches!(callee, Callee::Func(_))) {
         walk_block_mut(&mut function.body, &mut |node| resolve(node, callees));
@@ -20,6 +20,13 @@ fn resolve(node: NodeMut<'_>, callees: &[Callee]) {
         NodeMut::Expr(expr) => expr,
     };
     walk_expr_mut(expr, &mut |node| resolve(node, callees));
+    if let ExprKind::Associated { args, callee: Some(func), .. } = &mut expr.kind
+        && let Some(Callee::Func(_)) = callees.get(*func as usize)
+    {
+        let args = std::mem::take(args);
+        expr.kind = ExprKind::Call { func: *func, args, has_receiver: false, read_only_args: 0 };
+        return;
+    }
     if let ExprKind::Method { receiver, args, callee: Some(func), .. } = &mut expr.kind
         && let Some(Callee::Func(_)) = callees.get(*func as usize)
     {

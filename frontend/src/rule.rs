@@ -117,7 +117,7 @@ pub enum Rule {
     BlockAsValue(String),
     /// A per-thread value read for another thread than the phase's own.
     #[error(
-        "each thread has its own `{0}`; in a phase, read the value of the phase's thread, `{0}[t]` in `b.each(|t| …)`"
+        "each thread has its own `{0}`; in a phase, read the value of the phase's thread, `{0}[t]` in `b.each(|t| …)`; outside phases, a sum over all threads is `b.reduce_add(|t| …)`"
     )]
     PerThread(String),
     /// A shared array used as a scalar.
@@ -160,7 +160,7 @@ pub enum Rule {
     ReturnInLoop,
     /// `return` in a grid of thread blocks.
     #[error(
-        "`return` cannot leave a grid of thread blocks; end the phase of one thread with `continue`, or guard the work with `if`"
+        "`return` cannot leave a grid of thread blocks, or end the phase of a thread; guard the work with `if`"
     )]
     ReturnInBlocks,
     /// `return` in a kernel with `stream_parallel` blocks.
@@ -293,7 +293,10 @@ pub enum NotCombined {
         line: u32,
     },
     /// The loop assigns an element whose index is no literal.
-    Part,
+    Part {
+        /// Whether it is an element of a field.
+        of_field: bool,
+    },
     /// An operation that loops do not combine by; its symbol.
     Operator(&'static str),
     /// An assignment that does not depend on the earlier value.
@@ -318,7 +321,10 @@ impl NotCombined {
             Self::Mixed { line } => {
                 format!("line {line} combines into it in another way, and the order would matter")
             }
-            Self::Part => {
+            Self::Part { of_field: true } => format!(
+                "each iteration chooses the element; if `{name}` is a struct of tensors, take it by reference: `{name}: &mut …`"
+            ),
+            Self::Part { of_field: false } => {
                 "each iteration chooses the element, for which tensors have atomics: `qd::atomic_add(&mut t[k], x)`"
                     .to_owned()
             }
@@ -350,12 +356,18 @@ fn advice(construct: &Construct) -> String {
     let (what, instead) = match construct {
         Construct::MatchPattern => (
             "a `match` on this is",
-            "match a number or a bool by literals, ranges, constants, names and `_`",
+            "match a number, a bool, an enum, or a tuple or struct of them, by literals, ranges, constants, names and \
+             `_`, or write `if`",
         ),
-        Construct::LetCondition => {
-            ("`if let`, `while let` and `let … else` are", "use a condition of type bool")
-        }
-        Construct::Closure => ("closures are", "write a `#[func]` and call it"),
+        Construct::LetCondition => (
+            "`let … else` and `let` in a part of a condition are",
+            "use `match`, or `if let` with one pattern",
+        ),
+        Construct::Closure => (
+            "this closure is",
+            "bind it by `let` and only call it; it cannot have `move`, and the locals that it uses cannot \
+             be declared again before a call; or write a `#[func]`",
+        ),
         Construct::StructUpdate => (
             "`..` without a value is",
             "write out all fields, or give the value that has the others: `..base`",
@@ -387,25 +399,36 @@ fn advice(construct: &Construct) -> String {
             "a `for` over this is",
             "loop over `a..b`, its `rev` and `step_by`, or `ndrange(…)`, and inside a loop also over an array or vector",
         ),
+        Construct::IteratorChain => {
+            ("iterators are", "write a loop: `let mut sum = 0.0; for k in 0..n { sum += x[k]; }`")
+        }
         Construct::Range => ("ranges outside a `for` are", "keep begin and end in two `let`s"),
         Construct::Pattern => {
-            ("this pattern is", "bind names, `_` and parts of tuples, arrays and structs")
+            ("this pattern is", "bind names, `_`, `..` and parts of tuples, arrays and structs")
         }
         Construct::LetWithoutValue => {
             ("a `let` without a value is", "give it a value: `let mut x = 0;`")
         }
         Construct::Try => ("`?` is", "use `assert!` for what must not fail"),
-        Construct::BlockKind => ("this kind of block is", "use a plain block"),
+        Construct::BlockKind => (
+            "this kind of block is",
+            "use a plain block; in a block with a label, `break` and `continue` need a label",
+        ),
         Construct::Item => ("items other than `const` are", "move this out of the function"),
         Construct::Macro(name) if name == "matches" => {
             return "`matches!` takes a value and a pattern: `matches!(x, 0 | 1)`".to_owned();
         }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; they have `assert!`, `assert_eq!`, `assert_ne!`, `println!`, `matches!` and `cfg!`, and cannot expand other macros: write out the code, call a `#[func]`, or let the macro make the whole kernel"
+                "`{name}!` is not supported in kernels; they have `assert!`, `assert_eq!`, `assert_ne!`, `panic!`, `unreachable!`, `todo!`, `println!`, `matches!`, `cfg!`, and your own macros with `#[func]` at their definition"
             );
         }
         Construct::Format(what) => return what.clone(),
+        Construct::Method(name) | Construct::Associated(name) if is_conversion(name) => {
+            return format!(
+                "`{name}` is not supported in kernels; convert numbers with `as`: `x as i32`"
+            );
+        }
         Construct::Associated(name) => {
             return format!(
                 "`{name}` is not a supported associated function in kernels; write a `#[func]` and call it"
@@ -437,4 +460,9 @@ fn advice(construct: &Construct) -> String {
         }
     };
     format!("{what} not supported in kernels; {instead}")
+}
+
+/// Whether a method of std converts a value, possibly with an error.
+fn is_conversion(name: &str) -> bool {
+    ["into", "parse", "try_from", "try_into"].contains(&name)
 }

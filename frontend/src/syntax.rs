@@ -198,6 +198,8 @@ pub enum StmtKind {
         /// The value.
         value: Option<Expr>,
     },
+    /// The end of code that always fails an assertion before.
+    Unreachable,
     /// In a parallel loop: combines a value into a local of the kernel that the loop does not use otherwise, as in
     /// `sum += x;` and `least = least.min(x);`.
     Reduce {
@@ -260,7 +262,9 @@ pub enum Pattern {
         /// The type that rustc inferred.
         ty: TypeIx,
     },
-    /// `(a, b)`, `[a, b]`, `Pair(a, b)`: one pattern per part.
+    /// `..` among the patterns of parts: those that have no pattern.
+    Rest,
+    /// `(a, b)`, `[a, b, ..]`, `Pair(a, b)`: one pattern per part, and at most one [`Rest`](Self::Rest).
     Parts(Vec<Pattern>),
     /// `Point { x, y: (a, b), .. }`: fields and their patterns.
     Fields(Vec<(String, Pattern)>),
@@ -435,6 +439,8 @@ pub enum ExprKind {
         name: String,
         /// Its arguments.
         args: Vec<Expr>,
+        /// Its number in the table of callees, where it may be a func of the type; none in kernels built at run time.
+        callee: Option<u32>,
     },
     /// `value.name`, `value.0`
     Field {
@@ -649,6 +655,8 @@ pub enum Construct {
     LoopAttribute,
     /// A `for` over anything except ranges and `ndrange`.
     Iterator,
+    /// `x.iter().map(…).sum()` and other chains of iterators.
+    IteratorChain,
     /// `a..b` outside a `for`.
     Range,
     /// An unsupported pattern.

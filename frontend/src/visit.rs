@@ -103,6 +103,7 @@ macro_rules! walk {
                 StmtKind::LetShape { .. }
                 | StmtKind::LetExtents { .. }
                 | StmtKind::Continue { .. }
+                | StmtKind::Unreachable
                 | StmtKind::Unsupported(_) => {}
                 StmtKind::Let { value, .. }
                 | StmtKind::LetPattern { value, .. }
@@ -193,7 +194,7 @@ pub(crate) fn base_name(place: &Expr) -> Option<&str> {
 /// Visits the names that a pattern binds, whether they are `mut`, and their types.
 pub(crate) fn each_binding<'a>(pattern: &'a Pattern, each: &mut dyn FnMut(&'a str, bool, TypeIx)) {
     match pattern {
-        Pattern::Wild => {}
+        Pattern::Wild | Pattern::Rest => {}
         Pattern::Name { name, mutable, ty } => each(name, *mutable, *ty),
         Pattern::Parts(parts) => parts.iter().for_each(|part| each_binding(part, each)),
         Pattern::Fields(fields) => fields.iter().for_each(|(_, part)| each_binding(part, each)),

@@ -72,23 +72,26 @@ pub enum Form {
     Checked,
 }
 
-/// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked). It has a bit for each of the
-/// first 61 tasks; the other tasks share the last bit.
+/// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), and whether the other tasks
+/// have 32-bit index arithmetic. The set has a bit for each of the first 60 tasks; the other tasks share the last bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Forms(u64);
 
 impl Forms {
-    /// All tasks in the proven form.
+    /// All tasks in the proven form, with 64-bit index arithmetic.
     pub const PROVEN: Self = Self(0);
+    /// All tasks in the proven form, with 32-bit index arithmetic. Most launches have these forms.
+    pub const NARROW: Self = Self(1);
     /// All tasks in the checked form.
-    pub const CHECKED: Self = Self((1 << Self::BITS) - 1);
+    pub const CHECKED: Self = Self(((1 << Self::TASK_BITS) - 1) << 1);
 
+    const TASK_BITS: u32 = 61;
     /// The number of [bits](Self::bits).
-    pub const BITS: u32 = 62;
+    pub const BITS: u32 = Self::TASK_BITS + 1;
 
     const fn bit(task: TaskId) -> u64 {
-        let last = Self::BITS - 1;
-        1 << if task.raw() < last { task.raw() } else { last }
+        let last = Self::TASK_BITS - 1;
+        2 << if task.raw() < last { task.raw() } else { last }
     }
 
     /// The form of a task.
@@ -103,19 +106,32 @@ impl Forms {
         Self(self.0 | Self::bit(task))
     }
 
+    /// The same forms, with 32-bit index arithmetic in the proven tasks: the launch has proven that every index and
+    /// every value that it is computed from fit into 32 bits, and also the number of elements of each tensor.
+    #[must_use]
+    pub const fn with_narrow_indices(self) -> Self {
+        if self.0 == Self::CHECKED.0 { self } else { Self(self.0 | Self::NARROW.0) }
+    }
+
+    /// Whether the proven tasks have 32-bit index arithmetic.
+    #[must_use]
+    pub const fn has_narrow_indices(self) -> bool {
+        self.0 & Self::NARROW.0 != 0
+    }
+
     /// Whether all tasks have the proven form.
     #[must_use]
     pub const fn is_proven(self) -> bool {
-        self.0 == 0
+        self.0 & Self::CHECKED.0 == 0
     }
 
     /// Whether some tasks have one form and others the other.
     #[must_use]
     pub const fn is_mixed(self) -> bool {
-        self.0 != 0 && self.0 != Self::CHECKED.0
+        !self.is_proven() && self.0 & Self::CHECKED.0 != Self::CHECKED.0
     }
 
-    /// The set of tasks in the checked form as a number below 2^62: a bit per task, the last bit for all other tasks.
+    /// The forms as a number below 2^62.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
@@ -144,19 +160,18 @@ impl fmt::Debug for Forms {
     }
 }
 
-/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`.
+/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-wide` if the indices of proven tasks
+/// have 64 bits.
 impl fmt::Display for Forms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_proven() {
-            return f.write_str("proven");
-        }
-        f.write_str("checked")?;
+        f.write_str(if self.is_proven() { "proven" } else { "checked" })?;
         if self.is_mixed() {
-            for at in (0..Self::BITS).filter(|at| self.0 >> at & 1 != 0) {
+            for at in (0..Self::TASK_BITS).filter(|at| self.0 >> at & 2 != 0) {
                 write!(f, "-{at}")?;
             }
         }
-        Ok(())
+        let is_wide = !self.has_narrow_indices() && *self != Self::CHECKED;
+        f.write_str(if is_wide { "-wide" } else { "" })
     }
 }
 

@@ -26,6 +26,7 @@ pub mod schedule;
 pub mod shared;
 mod simplify;
 pub mod source;
+mod tables;
 mod task;
 pub mod types;
 pub mod verify;
@@ -45,6 +46,7 @@ pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
 pub use shared::SharedExtent;
 pub use simplify::simplify;
+pub use tables::tables;
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::named::named_enum;
 
 named_enum! {
-    /// A scalar type. Rust's `usize` is `U64` on every device.
+    /// A scalar type. Rust's `usize` is `U64`, and `isize` is `I64`, on every device.
     ///
     /// Types of 8 and 16 bits, including `f16`, are [narrow](Self::is_narrow): they can be loaded, stored, selected and
     /// kept in locals. Arithmetic uses their [wide](Self::wide) type, so that no backend needs narrow arithmetic.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
     enum ScalarType
-    /// The name of the type in Rust (`u64` also for `usize`).
+    /// The name of the type in Rust (`u64` also for `usize`, `i64` also for `isize`).
     fn name {
         /// in memory: one byte, 0 or 1
         Bool = "bool",
@@ -23,6 +23,7 @@ named_enum! {
         U8 = "u8",
         U16 = "u16",
         I32 = "i32",
+        /// and `isize`
         I64 = "i64",
         U32 = "u32",
         /// and `usize`
@@ -143,6 +144,7 @@ consts! {
     u16, U16, |v| u64::from(v);
     i32, I32, |v| u64::from(v as u32);
     i64, I64, |v| v as u64;
+    isize, I64, |v| v as u64;
     u32, U32, |v| u64::from(v);
     u64, U64, |v| v;
     usize, U64, |v| v as u64;

@@ -1,7 +1,10 @@
 //! The types of kernel values. The IR itself has scalars only. A value of any other type becomes its scalars in
 //! declaration order, called its leaves.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{Const, ScalarType};
 
@@ -386,7 +389,19 @@ impl Type {
         }
     }
 
-    /// The type of a field of a struct or tuple, and the index of its first leaf in the value.
+    /// `[Self; len]`. The element types of such arrays are kept for the rest of the process, each once.
+    fn array(self, len: usize) -> Self {
+        static ELEMENTS: Mutex<Vec<&'static Type>> = Mutex::new(Vec::new());
+        let mut elements = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let element = elements.iter().copied().find(|of| **of == self).unwrap_or_else(|| {
+            let element: &'static Self = Box::leak(Box::new(self));
+            elements.push(element);
+            element
+        });
+        Self::Array(element, len)
+    }
+
+    /// The type of a field of a struct, tuple, vector or matrix, and the index of its first leaf in the value.
     #[must_use]
     pub fn field(self, name: &str) -> Option<(Self, usize)> {
         let mut before = 0;
@@ -400,6 +415,10 @@ impl Type {
                 parts.iter().enumerate().find_map(|(at, part)| found(&at.to_string(), *part))
             }
             Self::Struct(of) => of.fields.iter().find_map(|field| found(field.name, field.ty)),
+            Self::Vector(ty, len) => found("0", Self::Scalar(ty).array(len)),
+            Self::Matrix(ty, rows, columns) => {
+                found("0", Self::Scalar(ty).array(columns).array(rows))
+            }
             _ => None,
         }
     }

@@ -4,6 +4,7 @@
 //! Parallel loops become closures over index ranges. They capture by value and rebind what they use, so that pointers
 //! and extents stay in registers.
 
+mod channels;
 mod cost;
 mod jumps;
 mod lanes;

@@ -9,15 +9,13 @@ mod components;
 mod effects;
 mod selection;
 mod statement;
-
-use std::collections::HashSet;
+mod unrolled;
 
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::AtomicOp;
 use syn::{
     Attribute, BinOp, Expr, ExprForLoop, ExprIf, Stmt,
     ext::IdentExt,
-    visit::{self, Visit},
     visit_mut::{self, VisitMut},
 };
 
@@ -26,7 +24,7 @@ use self::{
     statement::{Form, Statement},
 };
 use crate::{
-    ast::{pattern_names, unparenthesized},
+    ast::{loop_bindings, unparenthesized},
     spans,
     tokens::possible_locals,
 };
@@ -115,9 +113,9 @@ pub(crate) fn mark(
     if let Some(selection) = selection::rewrite(each, outside, writable, number) {
         return selection;
     }
-    let bound = Bound::by(each);
+    let bound = loop_bindings(each);
     let mut loops = Marked { each, writable, number, around: Around::default() };
-    for local in outside.iter().filter(|local| !bound.0.contains(local)) {
+    for local in outside.iter().filter(|local| !bound.contains(local)) {
         if !loops.local(local) {
             loops.components(local);
         }
@@ -168,7 +166,21 @@ impl Marked<'_> {
     /// Marks the statements that combine into parts of a local, such as `sums[0]` or `body.mass`. Each part becomes a
     /// local of its own during the loop.
     fn components(&mut self, local: &Ident) {
-        let Some(parts) = Components::of(self.each, local, self.number) else { return };
+        if self.constant_components(local) {
+            return;
+        }
+        if let Some(body) = unrolled::unrolled(&self.each.body, local) {
+            let original = std::mem::replace(&mut self.each.body, body);
+            if !self.constant_components(local) {
+                self.each.body = original;
+            }
+        }
+    }
+
+    /// As [`components`](Self::components), for parts that are the same in all iterations of inner loops. False, and
+    /// nothing is changed, if there are others.
+    fn constant_components(&mut self, local: &Ident) -> bool {
+        let Some(parts) = Components::of(self.each, local, self.number) else { return false };
         let original = self.each.body.clone();
         let (before, after) = (self.around.before.len(), self.around.after.len());
         parts.replace(&mut self.each.body);
@@ -179,32 +191,11 @@ impl Marked<'_> {
                 self.each.body = original;
                 self.around.before.truncate(before);
                 self.around.after.truncate(after);
-                return;
+                return false;
             }
             self.around.after.push(syn::parse_quote_spanned!(at=> #place = #name;));
         }
-    }
-}
-
-/// The names that patterns and constants bind.
-struct Bound(HashSet<Ident>);
-
-impl Bound {
-    fn by(each: &ExprForLoop) -> Self {
-        let mut bound = Self(pattern_names(&each.pat).into_iter().collect());
-        bound.visit_block(&each.body);
-        bound
-    }
-}
-
-impl Visit<'_> for Bound {
-    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
-        self.0.insert(pattern.ident.clone());
-        visit::visit_pat_ident(self, pattern);
-    }
-
-    fn visit_item_const(&mut self, item: &syn::ItemConst) {
-        self.0.insert(item.ident.clone());
+        true
     }
 }
 

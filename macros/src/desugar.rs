@@ -1,36 +1,45 @@
 //! Syntax that is rewritten to simpler syntax before the tree and the CPU body are made, so that both read the simpler
-//! form: `matches!`, `assert_eq!`, `debug_assert!`, destructuring assignments, loops over the elements of an array or
-//! vector, and parallel loops over more than three dimensions.
+//! form: `matches!`, `assert_eq!`, `debug_assert!`, destructuring assignments, calls of local closures, loops over the
+//! elements of an array or vector, and parallel loops over more than three dimensions.
 //!
 //! The rewritten code means what rustc says about the author's: `matches!` is the `match` of std's macro, and a
 //! destructuring assignment is the `let` and the assignments that rustc itself makes of it.
 
+mod closures;
+mod collectives;
+mod exits;
+mod loops;
+mod params;
+
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::{
-    Expr, ExprAssign, ExprForLoop, Stmt,
+    Expr, ExprAssign, Stmt,
     visit_mut::{self, VisitMut},
 };
 
 use crate::{
     ast::{
-        Assert, Checks, Invocation, MAX_RANK, SPACE, is_invocation, is_ndrange, is_of_type,
-        is_serial, is_stream_parallel, is_type_name, pattern_names, unparenthesized,
+        Assert, Checks, Invocation, collective_of, is_block_for, is_invocation, is_of_type,
+        is_serial, is_simple_place, is_stream_parallel, is_type_name, operand, pattern_names,
+        phase_of, unparenthesized,
     },
     combine, spans,
 };
 
-/// The name of the array or vector that a loop iterates over. It is reserved.
-pub(crate) const ELEMENTS: &str = "__elements";
+pub(crate) use loops::ELEMENTS;
+pub(crate) use params::bind_patterns;
 
 /// Rewrites the body of a kernel; `writable` are its `&mut` parameters.
 pub(crate) fn kernel_body(writable: &[Ident], body: &mut syn::Block) {
+    Macros.visit_block_mut(body);
     Desugar.top_stmts(&mut body.stmts);
     combine_into_locals(&mut body.stmts, writable, &mut 0);
 }
 
 /// Rewrites the body of a func.
 pub(crate) fn func_body(body: &mut syn::Block) {
+    Macros.visit_block_mut(body);
     Desugar.visit_block_mut(body);
 }
 
@@ -39,11 +48,12 @@ struct Desugar;
 impl Desugar {
     /// Statements at the top level of a kernel or `stream_parallel` block, where a loop is parallel unless `#[serial]`.
     fn top_stmts(&mut self, stmts: &mut Vec<Stmt>) {
+        simpler_stmts(stmts);
         let mut all = Vec::with_capacity(stmts.len());
         for mut stmt in std::mem::take(stmts) {
             if let Stmt::Expr(Expr::ForLoop(each), _) = &mut stmt
                 && !is_serial(each)
-                && let Some(lets) = nested_space(each)
+                && let Some(lets) = loops::nested_space(each)
             {
                 all.extend(lets);
             }
@@ -72,6 +82,13 @@ impl Desugar {
             other => self.visit_stmt_mut(other),
         }
     }
+}
+
+/// Rewrites what concerns several statements of a list.
+fn simpler_stmts(stmts: &mut Vec<Stmt>) {
+    closures::inline(stmts);
+    collectives::bind(stmts);
+    params::bind_parts(stmts);
 }
 
 /// Marks what parallel loops combine into the locals of their statement list.
@@ -110,7 +127,15 @@ fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut us
     *stmts = all;
 }
 
-impl VisitMut for Desugar {
+/// Rewrites macros. Before everything else, so that what looks for names and calls sees those in their arguments.
+struct Macros;
+
+impl VisitMut for Macros {
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        block.stmts.retain(|stmt| !matches!(stmt, Stmt::Expr(value, _) if is_unit(value)));
+        visit_mut::visit_block_mut(self, block);
+    }
+
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
         if let Stmt::Macro(call) = stmt
             && let Some(value) = simpler_macro(&call.mac)
@@ -121,13 +146,9 @@ impl VisitMut for Desugar {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        let simpler = match expr {
-            Expr::Macro(call) => simpler_macro(&call.mac),
-            Expr::Assign(assign) => destructuring_assignment(assign),
-            Expr::ForLoop(each) => element_loop(each),
-            _ => None,
-        };
-        if let Some(simpler) = simpler {
+        if let Expr::Macro(call) = expr
+            && let Some(simpler) = simpler_macro(&call.mac)
+        {
             *expr = simpler;
         }
         visit_mut::visit_expr_mut(self, expr);
@@ -153,6 +174,102 @@ impl VisitMut for Desugar {
     fn visit_type_mut(&mut self, _: &mut syn::Type) {}
 }
 
+impl VisitMut for Desugar {
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        simpler_stmts(&mut block.stmts);
+        visit_mut::visit_block_mut(self, block);
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let simpler = match expr {
+            Expr::Assign(assign) => destructuring_assignment(assign),
+            Expr::ForLoop(each) => loops::over_elements(each),
+            Expr::MethodCall(call) => {
+                end_early(call);
+                closures::map(call).or_else(|| contains(call))
+            }
+            Expr::Call(call) if is_block_for(call) => {
+                without_return(call.args.last_mut());
+                None
+            }
+            Expr::Block(block) => exits::without_label(block),
+            Expr::If(branch) => if_let(branch),
+            Expr::While(each) => while_let(each),
+            _ => None,
+        };
+        if let Some(simpler) = simpler {
+            *expr = simpler;
+        }
+        visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
+    }
+
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+
+    fn visit_type_mut(&mut self, _: &mut syn::Type) {}
+}
+
+/// Replaces `return` in the closure of a phase, which ends the phase of one thread.
+fn end_early(call: &mut syn::ExprMethodCall) {
+    if phase_of(call).is_some() || collective_of(call).is_some() {
+        without_return(call.args.first_mut());
+    }
+}
+
+fn without_return(closure: Option<&mut Expr>) {
+    if let Some(Expr::Closure(closure)) = closure
+        && let Some(body) = exits::without_return(&closure.body)
+    {
+        *closure.body = body;
+    }
+}
+
+/// `(a..b).contains(&x)` as two comparisons; `None` for other calls.
+fn contains(call: &syn::ExprMethodCall) -> Option<Expr> {
+    let (1, Expr::Range(range)) = (call.args.len(), unparenthesized(&call.receiver)) else {
+        return None;
+    };
+    let Expr::Reference(syn::ExprReference { mutability: None, expr: value, .. }) =
+        unparenthesized(&call.args[0])
+    else {
+        return None;
+    };
+    if call.method != "contains" {
+        return None;
+    }
+    let at = generated(spans::first(&call.method));
+    let mut lets: Vec<Stmt> = Vec::new();
+    // Operands that may have effects are evaluated once, in the order of the call.
+    let mut named = |name: &str, operand: &Expr| -> Expr {
+        let operand = unparenthesized(operand);
+        if is_simple_place(operand) || matches!(operand, Expr::Lit(_)) {
+            return operand.clone();
+        }
+        let name = Ident::new(name, at);
+        lets.push(syn::parse_quote_spanned!(at=> let #name = #operand;));
+        syn::parse_quote!(#name)
+    };
+    let begin = range.start.as_deref().map(|begin| named("__begin", begin));
+    let end = range.end.as_deref().map(|end| named("__end", end));
+    let value = named("__value", value);
+    let from: Option<Expr> = begin.map(|begin| syn::parse_quote_spanned!(at=> #begin <= #value));
+    let to: Option<Expr> = end.map(|end| match range.limits {
+        syn::RangeLimits::HalfOpen(_) => syn::parse_quote_spanned!(at=> #value < #end),
+        syn::RangeLimits::Closed(_) => syn::parse_quote_spanned!(at=> #value <= #end),
+    });
+    let both: Expr = match (from, to) {
+        (Some(from), Some(to)) => syn::parse_quote_spanned!(at=> #from && #to),
+        (from, to) => from.or(to)?,
+    };
+    Some(operand(match lets.is_empty() {
+        true => syn::parse_quote_spanned!(at=> (#both)),
+        false => syn::parse_quote_spanned!(at=> { #(#lets)* #both }),
+    }))
+}
+
 /// A span for code that stands for the author's at a location. Lints do not apply to it.
 fn generated(at: Span) -> Span {
     Span::mixed_site().located_at(at)
@@ -161,8 +278,15 @@ fn generated(at: Span) -> Span {
 /// The names of the operands of `assert_eq!` and `assert_ne!`. They are reserved.
 const OPERANDS: [&str; 2] = ["__left", "__right"];
 
-/// Puts the call of a macro without a value, such as `println!`, into a block.
+fn is_unit(expr: &Expr) -> bool {
+    matches!(unparenthesized(expr), Expr::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+/// Puts the call of a macro without a value, such as `println!`, into a block. `()` becomes an empty one.
 fn make_statement(body: &mut Expr) {
+    if is_unit(body) {
+        *body = syn::parse_quote!({});
+    }
     if let Expr::Macro(call) = body
         && is_invocation(&call.mac)
     {
@@ -189,8 +313,42 @@ fn simpler_macro(call: &syn::Macro) -> Option<Expr> {
             syn::parse2(tokens).ok()
         }
         "assert_eq" | "assert_ne" => named_operands(call),
+        "panic" | "unreachable" | "todo" | "unimplemented" => failure(call, &name),
         _ => None,
     }
+}
+
+/// A macro that always fails, as a failed assertion with the text of std, after which nothing runs.
+fn failure(call: &syn::Macro, name: &str) -> Option<Expr> {
+    let (alone, before) = match name {
+        "unreachable" => ("internal error: entered unreachable code", true),
+        "todo" => ("not yet implemented", true),
+        "unimplemented" => ("not implemented", true),
+        _ => ("explicit panic", false),
+    };
+    let parse = |input: syn::parse::ParseStream<'_>| {
+        if input.is_empty() {
+            let text = syn::LitStr::new(alone, spans::first(call));
+            return Ok(quote!(#text));
+        }
+        let (text, arguments) = (input.parse::<syn::LitStr>()?, input.parse::<TokenStream>()?);
+        let whole = match before {
+            true => format!("{alone}: {}", text.value()),
+            false => text.value(),
+        };
+        let text = syn::LitStr::new(&whole, text.span());
+        Ok(quote!(#text #arguments))
+    };
+    // Without a literal text, the assertion is refused.
+    let text = call.parse_body_with(parse).unwrap_or_else(|_| call.tokens.clone());
+    let at = generated(spans::first(call));
+    // The location of an error is that of the author's token.
+    let assert = Ident::new("assert", spans::first(call));
+    let tokens = quote_spanned! {at=> {
+        #assert!(false, #text);
+        ::core::unreachable!()
+    }};
+    syn::parse2(tokens).ok()
 }
 
 /// `assert_eq!(a, b)` as `{ let x = a; let y = b; assert_eq!(x, y); }`, so that the operands are evaluated once.
@@ -225,7 +383,7 @@ fn named_operands(call: &syn::Macro) -> Option<Expr> {
 }
 
 /// `matches!(value, pattern)` as std's macro defines it. `None` for wrong arguments.
-fn matches_macro(call: &syn::Macro) -> Option<Expr> {
+pub(crate) fn matches_macro(call: &syn::Macro) -> Option<Expr> {
     let parse = |input: syn::parse::ParseStream<'_>| {
         let value: Expr = input.parse()?;
         input.parse::<syn::Token![,]>()?;
@@ -325,138 +483,35 @@ fn part_pattern<'a>(part: &'a Expr, targets: &mut Vec<(Ident, &'a Expr)>) -> Tok
     })
 }
 
-/// A loop over the elements of an array or vector as one over their numbers; `None` for other loops.
-fn element_loop(each: &ExprForLoop) -> Option<Expr> {
-    if !is_array_like(&each.expr) {
-        return None;
-    }
-    let (label, pattern, array) = (&each.label, &each.pat, &each.expr);
-    // The block of the elements runs in one thread.
-    let is_serial = |attribute: &&syn::Attribute| {
-        attribute.path().segments.last().is_some_and(|last| last.ident == "serial")
+/// `if let pattern = value { … } else { … }` as a `match`; `None` for other conditions.
+fn if_let(branch: &syn::ExprIf) -> Option<Expr> {
+    let Expr::Let(condition) = unparenthesized(&branch.cond) else { return None };
+    let otherwise: Expr = match &branch.else_branch {
+        Some((_, otherwise)) => (**otherwise).clone(),
+        None => syn::parse_quote!({}),
     };
-    let attributes = each.attrs.iter().filter(|attribute| !is_serial(attribute));
-    let at = generated(spans::first(array));
-    let (elements, position) = (Ident::new(ELEMENTS, at), Ident::new("__position", at));
-    let body = &each.body;
-    // An item of the body is visible in all of it, but not in the pattern.
-    let has_items = body.stmts.iter().any(|stmt| matches!(stmt, Stmt::Item(_)));
-    let stmts = match has_items {
-        true => quote!(#body),
-        false => {
-            let stmts = &body.stmts;
-            quote!(#(#stmts)*)
-        }
-    };
-    let keyword = each.for_token;
-    let block: syn::ExprBlock = syn::parse2(quote_spanned! {at=> {
-        let #elements = #array;
-        #(#attributes)* #label #keyword #position in 0..#elements.len() {
-            let #pattern = #elements[#position];
-            #stmts
-        }
-    }})
-    .ok()?;
-    Some(Expr::Block(block))
+    let then = &branch.then_branch;
+    Some(two_arms(condition, &syn::parse_quote!(#then), &otherwise))
 }
 
-/// Whether an expression can be an array or vector rather than an iterator.
-fn is_array_like(expr: &Expr) -> bool {
-    match expr {
-        Expr::Paren(syn::ExprParen { expr, .. }) | Expr::Group(syn::ExprGroup { expr, .. }) => {
-            is_array_like(expr)
-        }
-        Expr::Array(_) | Expr::Repeat(_) | Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => true,
-        Expr::Call(call) => !is_ndrange(call),
-        _ => false,
-    }
+/// `while let pattern = value { … }` as a `loop`; `None` for other conditions.
+fn while_let(each: &syn::ExprWhile) -> Option<Expr> {
+    let Expr::Let(condition) = unparenthesized(&each.cond) else { return None };
+    let (label, body) = (&each.label, &each.body);
+    let at = generated(spans::first(each));
+    let arms = two_arms(condition, &syn::parse_quote!(#body), &syn::parse_quote!({ break }));
+    Some(syn::parse_quote_spanned!(at=> #label loop { #arms }))
 }
 
-/// The most dimensions of a parallel loop.
-const PARALLEL_RANK: usize = 3;
-
-/// Changes a parallel loop over four to six dimensions to one over the last three, whose body is a serial loop over the
-/// others. Returns the statements before it, which evaluate the bounds of the others. `None` for other loops.
-fn nested_space(each: &mut ExprForLoop) -> Option<Vec<Stmt>> {
-    let syn::Pat::Tuple(pattern) = &*each.pat else { return None };
-    let rank = pattern.elems.len();
-    let Expr::Call(call) = unparenthesized(&each.expr) else { return None };
-    if !is_ndrange(call)
-        || call.args.len() != 1
-        || !(PARALLEL_RANK + 1..=MAX_RANK).contains(&rank)
-        || !matches!(&*call.func, Expr::Path(_))
-    {
-        return None;
+fn two_arms(condition: &syn::ExprLet, then: &Expr, otherwise: &Expr) -> Expr {
+    let at = generated(spans::first(&condition.let_token));
+    let (pattern, value) = (&condition.pat, &condition.expr);
+    syn::parse_quote_spanned! {at=>
+        match #value {
+            #[allow(unused_braces)]
+            #pattern => #then,
+            #[allow(unreachable_patterns, unused_braces)]
+            _ => #otherwise,
+        }
     }
-    let (path, space) = (&call.func, unparenthesized(&call.args[0]));
-    let at = generated(spans::first(space));
-    let mut lets = Vec::new();
-    let name = |what: &str, axis: usize| Ident::new(&format!("__{what}{axis}"), at);
-    let elements = match space {
-        Expr::Array(array) => Some(&array.elems),
-        Expr::Tuple(tuple) => Some(&tuple.elems),
-        _ => None,
-    };
-    let mut ranges: Vec<Expr> = match elements {
-        Some(elements) => elements.iter().cloned().collect(),
-        // Extents, whose number the pattern checks.
-        None => {
-            let names: Vec<Ident> = (0..rank).map(|axis| name("extent", axis)).collect();
-            lets.push(syn::parse_quote_spanned!(at=> let [#(#names),*] = #space;));
-            names.iter().map(|name| syn::parse_quote!(#name)).collect()
-        }
-    };
-    let is_plain = |range: &Expr| match range {
-        Expr::Range(syn::ExprRange { start, end, limits, .. }) => {
-            start.is_some() && end.is_some() && matches!(limits, syn::RangeLimits::HalfOpen(_))
-        }
-        _ => true,
-    };
-    if ranges.len() != rank || !ranges.iter().all(is_plain) {
-        return None;
-    }
-    let inner = ranges.drain(..rank - PARALLEL_RANK).enumerate().map(|(axis, range)| {
-        if elements.is_none() {
-            return range;
-        }
-        let mut evaluated = |what: &str, value: &Expr| -> Expr {
-            let name = name(what, axis);
-            lets.push(syn::parse_quote_spanned!(at=> let #name = #value;));
-            syn::parse_quote!(#name)
-        };
-        match &range {
-            Expr::Range(syn::ExprRange { start: Some(begin), end: Some(end), .. }) => {
-                let (begin, end) = (evaluated("begin", begin), evaluated("end", end));
-                syn::parse_quote!(#begin..#end)
-            }
-            end => evaluated("end", end),
-        }
-    });
-    let inner: Vec<Expr> = inner.collect();
-    let names: Vec<&syn::Pat> = pattern.elems.iter().collect();
-    let (serial, parallel) = names.split_at(rank - PARALLEL_RANK);
-    // An array has extents or ranges, a tuple ranges.
-    let of = |ranges: &[Expr]| match (space, ranges) {
-        (_, [Expr::Range(range)]) => quote!(#range),
-        (_, [end]) => quote!(0..#end),
-        (Expr::Tuple(_), ranges) => quote!(#path((#(#ranges),*))),
-        (_, ranges) => quote!(#path([#(#ranges),*])),
-    };
-    let (serial_space, parallel_space) = (of(&inner), of(&ranges));
-    let (keyword, label, body) = (each.for_token, &each.label, &each.body);
-    let marker = Ident::new(SPACE, at);
-    let serial_pattern = match serial {
-        [one] => quote!(#one),
-        several => quote!((#(#several),*)),
-    };
-    let body: syn::Block = syn::parse2(quote_spanned! {at=> {
-        #[#marker]
-        #label #keyword #serial_pattern in #serial_space #body
-    }})
-    .ok()?;
-    let pattern: syn::Pat =
-        syn::parse::Parser::parse2(syn::Pat::parse_single, quote!((#(#parallel),*))).ok()?;
-    let space: Expr = syn::parse2(parallel_space).ok()?;
-    (*each.pat, *each.expr, each.body, each.label) = (pattern, space, body, None);
-    Some(lets)
 }

@@ -16,8 +16,68 @@ use crate::{
     tokens::{idents, internal},
 };
 
-/// The implementation for a struct or an enum.
+/// The implementation for a struct or an enum. With an error, one that is never used, so that rustc reports nothing
+/// about uses of the type.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
+    checked(input).or_else(|error| {
+        let has_lifetime = input.generics.lifetimes().next().is_some();
+        if has_lifetime || matches!(input.data, Data::Union(_)) {
+            return Err(error);
+        }
+        let (stub, error) = (stub(input)?, error.into_compile_error());
+        Ok(quote!(#error #stub))
+    })
+}
+
+/// The implementation that a type with an error has.
+fn stub(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let Paths { private, body: support, .. } = Paths::of_derive(input)?;
+    let name = &input.ident;
+    let mut generics = input.generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(parse_quote!(#private::KernelValue));
+    }
+    let (with, arguments, bounds) = generics.split_for_impl();
+    let number = quote!(<::core::primitive::i32 as #private::KernelValue>);
+    Ok(quote! {
+        // SAFETY: the program does not compile.
+        #[allow(unused)]
+        unsafe impl #with #private::KernelValue for #name #arguments #bounds {
+            const LAYOUT: #private::ir::types::Type = #number::LAYOUT;
+            const TYPE_IDENTITY: &'static #support::Identity = #number::TYPE_IDENTITY;
+            type Same = Self;
+            type Components = #number::Components;
+            type Storage = #number::Storage;
+            type Location = #number::Location;
+            fn components(values: ::core::primitive::usize, memory: &mut #support::Memory<'_>) -> Self::Components {
+                ::core::unreachable!()
+            }
+            fn storage(memory: &mut #support::Memory<'_>) -> Self::Storage { ::core::unreachable!() }
+            fn element_location(
+                storage: Self::Storage,
+                at: ::core::option::Option<::core::primitive::usize>,
+            ) -> Self::Location {
+                ::core::unreachable!()
+            }
+            fn nested_location(
+                components: Self::Components,
+                element: ::core::option::Option<::core::primitive::usize>,
+                offset: ::core::primitive::usize,
+            ) -> Self::Location {
+                ::core::unreachable!()
+            }
+            fn read(location: Self::Location) -> Self { ::core::unreachable!() }
+            fn write(self, location: Self::Location) {}
+            fn push_scalars(self, scalars: &mut dyn ::core::ops::FnMut(#private::ir::Const)) {}
+            fn kernel_eq(self, other: Self) -> ::core::primitive::bool { ::core::unreachable!() }
+            fn from_scalars(bits: &mut dyn ::core::ops::FnMut() -> ::core::primitive::u64) -> Self {
+                ::core::unreachable!()
+            }
+        }
+    })
+}
+
+fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
     let of = match &input.data {
         Data::Struct(of) => of,
         Data::Enum(of) => return enums::derive(input, of),

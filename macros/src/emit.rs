@@ -6,9 +6,9 @@ mod kernel;
 mod rejected;
 mod source;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
-    check_with,
+    Operator, Rule, check_with, operators,
     syntax::{Function, FunctionKind, Options, Param},
 };
 use quote::{quote, quote_spanned};
@@ -21,7 +21,7 @@ use crate::{
     hygiene,
     rewrite::{Rewrite, Typing},
     signature::{self, Signature},
-    sites,
+    sites, tensor_methods,
     tree::Tree,
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Emission<'a> {
     probed: Block,
     /// The encoded syntax tree.
     bytes: Vec<u8>,
+    /// The operators whose operands' types are checked.
+    operators: Vec<Operator>,
     /// Whether the kernel is `strict`: no float sums are reassociated.
     strict: bool,
 }
@@ -100,6 +102,8 @@ fn syntax(
         tree.bind(&param.name);
         if param.is_tensor() {
             tree.references.push(param.name.to_string());
+            let rank = param.scalar_rank().map(|rank| (param.name.to_string(), rank));
+            tree.scalar_tensors.extend(rank);
         }
         Param {
             name: param.name.to_string(),
@@ -115,13 +119,24 @@ fn syntax(
     let span = tree.spans.of(name);
     Function {
         kind,
-        name: name.to_string(),
+        name: tensor_methods::shown_name(name),
         span,
         params,
         result,
         body: tree.block(probed),
         options,
     }
+}
+
+/// A parameter by reference whose type may be a struct that is no tensor.
+fn struct_reference<'a>(signature: &'a Signature, name: &str) -> Option<&'a signature::Param> {
+    let mut params = signature.params.iter();
+    params.find(|param| {
+        param.is_tensor()
+            && param.name == name
+            && tensor_methods::may_be_struct(&param.ty)
+            && !tensor_methods::has_lifetime(&param.ty)
+    })
 }
 
 impl<'a> Emission<'a> {
@@ -135,19 +150,41 @@ impl<'a> Emission<'a> {
         let mut tree = Tree::default();
         tree.is_generic = !item.sig.generics.params.is_empty();
         let refused = hygiene::refused(&item.sig, &item.block);
+        tensor_methods::name_types(&signature.params, &mut item.block);
         sites::number(&mut item.block);
         let mut probed = (*item.block).clone();
         let syntax = syntax(kind, *options, signature, item, &mut tree, &mut probed);
         let mut errors = Errors::default();
         let rejections = check_with(&syntax, &|span| tree.spans.text(span)).into_iter();
-        errors.extend(rejections.map(|r| tree.spans.error(r.span, r.rule.to_string())));
+        errors.extend(hygiene::refused_options(&item.block));
+        let mut by_value = Vec::new();
+        for rejection in rejections {
+            let reference = match &rejection.rule {
+                Rule::TensorAsValue(name) => struct_reference(signature, name),
+                _ => None,
+            };
+            let Some(param) = reference else {
+                let text = rejection.rule.to_string().replace("`this_value", "`self");
+                errors.add(tree.spans.error(rejection.span, text));
+                continue;
+            };
+            if !by_value.contains(&param.name) {
+                by_value.push(param.name.clone());
+                errors.add(syn::Error::new_spanned(&param.ty, signature::by_value(&param.ty)));
+            }
+        }
         errors.extend(refused);
         if let Some(error) = errors.0 {
             return Err(error);
         }
+        let bound = tensor_methods::bound_names(&item.block);
+        let params: Vec<&Ident> = signature.params.iter().map(|param| &param.name).collect();
+        let operators = operators(&syntax, &|name| {
+            bound.iter().chain(params.iter().copied()).filter(|bound| *bound == name).count() == 1
+        });
         let bytes = syntax.encode().map_err(|e| syn::Error::new(item.sig.ident.span(), e))?;
         let (generics, strict) = (Generics::new(&item.sig.generics), options.strict);
-        Ok(Self { paths, signature, generics, item, tree, probed, bytes, strict })
+        Ok(Self { paths, signature, generics, item, tree, probed, bytes, operators, strict })
     }
 }
 

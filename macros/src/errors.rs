@@ -1,6 +1,7 @@
 //! Errors that are reported together, and those of code that is no Rust.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quadrants_frontend::syntax::FunctionKind;
 
 use crate::text::text_of;
 
@@ -23,14 +24,26 @@ impl Extend<syn::Error> for Errors {
     }
 }
 
-/// The error for code that syn cannot parse. rustc has reported most of these already, without knowing kernels.
-pub(crate) fn explained(error: syn::Error, code: TokenStream) -> syn::Error {
-    let Some(index) = index_without_brackets(code) else { return error };
+/// What becomes of code that is no function: an error if it is another item, or a mistake that rustc explains badly;
+/// else the code itself, so that rustc reports its own error, once.
+pub(crate) fn explained(kind: FunctionKind, code: TokenStream) -> syn::Result<TokenStream> {
+    if let Ok(item) = syn::parse2::<syn::Item>(code.clone())
+        && !matches!(item, syn::Item::Verbatim(_))
+    {
+        let message = match kind {
+            FunctionKind::Kernel => "`#[kernel]` is for functions",
+            FunctionKind::Func => {
+                "`#[func]` is for functions, `impl` blocks, traits and `macro_rules!` macros"
+            }
+        };
+        return Err(syn::Error::new(Span::call_site(), message));
+    }
+    let Some(index) = index_without_brackets(code.clone()) else { return Ok(code) };
     let message = format!(
         "the index of several dimensions is an array: write `[[{}]]`",
         text_of(&index.stream())
     );
-    syn::Error::new(index.span(), message)
+    Err(syn::Error::new(index.span(), message))
 }
 
 /// The first `[a, b]` that follows what can be indexed.

@@ -12,14 +12,12 @@ use syn::{
 };
 
 use crate::{
-    ast::{Invocation, SCALARS, is_constant, unparenthesized},
+    ast::{Invocation, LINT_LEVELS, SCALARS, is_constant_pattern, unparenthesized},
     combine,
     errors::Errors,
-    tokens::{idents, is_punct, replace_idents},
+    signature::NO_OPTIONS,
+    tokens::{idents, is_punct, with_stream},
 };
-
-/// The attributes that set lint levels.
-const LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
 
 /// Gives all names the hygiene of the item's keyword, so that equal texts are equal names: the tree compares texts.
 /// They differ only if macros made the item.
@@ -37,18 +35,27 @@ pub(crate) fn with_one_hygiene(item: TokenStream) -> TokenStream {
 }
 
 fn resolved_at(tokens: TokenStream, at: Span) -> TokenStream {
-    replace_idents(tokens, &|mut ident, out| {
+    let resolved = |token| match token {
         // The hygiene of `$crate` determines the crate.
-        if ident != "$crate" {
-            let span = ident.span().resolved_at(at);
+        TokenTree::Ident(name) if name == "$crate" => name.into(),
+        TokenTree::Ident(mut name) => {
+            let span = name.span().resolved_at(at);
             // To rustc, `r#k` and `k` are one name; a keyword has only the raw one.
-            if let Some(plain) = plain(&ident) {
-                ident = Ident::new(&plain, span);
+            if let Some(plain) = plain(&name) {
+                name = Ident::new(&plain, span);
             }
-            ident.set_span(span);
+            name.set_span(span);
+            name.into()
         }
-        out.push(ident.into());
-    })
+        // A text may have names: `"{name}"`. To lints, other literals stay those of the macro that wrote them.
+        TokenTree::Literal(mut text) if text.to_string().ends_with(['"', '#']) => {
+            text.set_span(text.span().resolved_at(at));
+            text.into()
+        }
+        TokenTree::Group(group) => with_stream(&group, resolved_at(group.stream(), at)),
+        other => other,
+    };
+    tokens.into_iter().map(resolved).collect()
 }
 
 /// A name without `r#`, unless it is a keyword.
@@ -115,6 +122,35 @@ pub(crate) fn refused(signature: &syn::Signature, body: &syn::Block) -> Option<s
     check.errors.0
 }
 
+/// The error for a value of `Option` or `Result`, at the first place in a function.
+pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
+    struct Options(Option<Span>);
+    impl Options {
+        fn see(&mut self, path: &syn::Path) {
+            let is_option = ["Some", "Ok", "Err"].iter().any(|name| path.is_ident(name));
+            if is_option && self.0.is_none() {
+                self.0 = path.segments.first().map(|first| first.ident.span());
+            }
+        }
+    }
+    impl Visit<'_> for Options {
+        fn visit_expr_call(&mut self, call: &syn::ExprCall) {
+            if let syn::Expr::Path(path) = &*call.func {
+                self.see(&path.path);
+            }
+            visit::visit_expr_call(self, call);
+        }
+
+        fn visit_pat_tuple_struct(&mut self, pattern: &syn::PatTupleStruct) {
+            self.see(&pattern.path);
+            visit::visit_pat_tuple_struct(self, pattern);
+        }
+    }
+    let mut found = Options(None);
+    found.visit_block(body);
+    found.0.map(|span| syn::Error::new(span, NO_OPTIONS))
+}
+
 /// The error for a macro in the type of an `impl` block.
 pub(crate) fn refused_type(ty: &syn::Type) -> Option<syn::Error> {
     let mut check = Check { constants: Vec::new(), in_type: true, errors: Errors::default() };
@@ -153,7 +189,7 @@ fn is_inert(attribute: &syn::Meta) -> bool {
         let all = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
         return list.parse_args_with(all).is_ok_and(|metas| metas.iter().skip(1).all(is_inert));
     }
-    LEVELS.iter().chain(&KNOWN).any(|known| attribute.path().is_ident(known))
+    LINT_LEVELS.iter().chain(&KNOWN).any(|known| attribute.path().is_ident(known))
 }
 
 /// Rewrites a body so that
@@ -226,7 +262,7 @@ impl Visit<'_> for Check {
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
         let is_known = |name| attribute.path().is_ident(name);
-        if !is_known(combine::NAME) && !LEVELS.iter().any(|level| is_known(level)) {
+        if !is_known(combine::NAME) && !LINT_LEVELS.iter().any(|level| is_known(level)) {
             self.add(
                 attribute,
                 "attributes in kernels are lint levels, and `serial`, `block_size` and `unroll` of loops",
@@ -398,13 +434,22 @@ fn strip_parentheses(expr: &mut syn::Expr) {
 /// Writes each name in a pattern as `name @ _`, which binds the name even if a constant has it.
 fn make_binding(pattern: &mut Pat) {
     match pattern {
-        Pat::Ident(PatIdent { subpat: subpat @ None, ident, .. }) if !is_constant(ident) => {
+        Pat::Ident(PatIdent { subpat: subpat @ None, ident, .. })
+            if !is_constant_pattern(ident) =>
+        {
             *subpat = Some((<syn::Token![@]>::default(), Box::new(syn::parse_quote!(_))));
         }
         Pat::Ident(PatIdent { subpat: Some((_, inner)), .. }) => make_binding(inner),
         Pat::Or(or) => or.cases.iter_mut().for_each(make_binding),
         Pat::Paren(paren) => make_binding(&mut paren.pat),
         Pat::Guard(guarded) => make_binding(&mut guarded.pat),
+        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(make_binding),
+        Pat::TupleStruct(tuple) => tuple.elems.iter_mut().for_each(make_binding),
+        Pat::Slice(slice) => slice.elems.iter_mut().for_each(make_binding),
+        Pat::Struct(of) => of.fields.iter_mut().for_each(|field| {
+            field.colon_token.get_or_insert_default();
+            make_binding(&mut field.pat);
+        }),
         _ => {}
     }
 }

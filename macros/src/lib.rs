@@ -28,13 +28,16 @@ mod identity;
 mod methods;
 mod reduce;
 mod rewrite;
+mod scatter;
 mod signature;
 mod sites;
 mod spans;
+mod tensor_methods;
 mod tensors;
 mod text;
 mod tokens;
 mod tree;
+mod user_macros;
 
 use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::FunctionKind;
@@ -67,9 +70,9 @@ use quote::quote;
 /// - **Indices are proven in range** at launch, or checked: then an index out of range is an error of the launch.
 /// - Other top-level statements are `stream_parallel` blocks, which run concurrently, and `block_for`, a grid of thread
 ///   blocks with shared arrays.
-/// - Calls are those of funcs (`#[qd::func]`), of built-in methods, and of the macros `assert!`, `assert_eq!`,
-///   `assert_ne!` and their `debug_` forms, `cfg!`, `matches!` and `println!`. Closures, references, iterators, `?`,
-///   `if let` and other macros are not supported.
+/// - Calls are those of funcs (`#[qd::func]`), of local closures, of built-in methods, and of the macros `assert!`,
+///   `assert_eq!`, `assert_ne!` and their `debug_` forms, `cfg!`, `matches!`, `println!`, and `macro_rules!` macros
+///   with `#[qd::func]`. Closures as values, references, iterators and `?` are not supported.
 ///
 /// Arguments, separated by commas:
 ///
@@ -108,9 +111,25 @@ pub fn kernel(
 /// `norm`, unless it takes `&mut self`. In a kernel, `value.name(…)` is the func of the value's type, even if traits
 /// with a method of that name are in scope.
 ///
+/// On an `impl` block of a struct of tensors, it makes the methods that take `&self` or `&mut self` callable.
+///
 /// On a trait, it makes the trait a bound for the generic parameters of kernels and funcs. Each implementation needs
-/// `#[func]` too. Kernels rely on what that emits, so that the trait becomes `unsafe` to implement: an `impl` without
-/// `#[func]` does not compile.
+/// `#[func]` too; it may be for a type of another crate. Kernels rely on what that emits, so that the trait becomes
+/// `unsafe` to implement: an `impl` without `#[func]` does not compile.
+///
+/// On a `macro_rules!` macro, it makes the macro callable from kernels and funcs:
+///
+/// ```text
+/// #[qd::func]
+/// macro_rules! square {
+///     ($x:expr) => {{
+///         let x = $x;
+///         x * x
+///     }};
+/// }
+/// ```
+///
+/// A macro that a kernel's body defines needs no attribute.
 ///
 /// Argument: `crate = path` (the facade crate, if it is not `::quadrants`).
 #[proc_macro_attribute]
@@ -121,10 +140,20 @@ pub fn func(
     expand(FunctionKind::Func, arguments.into(), item.into()).into()
 }
 
+/// Puts the expansion of a `macro_rules!` macro into the kernel that called it. Emitted code calls this.
+#[doc(hidden)]
+#[proc_macro]
+pub fn resume(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let resumed = user_macros::resume(input.into());
+    let tokens = resumed.map(|(kind, arguments, item)| expand(kind, arguments, item));
+    tokens.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
 /// Makes a struct a kernel value, as its fields must be, or an enum without fields. It also needs `Clone` and `Copy`.
 ///
-/// In kernels, `a == b` compares the fields, on every backend: an implementation of `PartialEq` is needed for the
-/// kernel to type-check, but never called. The struct cannot implement `Deref`.
+/// In kernels and funcs, `a == b` compares the fields, on every backend, as `#[derive(PartialEq)]` does. A `PartialEq`
+/// of your own is not called, except by CPU bodies with debug assertions, which panic where its result is another one.
+/// The struct cannot implement `Deref`.
 ///
 /// An enum is a parameter, a local and a field of structs; kernels compare it by `==`, `match` and `matches!`, and cast
 /// it by `as`. It cannot be an element of a tensor, whose memory may hold numbers that are no discriminants; store
@@ -189,6 +218,16 @@ fn try_expand(
     if let Some(error) = refused {
         return Err(error);
     }
+    if kind == FunctionKind::Func
+        && let Ok(definition) = syn::parse2::<syn::ItemMacro>(item.clone())
+    {
+        attribute::parse(kind, arguments)?;
+        return user_macros::with_rules_for_kernels(&definition);
+    }
+    let private = attribute::parse(kind, arguments.clone())?.paths.private;
+    if let Some(code) = user_macros::expansion(kind, &arguments, &item, &private)? {
+        return Ok(code);
+    }
     if kind == FunctionKind::Func {
         if let Ok(block) = syn::parse2(item.clone()) {
             return Ok(methods::expand_impl(&attribute::parse(kind, arguments)?, block));
@@ -197,11 +236,14 @@ fn try_expand(
             return Ok(methods::expand_trait(&attribute::parse(kind, arguments)?, of));
         }
     }
-    let mut function: syn::ItemFn =
-        syn::parse2(item.clone()).map_err(|error| errors::explained(error, item))?;
+    let mut function: syn::ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(_) => return errors::explained(kind, item),
+    };
     if let Some(error) = hygiene::refused_self(&function) {
         return Err(error);
     }
+    desugar::bind_patterns(&mut function.sig, &mut function.block);
     match kind {
         FunctionKind::Kernel => {
             desugar::kernel_body(

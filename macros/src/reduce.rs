@@ -10,7 +10,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Expr, Stmt, visit::Visit};
 
 use crate::{
-    ast::{atomic_op, borrowed_element, unparenthesized},
+    ast::{combining_atomic, loop_bindings, unparenthesized},
     combine::combinations,
     sites,
     text::depends_on_macro,
@@ -63,10 +63,7 @@ pub(crate) enum Target {
 
 pub(crate) fn find(each: &syn::ExprForLoop, strict: bool) -> Vec<Reduction> {
     let body = &each.body;
-    let mut bound = Bound(HashSet::new());
-    bound.visit_pat(&each.pat);
-    bound.visit_block(body);
-    let mut candidates = Candidates { reductions: Vec::new(), bound: bound.0, strict };
+    let mut candidates = Candidates { reductions: Vec::new(), bound: loop_bindings(each), strict };
     candidates.visit_block(body);
     let names = idents(body);
     let all = candidates.reductions.into_iter();
@@ -192,20 +189,6 @@ struct Candidates {
     strict: bool,
 }
 
-/// The names that patterns and constants bind.
-struct Bound(HashSet<Ident>);
-
-impl Visit<'_> for Bound {
-    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
-        self.0.insert(pattern.ident.clone());
-        syn::visit::visit_pat_ident(self, pattern);
-    }
-
-    fn visit_item_const(&mut self, item: &syn::ItemConst) {
-        self.0.insert(item.ident.clone());
-    }
-}
-
 impl Visit<'_> for Candidates {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         if let Stmt::Expr(Expr::Call(call), Some(_)) = stmt
@@ -231,19 +214,13 @@ impl Visit<'_> for Candidates {
 impl Candidates {
     /// Tensor, operation and index of an atomic on an element that is the same for all iterations.
     fn atomic(&self, call: &syn::ExprCall) -> Option<(Ident, AtomicOp, TokenStream)> {
-        let Expr::Path(path) = &*call.func else { return None };
-        let op =
-            atomic_op(&path.path.segments.last()?.ident.to_string()).filter(|op| op.combines())?;
-        let mut argument = call.args.first()?.clone();
-        let Expr::Index(element) = borrowed_element(&mut argument)? else { return None };
-        let Expr::Path(base) = &*element.expr else { return None };
+        let (tensor, op, element) = combining_atomic(call)?;
         let fixed = match &*element.index {
             Expr::Array(array) => array.elems.iter().all(|index| self.is_fixed(index)),
             index => self.is_fixed(index),
         };
-        let tensor = base.path.get_ident()?.clone();
         let index = sites::without(element.index.to_token_stream());
-        (fixed && call.args.len() == 2).then_some((tensor, op, index))
+        fixed.then_some((tensor, op, index))
     }
 
     /// Whether all iterations find the same value in an index. No iteration can assign a name from outside.

@@ -17,11 +17,12 @@ use syn::{
 use crate::{
     affine::{AffineTensor, affine_tensors, variable},
     ast::{
-        Invocation, SCALARS, Text, collective_of, is_assignment, is_constant, is_shared_array,
-        is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
+        Invocation, SCALARS, Text, collective_of, is_assignment, is_constant_pattern,
+        is_shared_array, is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
     combine::{Combination, combination},
     reduce::Reduction,
+    scatter::Scatter,
     sites, spans,
     tokens::{idents, internal},
 };
@@ -34,6 +35,8 @@ pub(crate) struct Rewrite<'a> {
     pub(crate) support: &'a TokenStream,
     /// The reductions of the parallel loop.
     pub(crate) reductions: &'a [Reduction],
+    /// The scatters of the parallel loop.
+    pub(crate) scatters: &'a [Scatter],
     /// The names of tensors and shared arrays, whose indexing the support code checks.
     pub(crate) tensors: Vec<Ident>,
     pub(crate) locals: Vec<Ident>,
@@ -58,7 +61,16 @@ impl<'a> Rewrite<'a> {
     /// A rewrite in which no names are known.
     pub(crate) fn new(support: &'a TokenStream, typing: Typing<'a>) -> Self {
         let (tensors, locals, blocks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { typing, support, tensors, locals, blocks, iteration: None, reductions: &[] }
+        Self {
+            typing,
+            support,
+            tensors,
+            locals,
+            blocks,
+            iteration: None,
+            reductions: &[],
+            scatters: &[],
+        }
     }
 
     pub(crate) fn expr(mut self, mut expr: Expr) -> TokenStream {
@@ -335,10 +347,7 @@ impl<'a> Rewrite<'a> {
         let bound = by_name.as_ref().map(|name| quote!(let #name = #by;));
         Some(quote! {{
             #bound
-            let mut #given = #support::ThreadBlock::contributions(&#block);
-            for #pattern in #support::ThreadBlock::each(&#block) {
-                #support::Contributions::push(&mut #given, #body);
-            }
+            let #given = #support::ThreadBlock::contributions(&#block, #[inline(always)] |#pattern| #body);
             #support::Contributions::#method(#support::gate::<__OK, _>(#given), #by_name)
         }})
     }
@@ -402,6 +411,9 @@ impl<'a> Rewrite<'a> {
 }
 
 impl VisitMut for Rewrite<'_> {
+    // rustc evaluates constants.
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
         if let Stmt::Macro(call) = stmt
             && let Some(replacement) = self.invocation(&call.mac)
@@ -436,7 +448,7 @@ impl VisitMut for Rewrite<'_> {
     /// Makes bindings mutable, because a method may change them. The probed copy checks that the author's own are not
     /// assigned.
     fn visit_pat_ident_mut(&mut self, pattern: &mut syn::PatIdent) {
-        if pattern.by_ref.is_none() && !is_constant(&pattern.ident) {
+        if pattern.by_ref.is_none() && !is_constant_pattern(&pattern.ident) {
             pattern.mutability = Some(syn::Token![mut](pattern.ident.span()));
         }
     }

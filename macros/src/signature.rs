@@ -4,13 +4,14 @@ use proc_macro2::TokenStream;
 use quadrants_frontend::syntax::{FunctionKind, ParamPassing};
 use quote::ToTokens;
 use syn::{
-    FnArg, Ident, Pat, PatIdent, ReturnType, Type, TypeParam, TypeParamBound, WherePredicate,
+    Expr, ExprLit, FnArg, GenericArgument, Ident, Lit, Pat, PatIdent, PathArguments, ReturnType,
+    Type, TypeParam, TypeParamBound, WherePredicate,
     punctuated::Punctuated,
     spanned::Spanned,
     visit::{self, Visit},
 };
 
-use crate::{ast::SCALARS, errors::Errors, tokens::idents};
+use crate::{ast::SCALARS, errors::Errors, text::text_of, tokens::idents};
 
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
@@ -33,6 +34,22 @@ pub(crate) struct Param {
 impl Param {
     pub(crate) fn is_tensor(&self) -> bool {
         self.passing != ParamPassing::Value
+    }
+
+    /// The number of dimensions, if the type is written `Tensor<T, N>` with a scalar `T` and a literal `N`.
+    pub(crate) fn scalar_rank(&self) -> Option<usize> {
+        let Type::Path(path) = &self.ty else { return None };
+        let last = path.path.segments.last().filter(|last| last.ident == "Tensor")?;
+        let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+        let mut arguments = arguments.args.iter();
+        let (Some(GenericArgument::Type(Type::Path(of))), Some(GenericArgument::Const(rank)), None) =
+            (arguments.next(), arguments.next(), arguments.next())
+        else {
+            return None;
+        };
+        let is_scalar = SCALARS.iter().any(|scalar| of.path.is_ident(scalar));
+        let Expr::Lit(ExprLit { lit: Lit::Int(rank), .. }) = rank else { return None };
+        rank.base10_parse().ok().filter(|_| is_scalar)
     }
 }
 
@@ -77,7 +94,7 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
             errors.add(syn::Error::new_spanned(tokens, format!("{what} cannot {word}")));
         }
     };
-    refuse(&signature.constness, "be `const`");
+    refuse(&signature.constness, "be `const`; leave that out");
     refuse(&signature.asyncness, "be `async`");
     if matches!(signature.safety, syn::Safety::Unsafe(_)) {
         refuse(&signature.safety, "be `unsafe`");
@@ -88,7 +105,15 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
         refuse(lifetime, "have named lifetimes");
     }
 
-    for unknown in unknown_types(signature) {
+    let functions: Vec<_> = function_types(signature).collect();
+    for bound in &functions {
+        let message = format!(
+            "{what} cannot take functions or closures; write a macro with `#[func]`, or a func for each"
+        );
+        errors.add(syn::Error::new_spanned(bound, message));
+    }
+    errors.extend(refused_bounds(&signature.generics));
+    for unknown in unknown_types(signature).into_iter().filter(|_| functions.is_empty()) {
         let message = format!(
             "kernels need to know more of `{unknown}`: give it a bound, such as `qd::Number`, `qd::Float` or `qd::Int` \
              for numbers, `qd::Element` for numbers and bools, or `qd::KernelValue` for all values of kernels"
@@ -98,13 +123,18 @@ pub(crate) fn parse(kind: FunctionKind, signature: &syn::Signature) -> syn::Resu
 
     let mut params = Vec::new();
     for input in &signature.inputs {
-        match param(input) {
+        match param(kind, input) {
             Ok(param) => params.push(param),
+            Err(_) if !functions.is_empty() => {}
             Err(error) => errors.add(error),
         }
     }
     let result = match &signature.output {
         ReturnType::Default => None,
+        ReturnType::Type(_, ty) if let Some(message) = optional(ty) => {
+            errors.add(syn::Error::new_spanned(ty, message));
+            None
+        }
         ReturnType::Type(_, ty) => match ungrouped(ty) {
             Type::Tuple(unit) if unit.elems.is_empty() => None,
             ty @ Type::Path(_) => Some(ty.clone()),
@@ -201,6 +231,68 @@ pub(crate) fn unproven_values(signature: &syn::Signature) -> Vec<Ident> {
     params.map(|param| param.ident.clone()).collect()
 }
 
+/// The errors for bounds of types that are no type parameters. For the CPU body, rustc may choose between such a bound
+/// and an `impl` by the types of a call's arguments, which the IR does not see.
+fn refused_bounds(generics: &syn::Generics) -> Vec<syn::Error> {
+    struct Constraints(Vec<syn::Error>);
+    const MESSAGE: &str = "a kernel or func has bounds of type parameters only; leave this one out, or bound a parameter";
+    impl Visit<'_> for Constraints {
+        fn visit_constraint(&mut self, of: &syn::Constraint) {
+            self.0.push(syn::Error::new_spanned(of, MESSAGE));
+        }
+    }
+    let mut found = Constraints(Vec::new());
+    found.visit_generics(generics);
+    let clause = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let refused = clause.filter_map(|predicate| match predicate {
+        WherePredicate::Type(of) => {
+            let is_parameter =
+                |name: &Ident| generics.type_params().any(|param| param.ident == *name);
+            let named = match ungrouped(&of.bounded_ty) {
+                Type::Path(path) if path.qself.is_none() => path.path.get_ident(),
+                _ => None,
+            };
+            (!named.is_some_and(is_parameter))
+                .then(|| syn::Error::new_spanned(&of.bounded_ty, MESSAGE))
+        }
+        _ => None,
+    });
+    found.0.extend(refused);
+    found.0
+}
+
+/// The bounds of type parameters and of `impl` types that are traits of functions.
+fn function_types(signature: &syn::Signature) -> impl Iterator<Item = &TypeParamBound> {
+    let of_params =
+        signature.generics.type_params().flat_map(|param| bounds(&signature.generics, param));
+    let of_inputs = signature.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(input) => match ungrouped(&input.ty) {
+            Type::ImplTrait(of) => Some(&of.bounds),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    });
+    of_params.chain(of_inputs.flatten()).filter(|bound| match bound {
+        TypeParamBound::Trait(bound) => bound
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| ["Fn", "FnMut", "FnOnce"].iter().any(|name| last.ident == name)),
+        _ => false,
+    })
+}
+
+/// The message for a type of std that may have no value.
+fn optional(ty: &Type) -> Option<&'static str> {
+    let Type::Path(path) = ungrouped(ty) else { return None };
+    let last = path.path.segments.last().filter(|last| !last.arguments.is_none())?;
+    let is_optional = last.ident == "Option" || last.ident == "Result";
+    is_optional.then_some(NO_OPTIONS)
+}
+
+/// The message about `Option` and `Result`.
+pub(crate) const NO_OPTIONS: &str = "kernels have no `Option` and `Result`; use a value and a `bool`, as in `(f32, bool)`, or a value that means none";
+
 /// The bounds of a type parameter, where it is declared and in the `where` clause.
 fn bounds<'a>(
     generics: &'a syn::Generics,
@@ -237,7 +329,7 @@ pub(crate) fn bounds_mut<'a>(
     in_clause.next().or_else(|| params.next()).expect("a parameter of the function")
 }
 
-fn param(input: &FnArg) -> syn::Result<Param> {
+fn param(kind: FunctionKind, input: &FnArg) -> syn::Result<Param> {
     let refuse = |tokens: &dyn ToTokens, message: &str| {
         Err(syn::Error::new_spanned(tokens.to_token_stream(), message))
     };
@@ -267,7 +359,7 @@ fn param(input: &FnArg) -> syn::Result<Param> {
         }
         other => (ParamPassing::Value, other),
     };
-    check_type(passing, ty)?;
+    check_type(kind, passing, ty)?;
     match ty {
         Type::Path(_) | Type::Tuple(_) | Type::Array(_) => Ok(Param {
             name: ident.clone(),
@@ -276,6 +368,16 @@ fn param(input: &FnArg) -> syn::Result<Param> {
             by_reference: false,
             ty: ty.clone(),
         }),
+        Type::ImplTrait(of) => {
+            let (name, bounds) = (text_of(ident), text_of(&of.bounds));
+            let message =
+                format!("write the parameter's type by a name: `<T: {bounds}>` and `{name}: T`");
+            refuse(of, &message)
+        }
+        Type::Slice(of) => {
+            let message = "kernels have no slices; take a `&Tensor<…, 1>`, or an array by value";
+            refuse(of, message)
+        }
         other => refuse(other, "a parameter is a value, or a tensor by `&` or `&mut`"),
     }
 }
@@ -307,11 +409,31 @@ pub(crate) fn owns_host_memory(ty: &Type) -> bool {
     })
 }
 
+/// The message for a kernel value that a function takes by reference.
+pub(crate) fn by_value(ty: &Type) -> String {
+    let ty = text_of(ty);
+    format!(
+        "kernels and funcs take tensors by reference, and other values without: write `{ty}` without `&`; a func that changes one returns it"
+    )
+}
+
 /// Explains common mistakes that the names of types show; rustc finds the others.
-fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
-    const OTHERS: [&str; 5] = ["u128", "i128", "isize", "char", "String"];
-    let Type::Path(path) = ty else { return Ok(()) };
+fn check_type(kind: FunctionKind, passing: ParamPassing, ty: &Type) -> syn::Result<()> {
+    const OTHERS: [&str; 4] = ["u128", "i128", "char", "String"];
+    let by_value = |ty: &Type| Err(syn::Error::new_spanned(ty, by_value(ty)));
+    let Type::Path(path) = ty else {
+        let is_value = matches!(ty, Type::Tuple(_) | Type::Array(_));
+        return if is_value && passing != ParamPassing::Value { by_value(ty) } else { Ok(()) };
+    };
     let Some(last) = path.path.segments.last() else { return Ok(()) };
+    if passing != ParamPassing::Value
+        && ["Vector", "Matrix", "Complex"].iter().any(|name| last.ident == name)
+    {
+        return by_value(ty);
+    }
+    if let Some(message) = optional(ty) {
+        return Err(syn::Error::new_spanned(ty, message));
+    }
     let named = |names: &[&str]| names.iter().any(|name| last.ident == name);
     let refused = match passing {
         ParamPassing::Value if last.ident == "Tensor" => {
@@ -326,6 +448,9 @@ fn check_type(passing: ParamPassing, ty: &Type) -> syn::Result<()> {
         }
         ParamPassing::Value if named(&OTHERS) => {
             "a number in a kernel is of type f16, f32, f64, bool or an integer of up to 64 bits"
+        }
+        ParamPassing::RefMut if named(&SCALARS) && kind == FunctionKind::Func => {
+            "a func takes a number by value; return the new one, as in `x = f(x)`"
         }
         ParamPassing::Ref | ParamPassing::RefMut if named(&SCALARS) => {
             "a number is passed by value; for one that the kernel writes, take a `&mut Tensor<…, 1>` of one element"

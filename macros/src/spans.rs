@@ -28,10 +28,15 @@ impl Spans {
         proc_macro::is_available().then(|| text_of(tokens))
     }
 
-    pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
-        let call_site = (Span::call_site(), Span::call_site());
+    /// Where a span starts and ends.
+    pub(crate) fn ends(&self, span: syntax::Span) -> (Span, Span) {
         let tokens = self.tokens.get(span.id as usize);
-        let (first, last) = tokens.map_or(call_site, |tokens| (first(tokens), last(tokens)));
+        tokens
+            .map_or((Span::call_site(), Span::call_site()), |tokens| (first(tokens), last(tokens)))
+    }
+
+    pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
+        let (first, last) = self.ends(span);
         // An error on tokens extends from the first to the last of them.
         let ends: TokenStream =
             [first, last].into_iter().map(|at| Ident::new("_", at).into_token_stream()).collect();

@@ -14,18 +14,19 @@ use quadrants_frontend::syntax::{
     Block, Construct, Expr, ExprKind, Failure, Stmt, StmtKind, TypeIx,
 };
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Local, Pat, PatIdent};
+use syn::{Local, Pat, PatIdent, visit_mut::VisitMut};
 
 use crate::{
     ast::{
-        Assert, Checks, Invocation, Text, gives_value, is_assignment, pattern_ident, pattern_names,
-        untyped,
+        Assert, Checks, Invocation, Text, gives_value, is_assignment, is_unreachable, name_of,
+        pattern_ident, pattern_names, unparenthesized, untyped,
     },
     combine::is_marked,
     desugar::ELEMENTS,
     signature::owns_host_memory,
     sites::{self, Site, Sites},
     spans::{self, Spans, located},
+    text::text_of,
     tokens::internal,
 };
 
@@ -54,24 +55,36 @@ pub(crate) struct Tree {
     scopes: Vec<Vec<String>>,
     /// The names in scope that are shapes and shared arrays, by their position among all names in scope.
     views: Vec<(String, usize)>,
-    /// The constants of the body that are in scope, and how many scopes are around each.
-    constants: Vec<(String, usize)>,
+    /// The locals that are declared without a value, by their position among all names in scope, and the probes that
+    /// see their values.
+    deferred: Vec<(usize, Ident)>,
+    /// The constants of the body that are in scope.
+    constants: Vec<BodyConstant>,
     /// The parameters that are tensors.
     pub(crate) references: Vec<String>,
+    /// The parameters whose types are written as tensors of scalars, and their numbers of dimensions.
+    pub(crate) scalar_tensors: Vec<(String, usize)>,
+    /// The names of closures that are not supported; their calls get no message of their own.
+    closures: Vec<String>,
     /// The names of thread blocks, and the number of dimensions of their grid if that has several.
     blocks: Vec<(String, Option<usize>)>,
 }
 
+/// A constant that is declared in the body.
+struct BodyConstant {
+    name: Ident,
+    value: syn::Expr,
+    /// The number of scopes around it.
+    depth: usize,
+}
+
 pub(crate) enum FuncEntry {
     /// By its path. The probe sees the function, with its generic arguments.
-    Path {
-        probe: Ident,
-        path: syn::ExprPath,
-        /// Whether the path is the name of a local, so that it is no function.
-        is_local: bool,
-    },
+    Path { probe: Ident, path: syn::ExprPath },
     /// A method. A probe sees the receiver, another the call's value.
     Method { probe: Ident, result: Ident, name: Ident },
+    /// A method of a struct of tensors. A probe sees the call's value.
+    OfTensors { result: Ident, ty: Box<syn::Type>, name: Ident },
     /// An associated function, by the type's path. A probe sees the call's value.
     Associated { result: Ident, ty: syn::Path, name: Ident },
 }
@@ -96,8 +109,6 @@ pub(crate) enum TypeEntry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     Any,
-    /// A vector or matrix.
-    Linear,
     /// A type that texts write by `{}`.
     Printed,
     /// A type that texts write by `{:e}`.
@@ -157,8 +168,9 @@ impl Tree {
         let (probe, made) = (located(&self.next_probe(), spans::first(value)), value.clone());
         let at = probe.span();
         let ty = self.pass_as(value, expected);
-        *value =
-            syn::Expr::Verbatim(quote_spanned!(at=> #probe.pass_constructed(#made, |#pattern| ())));
+        *value = syn::Expr::Verbatim(
+            quote_spanned!(at=> #probe.pass_constructed(#made, |value| match value { #pattern => (), #[allow(unreachable_patterns)] _ => () })),
+        );
         ty
     }
 
@@ -204,6 +216,7 @@ impl Tree {
         }
         let position = self.scopes.iter().map(Vec::len).sum();
         self.views.retain(|(_, view)| *view < position);
+        self.deferred.retain(|(deferred, _)| *deferred < position);
         self.scopes.last_mut().expect("pushed").push(name.to_string());
     }
 
@@ -250,7 +263,7 @@ impl Tree {
     }
 
     /// Whether a name is that of a tensor parameter. The parameters are bound first.
-    fn is_reference(&self, name: &str) -> bool {
+    pub(super) fn is_reference(&self, name: &str) -> bool {
         self.references.iter().any(|of| name == of)
             && self.scopes.iter().flatten().filter(|bound| name == *bound).count() == 1
     }
@@ -260,7 +273,7 @@ impl Tree {
         let depth = self.scopes.iter().rposition(|names| names.iter().any(|bound| name == bound));
         // rustc rejects a `let` with the name of a constant.
         depth.is_some_and(|depth| {
-            !self.constants.iter().any(|(of, at)| name == of && *at == depth + 1)
+            !self.constants.iter().any(|of| *name == of.name && of.depth == depth + 1)
         })
     }
 
@@ -270,14 +283,17 @@ impl Tree {
 
     pub(crate) fn block(&mut self, block: &mut syn::Block) -> Block {
         let out = self.scoped(None, |this| this.block_in_scope(block));
-        self.constants.retain(|(_, depth)| *depth <= self.scopes.len());
+        self.constants.retain(|constant| constant.depth <= self.scopes.len());
         out
     }
 
     fn block_in_scope(&mut self, block: &mut syn::Block) -> Block {
-        let mut out = Block { stmts: self.constants(block), value: None };
+        let mut probed_constants = Vec::new();
+        let constants = self.constants(block, &mut probed_constants);
+        let mut out = Block { stmts: constants, value: None };
         let count = block.stmts.len();
-        for (at, mut stmt) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
+        let stmts = std::mem::replace(&mut block.stmts, probed_constants);
+        for (at, mut stmt) in stmts.into_iter().enumerate() {
             let mut probes = Vec::new();
             let last = at + 1 == count;
             match &mut stmt {
@@ -313,17 +329,49 @@ impl Tree {
         tree
     }
 
-    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s; the probed copy keeps
-    /// the items, which cannot contain probes.
-    fn constants(&mut self, block: &syn::Block) -> Vec<Stmt> {
+    /// An expression with the values of the body's constants for their names, for places where the IR needs a number.
+    fn with_constants(&self, expr: &syn::Expr) -> syn::Expr {
+        struct Values<'a>(&'a Tree);
+        impl VisitMut for Values<'_> {
+            fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
+                if let syn::Expr::Path(path) = &*expr
+                    && let Some(name) = name_of(path)
+                    && !self.0.is_local(name)
+                    && let Some(of) = self.0.constants.iter().rev().find(|of| of.name == *name)
+                {
+                    let value = &of.value;
+                    *expr = syn::parse_quote!((#value));
+                }
+                syn::visit_mut::visit_expr_mut(self, expr);
+            }
+        }
+        let mut expr = expr.clone();
+        Values(self).visit_expr_mut(&mut expr);
+        expr
+    }
+
+    /// The constants of a block, which are in scope in all of it. In the tree they are `let`s. The probed copy keeps
+    /// the items, which cannot contain probes, and has their values with probes in `probed`.
+    fn constants(&mut self, block: &syn::Block, probed: &mut Vec<syn::Stmt>) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         for stmt in &block.stmts {
             let syn::Stmt::Item(syn::Item::Const(item)) = stmt else { continue };
             let span = self.spans.of(item);
-            let (ty, value) = (self.written_type(&item.ty), self.expr(&mut item.expr.clone()));
+            let mut with_probes = item.expr.clone();
+            let (ty, value) = (self.written_type(&item.ty), self.expr(&mut with_probes));
+            // A literal needs no probe.
+            if !matches!(*item.expr, syn::Expr::Lit(_)) {
+                let written = &item.ty;
+                probed.push(syn::parse_quote!(let _: #written = #with_probes;));
+            }
             let name = item.ident.to_string();
             self.bind(&item.ident);
-            self.constants.push((name.clone(), self.scopes.len()));
+            let value_in_source = (*item.expr).clone();
+            self.constants.push(BodyConstant {
+                name: item.ident.clone(),
+                value: value_in_source,
+                depth: self.scopes.len(),
+            });
             stmts.push(Stmt { kind: StmtKind::Let { name, mutable: false, ty, value }, span });
         }
         stmts
@@ -342,6 +390,11 @@ impl Tree {
         };
         let kind = match stmt {
             syn::Stmt::Local(local) => self.local(local, probes),
+            syn::Stmt::Item(syn::Item::Fn(_)) => {
+                let text = "functions in functions are not supported in kernels; move this one out, and write \
+                            `#[qd::func]` above it";
+                StmtKind::Unsupported(Construct::Format(text.to_owned()))
+            }
             syn::Stmt::Item(_) => StmtKind::Unsupported(Construct::Item),
             syn::Stmt::Macro(call) => self.macro_stmt(&mut call.mac),
             syn::Stmt::Expr(expr, _) => self.expr_stmt(expr),
@@ -362,8 +415,15 @@ impl Tree {
         let init = match &mut local.init {
             Some(init) if init.diverge.is_none() => &mut *init.expr,
             Some(_) => return self.unsupported_local(pattern, Construct::LetCondition),
-            None => return self.unsupported_local(pattern, Construct::LetWithoutValue),
+            None => {
+                return self.without_value(&local.pat).unwrap_or_else(|| {
+                    self.unsupported_local(pattern, Construct::LetWithoutValue)
+                });
+            }
         };
+        if matches!(unparenthesized(init), syn::Expr::Closure(_)) {
+            self.closures.extend(pattern_names(pattern).iter().map(ToString::to_string));
+        }
         match (pattern, self.shape_of(init)) {
             (
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }),
@@ -416,8 +476,43 @@ impl Tree {
                     None => self.unsupported_local(pattern, Construct::Pattern),
                 }
             }
+            (Pat::Tuple(tuple), Some(shape)) => {
+                let names = text_of(&tuple.elems);
+                let what = format!("a shape is an array: write `let [{names}] = {shape}.shape();`");
+                self.unsupported_local(pattern, Construct::Format(what))
+            }
             (pattern, Some(_)) => self.unsupported_local(pattern, Construct::Pattern),
         }
+    }
+
+    /// `let name;`, whose type is that of the values assigned to it. rustc checks that it is not read before. `None`
+    /// for other patterns.
+    fn without_value(&mut self, pattern: &Pat) -> Option<StmtKind> {
+        let PatIdent { ident, .. } = pattern_ident(pattern)?;
+        let mut deferred = None;
+        let ty = match pattern {
+            Pat::Type(typed) => self.written_type(&typed.ty),
+            _ => {
+                deferred = Some(self.next_probe());
+                let (probe, binding) = (self.next_probe(), ident.clone());
+                self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
+            }
+        };
+        self.bind(ident);
+        let position = self.scopes.iter().map(Vec::len).sum::<usize>() - 1;
+        self.deferred.extend(deferred.map(|probe| (position, probe)));
+        let span = self.spans.of(ident);
+        let none = Stmt { kind: StmtKind::Unreachable, span };
+        let kind = ExprKind::Block(Block { stmts: vec![none], value: None });
+        let (name, value) = (ident.to_string(), Expr { kind, span });
+        Some(StmtKind::Let { name, mutable: true, ty, value })
+    }
+
+    /// The probe for the values of a local that is declared without one.
+    fn probe_of_values(&self, name: &Ident) -> Option<&Ident> {
+        let named = self.scopes.iter().flatten().enumerate().filter(|(_, bound)| *name == bound);
+        let (position, _) = named.last()?;
+        self.deferred.iter().find(|(known, _)| *known == position).map(|(_, probe)| probe)
     }
 
     fn unsupported_local(&mut self, pattern: &Pat, construct: Construct) -> StmtKind {
@@ -430,6 +525,7 @@ impl Tree {
             Some(Ok(Invocation::Assert(assert))) => self.assertion(call, assert),
             Some(Ok(Invocation::Print(print))) => self.print(call, print),
             Some(Err(error)) => StmtKind::Unsupported(Construct::Format(error.to_string())),
+            None if is_unreachable(call) => StmtKind::Unreachable,
             None => {
                 let name = call.path.to_token_stream().to_string().replace(' ', "");
                 StmtKind::Unsupported(Construct::Macro(name))

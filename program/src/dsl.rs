@@ -9,7 +9,8 @@ mod blocks;
 use std::{
     ops::Range,
     sync::atomic::{
-        AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+        AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+        Ordering::Relaxed,
     },
 };
 
@@ -106,8 +107,12 @@ pub struct Indices<D: IndexSpace> {
     next: Option<[D::Int; MAX_RANK]>,
 }
 
-/// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
-#[diagnostic::on_unimplemented(message = "`atomic_add` is not defined for `{Self}`")]
+/// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
+#[diagnostic::on_unimplemented(
+    message = "`atomic_add` is not defined for `{Self}`",
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`; of a vector or struct, add to \
+            each part: `qd::atomic_add(&mut t[i][k], v[k])`"
+)]
 pub trait AtomicAdd: Element + Accumulate {
     /// # Safety
     /// `element` must be valid for atomic reads and writes.
@@ -115,10 +120,10 @@ pub trait AtomicAdd: Element + Accumulate {
     unsafe fn fetch_add(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_min`] and [`atomic_max`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
+/// A type that [`atomic_min`] and [`atomic_max`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
-    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
 )]
 pub trait AtomicMinMax: Element + AccumulateMinMax {
     /// # Safety
@@ -131,10 +136,11 @@ pub trait AtomicMinMax: Element + AccumulateMinMax {
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_and`], [`atomic_or`] and [`atomic_xor`] support: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`.
+/// A type that [`atomic_and`], [`atomic_or`] and [`atomic_xor`] support: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`,
+/// `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_and`, `atomic_or` and `atomic_xor` are not defined for `{Self}`",
-    note = "supported types: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`"
+    note = "supported types: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
 )]
 pub trait AtomicBits: Element + AccumulateBits {
     /// # Safety
@@ -152,10 +158,10 @@ pub trait AtomicBits: Element + AccumulateBits {
 }
 
 /// A type that [`atomic_exchange`] and [`atomic_compare_exchange`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`,
-/// `usize`.
+/// `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_exchange` and `atomic_compare_exchange` are not defined for `{Self}`",
-    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
 )]
 pub trait AtomicExchange: Element {
     /// # Safety
@@ -170,10 +176,10 @@ pub trait AtomicExchange: Element {
     fn same_bits(self, other: Self) -> bool;
 }
 
-/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`.
+/// A type that block collectives combine: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "the threads of a block cannot combine values of type `{Self}`",
-    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`"
+    note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
 )]
 pub trait Combine: AtomicAdd + AtomicMinMax {
     #[doc(hidden)]
@@ -391,7 +397,7 @@ macro_rules! loop_ints {
     )*};
 }
 
-loop_ints!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
+loop_ints!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 macro_rules! atomic_bits {
     ($ty:ty, $atomic:ident) => {
@@ -555,6 +561,7 @@ macro_rules! floats {
 integers! {
     i32, AtomicI32;
     i64, AtomicI64;
+    isize, AtomicIsize;
     u32, AtomicU32;
     u64, AtomicU64;
     usize, AtomicUsize;
@@ -575,7 +582,7 @@ macro_rules! combine {
     )*};
 }
 
-combine!(i32 i64 u32 u64 usize, 0, Self::MIN, Self::MAX);
+combine!(i32 i64 isize u32 u64 usize, 0, Self::MIN, Self::MAX);
 combine!(f32 f64, 0.0, Self::NEG_INFINITY, Self::INFINITY);
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use quadrants_ir::format::comparison_text;
 use quadrants_rhi::Severity;
 
 use crate::{
-    Hazard,
-    variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE},
+    Hazard, Layout, NpyProblem,
+    dlpack::DlpackProblem,
+    variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, TRACE_VARIABLE},
 };
 
 /// An error of any type, from the frontend.
@@ -100,6 +101,28 @@ pub enum Error {
     /// An image bundle cannot be read or written.
     #[error(transparent)]
     Kernels(#[from] quadrants_runtime::BundleError),
+    /// A profile of the program runs already.
+    #[error(
+        "a profile of this program runs already, here or on another thread: end it first, or measure both parts in one profile"
+    )]
+    ProfileActive,
+    /// The trace that the environment variable [`TRACE_VARIABLE`](crate::TRACE_VARIABLE) asks for cannot be written.
+    #[error(
+        "the trace `{}` cannot be written: {source}; help: change or unset {TRACE_VARIABLE}", path.display()
+    )]
+    Trace {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is not the trace of a program, or is damaged.
+    #[error("this is not a trace that {TRACE_VARIABLE} wrote: {what}")]
+    TraceFormat {
+        /// What is wrong with it.
+        what: String,
+    },
     /// Kernels cannot be exported for an architecture, because the images of its compiler cannot be identified.
     #[error("kernels for `{arch}` cannot be exported: the images of its compiler cannot be cached")]
     NotKept {
@@ -169,6 +192,15 @@ pub enum Error {
     /// [`Hazards::Check`](crate::Hazards::Check). Nothing was launched.
     #[error("{0}")]
     Hazard(Box<Hazard>),
+    /// Two blocks of a region use the same memory, and one of them writes it. Nothing of the later operation was
+    /// submitted; what its block submitted before is joined with the region.
+    #[error(
+        "`{}` ({}) {} `{}` in a block of a region, and `{}` ({}) {} the same memory as `{}` in another one: put both into \
+         one block, or give each block memory of its own",
+        .0.later.kernel, .0.later.at, .0.later.does(), .0.later.parameter,
+        .0.earlier.kernel, .0.earlier.at, .0.earlier.does(), .0.earlier.parameter
+    )]
+    RegionConflict(Box<Hazard>),
     /// The environment variable for hazards is not `explicit`, `report`, `check` or `auto`.
     #[error("{HAZARDS_VARIABLE} is `{name}`, but must be `explicit`, `report`, `check` or `auto`")]
     UnknownHazards {
@@ -251,6 +283,73 @@ pub enum Error {
         /// The tensor's shape.
         shape: Vec<usize>,
     },
+    /// An index is not inside a tensor.
+    #[error("the index {index:?} is not inside a tensor of shape {shape:?}")]
+    Index {
+        /// The index.
+        index: Vec<usize>,
+        /// The tensor's shape.
+        shape: Vec<usize>,
+    },
+    /// A tensor was copied into one of another shape.
+    #[error(
+        "a tensor of shape {from:?} cannot be copied into one of shape {to:?}; help: `reshape` or `slice` one of them"
+    )]
+    CopyShape {
+        /// The shape of the copied tensor.
+        from: Vec<usize>,
+        /// The shape of the other tensor.
+        to: Vec<usize>,
+    },
+    /// A tensor of structs was copied into one of another memory layout.
+    #[error(
+        "a tensor with the layout {from:?} cannot be copied into one with the layout {to:?}; help: copy it in a kernel"
+    )]
+    CopyLayout {
+        /// The layout of the copied tensor.
+        from: Layout,
+        /// The layout of the other tensor.
+        to: Layout,
+    },
+    /// Memory of other code cannot be a tensor of this program.
+    #[error("the memory at {address:#x} cannot be a tensor of shape {shape:?}: {problem}")]
+    ForeignMemory {
+        /// The address.
+        address: u64,
+        /// The shape.
+        shape: Vec<usize>,
+        /// Why not.
+        problem: ForeignMemoryProblem,
+    },
+    /// A tensor cannot be shared with other libraries by DLPack.
+    #[error("the tensor cannot be shared by DLPack: {0}")]
+    Dlpack(DlpackProblem),
+    /// An array of `ndarray` is not in row-major order without gaps.
+    #[error(
+        "an array of shape {shape:?} with the strides {strides:?} is not in row-major order without gaps; help: use \
+         `as_standard_layout`, or `Program::tensor_from_array`, which copies it"
+    )]
+    ArrayStrides {
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
+    },
+    /// A `.npy` file cannot be read or written.
+    #[error("`{}`: {problem}", path.display())]
+    Npy {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        #[source]
+        problem: NpyProblem,
+    },
+    /// An operation needs a tensor in device memory, and was given a host array.
+    #[error("{what} needs a tensor in device memory, but was given a host array")]
+    HostArray {
+        /// The operation.
+        what: &'static str,
+    },
     /// The tensor of a slice was moved out of its [`SliceMut`](crate::SliceMut), and cannot be used elsewhere.
     #[error("a tensor was moved out of its slice, and cannot be used elsewhere")]
     MovedSlice,
@@ -293,6 +392,16 @@ pub enum Error {
         name: String,
         /// The names of this build's backends.
         known: Vec<&'static str>,
+    },
+    /// Other code captures the stream, which was made by other code, too. The work of a program has stamps and
+    /// lifetimes that such a capture does not know. Nothing was enqueued, and the capture goes on.
+    #[error(
+        "other code captures the stream {stream:#x}, and cannot capture the work of this program; help: enqueue it \
+         before or after the capture, or make a graph by `Program::capture`"
+    )]
+    ForeignCapture {
+        /// The driver's handle of the stream.
+        stream: u64,
     },
     /// An operation during a capture cannot be captured. It had no effect, and the capture can go on.
     #[error("{what} cannot be captured")]
@@ -345,11 +454,12 @@ impl fmt::Debug for Error {
                         .finish(),)*
                     Self::MovedSlice => f.write_str("MovedSlice"),
                     Self::WrittenByGraph => f.write_str("WrittenByGraph"),
+                    Self::ProfileActive => f.write_str("ProfileActive"),
                 }
             };
         }
         fields! {
-            Runtime Kernels Kernel Hazard;
+            Runtime Kernels Kernel Hazard RegionConflict Dlpack;
             Build { kernel, source }
             Asserted { kernel, line }
             LocalMemory { kernel, bytes, limit }
@@ -372,14 +482,24 @@ impl fmt::Debug for Error {
             OtherProgram { what }
             Shape { shape, expected, given }
             Range { begin, end, shape }
+            Index { index, shape }
+            CopyShape { from, to }
+            CopyLayout { from, to }
+            HostArray { what }
+            ArrayStrides { shape, strides }
+            Npy { path, problem }
+            ForeignMemory { address, shape, problem }
             NotDistinct { value, positions }
             NoLongerDistinct { kernel, parameter }
             TooLarge { shape }
             UnknownBackend { name, known }
+            ForeignCapture { stream }
             Capture { what }
             UnknownArgument { name, known }
             Overlap { kernel, parameters }
             Grid { kernel, what }
+            Trace { path, source }
+            TraceFormat { what }
         }
     }
 }
@@ -505,6 +625,50 @@ impl fmt::Display for RaceExample {
         }
         write!(f, " both access `{tensor}[{element}]`")
     }
+}
+
+/// Why memory of other code cannot be a tensor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForeignMemoryProblem {
+    /// The address is null.
+    #[error("the address is null")]
+    Null,
+    /// The address is not aligned.
+    #[error("the address is not a multiple of {alignment}")]
+    Misaligned {
+        /// The alignment that the elements need.
+        alignment: usize,
+    },
+    /// The driver has no memory at the address.
+    #[error("the {backend} driver has no memory there; help: pass an address that it allocated")]
+    NotOfDriver {
+        /// The backend.
+        backend: &'static str,
+    },
+    /// It is memory of another device.
+    #[error("it is memory of {backend} device {found}, and the program's device is {expected}")]
+    OtherDevice {
+        /// The backend.
+        backend: &'static str,
+        /// The ordinal of the device that has the memory.
+        found: usize,
+        /// The ordinal of the program's device.
+        expected: usize,
+    },
+    /// It is memory of another context of the device.
+    #[error(
+        "it belongs to another context of the device; help: allocate it in the primary context, which this program uses"
+    )]
+    OtherContext,
+    /// The allocation ends before the tensor does.
+    #[error("the tensor needs {needed} bytes there, and the allocation has {available}")]
+    TooSmall {
+        /// The bytes that the tensor needs. Tensors of scalars of 1 or 2 bytes need whole 4-byte words on GPUs.
+        needed: usize,
+        /// The bytes from the address to the end of the allocation, or what the shape has where that is unknown.
+        available: usize,
+    },
 }
 
 /// A counter whose tickets may repeat within a launch.

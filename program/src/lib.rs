@@ -5,18 +5,26 @@
 //! in an address-stable table. A `stream_parallel` region forks from the launch stream and joins it again by events, or
 //! is launched as a graph.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 #[doc(hidden)]
 pub mod body;
 mod capture;
+pub mod dlpack;
 pub mod dsl;
 mod error;
+mod foreign;
 mod hazards;
 mod kernel;
 mod kernel_cache;
 mod launch;
+mod npy;
 mod output;
+mod pinned;
+mod profile;
 mod program;
 mod program_registry;
+mod region;
 mod state;
 mod stream;
 mod sync;
@@ -24,30 +32,48 @@ mod tensor;
 mod value;
 mod variables;
 
+#[cfg(feature = "ndarray")]
+pub use arrays::{host_array, host_array_mut};
 pub use capture::{Graph, GraphLaunch};
+pub use dlpack::DlpackProblem;
 pub use error::{
-    BoxError, CounterOverflow, Error, KernelError, KernelErrorCause, RaceExample, RaceReason,
-    Result,
+    BoxError, CounterOverflow, Error, ForeignMemoryProblem, KernelError, KernelErrorCause,
+    RaceExample, RaceReason, Result,
 };
+pub use foreign::{ForeignCall, ForeignRead, ForeignWrite};
 pub use hazards::{Hazard, HazardUse, Hazards};
 pub use kernel::Kernel;
 pub use kernel_cache::{
     bundle::ExportedKernels,
+    cache_folder,
     export::{Export, Exported, Target},
 };
 pub use launch::{
     Explanation, KernelResult, Launch, TaskExplanation, launcher::KernelLauncher,
     region_graph::RegionStatistics,
 };
+pub use npy::NpyProblem;
 pub use output::{KernelMessage, KernelOutput};
+pub use pinned::Pinned;
+pub use profile::{
+    table::TimelineRow,
+    timeline::{
+        Arrow, ArrowKind, GraphNode, Lane, LaneKind, Span, SpanKind, Timeline, TimelineClock,
+    },
+};
 pub use program::{Backend, Opened, Program, ProgramBuilder};
 pub use quadrants_rhi::Severity;
-pub use quadrants_runtime::{BundleEntry, BundleError, CacheStatistics, PoolStatistics};
+pub use quadrants_runtime::{
+    BundleError, CacheStatistics, CachedImage, ImageLabel, ImageProblem, PoolStatistics,
+    cached_images, check_cache_folder,
+};
+pub use region::Region;
 pub use stream::{Event, Stream, manager::StreamManager};
 pub use tensor::{
     Distinct, Tensor,
     element::Element,
     layout::Layout,
+    raw::{RawComponent, RawTensor},
     slice::{Slice, SliceMut, host, host_mut},
 };
 pub use value::{
@@ -59,6 +85,7 @@ pub use value::{
 
 pub use variables::{
     CACHE_VARIABLE, EXPLAIN_VARIABLE, GRAPHS_VARIABLE, HAZARDS_VARIABLE, KERNELS_VARIABLE,
+    TRACE_VARIABLE,
 };
 
 pub use half::f16;
@@ -68,6 +95,9 @@ pub use quadrants_ir as ir;
 pub use quadrants_rhi as rhi;
 
 /// What the code that macros emit uses; not part of the stable interface.
+#[doc(hidden)]
+pub use tensor::kernel_param::TensorIndex;
+
 #[doc(hidden)]
 pub mod emit {
     /// Emitted code finds `core` here: a crate may give that name to another one.

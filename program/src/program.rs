@@ -17,9 +17,13 @@ use crate::{
     capture::{active::refuse, host_exclusion::HostExclusion},
     hazards::tracker::Tracker,
     kernel::loader::KernelLoader,
-    kernel_cache::{KernelCache, folder_from_env},
-    launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
+    kernel_cache::{KernelCache, cache_folder},
+    launch::{
+        error_record::RecordPool, launcher::KernelLauncher, operation::OperationNames,
+        region_graph::Graphs,
+    },
     output::Printer,
+    profile::{Profiler, trace},
     program_registry,
     state::{ProgramInner, ProgramShared},
     stream::state::StreamState,
@@ -95,7 +99,7 @@ impl ProgramBuilder {
 
     /// The folder of the kernel cache on disk, which later processes share; none for no cache. Default: the environment
     /// variable [`CACHE_VARIABLE`](crate::CACHE_VARIABLE), or else `quadrants` in the user's cache folder. Any number
-    /// of processes may share it. Only trusted users may have write access: its contents are executed.
+    /// of processes of one user may share it. Files that another user, except root, can have written are not used.
     #[must_use]
     pub fn cache(mut self, folder: Option<PathBuf>) -> Self {
         self.cache = Some(folder);
@@ -141,7 +145,7 @@ impl ProgramBuilder {
         let host_exclusion = HostExclusion::new(device.capabilities().asynchronous);
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
-        let folder = self.cache.unwrap_or_else(folder_from_env);
+        let folder = self.cache.unwrap_or_else(cache_folder);
         let loader = KernelLoader {
             context: context.clone(),
             cache: KernelCache::new(exported, folder, compiler.as_deref()),
@@ -158,13 +162,16 @@ impl ProgramBuilder {
             launches: AtomicU64::new(1),
             graphs,
             host_exclusion,
+            operation_names: OperationNames::default(),
             hazards,
             printer: self.printer,
             deferred: Mutex::new(Vec::new()),
             context: context.clone(),
+            profiler: Profiler::default(),
         });
         program_registry::register(&*shared);
         let default = StreamState::new(&shared, RtStream::default_of(&context)?)?;
+        trace::begin_by_env(&shared)?;
         let inner = Arc::new(ProgramInner { default: default.clone(), shared });
         Ok(Program { default: Arc::new(Stream { program: inner, state: default }) })
     }
@@ -197,6 +204,12 @@ impl Program {
     #[must_use]
     pub fn device_info(&self) -> &DeviceInfo {
         self.shared().context.device().info()
+    }
+
+    /// The name of the backend: `cuda`, `amdgpu` or `cpu`. The facade's `Arch` parses it.
+    #[must_use]
+    pub fn arch(&self) -> &'static str {
+        self.device_info().backend
     }
 
     /// The capabilities of the device.
@@ -355,12 +368,13 @@ impl Program {
         errors
     }
 
-    /// Releases idle streams, events and staging memory of the pools to the device.
+    /// Releases idle streams, events and staging memory of the pools to the device, and frees the memory that is kept
+    /// of dropped tensors.
     pub fn trim_pools(&self) {
         self.shared().context.trim_pools();
     }
 
-    /// Statistics of the pools of streams, events and staging memory.
+    /// Statistics of the pools of streams, events, staging memory and memory of dropped tensors.
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.shared().context.pool_statistics()
@@ -404,13 +418,14 @@ impl Program {
 }
 
 impl Stream {
-    /// Wraps a stream that was made elsewhere in the program's context. It is never destroyed here.
+    /// Wraps a stream that was made elsewhere in the program's context. It is never destroyed here. While other code
+    /// captures it, all uses of it are [`Error::ForeignCapture`].
     ///
     /// # Safety
     /// `handle` is a stream of the program's device context, and stays alive as long as the wrapper.
     ///
     /// # Errors
-    /// Out of pinned memory, or too many streams at once.
+    /// Out of pinned memory, too many streams at once, or [`Error::ForeignCapture`].
     pub unsafe fn from_raw(program: &Program, handle: StreamHandle) -> Result<Self> {
         let inner = program.inner();
         // SAFETY: by the caller.

@@ -17,8 +17,12 @@ use crate::{
         tracker::{Tracker, wait_tracked},
     },
     kernel::loader::KernelLoader,
-    launch::{error_record::RecordPool, launcher::KernelLauncher, region_graph::Graphs},
+    launch::{
+        error_record::RecordPool, launcher::KernelLauncher, operation::OperationNames,
+        region_graph::Graphs,
+    },
     output::Printer,
+    profile::{Profiler, trace},
     program_registry,
     stream::{
         manager::StreamManager,
@@ -39,11 +43,13 @@ pub(crate) struct ProgramShared {
     pub(crate) launches: AtomicU64,
     pub(crate) graphs: Graphs,
     pub(crate) host_exclusion: HostExclusion,
+    pub(crate) operation_names: OperationNames,
     /// None where hazards are not tracked.
     pub(crate) hazards: Option<Tracker>,
     /// Where kernels print.
     pub(crate) printer: Printer,
     pub(crate) deferred: Mutex<Vec<Error>>,
+    pub(crate) profiler: Profiler,
 }
 
 /// The shared part of [`Program`](crate::Program), with its default stream. Tensors, streams and launches refer to it.
@@ -63,6 +69,12 @@ impl fmt::Debug for ProgramInner {
         f.debug_struct("Program")
             .field("device", &self.shared.context.device())
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for ProgramInner {
+    fn drop(&mut self) {
+        trace::write(&self.shared);
     }
 }
 

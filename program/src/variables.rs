@@ -18,3 +18,7 @@ pub const EXPLAIN_VARIABLE: &str = "QUADRANTS_EXPLAIN";
 
 /// The environment variable with the image bundle for programs that are opened without one.
 pub const KERNELS_VARIABLE: &str = "QUADRANTS_KERNELS";
+
+/// The environment variable with the file that the timeline of the whole program is written to, as a trace of Chrome's
+/// format. See [`Program::profile`](crate::Program::profile).
+pub const TRACE_VARIABLE: &str = "QUADRANTS_TRACE";

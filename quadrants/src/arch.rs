@@ -1,5 +1,11 @@
 //! [`Arch`]: the list of backends that are built in. Besides tests and chores, only this file knows it.
 
+// Without a backend, `Arch` has no values.
+#![cfg_attr(
+    not(any(feature = "cuda", feature = "amdgpu", feature = "cpu")),
+    allow(unreachable_code, unused_variables)
+)]
+
 use std::{ffi::OsString, fmt, str::FromStr, sync::Arc};
 
 use quadrants_program::{Backend, Error, Opened, Result, Target};
@@ -45,6 +51,16 @@ impl Arch {
         Self::AmdGpu,
         #[cfg(feature = "cpu")]
         Self::Cpu,
+    ];
+
+    /// The names of the backends that are not built in: the features of this crate that are off.
+    pub const LEFT_OUT: &'static [&'static str] = &[
+        #[cfg(not(feature = "cuda"))]
+        "cuda",
+        #[cfg(not(feature = "amdgpu"))]
+        "amdgpu",
+        #[cfg(not(feature = "cpu"))]
+        "cpu",
     ];
 
     /// The backend named by `QUADRANTS_ARCH` (`cuda`, `amdgpu`, `cpu`); if the variable is not set, the first of CUDA,
@@ -116,6 +132,24 @@ impl Arch {
         Ok(Opened { device, compiler })
     }
 
+    /// How to install what the backend needs, as a sentence for messages.
+    #[must_use]
+    pub const fn installation(self) -> &'static str {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => {
+                "install NVIDIA's driver (https://www.nvidia.com/drivers), and NVRTC: \
+                 `pip install nvidia-cuda-nvrtc` or the CUDA toolkit"
+            }
+            #[cfg(feature = "amdgpu")]
+            Self::AmdGpu => {
+                "install AMD's driver and ROCm 5.1 or newer, with hipRTC (https://rocm.docs.amd.com)"
+            }
+            #[cfg(feature = "cpu")]
+            Self::Cpu => "nothing is needed",
+        }
+    }
+
     /// What only this backend's driver reports about a device, as names and values for people. Empty if the device is
     /// of another backend.
     #[must_use]
@@ -135,7 +169,11 @@ impl Arch {
                 arch.map(|arch| ("architecture with modes", arch)).into_iter().collect()
             }
             #[cfg(feature = "cpu")]
-            Self::Cpu => Vec::new(),
+            Self::Cpu => {
+                // Only GPUs have details.
+                let _ = device;
+                Vec::new()
+            }
         }
     }
 }
@@ -179,16 +217,60 @@ impl Arch {
 /// # let _ = precompile;
 /// ```
 pub fn target(name: &str) -> Result<Target> {
-    let compiler = Arch::ALL.iter().find_map(|arch| match arch {
+    let of_backend = |arch: Arch| match arch {
         #[cfg(feature = "cuda")]
         Arch::Cuda => quadrants_rhi_cuda::compiler::for_arch(name),
         #[cfg(feature = "amdgpu")]
         Arch::AmdGpu => quadrants_rhi_amdgpu::compiler::for_arch(name),
         #[cfg(feature = "cpu")]
         Arch::Cpu => None,
-    });
+    };
+    let compiler = Arch::ALL.iter().find_map(|&arch| of_backend(arch));
     let unknown = || Error::UnknownTarget { name: name.to_owned() };
     Ok(Target::new(name, compiler.ok_or_else(unknown)?))
+}
+
+/// All devices of all backends that are built in, the preferred backend first. Each can be opened by
+/// [`Program::open`](crate::Program::open). A backend whose driver is missing, or finds no device, has none.
+///
+/// # Examples
+/// ```
+/// use quadrants as qd;
+/// for device in qd::devices() {
+///     let program = qd::Program::open(device)?;
+///     assert_eq!((program.arch(), program.device_info().ordinal), (device.arch().name(), device.ordinal()));
+///     println!("{device}: {}", program.device_info().name);
+/// }
+/// # Ok::<(), qd::Error>(())
+/// ```
+#[must_use]
+pub fn devices() -> Vec<DeviceChoice> {
+    let of = |arch: &Arch| {
+        let count = arch.driver().and_then(|driver| driver.device_count()).unwrap_or(0);
+        let arch = *arch;
+        (0..count).map(move |ordinal| arch.device(ordinal))
+    };
+    Arch::ALL.iter().flat_map(of).collect()
+}
+
+impl DeviceChoice {
+    /// The backend.
+    #[must_use]
+    pub const fn arch(self) -> Arch {
+        self.arch
+    }
+
+    /// The number of the device in its driver, from 0.
+    #[must_use]
+    pub const fn ordinal(self) -> usize {
+        self.ordinal
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.arch, self.ordinal)
+    }
 }
 
 impl fmt::Display for Arch {

@@ -27,12 +27,20 @@ use quadrants_program::{Float, dsl::Accumulate};
 /// ```
 #[derive(Clone, Copy, PartialEq, Default, Debug, KernelValue)]
 #[device(crate = crate, complex)]
+#[repr(C)]
 pub struct Complex<T> {
     /// The real part.
     pub re: T,
     /// The imaginary part.
     pub im: T,
 }
+
+// SAFETY: two numbers that may be zero.
+#[cfg(feature = "bytemuck")]
+unsafe impl<T: bytemuck::Zeroable> bytemuck::Zeroable for Complex<T> {}
+// SAFETY: two plain numbers of one type, so that there is no padding.
+#[cfg(feature = "bytemuck")]
+unsafe impl<T: bytemuck::Pod> bytemuck::Pod for Complex<T> {}
 
 // The arithmetic of components is that of the operators.
 impl<T: Accumulate> Accumulate for Complex<T> {

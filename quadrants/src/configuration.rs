@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Variables that tests use to communicate with child processes of their own.
-const INTERNAL: [&str; 6] = [
+const INTERNAL: [&str; 7] = [
+    "QUADRANTS_CUDARC_CHECK",
     "QUADRANTS_TEST_CHILD",
     "QUADRANTS_TEST_AGAIN",
     "QUADRANTS_TEST_EXPORT",
@@ -22,7 +23,9 @@ fn names(text: &str, open: char, close: char) -> BTreeSet<String> {
         let end =
             text[at..].find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
         let name = &text[at..end.map_or(text.len(), |end| at + end)];
-        if text[..at].ends_with(open) && text[at + name.len()..].starts_with(close) {
+        let is_whole = text[..at].ends_with(open) && text[at + name.len()..].starts_with(close);
+        // The prefix alone is no variable.
+        if is_whole && !name.ends_with('_') {
             names.insert(name.to_owned());
         }
     }

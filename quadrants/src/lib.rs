@@ -4,30 +4,37 @@ mod arch;
 mod complex;
 #[cfg(test)]
 mod configuration;
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 mod distinct;
 mod random;
 
-pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, target};
+pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, devices, target};
 pub use complex::Complex;
 pub use distinct::distinct;
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
-    Backend, BoxError, BundleEntry, BundleError, CACHE_VARIABLE, CacheStatistics, CounterOverflow,
-    Distinct, EXPLAIN_VARIABLE, Element, Error, Event, Explanation, Export, Exported,
-    ExportedKernels, Float, GRAPHS_VARIABLE, Graph, GraphLaunch, HAZARDS_VARIABLE, Hazard,
-    HazardUse, Hazards, Int, KERNELS_VARIABLE, Kernel, KernelError, KernelErrorCause,
-    KernelLauncher, KernelMessage, KernelOutput, KernelResult, KernelValue, Launch, Layout, Matrix,
-    Number, Opened, PoolStatistics, Program, ProgramBuilder, RaceExample, RaceReason,
-    RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Stream, StreamManager, Target,
-    TaskExplanation, Tensor, Vector,
+    Arrow, ArrowKind, Backend, BoxError, BundleError, CACHE_VARIABLE, CacheStatistics, CachedImage,
+    CounterOverflow, Distinct, DlpackProblem, EXPLAIN_VARIABLE, Element, Error, Event, Explanation,
+    Export, Exported, ExportedKernels, Float, ForeignCall, ForeignMemoryProblem, ForeignRead,
+    ForeignWrite, GRAPHS_VARIABLE, Graph, GraphLaunch, GraphNode, HAZARDS_VARIABLE, Hazard,
+    HazardUse, Hazards, ImageLabel, ImageProblem, Int, KERNELS_VARIABLE, Kernel, KernelError,
+    KernelErrorCause, KernelLauncher, KernelMessage, KernelOutput, KernelResult, KernelValue, Lane,
+    LaneKind, Launch, Layout, Matrix, NpyProblem, Number, Opened, Pinned, PoolStatistics, Program,
+    ProgramBuilder, RaceExample, RaceReason, RawComponent, RawTensor, Region, RegionStatistics,
+    Result, Severity, Signed, Slice, SliceMut, Span, SpanKind, Stream, StreamManager,
+    TRACE_VARIABLE, Target, TaskExplanation, Tensor, Timeline, TimelineClock, TimelineRow, Vector,
+    cache_folder, cached_images, check_cache_folder, dlpack,
     dsl::{
         AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread,
         SharedArray, atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max,
         atomic_min, atomic_or, atomic_xor, block_for, ndrange, stream_parallel,
     },
-    f16, host, host_mut,
+    f16, host, host_mut, reads, writes,
 };
+#[cfg(feature = "ndarray")]
+pub use quadrants_program::{host_array, host_array_mut};
 pub use random::{Rng, random_normal, random_u32, random_uniform, rng};
 
 pub use quadrants_ir as ir;
@@ -38,6 +45,7 @@ pub use quadrants_rhi as rhi;
 #[doc(hidden)]
 pub mod macro_support {
     pub use quadrants_frontend as frontend;
+    pub use quadrants_macros::resume;
     pub use quadrants_program::emit::*;
 }
 
@@ -47,12 +55,13 @@ pub mod macro_support {
 #[cfg_attr(doc, doc(hidden))]
 pub mod in_messages {
     pub use quadrants_program::{
+        TensorIndex,
         body::{
-            ArrayMethods, Elements, Func, FuncResult, HasMethod, Iterated, Linear, Method, Printed,
-            PrintedInteger, PrintedNumber, Probe, ResultOf, ResultOfFunction, TensorParam,
-            ValuesDoNotDeref, View, call_by_type, call_function, call_method, function_by_type,
-            function_of, linear_type_of, method_of, printed_integer_type_of,
-            printed_number_type_of, printed_type_of, type_of, typed,
+            ArrayMethods, Elements, Func, FuncResult, HasMethod, HasTensorMethod, Iterated, Method,
+            Printed, PrintedInteger, PrintedNumber, Probe, ResultOf, ResultOfFunction,
+            ResultOfTensorMethod, TensorParam, ValuesDoNotDeref, View, call_by_type, call_function,
+            call_method, function_by_type, function_of, method_of, printed_integer_type_of,
+            printed_number_type_of, printed_type_of, tensor_method_of, type_of, typed,
         },
         emit::Arg,
     };

@@ -43,6 +43,32 @@ impl Context {
         (Arc::as_ptr(&self.table).addr(), self.ordinal)
     }
 
+    /// Makes the device current for other code, which may change it, until [`take_back`](Self::take_back).
+    pub(crate) fn lend(&self) -> Result<Entered> {
+        let before = self.current()?;
+        if before != self.ordinal {
+            // SAFETY: the ordinal of an existing device.
+            unsafe { self.table.set_device(self.ordinal) }?;
+        }
+        // Not cached: the other code may change it.
+        let (table, ordinal) = CURRENT.replace((0, 0));
+        Ok(Entered { outer: [table as u64, ordinal as u64], before: Some(before as u64) })
+    }
+
+    pub(crate) fn take_back(&self, entered: Entered) {
+        let [table, ordinal] = entered.outer;
+        CURRENT.set((table as usize, ordinal as c_int));
+        let before = entered.before.unwrap_or(0);
+        if !matches!(self.current(), Ok(now) if now as u64 == before) {
+            self.restore(before);
+        }
+    }
+
+    /// There are no contexts, so memory belongs to none.
+    pub(crate) fn is_own(&self, _context: u64) -> bool {
+        true
+    }
+
     /// Makes the device current, and caches that it is, until [`restore_entered`](Self::restore_entered).
     pub(crate) fn make_current_until_restored(&self) -> Result<Entered> {
         let (table, ordinal) = CURRENT.get();

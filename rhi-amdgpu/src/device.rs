@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, Result, table_device};
+use quadrants_rhi::{Capabilities, Device, DeviceInfo, DlpackNames, Result, table_device};
 
 use crate::{
     BACKEND,
@@ -63,6 +63,9 @@ impl HipDevice {
         // The runtime counts the threads of an axis in 32 bits; above, it returns hipErrorInvalidConfiguration. No
         // attribute reports this.
         info.max_grid_threads = [u32::MAX.into(); 3];
+        // `kDLROCM`; `kDLROCMHost` is pinned memory.
+        info.dlpack =
+            Some(DlpackNames { device_type: 10, also_accessible: &[11], default_stream: Some(0) });
         let hangs = HANGING_ARCHS.contains(&info.arch.as_str());
         let pools =
             if hangs { Err(format!("hipMallocAsync hangs on {}", info.arch)) } else { Ok(()) };
@@ -78,6 +81,10 @@ quadrants_rhi::table_properties! {
     multiprocessors: hipDeviceAttribute_t::hipDeviceAttributeMultiprocessorCount,
     warp_size: hipDeviceAttribute_t::hipDeviceAttributeWarpSize,
     max_threads: hipDeviceAttribute_t::hipDeviceAttributeMaxThreadsPerBlock,
+    resident_threads: hipDeviceAttribute_t::hipDeviceAttributeMaxThreadsPerMultiProcessor,
+    clock: hipDeviceAttribute_t::hipDeviceAttributeClockRate,
+    memory_clock: hipDeviceAttribute_t::hipDeviceAttributeMemoryClockRate,
+    memory_bus: hipDeviceAttribute_t::hipDeviceAttributeMemoryBusWidth,
     max_shared: [hipDeviceAttribute_t::hipDeviceAttributeMaxSharedMemoryPerBlock],
     max_grid: [
         hipDeviceAttribute_t::hipDeviceAttributeMaxGridDimX,
@@ -127,6 +134,11 @@ unsafe impl Device for HipDevice {
         timing_event: hipEventDefault,
         event_without_timing: hipEventDisableTiming,
         pinned_memory: hipHostMallocPortable | hipHostMallocMapped,
+        pointer_attribute: |attribute| attribute as u32,
+        // `HIP_FUNC_ATTRIBUTE_NUM_REGS`, `_LOCAL_SIZE_BYTES` and `_SHARED_SIZE_BYTES`.
+        function_attributes: [4, 3, 1],
+        // `hipStreamCaptureModeRelaxed`: a library may allocate memory meanwhile.
+        capture_mode: 2,
         image: "a code object",
         graphs_since: "ROCm 6.0",
     }

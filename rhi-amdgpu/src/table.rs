@@ -56,6 +56,8 @@ macro_rules! hip_functions {
         free_async = hipFreeAsync(memory: *mut c_void, stream: hipStream_t), optional("5.2");
         /// Changes how a memory pool reuses and keeps memory.
         set_pool_attribute = hipMemPoolSetAttribute(pool: hipMemPool_t, attribute: hipMemPoolAttr, value: *mut c_void), optional("5.2");
+        /// Reads an attribute of the memory at an address: a `hipPointer_attribute`.
+        pointer_attribute = hipPointerGetAttribute(value: *mut c_void, attribute: c_uint, memory: hipDeviceptr_t), optional("5.1");
         /// Allocates pinned host memory.
         alloc_pinned = hipHostMalloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
         /// Frees pinned host memory.
@@ -101,6 +103,10 @@ macro_rules! hip_functions {
         unload_module = hipModuleUnload(module: hipModule_t), required;
         /// Looks up a function.
         function = hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char), required;
+        /// Reads an attribute of a function, a `hipFunction_attribute`.
+        function_attribute = hipFuncGetAttribute(value: *mut c_int, attribute: c_int, function: hipFunction_t), optional("3.5");
+        /// The number of a function's blocks that run at once on a multiprocessor.
+        active_blocks = hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(count: *mut c_int, function: hipFunction_t, threads: c_int, shared_bytes: usize), optional("3.5");
         /// Launches a function.
         launch = hipModuleLaunchKernel(
             function: hipFunction_t,
@@ -124,6 +130,17 @@ macro_rules! hip_functions {
             node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
             dst: *mut c_void, src: *const c_void, bytes: usize, kind: c_uint,
         ), optional("5.0");
+        /// Adds the nodes of a graph to another one.
+        add_child_node = hipGraphAddChildGraphNode(
+            node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize,
+            child: hipGraph_t,
+        ), optional("5.0");
+        /// Begins to capture what is enqueued on a stream. The mode is a `hipStreamCaptureMode`.
+        begin_capture = hipStreamBeginCapture(stream: hipStream_t, mode: c_uint), optional("4.3");
+        /// Ends a capture.
+        end_capture = hipStreamEndCapture(stream: hipStream_t, graph: *mut hipGraph_t), optional("4.3");
+        /// Whether a stream is captured: a `hipStreamCaptureStatus`.
+        is_capturing = hipStreamIsCapturing(stream: hipStream_t, status: *mut c_uint), optional("4.3");
         /// Instantiates a graph.
         instantiate_graph = hipGraphInstantiateWithFlags(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: u64), optional("4.5");
         /// Destroys an executable.
@@ -135,6 +152,8 @@ macro_rules! hip_functions {
 
         /// Identifies the simulator: real drivers lack this function. Looked up, never called.
         simulator = quadrants_sim_version(), optional("the simulator");
+        /// When each node of an executable graph runs in the simulator's clock.
+        graph_times = quadrants_sim_graph_times(exec: hipGraphExec_t, times: *mut u64, room: usize, count: *mut usize), optional("the simulator");
     } };
 }
 

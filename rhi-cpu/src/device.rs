@@ -1,8 +1,9 @@
 //! The CPU as a device: one stream, on which every operation is complete when its call returns.
 
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions, FunctionHandle,
-    Image, ImageKind, LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
+    Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, Error, EventHandle, EventOptions,
+    FunctionHandle, Image, ImageKind, LaunchConfig, ModuleHandle, Result, StreamHandle,
+    StreamOptions,
 };
 
 use crate::{BACKEND, launch, memory, module};
@@ -29,6 +30,9 @@ impl CpuDevice {
         info.max_shared_bytes = MAX_SHARED_BYTES;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         info.multiprocessors = u32::try_from(processors).unwrap_or(u32::MAX);
+        // `kDLCPU`; `kDLCUDAHost` and `kDLROCMHost` are pinned memory.
+        info.dlpack =
+            Some(DlpackNames { device_type: 1, also_accessible: &[3, 11], default_stream: None });
 
         let mut capabilities = Capabilities::new(ImageKind::Native);
         capabilities.asynchronous = false;

@@ -16,6 +16,9 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
+/// How many contexts other code may have left on a thread that had none.
+const MAX_LEFT: usize = 64;
+
 /// A retained primary context.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -35,6 +38,47 @@ impl Context {
 
     pub(crate) fn raw(&self) -> CUcontext {
         self.handle as CUcontext
+    }
+
+    /// Makes the context current for other code, which may change it, until [`take_back`](Self::take_back).
+    pub(crate) fn lend(&self) -> Result<Entered> {
+        let mut before: CUcontext = std::ptr::null_mut();
+        // SAFETY: the driver writes the current context or null, and this one is retained as long as `self` lives.
+        unsafe {
+            self.table.current_context(&mut before)?;
+            if before as usize != self.handle {
+                self.table.set_context(self.raw())?;
+            }
+        }
+        // Not cached: the other code may change it.
+        let outer = CURRENT.replace(0);
+        Ok(Entered { outer: [outer as u64, 0], before: Some(before as u64) })
+    }
+
+    pub(crate) fn take_back(&self, entered: Entered) {
+        CURRENT.set(entered.outer[0] as usize);
+        let before = entered.before.unwrap_or(0) as usize;
+        // "No context" only takes the topmost one off the thread, and the other code may have left several.
+        for _ in 0..MAX_LEFT {
+            let mut now: CUcontext = std::ptr::null_mut();
+            // SAFETY: the driver writes the current context or null. The one before was current on this thread; if it
+            // was destroyed since, the driver returns an error.
+            let restored = unsafe {
+                match self.table.current_context(&mut now) {
+                    Ok(()) if now as usize == before => return,
+                    Ok(()) => self.table.set_context(before as CUcontext),
+                    error => error,
+                }
+            };
+            if restored.is_err() || before != 0 {
+                return report_unless_shutting_down("restoring the context", restored);
+            }
+        }
+    }
+
+    /// Whether a driver's context, as a number, is this one.
+    pub(crate) fn is_own(&self, context: u64) -> bool {
+        context as usize == self.handle
     }
 
     /// Makes the context current, and caches that it is, until [`restore_entered`](Self::restore_entered).

@@ -5,9 +5,13 @@ use std::{any::Any, sync::Arc};
 use cudarc::driver::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
     CUdevice_attribute::{self, *},
-    CUevent_flags, CUfunction_attribute, CUmemPool_attribute, CUmoduleLoadingMode, CUstream_flags,
+    CUevent_flags, CUfunction_attribute, CUmemPool_attribute, CUmoduleLoadingMode,
+    CUpointer_attribute, CUstream_flags, CUstreamCaptureMode,
 };
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, FunctionHandle, Result, table_device};
+use quadrants_rhi::{
+    Capabilities, Device, DeviceInfo, DlpackNames, FunctionHandle, Result,
+    table_device::{self, PointerAttribute},
+};
 
 use crate::{BACKEND, context::Context, graph, module, table::Table};
 
@@ -60,7 +64,13 @@ impl CudaDevice {
             capability(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             capability(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?
         );
-        let info = read_info(&table, device, ordinal, arch, driver_version)?;
+        let mut info = read_info(&table, device, ordinal, arch, driver_version)?;
+        // `kDLCUDA`; `kDLCUDAHost` is pinned memory, `kDLCUDAManaged` managed memory.
+        info.dlpack = Some(DlpackNames {
+            device_type: 2,
+            also_accessible: &[3, 13],
+            default_stream: Some(1),
+        });
 
         let context = Context::retain(table, device)?;
         let capabilities = {
@@ -77,6 +87,10 @@ quadrants_rhi::table_properties! {
     multiprocessors: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
     warp_size: CU_DEVICE_ATTRIBUTE_WARP_SIZE,
     max_threads: CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+    resident_threads: CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+    clock: CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
+    memory_clock: CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+    memory_bus: CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
     max_shared: [
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
@@ -91,6 +105,17 @@ quadrants_rhi::table_properties! {
     release_threshold: CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
 }
 
+fn pointer_attribute(attribute: PointerAttribute) -> CUpointer_attribute {
+    use CUpointer_attribute::*;
+    match attribute {
+        PointerAttribute::Context => CU_POINTER_ATTRIBUTE_CONTEXT,
+        PointerAttribute::IsManaged => CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        PointerAttribute::RangeStart => CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        PointerAttribute::RangeSize => CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        _ => CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    }
+}
+
 // SAFETY: each method is one operation of the CUDA driver, whose documentation states the guarantees. Operations that
 // the driver lacks are errors.
 unsafe impl Device for CudaDevice {
@@ -99,8 +124,21 @@ unsafe impl Device for CudaDevice {
         timing_event: CUevent_flags::CU_EVENT_DEFAULT as u32,
         event_without_timing: CUevent_flags::CU_EVENT_DISABLE_TIMING as u32,
         pinned_memory: CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP,
+        pointer_attribute: pointer_attribute,
+        function_attributes: [
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        ],
+        // A library may allocate memory meanwhile.
+        capture_mode: CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
         image: "cubin or PTX",
         graphs_since: "CUDA 11.4",
+    }
+
+    #[cfg(feature = "compiler")]
+    fn activities(&self) -> Result<Option<Arc<dyn quadrants_rhi::Activities>>> {
+        if self.info.simulated { Ok(None) } else { crate::cupti::open() }
     }
 
     unsafe fn allow_shared_bytes(&self, function: FunctionHandle, bytes: u32) -> Result<()> {

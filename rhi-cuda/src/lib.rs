@@ -6,6 +6,8 @@
 #[cfg(feature = "compiler")]
 pub mod compiler;
 mod context;
+#[cfg(feature = "compiler")]
+mod cupti;
 mod device;
 mod driver;
 mod error;
@@ -15,6 +17,8 @@ mod table;
 
 pub(crate) const BACKEND: &str = "cuda";
 
+#[cfg(feature = "compiler")]
+pub use cupti::CUPTI_VARIABLE;
 pub use device::CudaDevice;
 pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
 pub use quadrants_rhi as rhi;

@@ -10,7 +10,7 @@ use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
     CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
     CUgraphExec, CUgraphNode, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule,
-    CUmoduleLoadingMode, CUstream,
+    CUmoduleLoadingMode, CUpointer_attribute, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 use quadrants_rhi::{Error, table::Status};
 
@@ -44,6 +44,8 @@ macro_rules! cuda_functions {
         release_context = cuDevicePrimaryCtxRelease_v2(device: CUdevice), required;
         /// The context that is current on the thread.
         current_context = cuCtxGetCurrent(context: *mut CUcontext), required;
+        /// Makes a context current on the thread, in the place of the one that is; null for none.
+        set_context = cuCtxSetCurrent(context: CUcontext), required;
         /// Makes a context current on the thread, above the one that is.
         push_context = cuCtxPushCurrent_v2(context: CUcontext), required;
         /// Takes the current context off the thread.
@@ -65,6 +67,8 @@ macro_rules! cuda_functions {
         free_async = cuMemFreeAsync(memory: CUdeviceptr, stream: CUstream), optional("11.2");
         /// Changes how a memory pool reuses and keeps memory.
         set_pool_attribute = cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void), optional("11.2");
+        /// Reads an attribute of the memory at an address.
+        pointer_attribute = cuPointerGetAttribute(value: *mut c_void, attribute: CUpointer_attribute, memory: CUdeviceptr), required;
         /// Allocates pinned host memory.
         alloc_pinned = cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: c_uint), required;
         /// Frees pinned host memory.
@@ -114,6 +118,10 @@ macro_rules! cuda_functions {
         function = cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char), required;
         /// Changes an attribute of a function.
         set_function_attribute = cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int), required;
+        /// Reads an attribute of a function.
+        function_attribute = cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction), required;
+        /// The number of a function's blocks that run at once on a multiprocessor.
+        active_blocks = cuOccupancyMaxActiveBlocksPerMultiprocessor(count: *mut c_int, function: CUfunction, threads: c_int, shared_bytes: usize), required;
         /// Launches a function.
         launch = cuLaunchKernel(
             function: CUfunction,
@@ -142,6 +150,16 @@ macro_rules! cuda_functions {
             node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize,
             copy: *const CUDA_MEMCPY3D_st, context: CUcontext,
         ), optional("10.0");
+        /// Adds the nodes of a graph to another one.
+        add_child_node = cuGraphAddChildGraphNode(
+            node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode, count: usize, child: CUgraph,
+        ), optional("10.0");
+        /// Begins to capture what is enqueued on a stream.
+        begin_capture = cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode), optional("10.1");
+        /// Ends a capture.
+        end_capture = cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph), optional("10.0");
+        /// Whether a stream is captured.
+        is_capturing = cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus), optional("10.0");
         /// Instantiates a graph.
         instantiate_graph = cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64), optional("11.4");
         /// Destroys an executable.
@@ -155,6 +173,8 @@ macro_rules! cuda_functions {
 
         /// Identifies the simulator: real drivers lack this function. Looked up, never called.
         simulator = quadrants_sim_version(), optional("the simulator");
+        /// When each node of an executable graph runs in the simulator's clock.
+        graph_times = quadrants_sim_graph_times(exec: CUgraphExec, times: *mut u64, room: usize, count: *mut usize), optional("the simulator");
     } };
 }
 
@@ -205,5 +225,6 @@ mod signatures {
         );
         cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, *const CUDA_KERNEL_NODE_PARAMS_st);
         quadrants_sim_version();
+        quadrants_sim_graph_times(CUgraphExec, *mut u64, usize, *mut usize);
     }
 }

@@ -90,12 +90,33 @@ pub struct DeviceInfo {
     pub warp_size: u32,
     /// The largest number of threads in a block.
     pub max_threads_per_block: u32,
+    /// The largest number of threads that run on a multiprocessor at once; 0 if it is unknown.
+    pub max_threads_per_multiprocessor: u32,
+    /// The clock of the multiprocessors in kHz; 0 if it is unknown.
+    pub clock_khz: u32,
+    /// The bandwidth of the device memory in bytes per second, from its clock and the width of its bus; 0 if it is
+    /// unknown.
+    pub memory_bandwidth: u64,
     /// The most shared memory that a block can have, in bytes: that of its code and that of the launch.
     pub max_shared_bytes: u32,
     /// The largest number of blocks of a grid in x, y and z.
     pub max_grid_dim: [u32; 3],
     /// The largest number of threads of a grid in x, y and z, over all its blocks.
     pub max_grid_threads: [u64; 3],
+    /// What DLPack, a protocol between libraries, calls the device. `None` where it has no name for it.
+    pub dlpack: Option<DlpackNames>,
+}
+
+/// The numbers that DLPack has for a backend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DlpackNames {
+    /// The `DLDeviceType` of the device's own memory.
+    pub device_type: i32,
+    /// The types of other memory that the device accesses by the same addresses, such as pinned memory. Its device
+    /// numbers have no meaning.
+    pub also_accessible: &'static [i32],
+    /// The number of the default stream. `None` on a device without streams.
+    pub default_stream: Option<i64>,
 }
 
 impl DeviceInfo {
@@ -113,9 +134,13 @@ impl DeviceInfo {
             multiprocessors: 1,
             warp_size: 1,
             max_threads_per_block: 1024,
+            max_threads_per_multiprocessor: 0,
+            clock_khz: 0,
+            memory_bandwidth: 0,
             max_shared_bytes: 48 << 10,
             max_grid_dim: [i32::MAX as u32, 65_535, 65_535],
             max_grid_threads: [u64::MAX; 3],
+            dlpack: None,
         }
     }
 }

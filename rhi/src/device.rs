@@ -38,26 +38,13 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
-use std::{any::Any, fmt, marker::PhantomData};
+use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 
 use crate::{
-    Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, FunctionHandle, GraphExecHandle,
-    GraphHandle, GraphNodeHandle, Image, LaunchConfig, ModuleHandle, Result, StreamHandle,
+    Activities, Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions,
+    FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle, Image,
+    LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
 };
-
-/// Options of [`Device::create_stream`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StreamOptions {
-    /// The priority; lower numbers run first. Clamped to [`Capabilities::priorities`].
-    pub priority: i32,
-}
-
-/// Options of [`Device::create_event`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct EventOptions {
-    /// Whether [`Device::event_elapsed_ms`] can read the event. Recording is slightly slower with timing.
-    pub timing: bool,
-}
 
 /// The state that [`Device::make_current`] saves and [`Device::restore_current`] restores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -102,6 +89,64 @@ impl Drop for Current<'_> {
     fn drop(&mut self) {
         // SAFETY: `entered` is from this device and this thread, and the caller of `enter` guarantees the drop order.
         unsafe { self.device.restore_current(self.entered) };
+    }
+}
+
+/// What a driver knows of the memory at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum MemoryAt {
+    /// The driver cannot tell.
+    Unknown,
+    /// The driver has no memory there.
+    Nothing,
+    /// Memory that the driver manages.
+    Managed(ManagedMemory),
+}
+
+/// Memory that a driver manages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ManagedMemory {
+    /// The device whose memory it is. `None` if all devices can access it, as pinned memory.
+    pub ordinal: Option<usize>,
+    /// Whether it belongs to the context of the device that was asked. True if the driver cannot tell.
+    pub in_context: bool,
+    /// The first address and the size in bytes of the allocation. `None` if the driver cannot tell.
+    pub allocation: Option<(DevicePtr, usize)>,
+}
+
+/// A guard that makes a device's context current on this thread for code that is not of this workspace, such as a call
+/// of a library. That code may change the current context. Dropping the guard restores the context that was current
+/// before, whatever is current then.
+#[derive(Debug)]
+pub struct LentContext<'a> {
+    device: &'a dyn Device,
+    entered: Entered,
+    /// A context is current on one thread, so the guard must not move to another.
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'a> LentContext<'a> {
+    /// Makes the device's context current.
+    ///
+    /// # Errors
+    /// As for [`Device::lend_context`].
+    ///
+    /// # Safety
+    /// The guard is dropped, and guards that this thread creates later are dropped before it.
+    #[inline]
+    pub unsafe fn enter(device: &'a dyn Device) -> Result<Self> {
+        // SAFETY: `drop` calls `take_context_back`; the caller guarantees the rest.
+        let entered = unsafe { device.lend_context()? };
+        Ok(Self { device, entered, not_send: PhantomData })
+    }
+}
+
+impl Drop for LentContext<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `entered` is from this device and this thread, and the caller of `enter` guarantees the drop order.
+        unsafe { self.device.take_context_back(self.entered) };
     }
 }
 
@@ -170,6 +215,39 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// later `make_current` calls of this thread were restored already.
     unsafe fn restore_current(&self, entered: Entered) {
         let _ = entered;
+    }
+
+    /// Makes the device's context current on this thread until [`take_context_back`](Self::take_context_back), for code
+    /// that may change the current context.
+    ///
+    /// Call it through [`LentContext`]. A device without contexts keeps the default implementation, which does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Safety
+    /// `take_context_back` is called with the result on the same thread, after the `restore_current` and the
+    /// `take_context_back` of every later `make_current` and `lend_context` of this thread.
+    unsafe fn lend_context(&self) -> Result<Entered> {
+        Ok(Entered::default())
+    }
+
+    /// Makes the context current that was current before [`lend_context`](Self::lend_context), whatever is current now.
+    ///
+    /// # Safety
+    /// `entered` is the result of `lend_context` of this device on this thread, and was not restored before.
+    unsafe fn take_context_back(&self, entered: Entered) {
+        let _ = entered;
+    }
+
+    /// Returns what the driver knows of the memory at an address, which may be any number. A device that cannot tell
+    /// keeps the default implementation, which returns [`MemoryAt::Unknown`].
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    fn memory_at(&self, address: DevicePtr) -> Result<MemoryAt> {
+        let _ = address;
+        Ok(MemoryAt::Unknown)
     }
 
     /// Returns the free and the total device memory in bytes, with `0 < free <= total`.
@@ -479,6 +557,25 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// What a function uses, and how many of its blocks run at once on a multiprocessor if each has `threads` threads
+    /// and `shared_bytes` bytes of dynamic shared memory. A device that cannot tell keeps the default implementation,
+    /// which returns `None`.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Safety
+    /// The handle rule.
+    unsafe fn function_usage(
+        &self,
+        function: FunctionHandle,
+        threads: u32,
+        shared_bytes: u32,
+    ) -> Result<Option<FunctionUsage>> {
+        let _ = (function, threads, shared_bytes);
+        Ok(None)
+    }
+
     /// Enqueues a launch of `function` with one by-value parameter, the argument block `args`.
     ///
     /// The block is read before the call returns. On the CPU, the function has run when the call returns.
@@ -565,6 +662,63 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
         Err(no_graphs())
     }
 
+    /// Begins to capture: until [`end_capture`](Self::end_capture), what any code enqueues on `stream` becomes nodes of
+    /// a graph and does not run. Other streams that wait for the stream's events are captured too, until the stream
+    /// waits for them.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
+    ///
+    /// # Safety
+    /// The handle rule. The stream was created by [`create_stream`](Self::create_stream), and is not capturing.
+    unsafe fn begin_capture(&self, stream: StreamHandle) -> Result<()> {
+        let _ = stream;
+        Err(no_graphs())
+    }
+
+    /// Ends a capture and returns its graph.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if something cannot be captured, or if a stream was not joined. The capture has ended.
+    ///
+    /// # Safety
+    /// The handle rule. The stream is capturing, by [`begin_capture`](Self::begin_capture) on this thread.
+    unsafe fn end_capture(&self, stream: StreamHandle) -> Result<GraphHandle> {
+        let _ = stream;
+        Err(no_graphs())
+    }
+
+    /// Whether something captures the stream: then what is enqueued there becomes nodes of a graph and does not run.
+    /// False where the device has no graphs or the driver cannot tell.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]. The capture goes on.
+    ///
+    /// # Safety
+    /// The handle rule.
+    unsafe fn is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+        let _ = stream;
+        Ok(false)
+    }
+
+    /// Adds the nodes of another graph, as they are now, to a graph as one node; it runs after `dependencies`.
+    ///
+    /// # Errors
+    /// As for [`create_graph`](Self::create_graph).
+    ///
+    /// # Safety
+    /// The handle rule. `dependencies` are nodes of the same graph. The conditions of the child's nodes hold for every
+    /// launch of the graph.
+    unsafe fn add_child_node(
+        &self,
+        graph: GraphHandle,
+        dependencies: &[GraphNodeHandle],
+        child: GraphHandle,
+    ) -> Result<GraphNodeHandle> {
+        let _ = (graph, dependencies, child);
+        Err(no_graphs())
+    }
+
     /// Instantiates a graph: makes an executable of it.
     ///
     /// # Errors
@@ -620,6 +774,20 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     unsafe fn launch_graph(&self, exec: GraphExecHandle, stream: StreamHandle) -> Result<()> {
         let _ = (exec, stream);
         Err(no_graphs())
+    }
+
+    /// When each node of the executable runs by the simulator's clock, in nanoseconds from its launch; else none.
+    ///
+    /// # Safety
+    /// The handle rule.
+    unsafe fn logical_node_times(&self, exec: GraphExecHandle) -> Option<Vec<(u64, u64)>> {
+        let _ = exec;
+        None
+    }
+
+    /// The profiling interface of the driver, if it has one; an error where it is not found or not usable.
+    fn activities(&self) -> Result<Option<Arc<dyn Activities>>> {
+        Ok(None)
     }
 }
 

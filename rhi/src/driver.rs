@@ -29,6 +29,11 @@ pub unsafe trait Driver: Send + Sync + fmt::Debug {
     /// The driver's version in its own notation; not empty.
     fn version(&self) -> String;
 
+    /// The name or path that the driver's library was loaded by; none where there is no library.
+    fn library(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the number of devices. A machine without a device gives `Ok(0)`, not an error.
     ///
     /// # Errors

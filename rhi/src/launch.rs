@@ -11,6 +11,19 @@ pub struct LaunchConfig {
     pub shared_bytes: u32,
 }
 
+/// What a function uses of a device, and how many of its blocks run at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FunctionUsage {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Bytes of a thread's local memory: for local arrays, and for values that did not fit into registers.
+    pub local_bytes: u32,
+    /// Bytes of shared memory per block that the code has, without the [dynamic](LaunchConfig::shared_bytes) ones.
+    pub shared_bytes: u32,
+    /// The number of blocks that run on a multiprocessor at once.
+    pub blocks_per_multiprocessor: u32,
+}
+
 impl LaunchConfig {
     /// One block of one thread.
     pub const SERIAL: Self = Self { grid_dim: [1; 3], block_dim: [1; 3], shared_bytes: 0 };

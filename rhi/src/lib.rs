@@ -10,6 +10,7 @@
 //! The obligations of its unsafe code and the tests that check them:
 //! [docs/unsafe.md](https://github.com/quadrants-rs/quadrants/blob/main/docs/unsafe.md#quadrants-rhi).
 
+mod activity;
 mod capabilities;
 pub mod device;
 mod driver;
@@ -18,12 +19,14 @@ mod error;
 mod handle;
 mod image;
 mod launch;
+mod options;
 mod padded_image;
 pub mod table;
 pub mod table_device;
 
-pub use capabilities::{Capabilities, DeviceInfo, ImageKind, PriorityRange};
-pub use device::{Current, Device, Entered, EventOptions, StreamOptions};
+pub use activity::{Activities, Activity};
+pub use capabilities::{Capabilities, DeviceInfo, DlpackNames, ImageKind, PriorityRange};
+pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{
@@ -31,7 +34,8 @@ pub use handle::{
     ModuleHandle, StreamHandle,
 };
 pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
-pub use launch::LaunchConfig;
+pub use launch::{FunctionUsage, LaunchConfig};
+pub use options::{EventOptions, StreamOptions};
 pub use padded_image::PaddedImage;
 
 #[cfg(doctest)]

@@ -1,27 +1,34 @@
 //! [`Buffer`]: device memory that tracks the streams that use it.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use parking_lot::Mutex;
 use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
-    AccessHistory, Completed, Context, Error, Result, Stamp,
+    AccessHistory, Completed, Context, Error, Result, Stamp, Stream,
+    fill::{InternalStream, enqueue_upload},
+    owners::Owner,
     staging::{Pinned, STAGING_CHUNK},
     stamps::{MAX_SEQUENCE, Stamps},
+    stream_registry::PendingWork,
 };
 
 /// The bytes of a word. GPUs have no atomics on single bytes, so that kernels access the whole word around a bool.
-const WORD: usize = 4;
+pub(crate) const WORD: usize = 4;
 
 /// A block of device memory with the stamps of its uses.
 ///
-/// Allocation and first fill are complete when a constructor returns, so every stream may use the buffer at once.
-/// Dropping it frees the memory in stream order after the work of every stream that used it; the host does not wait. A
-/// buffer of zero bytes has no memory and the address 0.
+/// Allocation and first fill are complete when a constructor returns, so every stream may use the buffer at once;
+/// except for [`zeroed_async`](Self::zeroed_async) and [`from_bytes_async`](Self::from_bytes_async). Dropping it frees
+/// the memory in stream order after the work of every stream that used it, or keeps it for a later buffer; the host
+/// does not wait. A buffer of zero bytes has no memory and the address 0.
 #[derive(Debug)]
 pub struct Buffer {
     context: Arc<Context>,
@@ -30,14 +37,27 @@ pub struct Buffer {
     readers: Stamps,
     writers: Stamps,
     uses: AccessHistory,
+    /// What keeps the memory valid, where it was not allocated here.
+    owner: Option<Box<Mutex<Owner>>>,
+    /// Whether other code may write the memory at any time, so that nothing is remembered about its contents.
+    exposed: AtomicBool,
     shared: AtomicBool,
     written_by_graph: AtomicBool,
     distinct: OnceLock<Box<Mutex<DistinctElements>>>,
+    /// The stamp of allocation and first fill, as long as they may be incomplete, else 0.
+    fill: AtomicU64,
 }
 
 /// Elements that all differ, as the first one's address and their number, and the writers of the buffer for which that
 /// is known. Empty after a write by the host, which has no stamp.
 type DistinctElements = Vec<((DevicePtr, usize), Vec<Stamp>)>;
+
+/// Where the memory of a new buffer comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Driver,
+    Cache,
+}
 
 impl Buffer {
     /// Allocates memory with undefined contents. If there is not enough memory, waits for pending frees and tries
@@ -58,7 +78,12 @@ impl Buffer {
     /// # Errors
     /// The device's error, for example that it is out of memory.
     pub unsafe fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
-        Self::filled(context, bytes, |_, stream| context.wait_for(stream))
+        let stream = context.fill_streams.allocate.handle;
+        Self::filled(context, bytes, (stream, None), |_, source| match source {
+            Source::Driver => context.wait_for(stream),
+            // All work that used it is complete.
+            Source::Cache => Ok(()),
+        })
     }
 
     /// Allocates zeroed memory.
@@ -66,10 +91,26 @@ impl Buffer {
     /// # Errors
     /// The device's error, for example that it is out of memory.
     pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
-        Self::filled(context, bytes, |memory, stream| {
-            // SAFETY: the memory was just allocated on this stream and has `bytes`.
+        let InternalStream { handle: stream, id, .. } = context.fill_streams.allocate;
+        Self::filled(context, bytes, (stream, Some(id)), |memory, _| {
+            // SAFETY: the memory is for work on this stream and has `bytes`.
             context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })?;
             context.wait_for(stream)
+        })
+    }
+
+    /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
+    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    pub fn zeroed_async(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        if !context.device().capabilities().asynchronous {
+            return Self::zeroed(context, bytes);
+        }
+        Self::filled_async(context, bytes, &context.fill_streams.allocate, |memory, stream| {
+            // SAFETY: the memory is for work on this stream, which is internal, and has `bytes`.
+            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })
         })
     }
 
@@ -78,41 +119,136 @@ impl Buffer {
     /// # Errors
     /// The device's error, for example that it is out of memory.
     pub fn from_bytes(context: &Arc<Context>, contents: &[u8]) -> Result<Self> {
-        Self::filled(context, contents.len(), |memory, stream| {
-            // SAFETY: the memory was just allocated on this stream and has `bytes`.
+        let InternalStream { handle: stream, id, .. } = context.fill_streams.allocate;
+        Self::filled(context, contents.len(), (stream, Some(id)), |memory, _| {
+            // SAFETY: the memory is for work on this stream and has the bytes.
             unsafe { upload(context, memory, contents, stream) }
         })
     }
 
-    /// Allocates memory and calls `fill`, which fills it and waits for the fill.
-    fn filled(
+    /// Allocates memory with the given contents without waiting for the copy, as [`zeroed_async`](Self::zeroed_async)
+    /// does. The contents are copied before this returns. The host waits only if much staging memory is in use.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    pub fn from_bytes_async(context: &Arc<Context>, contents: &[u8]) -> Result<Self> {
+        if !context.device().capabilities().asynchronous {
+            return Self::from_bytes(context, contents);
+        }
+        context.check()?;
+        let on = context.upload_stream(contents.len())?;
+        Self::filled_async(context, contents.len(), on, |memory, stream| {
+            // SAFETY: the memory is for work on this stream, which is internal, and has the bytes.
+            unsafe { enqueue_upload(context, memory, contents, stream) }
+        })
+    }
+
+    /// Allocates memory on `stream` and copies the contents to it there, so that later work of the stream may use it.
+    /// The contents are copied before this returns.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    pub fn from_bytes_on(stream: &Stream, contents: &[u8]) -> Result<Self> {
+        let (context, handle) = (stream.context(), stream.handle());
+        if !context.device().capabilities().asynchronous {
+            return Self::from_bytes(context, contents);
+        }
+        let on = (handle, Some(stream.id()));
+        let filled = Self::filled(context, contents.len(), on, |memory, _| {
+            // SAFETY: the memory is for work on this stream, which lives as long as its borrow, and has the bytes.
+            unsafe { enqueue_upload(context, memory, contents, handle) }
+        });
+        // Also after a failure: the free is work of the stream.
+        let stamp = stream.next_stamp();
+        filled.inspect(|buffer| buffer.stamp_write(stamp))
+    }
+
+    /// A buffer of memory that other code allocated. It is never freed here and never reused; `owner` is dropped after
+    /// the last stamped use. Other code may write the memory, so nothing is remembered about its contents.
+    ///
+    /// # Errors
+    /// [`Error::ContextLost`]. The owner is then dropped.
+    ///
+    /// # Safety
+    /// Until `owner` is dropped, the device can access `bytes` bytes from `memory` on. Other code does not access them
+    /// while stamped work or this crate does, unless both only read. If `bytes` is not 0, `memory` is not null.
+    pub unsafe fn foreign(
         context: &Arc<Context>,
+        memory: DevicePtr,
         bytes: usize,
-        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+        owner: Box<dyn Any + Send>,
     ) -> Result<Self> {
         context.check()?;
-        // SAFETY: until the guard is dropped, this thread only calls this device.
-        let _current = unsafe { context.make_current()? };
-        let mut buffer = Self {
+        context.drop_idle_owners();
+        let mut buffer = Self::without_memory(context);
+        (buffer.memory, buffer.bytes) = (memory, bytes);
+        buffer.owner = Some(Box::new(Mutex::new(owner)));
+        buffer.expose();
+        Ok(buffer)
+    }
+
+    fn without_memory(context: &Arc<Context>) -> Self {
+        Self {
             context: context.clone(),
             memory: DevicePtr::NULL,
             bytes: 0,
             readers: Stamps::default(),
             writers: Stamps::default(),
             uses: AccessHistory::default(),
+            owner: None,
+            exposed: AtomicBool::new(false),
             shared: AtomicBool::new(false),
             written_by_graph: AtomicBool::new(false),
             distinct: OnceLock::new(),
-        };
+            fill: AtomicU64::new(0),
+        }
+    }
+
+    /// [`filled`](Self::filled) on an internal stream. The fill may be incomplete.
+    fn filled_async(
+        context: &Arc<Context>,
+        bytes: usize,
+        on: &InternalStream,
+        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+    ) -> Result<Self> {
+        let stream = (on.handle, Some(on.id));
+        let buffer = Self::filled(context, bytes, stream, |memory, _| fill(memory, on.handle))?;
+        if bytes > 0 {
+            buffer.fill.store(on.next_stamp().pack(), Relaxed);
+        }
+        Ok(buffer)
+    }
+
+    /// Takes memory from the cache, or allocates it on `stream`, and calls `fill`, which fills it there. With an id,
+    /// which is that of the stream, cached memory may have pending work on that stream.
+    fn filled(
+        context: &Arc<Context>,
+        bytes: usize,
+        (stream, id): (StreamHandle, Option<u32>),
+        fill: impl FnOnce(DevicePtr, Source) -> Result<()>,
+    ) -> Result<Self> {
+        context.check()?;
+        context.drop_idle_owners();
+        // SAFETY: until the guard is dropped, this thread only calls this device.
+        let _current = unsafe { context.make_current()? };
+        let mut buffer = Self::without_memory(context);
         if bytes == 0 {
             return Ok(buffer);
         }
-        let stream = context.allocate_on;
-        // SAFETY: the internal stream lives as long as the context. After a failure, a pending fill is on that stream,
-        // before the free.
+        // Buffers with a class have as much memory, so that the drop may put it into the cache.
+        let class = context.blocks.class_of(bytes);
+        let reused = match class {
+            Some(class) => context.reuse_block(class, id)?,
+            None => None,
+        };
+        // SAFETY: the caller's stream is live. After a failure, a pending fill is on that stream, before the free. All
+        // other work that used reused memory is complete, or on that stream, too.
         unsafe {
-            let memory = context.allocate(bytes, stream)?;
-            if let Err(error) = fill(memory, stream) {
+            let (memory, source) = match reused {
+                Some(memory) => (memory, Source::Cache),
+                None => (context.allocate(class.unwrap_or(bytes), stream)?, Source::Driver),
+            };
+            if let Err(error) = fill(memory, source) {
                 context.destroyed(context.device().free_async(memory, stream));
                 return Err(error);
             }
@@ -120,6 +256,59 @@ impl Buffer {
             buffer.bytes = bytes;
         }
         Ok(buffer)
+    }
+
+    /// Frees the memory in stream order after all uses, which are all stamped. The buffer is not used afterwards.
+    fn free(&self) -> Result<()> {
+        let (context, stream) = (&self.context, self.context.free_on);
+        let users = self.stamps();
+        // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
+        // all uses are stamped. While the context is current, this thread only calls this device.
+        unsafe {
+            let _current = context.make_current()?;
+            match self.fill() {
+                // All other work is ordered after the fill.
+                Some(fill) if users.is_empty() => context.order_fill_before_free(fill)?,
+                _ => drop(context.order_after(stream, users)?),
+            }
+            context.observe(context.device().free_async(self.memory, stream))
+        }
+    }
+
+    fn fill(&self) -> Option<Stamp> {
+        Stamp::unpack(self.fill.load(Relaxed))
+    }
+
+    /// Whether the first fill may be incomplete.
+    #[must_use]
+    pub fn is_fill_pending(&self) -> bool {
+        self.fill().is_some()
+    }
+
+    /// Orders later work of `stream` after the first fill. The host does not wait. Returns whether the fill is known to
+    /// be complete; then no further call is needed.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub fn order_fill_before(&self, stream: &Stream) -> Result<bool> {
+        let Some(fill) = self.fill() else { return Ok(true) };
+        let is_complete = self.context.order_fill_before(fill, stream)?;
+        if is_complete {
+            self.fill.store(0, Relaxed);
+        }
+        Ok(is_complete)
+    }
+
+    /// Waits for the first fill.
+    ///
+    /// # Errors
+    /// The failure of the fill.
+    pub fn finish_fill(&self) -> Result<()> {
+        if let Some(fill) = self.fill() {
+            self.context.wait_for_fill(fill)?;
+            self.fill.store(0, Relaxed);
+        }
+        Ok(())
     }
 
     /// The context.
@@ -177,14 +366,23 @@ impl Buffer {
         }
     }
 
+    /// Records that other code may write the memory from now on: nothing is remembered about its contents any more.
+    pub fn expose(&self) {
+        self.exposed.store(true, Relaxed);
+    }
+
     /// Whether [`share`](Self::share) was called with `writes`.
     #[must_use]
     pub fn is_written_by_graph(&self) -> bool {
         self.written_by_graph.load(Relaxed)
     }
 
-    /// Records that all of the elements from `first` on, `count` of them, differ until the next write.
+    /// Records that all of the elements from `first` on, `count` of them, differ until the next write; not where other
+    /// code may write them.
     pub fn set_distinct(&self, first: DevicePtr, count: usize) {
+        if self.exposed.load(Relaxed) {
+            return;
+        }
         let elements = (first, count);
         let mut known = self.distinct.get_or_init(Box::default).lock();
         known.retain(|(other, _)| *other != elements);
@@ -194,7 +392,9 @@ impl Buffer {
     /// Whether [`set_distinct`](Self::set_distinct) was called for these elements since the last write.
     #[must_use]
     pub fn is_distinct(&self, first: DevicePtr, count: usize) -> bool {
-        let Some(known) = self.distinct.get() else { return false };
+        let Some(known) = self.distinct.get().filter(|_| !self.exposed.load(Relaxed)) else {
+            return false;
+        };
         let (elements, now) = ((first, count), self.writers.all());
         // The largest position stands for all later ones.
         let is_exact = now.iter().all(|stamp| stamp.sequence < MAX_SEQUENCE);
@@ -209,23 +409,38 @@ impl Buffer {
         self.shared.load(Relaxed)
     }
 
-    /// The newest stamp of each stream that read or wrote the buffer.
+    /// The newest stamp of each stream that read or wrote the buffer; if there is none, the stamp of a first fill that
+    /// may be incomplete. All other work is ordered after the fill.
     #[must_use]
     pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
-        let mut users = self.readers.all();
-        for stamp in self.writers.all() {
-            match users.iter_mut().find(|user| user.stream == stamp.stream) {
-                Some(user) => user.sequence = user.sequence.max(stamp.sequence),
-                None => users.push(stamp),
-            }
+        let mut users = self.stamps();
+        if users.is_empty() {
+            users.extend(self.fill());
         }
         users
     }
 
-    /// The newest stamp of each stream that wrote the buffer.
+    /// The newest stamp of each stream that read or wrote the buffer.
+    fn stamps(&self) -> Completed {
+        let mut stamps = self.readers.all();
+        for stamp in self.writers.all() {
+            match stamps.iter_mut().find(|other| other.stream == stamp.stream) {
+                Some(other) => other.sequence = other.sequence.max(stamp.sequence),
+                None => stamps.push(stamp),
+            }
+        }
+        stamps
+    }
+
+    /// The newest stamp of each stream that wrote the buffer; if there is none, the stamp of a first fill that may be
+    /// incomplete.
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
-        self.writers.all()
+        let mut writers = self.writers.all();
+        if writers.is_empty() {
+            writers.extend(self.fill());
+        }
+        writers
     }
 
     /// Copies the bytes at `offset` to the host after all work that writes the buffer. Waits for that work and for
@@ -244,8 +459,33 @@ impl Buffer {
     pub fn read_completing(&self, offset: usize, out: &mut [u8]) -> Result<Completed> {
         self.transfer(offset, out.len(), Self::writers, |source, stream| {
             // SAFETY: the range is inside the buffer, and the stream is leased.
-            unsafe { download(&self.context, source, out, stream) }
+            unsafe { download(&self.context, source, out, stream, || ()) }
         })
+    }
+
+    /// Reads as [`read`](Self::read) does if all work that writes the buffer is complete, and returns whether it is.
+    /// Waits for nothing but the copy.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_if_complete(&self, offset: usize, out: &mut [u8]) -> Result<bool> {
+        let Context { registry, .. } = &*self.context;
+        self.context.check()?;
+        for writer in self.writers() {
+            // SAFETY: the registry leases the stream.
+            let query = |stream| unsafe { self.context.device().stream_query(stream) };
+            let query = |stream| self.context.observe(query(stream));
+            if !registry.is_complete(writer) && !registry.query(writer, query)? {
+                return Ok(false);
+            }
+        }
+        let len = out.len();
+        let copy = |source, stream| {
+            // SAFETY: the range is inside the buffer, and the stream is leased.
+            unsafe { download(&self.context, source, out, stream, || ()) }
+        };
+        self.transfer(offset, len, |_| Completed::new(), copy)?;
+        Ok(true)
     }
 
     /// Overwrites the bytes at `offset` after all work that uses the buffer. Waits for the copy.
@@ -296,6 +536,8 @@ impl Buffer {
         let completed = unsafe { self.context.order_after(stream.handle(), users)? };
         copy(self.memory.offset(offset), stream.handle())?;
         stream.set_unjoined(false);
+        // The copy was ordered after the fill, and is complete.
+        self.fill.store(0, Relaxed);
         self.context.registry.complete(completed.iter().copied());
         Ok(completed)
     }
@@ -303,46 +545,52 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if let Some(owner) = self.owner.take() {
+            return self.context.drop_after(owner.into_inner(), self.stamps());
+        }
         if self.memory == DevicePtr::NULL {
             return;
         }
         let context = &self.context;
-        let stream = context.free_on;
-        let users = self.users();
-        // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
-        // all uses are stamped. While the context is current, this thread only calls this device.
-        let freed = unsafe {
-            context.make_current().and_then(|_current| {
-                context.order_after(stream, users)?;
-                context.observe(context.device().free_async(self.memory, stream))
-            })
-        };
-        let Err(error) = freed else { return };
-        let lost = error.severity() == Severity::ContextLost;
-        context.defer(error);
-        if lost {
+        // Then the memory is lost, too.
+        if context.is_lost() {
             return;
         }
-        // Ordering the free failed, so the host waits. If that fails too, the memory is leaked: that is better than
-        // freeing the memory of a running kernel. SAFETY: after the wait nothing uses the memory, and the free above
-        // has failed.
-        let freed = context.observe(context.device().synchronize()).and_then(|()| unsafe {
-            context.observe(context.device().free_async(self.memory, stream))
-        });
-        if let Err(error) = freed {
-            context.defer(error);
+        if let Some(class) = context.blocks.class_of(self.bytes) {
+            match context.keep_block(self.memory, class, self.users()) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) if error.severity() == Severity::ContextLost => return,
+                Err(error) => context.defer(error),
+            }
+        }
+        if let Err(error) = self.free() {
+            context.recover_free(self.memory, error);
         }
     }
 }
 
 impl Context {
+    fn wait_for_fill(&self, fill: Stamp) -> Result<()> {
+        self.check()?;
+        match self.registry.find(fill) {
+            Some(PendingWork::Stream(stream)) => {
+                self.wait_for(stream.handle)?;
+                self.registry.complete([stream.newest]);
+                Ok(())
+            }
+            // Internal streams are not retired.
+            Some(PendingWork::Event(_)) | None => Ok(()),
+        }
+    }
+
     fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
         self.observe(unsafe { self.device().stream_synchronize(stream) })
     }
 
-    /// Allocates whole words in stream order on `stream`. If there is not enough memory, waits for pending frees and
-    /// tries again.
+    /// Allocates whole words in stream order on `stream`. If there is not enough memory, frees the memory that is kept
+    /// of dropped buffers, waits for pending frees and tries again.
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
@@ -355,6 +603,9 @@ impl Context {
         // SAFETY: the caller guarantees that the stream is live, and the internal stream always is.
         unsafe {
             let mut allocated = device.alloc_async(bytes, stream);
+            if allocated.as_ref().is_err_and(|error| error.is_out_of_memory()) {
+                self.empty_block_cache();
+            }
             // Buffers are freed on the internal stream; temporaries of launches on the launch streams.
             for whole_device in [false, true] {
                 if !allocated.as_ref().is_err_and(|error| error.is_out_of_memory()) {
@@ -370,7 +621,8 @@ impl Context {
         }
     }
 
-    /// Copies device memory to the host after all work that is enqueued on `stream`. Waits for the copy.
+    /// Copies device memory to the host after all work that is enqueued on `stream`. Waits for the copy, and calls
+    /// `before_wait` before the last wait.
     ///
     /// # Errors
     /// The failure of earlier work.
@@ -382,10 +634,11 @@ impl Context {
         src: DevicePtr,
         out: &mut [u8],
         stream: StreamHandle,
+        before_wait: impl FnOnce(),
     ) -> Result<()> {
         self.check()?;
         // SAFETY: the caller guarantees the conditions.
-        unsafe { download(self, src, out, stream) }
+        unsafe { download(self, src, out, stream, before_wait) }
     }
 }
 
@@ -416,7 +669,7 @@ unsafe fn upload(
     copied
 }
 
-/// Copies from the device to `out` in chunks through staging memory.
+/// Copies from the device to `out` in chunks through staging memory. Calls `before_wait` before the last wait.
 ///
 /// # Safety
 /// `src` has as many bytes as `out`, and `stream` is live.
@@ -425,13 +678,20 @@ unsafe fn download(
     src: DevicePtr,
     out: &mut [u8],
     stream: StreamHandle,
+    before_wait: impl FnOnce(),
 ) -> Result<()> {
     let device = context.device();
     let staging = Pinned::staging(context, out.len())?;
+    let (last, mut before_wait) = (out.len().saturating_sub(1) / STAGING_CHUNK, Some(before_wait));
     // SAFETY: as in `upload`; the wait completes the copy, which writes the bytes of the chunk, before they are read.
     let copied = out.chunks_mut(STAGING_CHUNK).enumerate().try_for_each(|(at, chunk)| unsafe {
         let src = src.offset(at * STAGING_CHUNK);
         context.observe(device.copy_dtoh_async(staging.as_ptr(), src, chunk.len(), stream))?;
+        if at == last
+            && let Some(before_wait) = before_wait.take()
+        {
+            before_wait();
+        }
         context.observe(device.stream_synchronize(stream))?;
         std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
         Ok(())

@@ -42,6 +42,61 @@ pub struct GraphBuilder {
     graph: Graph,
 }
 
+/// A graph of what other code enqueued on a captured stream, to be added to other graphs.
+#[derive(Debug)]
+pub struct ChildGraph {
+    context: Arc<Context>,
+    graph: GraphHandle,
+}
+
+/// Ends a capture on every exit path.
+struct CaptureGuard<'a> {
+    context: &'a Arc<Context>,
+    stream: StreamHandle,
+}
+
+impl ChildGraph {
+    /// Captures what `enqueue` enqueues on the given stream, which is not used for anything else meanwhile.
+    ///
+    /// # Errors
+    /// The device's error, if it has no graphs or if something cannot be captured.
+    pub fn capture<R>(
+        context: &Arc<Context>,
+        enqueue: impl FnOnce(StreamHandle) -> R,
+    ) -> Result<(Self, R)> {
+        context.check()?;
+        let lease = context.lease_stream()?;
+        let stream = lease.handle();
+        // SAFETY: the stream is leased, and not capturing.
+        context.observe(unsafe { context.device().begin_capture(stream) })?;
+        let guard = CaptureGuard { context, stream };
+        let result = enqueue(stream);
+        std::mem::forget(guard);
+        // SAFETY: begun above, on this thread.
+        let graph = context.observe(unsafe { context.device().end_capture(stream) })?;
+        Ok((Self { context: context.clone(), graph }, result))
+    }
+}
+
+impl Drop for CaptureGuard<'_> {
+    fn drop(&mut self) {
+        let Self { context, stream } = self;
+        // SAFETY: the stream is capturing, on this thread; the graph is not used by anybody.
+        unsafe {
+            if let Ok(graph) = context.observe(context.device().end_capture(*stream)) {
+                context.destroyed(context.device().destroy_graph(graph));
+            }
+        }
+    }
+}
+
+impl Drop for ChildGraph {
+    fn drop(&mut self) {
+        // SAFETY: the graph is owned; graphs that it was added to have copies of its nodes.
+        self.context.destroyed(unsafe { self.context.device().destroy_graph(self.graph) });
+    }
+}
+
 impl GraphBuilder {
     /// Creates an empty graph.
     ///
@@ -108,6 +163,22 @@ impl GraphBuilder {
             node = Some(self.added(added)?);
         }
         Ok(node.unwrap_or_default())
+    }
+
+    /// Adds the nodes of a child graph, which run after the nodes `after`. Returns the index of the node that stands
+    /// for them.
+    ///
+    /// # Safety
+    /// At every launch of the graph, the memory that the child's nodes use is valid.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub unsafe fn child(&mut self, after: &[usize], child: &ChildGraph) -> Result<usize> {
+        let (graph, after) = (self.graph.graph, self.handles(after));
+        let device = self.graph.context.device();
+        // SAFETY: this builder owns the graph and its nodes; the caller guarantees the rest.
+        let node = unsafe { device.add_child_node(graph, &after, child.graph) };
+        self.added(node)
     }
 
     /// Instantiates the graph.
@@ -185,7 +256,7 @@ impl Graph {
         let NodeLaunch { function, config, args } = launch;
         // SAFETY: `self` owns the executable and its node; the caller guarantees the rest.
         let set = unsafe {
-            self.context.device().update_kernel_node(exec, node, function, &config, args)
+            self.context.direct_device().update_kernel_node(exec, node, function, &config, args)
         };
         self.context.observe(set)
     }
@@ -200,9 +271,29 @@ impl Graph {
     /// The device's error.
     #[inline]
     pub unsafe fn launch(&self, stream: StreamHandle) -> Result<()> {
+        // SAFETY: by the caller.
+        unsafe { self.launch_through(&**self.context.direct_device(), stream) }
+    }
+
+    /// [`launch`](Self::launch) through the active [interposer](Context::interpose), if there is one.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    ///
+    /// # Errors
+    /// The device's error.
+    pub unsafe fn launch_interposed(&self, stream: StreamHandle) -> Result<()> {
+        // SAFETY: by the caller.
+        unsafe { self.launch_through(&**self.context.device(), stream) }
+    }
+
+    /// # Safety
+    /// As for [`launch`](Self::launch); the device is the context's.
+    #[inline]
+    unsafe fn launch_through(&self, device: &dyn rhi::Device, stream: StreamHandle) -> Result<()> {
         let Some(exec) = self.exec else { return Ok(()) };
         // SAFETY: `self` owns the executable; the caller guarantees the rest.
-        self.context.observe(unsafe { self.context.device().launch_graph(exec, stream) })
+        self.context.observe(unsafe { device.launch_graph(exec, stream) })
     }
 }
 

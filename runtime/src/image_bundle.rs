@@ -25,11 +25,11 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::cache::{self, ImageKey};
+use crate::cache_entry::{self, ENTRY_LIMIT, HEADER_BYTES, ImageKey, ImageLabel};
 
 const MAGIC: &[u8; 7] = b"qdpack\0";
-const VERSION: u8 = 1;
-const PREFIX_BYTES: usize = 8 + 4 + 32;
+const VERSION: u8 = 2;
+pub(crate) const PREFIX_BYTES: usize = 8 + 4 + 32;
 /// The size limit of a header in bytes: some hundred thousand entries.
 const HEADER_LIMIT: u32 = 64 << 20;
 /// Images of another release have other keys and calling conventions.
@@ -45,21 +45,10 @@ pub struct ImageBundle {
     base: u64,
 }
 
-/// The description of an image in a bundle.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct BundleEntry {
-    /// A readable name.
-    pub name: String,
-    /// The architecture that the image is for.
-    pub arch: String,
-    /// A readable name of the compiler that made it.
-    pub made_by: String,
-}
-
 /// A bundle under construction.
 #[derive(Clone, Debug, Default)]
 pub struct BundleWriter {
-    entries: BTreeMap<ImageKey, (BundleEntry, Vec<u8>)>,
+    entries: BTreeMap<ImageKey, (ImageLabel, Vec<u8>)>,
 }
 
 /// The reason why a bundle cannot be read or written.
@@ -123,7 +112,7 @@ pub enum BundleError {
 struct Location {
     offset: u64,
     len: u64,
-    entry: BundleEntry,
+    entry: ImageLabel,
 }
 
 #[derive(Debug)]
@@ -185,11 +174,15 @@ impl ImageBundle {
         }
         let mut header = Reader(&header);
         let release = header.text().ok_or_else(damaged)?;
+        // It is printed.
+        if release.contains(char::is_control) {
+            return Err(damaged());
+        }
         if release != RELEASE {
             return Err(BundleError::Release { origin, found: release });
         }
         let entries = header.entries().ok_or_else(damaged)?;
-        if entries.values().any(|location| location.len > cache::ENTRY_LIMIT) {
+        if entries.values().any(|location| location.len > ENTRY_LIMIT) {
             return Err(damaged());
         }
         let end =
@@ -207,7 +200,7 @@ impl ImageBundle {
     }
 
     /// The keys and descriptions of all images.
-    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &BundleEntry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &ImageLabel)> {
         self.entries.iter().map(|(key, location)| (key, &location.entry))
     }
 
@@ -215,24 +208,24 @@ impl ImageBundle {
     #[must_use]
     pub fn get(&self, key: &ImageKey) -> Option<Vec<u8>> {
         let location = self.entries.get(key)?;
-        let header = location.len.min(cache::HEADER_BYTES as u64);
+        let header = location.len.min(HEADER_BYTES as u64);
         let header = self.data.read(self.base + location.offset, header);
         // The header is checked first, so that no memory is reserved for other data.
-        let is_entry = header.is_some_and(|header| cache::is_header_of(&header, key));
+        let is_entry = header.is_some_and(|header| cache_entry::check_header(&header, key).is_ok());
         let found =
             if is_entry { self.data.read(self.base + location.offset, location.len) } else { None };
-        let image = found.as_deref().and_then(|entry| cache::decode(entry, key));
+        let image = found.as_deref().and_then(|entry| cache_entry::decode(entry, key).ok());
         if image.is_none() {
             let (file, name) = (&self.origin, &location.entry.name);
             tracing::warn!(file, name, "an exported kernel is damaged");
         }
-        Some(image?.1.to_vec())
+        Some(image?.image.to_vec())
     }
 }
 
 impl BundleWriter {
     /// Adds an image. It replaces an image with the same key.
-    pub fn add(&mut self, key: ImageKey, entry: BundleEntry, image: Vec<u8>) {
+    pub fn add(&mut self, key: ImageKey, entry: ImageLabel, image: Vec<u8>) {
         self.entries.insert(key, (entry, image));
     }
 
@@ -265,7 +258,7 @@ impl BundleWriter {
         text(&mut header, RELEASE);
         header.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
         for (key, (entry, image)) in &self.entries {
-            let encoded = cache::encode(key, &entry.made_by, image);
+            let encoded = cache_entry::encode(key, entry, image);
             header.extend_from_slice(key);
             header.extend_from_slice(&(data.len() as u64).to_le_bytes());
             header.extend_from_slice(&(encoded.len() as u64).to_le_bytes());
@@ -287,7 +280,7 @@ impl BundleWriter {
     pub fn write(&self, path: &Path) -> Result<u64, BundleError> {
         let failed = |source| BundleError::Io { path: path.to_owned(), source };
         for (entry, image) in self.entries.values() {
-            if cache::entry_bytes(&entry.made_by, image) > cache::ENTRY_LIMIT {
+            if cache_entry::entry_bytes(entry, image) > ENTRY_LIMIT {
                 let what = format!("the image of `{}` is too large", entry.name);
                 return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, what)));
             }
@@ -347,7 +340,7 @@ impl Reader<'_> {
             let key = self.chunk()?;
             let [offset, len] = [self.chunk()?, self.chunk()?].map(u64::from_le_bytes);
             let entry =
-                BundleEntry { name: self.text()?, arch: self.text()?, made_by: self.text()? };
+                ImageLabel { name: self.text()?, arch: self.text()?, made_by: self.text()? };
             entries.insert(key, Location { offset, len, entry });
         }
         self.0.is_empty().then_some(entries)
@@ -378,7 +371,7 @@ mod tests {
     fn three() -> BundleWriter {
         let mut writer = BundleWriter::default();
         for (k, key) in KEYS.into_iter().enumerate() {
-            let entry = BundleEntry {
+            let entry = ImageLabel {
                 name: format!("kernel {k}"),
                 arch: "sm_90".to_owned(),
                 made_by: "a compiler".to_owned(),
@@ -471,19 +464,21 @@ mod tests {
             File::options().write(true).open(&path).unwrap().set_len(all).unwrap();
             ImageBundle::open(&path)
         };
-        for len in [1 << 43, cache::ENTRY_LIMIT + 1] {
+        for len in [1 << 43, ENTRY_LIMIT + 1] {
             let refused = claiming(len);
             assert!(matches!(refused, Err(BundleError::Damaged { .. })), "{refused:?}");
         }
-        assert_eq!(claiming(cache::ENTRY_LIMIT).unwrap().get(&KEYS[0]), None);
+        assert_eq!(claiming(ENTRY_LIMIT).unwrap().get(&KEYS[0]), None);
     }
 
     #[test]
     fn foreign_files_other_versions_and_other_releases_are_distinct_errors() {
         let mut other = three().to_bytes();
-        other[7] = VERSION + 1;
+        let newer = VERSION + 1;
+        other[7] = newer;
         let refused = ImageBundle::from_bytes(other);
-        assert!(matches!(refused, Err(BundleError::Version { found: 2, .. })), "{refused:?}");
+        let is_named = matches!(refused, Err(BundleError::Version { found, .. }) if found == newer);
+        assert!(is_named, "{refused:?}");
         for foreign in [&b"\x7fELF, and more of it"[..], b""] {
             let refused = ImageBundle::from_bytes(foreign);
             assert!(matches!(refused, Err(BundleError::Foreign { .. })), "{refused:?}");

@@ -37,6 +37,11 @@ pub struct PoolStatistics {
     pub staging_bytes_idle: usize,
     /// The largest number of bytes of pinned staging memory at once.
     pub staging_bytes_peak: usize,
+    /// Bytes of device memory of dropped tensors that later tensors may get: 64 MiB at most. [`Context::trim_pools`]
+    /// frees it, and so does an allocation for which there is not enough memory.
+    pub memory_bytes_cached: usize,
+    /// The number of blocks of this memory: 4096 at most.
+    pub memory_blocks_cached: usize,
 }
 
 /// A lease of a pooled event. Dropping it returns the event; waits that were enqueued on it stay in effect.
@@ -52,14 +57,24 @@ impl EventLease {
     pub fn handle(&self) -> EventHandle {
         self.handle
     }
+
+    /// Ends the lease without returning the event; [`from_handle`](Self::from_handle) continues it.
+    pub(crate) fn into_handle(self) -> EventHandle {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the value is not used or dropped afterwards.
+        unsafe { std::ptr::drop_in_place(&raw mut this.context) };
+        this.handle
+    }
+
+    /// The lease of an event from [`into_handle`](Self::into_handle) of the same context.
+    pub(crate) fn from_handle(context: &Arc<Context>, handle: EventHandle) -> Self {
+        Self { context: context.clone(), handle }
+    }
 }
 
 impl Drop for EventLease {
     fn drop(&mut self) {
-        if let Some(handle) = self.context.events.put(self.handle, false) {
-            // SAFETY: the lease was exclusive; waits that were enqueued on the event keep their record.
-            self.context.destroyed(unsafe { self.context.device().destroy_event(handle) });
-        }
+        self.context.return_event(self.handle);
     }
 }
 
@@ -130,6 +145,14 @@ impl Context {
         Ok(EventLease { context: self.clone(), handle })
     }
 
+    /// Ends the lease of an event whose handle [`EventLease::into_handle`] returned.
+    pub(crate) fn return_event(&self, handle: EventHandle) {
+        if let Some(handle) = self.events.put(handle, false) {
+            // SAFETY: the lease was exclusive; waits that were enqueued on the event keep their record.
+            self.destroyed(unsafe { self.device().destroy_event(handle) });
+        }
+    }
+
     /// Leases a non-blocking stream from the pool. Creates one if the pool is empty.
     ///
     /// # Errors
@@ -144,6 +167,7 @@ impl Context {
     #[must_use]
     pub fn pool_statistics(&self) -> PoolStatistics {
         let staging = self.staging.counts();
+        let memory = self.blocks.counts();
         let streams = self.streams.state.lock();
         let events = self.events.state.lock();
         PoolStatistics {
@@ -158,12 +182,22 @@ impl Context {
             staging_bytes: staging.bytes,
             staging_bytes_idle: staging.idle_bytes,
             staging_bytes_peak: staging.peak,
+            memory_bytes_cached: memory.bytes,
+            memory_blocks_cached: memory.blocks,
         }
     }
 
-    /// Destroys all idle objects of the pools. Errors become deferred errors.
-    pub fn trim_pools(&self) {
+    /// Destroys all idle objects of the pools, and frees the memory that is kept of dropped buffers. Errors become
+    /// deferred errors.
+    pub fn trim_pools(self: &Arc<Self>) {
         let device = self.device();
+        // First, because they return events to their pool.
+        self.drop_idle_owners();
+        self.empty_block_cache();
+        while self.reclaim_staging(false).unwrap_or_else(|error| {
+            self.defer(error);
+            false
+        }) {}
         // SAFETY: only the pools have idle handles. Work that is enqueued on a stream still runs, waits on an event
         // keep their record, and the copies through idle staging memory are complete.
         unsafe {

@@ -7,19 +7,28 @@
 //! Every use of a [`Buffer`] stores a stamp: the stream and the position in it. A free, host read or host write waits
 //! for the stamped work of exactly those streams, through events that are recorded at that moment. A use costs a few
 //! atomic operations.
+//!
+//! The memory of small buffers is used again without calls of the driver's allocator, after all work that used it.
 
 mod access_history;
+mod block_cache;
+mod block_reuse;
 mod buffer;
 mod cache;
+mod cache_entry;
 mod context;
 mod error;
 mod event;
+mod fill;
 mod graph;
 mod handle_pool;
 mod image_bundle;
 mod lease_map;
 mod leases;
 mod module;
+#[cfg(test)]
+mod mutated;
+mod owners;
 mod staging;
 mod staging_pool;
 mod stamps;
@@ -30,12 +39,13 @@ mod sync;
 
 pub use access_history::{AccessHistory, Origin, Use};
 pub use buffer::Buffer;
-pub use cache::{CacheStatistics, ImageCache, ImageKey};
-pub use context::{Completed, Context};
+pub use cache::{CacheStatistics, CachedImage, ImageCache, cached_images, check_cache_folder};
+pub use cache_entry::{ImageKey, ImageLabel, ImageProblem};
+pub use context::{Completed, Context, StreamUse};
 pub use error::{Error, Result};
 pub use event::Event;
-pub use graph::{Graph, GraphBuilder, NodeLaunch};
-pub use image_bundle::{BundleEntry, BundleError, BundleWriter, ImageBundle};
+pub use graph::{ChildGraph, Graph, GraphBuilder, NodeLaunch};
+pub use image_bundle::{BundleError, BundleWriter, ImageBundle};
 pub use lease_map::{Leasable, Lease, LeaseMap};
 pub use leases::{EventLease, PoolStatistics, StreamLease};
 pub use module::Module;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quadrants_rhi::{FunctionHandle, Image, ModuleHandle};
+use quadrants_rhi::{FunctionHandle, FunctionUsage, Image, ModuleHandle};
 
 use crate::{Context, Result};
 
@@ -44,6 +44,26 @@ impl Module {
         // SAFETY: the module is loaded as long as `self` lives; the caller guarantees that the function is of it.
         let allowed = unsafe { self.context.device().allow_shared_bytes(function, bytes) };
         self.context.observe(allowed)
+    }
+
+    /// What a function of this module uses, and how many of its blocks run at once on a multiprocessor if each has
+    /// `threads` threads and `shared_bytes` bytes of dynamic shared memory. None if the device cannot tell.
+    ///
+    /// # Errors
+    /// The device's error.
+    ///
+    /// # Safety
+    /// The function is of this module.
+    pub unsafe fn function_usage(
+        &self,
+        function: FunctionHandle,
+        threads: u32,
+        shared_bytes: u32,
+    ) -> Result<Option<FunctionUsage>> {
+        // SAFETY: as above.
+        let usage =
+            unsafe { self.context.device().function_usage(function, threads, shared_bytes) };
+        self.context.observe(usage)
     }
 }
 

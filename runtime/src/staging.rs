@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::{Context, Result, staging_pool::Address};
+use crate::{
+    Context, EventLease, Result,
+    staging_pool::{Address, InFlight},
+};
 
 /// The size of the largest staging block, and of the chunks of long copies.
 pub(crate) const STAGING_CHUNK: usize = 8 << 20;
 const SMALLEST: usize = 4096;
+
+/// Uploads wait for the oldest copy when the blocks in flight have this many bytes.
+const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
 /// A block of pinned host memory. The device accesses it at the same address as the host.
 #[derive(Debug)]
@@ -47,9 +53,15 @@ impl Pinned {
     /// Takes a block of at least `bytes`, but at most the chunk size, from the pool. Its contents are undefined.
     pub(crate) fn staging(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let class = bytes.clamp(SMALLEST, STAGING_CHUNK).next_power_of_two();
-        if let Some(address) = context.staging.take(class) {
-            let context = context.clone();
-            return Ok(Self { context, address, bytes: class, on_drop: OnDrop::Pool });
+        loop {
+            if let Some(address) = context.staging.take(class) {
+                let context = context.clone();
+                return Ok(Self { context, address, bytes: class, on_drop: OnDrop::Pool });
+            }
+            let wait = context.staging.in_flight_bytes() + class > MAX_IN_FLIGHT_BYTES;
+            if !context.reclaim_staging(wait)? {
+                break;
+            }
         }
         let mut block = Self::new(context, class)?;
         context.staging.created(class);
@@ -67,6 +79,20 @@ impl Pinned {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Leaks the memory: the device may still access it.
+    pub fn leak(mut self) {
+        self.on_drop = OnDrop::Leak;
+    }
+
+    /// Returns the block to the pool when `event` is complete. The event was recorded after the copies that use the
+    /// block.
+    pub(crate) fn retire(mut self, event: EventLease) {
+        debug_assert_eq!(self.on_drop, OnDrop::Pool, "a block of the pool");
+        self.on_drop = OnDrop::Leak;
+        let (class, block) = (self.bytes, self.address);
+        self.context.staging.retire(event.into_handle(), class, block);
     }
 
     /// Drops a block that a copy may still access because waiting for the copy failed. Waits for the device; if that
@@ -90,6 +116,44 @@ impl Drop for Pinned {
             // SAFETY: `new` allocated it on this device, and the owner does not use it any more.
             self.context.destroyed(unsafe { self.context.device().free_pinned(self.address.0) });
         }
+    }
+}
+
+impl Context {
+    /// Returns the oldest staging block in flight to the pool, if its copies are complete or after waiting for them.
+    /// Returns whether it did.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub(crate) fn reclaim_staging(self: &Arc<Self>, wait: bool) -> Result<bool> {
+        let Some(entry) = self.staging.take_in_flight() else { return Ok(false) };
+        let device = self.device();
+        // SAFETY: the pool owns the event.
+        let complete = self.observe(unsafe {
+            match wait {
+                true => device.event_synchronize(entry.event).map(|()| true),
+                false => device.event_query(entry.event),
+            }
+        });
+        if !matches!(complete, Ok(true)) {
+            self.staging.return_in_flight(entry);
+            return complete;
+        }
+        self.pool_staging(&entry);
+        Ok(true)
+    }
+
+    /// Returns the staging blocks among the first `retired` to the pool, whose copies are complete.
+    pub(crate) fn reclaim_complete_staging(self: &Arc<Self>, retired: u64) {
+        while let Some(entry) = self.staging.take_in_flight_before(retired) {
+            self.pool_staging(&entry);
+        }
+    }
+
+    fn pool_staging(self: &Arc<Self>, entry: &InFlight) {
+        drop(EventLease::from_handle(self, entry.event));
+        let (context, address, bytes) = (self.clone(), entry.block, entry.class);
+        drop(Pinned { context, address, bytes, on_drop: OnDrop::Pool });
     }
 }
 

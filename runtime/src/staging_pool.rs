@@ -1,6 +1,9 @@
-//! The pool of idle staging blocks.
+//! The pool of staging blocks: idle ones, and those that a copy in flight still uses.
+
+use std::collections::VecDeque;
 
 use parking_lot::Mutex;
+use quadrants_rhi::EventHandle;
 
 /// The limit of idle staging memory. The system cannot give pinned memory to other programs.
 pub(crate) const MAX_IDLE_BYTES: usize = 64 << 20;
@@ -14,6 +17,11 @@ pub(crate) struct StagingPool {
 #[derive(Debug, Default)]
 struct StagingState {
     idle: Vec<(usize, Address)>,
+    /// Oldest first.
+    in_flight: VecDeque<InFlight>,
+    in_flight_bytes: usize,
+    /// The number of blocks that were ever retired.
+    retired: u64,
     counts: StagingCounts,
 }
 
@@ -26,6 +34,15 @@ pub(crate) struct StagingCounts {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Address(pub(crate) *mut u8);
+
+/// A block that copies use until an event is complete. The pool owns both.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) event: EventHandle,
+    pub(crate) class: usize,
+    pub(crate) block: Address,
+    number: u64,
+}
 
 // SAFETY: an address of pinned memory that the pool owns. Only the lease that took it reads and writes the memory.
 unsafe impl Send for Address {}
@@ -55,6 +72,45 @@ impl StagingPool {
             state.counts.bytes -= class;
         }
         room
+    }
+
+    /// Keeps a block until the event is complete.
+    pub(crate) fn retire(&self, event: EventHandle, class: usize, block: Address) {
+        let mut state = self.state.lock();
+        state.in_flight_bytes += class;
+        let number = state.retired;
+        state.retired += 1;
+        state.in_flight.push_back(InFlight { event, class, block, number });
+    }
+
+    /// The number of blocks that were ever retired.
+    pub(crate) fn retired(&self) -> u64 {
+        self.state.lock().retired
+    }
+
+    /// Takes the oldest block in flight.
+    pub(crate) fn take_in_flight(&self) -> Option<InFlight> {
+        self.take_in_flight_before(u64::MAX)
+    }
+
+    /// Takes the oldest block in flight, if it is among the first `retired`.
+    pub(crate) fn take_in_flight_before(&self, retired: u64) -> Option<InFlight> {
+        let mut state = self.state.lock();
+        let entry = state.in_flight.pop_front_if(|entry| entry.number < retired)?;
+        state.in_flight_bytes -= entry.class;
+        Some(entry)
+    }
+
+    /// Returns a block of [`take_in_flight`](Self::take_in_flight) that is still in use.
+    pub(crate) fn return_in_flight(&self, entry: InFlight) {
+        let mut state = self.state.lock();
+        state.in_flight_bytes += entry.class;
+        state.in_flight.push_front(entry);
+    }
+
+    /// The bytes of the blocks in flight.
+    pub(crate) fn in_flight_bytes(&self) -> usize {
+        self.state.lock().in_flight_bytes
     }
 
     pub(crate) fn leaked(&self, class: usize) {

@@ -35,7 +35,7 @@ impl Stamp {
         (u64::from(self.stream) << SEQUENCE_BITS) | self.sequence
     }
 
-    fn unpack(word: u64) -> Option<Self> {
+    pub(crate) fn unpack(word: u64) -> Option<Self> {
         (word != 0).then_some(Self {
             stream: (word >> SEQUENCE_BITS) as u32,
             sequence: word & MAX_SEQUENCE,

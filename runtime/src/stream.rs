@@ -5,7 +5,7 @@ use std::{sync::Arc, thread};
 use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Context, Result, Stamp, context::destroy_stream, stamps::MAX_SEQUENCE,
+    Context, Result, Stamp, context::destroy_stream, fill::AwaitedFills, stamps::MAX_SEQUENCE,
     stream_registry::Position,
 };
 
@@ -32,6 +32,7 @@ pub struct Stream {
     id: u32,
     origin: StreamOrigin,
     position: Arc<Position>,
+    pub(crate) awaited_fills: AwaitedFills,
 }
 
 impl Stream {
@@ -73,7 +74,8 @@ impl Stream {
         let (id, position) = context.registry.allocate_id()?;
         let handle = make().inspect_err(|_| context.registry.retire(id, &position))?;
         context.registry.register(id, handle, &position);
-        Ok(Arc::new(Self { context: context.clone(), handle, id, origin, position }))
+        let awaited_fills = AwaitedFills::default();
+        Ok(Arc::new(Self { context: context.clone(), handle, id, origin, position, awaited_fills }))
     }
 
     /// The context.
@@ -143,9 +145,31 @@ impl Stream {
     /// # Safety
     /// `src` has as many bytes as `out` and is valid for work on this stream.
     pub unsafe fn read(&self, src: DevicePtr, out: &mut [u8]) -> Result<()> {
-        let upto = self.position.enqueued();
+        // SAFETY: by the caller.
+        unsafe { self.read_then(src, out, || ()) }
+    }
+
+    /// Reads as [`read`](Self::read) does, and calls `enqueue` before it waits for the last part of the copy: for a
+    /// free of the memory on this stream, say. After an error, `enqueue` may not have been called.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read).
+    pub unsafe fn read_then(
+        &self,
+        src: DevicePtr,
+        out: &mut [u8],
+        enqueue: impl FnOnce(),
+    ) -> Result<()> {
+        let mut upto = self.position.enqueued();
+        let before_wait = || {
+            enqueue();
+            upto = self.position.enqueued();
+        };
         // SAFETY: the caller guarantees the memory; the handle lives as long as `self`.
-        unsafe { self.context.read_on(src, out, self.handle)? };
+        unsafe { self.context.read_on(src, out, self.handle, before_wait)? };
         self.position.complete(upto);
         Ok(())
     }
@@ -177,6 +201,7 @@ impl Stream {
         let waited = unsafe { self.context.device().stream_synchronize(self.handle) };
         self.context.observe(waited)?;
         self.position.complete(upto);
+        self.context.drop_idle_owners();
         Ok(())
     }
 

@@ -44,7 +44,7 @@ struct Ids {
 #[derive(Debug)]
 enum Entry {
     /// Through the stream, which exists while it is registered.
-    Live { handle: StreamHandle, position: Arc<Position> },
+    Live { handle: StreamHandle, position: Arc<Position>, runs_kernels: bool },
     /// Through an event: the stream was destroyed before its work was complete, and the event was recorded after it.
     Retired { event: EventHandle, complete: bool },
 }
@@ -129,8 +129,21 @@ impl StreamRegistry {
         Ok((id, Arc::new(Position::new(first))))
     }
 
+    /// Registers a stream on which kernels run.
     pub(crate) fn register(&self, id: u32, handle: StreamHandle, position: &Arc<Position>) {
-        self.entries.insert(id, Entry::Live { handle, position: position.clone() });
+        let position = position.clone();
+        self.entries.insert(id, Entry::Live { handle, position, runs_kernels: true });
+    }
+
+    /// Registers a stream of allocations, fills and copies.
+    pub(crate) fn register_internal(
+        &self,
+        id: u32,
+        handle: StreamHandle,
+        position: &Arc<Position>,
+    ) {
+        let position = position.clone();
+        self.entries.insert(id, Entry::Live { handle, position, runs_kernels: false });
     }
 
     /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered
@@ -157,7 +170,7 @@ impl StreamRegistry {
             Entry::Retired { complete: true, .. } => None,
             Entry::Retired { event, .. } => Some(PendingWork::Event(*event)),
             Entry::Live { position, .. } if position.is_complete(stamp.sequence) => None,
-            Entry::Live { handle, position } => {
+            Entry::Live { handle, position, .. } => {
                 let sequence = position.enqueued().min(MAX_SEQUENCE);
                 let newest = Stamp { stream: stamp.stream, sequence };
                 let handle = *handle;
@@ -165,6 +178,32 @@ impl StreamRegistry {
                 Some(PendingWork::Stream(RegistryLease { newest, handle, _lease }))
             }
         }
+    }
+
+    /// Whether the work of a stamp is known to be complete.
+    pub(crate) fn is_complete(&self, stamp: Stamp) -> bool {
+        let entries = self.entries.lock();
+        entries.get(&stamp.stream).is_none_or(|entry| match &entry.value {
+            Entry::Live { position, .. } => position.is_complete(stamp.sequence),
+            Entry::Retired { complete, .. } => *complete,
+        })
+    }
+
+    /// Finds out with `query` whether all work of the stamp's stream is complete, and records that.
+    ///
+    /// # Errors
+    /// The query's.
+    pub(crate) fn query(
+        &self,
+        stamp: Stamp,
+        query: impl FnOnce(StreamHandle) -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(PendingWork::Stream(stream)) = self.find(stamp) else { return Ok(false) };
+        let complete = query(stream.handle)?;
+        if complete {
+            self.complete([stream.newest]);
+        }
+        Ok(complete)
     }
 
     /// Records that the work of these stamps is complete.
@@ -179,9 +218,22 @@ impl StreamRegistry {
         }
     }
 
-    /// Whether all work of all streams is known to be complete.
+    /// The id of the live stream with this handle, and whether kernels run on it. One on which they do is preferred.
+    pub(crate) fn find_handle(&self, wanted: StreamHandle) -> Option<(u32, bool)> {
+        let entries = self.entries.lock();
+        let streams = entries.iter().filter_map(|(id, entry)| match &entry.value {
+            Entry::Live { handle, runs_kernels, .. } if *handle == wanted => {
+                Some((*id, *runs_kernels))
+            }
+            _ => None,
+        });
+        streams.max_by_key(|(_, runs_kernels)| *runs_kernels)
+    }
+
+    /// Whether all work of the streams on which kernels run is known to be complete.
     pub(crate) fn is_idle(&self) -> bool {
         self.entries.lock().values().all(|entry| match &entry.value {
+            Entry::Live { runs_kernels: false, .. } => true,
             Entry::Live { position, .. } => position.is_idle(),
             Entry::Retired { complete, .. } => *complete,
         })

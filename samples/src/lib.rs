@@ -25,3 +25,9 @@ pub use quadrants_ir::ScalarType::{Bool, F32, F64, I32, I64, U32, U64};
 pub fn full_size() -> bool {
     std::env::var_os("QUADRANTS_TEST_FULL").is_some_and(|value| value == "1")
 }
+
+/// The number of random cases of a test that has `full` of them [at full size](full_size).
+#[must_use]
+pub fn sized(full: u64) -> u64 {
+    if full_size() { full } else { full / 4 }
+}

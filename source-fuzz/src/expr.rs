@@ -55,7 +55,11 @@ impl Generator {
         }
         match self.rng.below(24) {
             0 => self.branch(ty, depth),
-            1 => self.block(ty, depth),
+            1 => match self.rng.below(4) {
+                0 => self.labelled_value(ty, depth),
+                1 if !self.in_index => self.closure(ty, depth),
+                _ => self.block(ty, depth),
+            },
             2 => self.choice(ty, depth),
             3 => self.loop_value(ty, depth),
             4..7 => self.called(ty, depth).unwrap_or_else(|| self.own(ty, depth)),
@@ -315,6 +319,7 @@ impl Generator {
                 let (op, precedence) = *self.rng.pick(&[("&", AND), ("|", OR), ("^", XOR)]);
                 self.binary(&Ty::Bool, depth, op, precedence)
             }
+            4 if self.rng.percent(20) => self.contained(),
             4 if self.rng.percent(50) => self.matches(depth),
             4 => self.method_of(None, &Ty::Bool, depth).unwrap_or_else(|| self.leaf(&Ty::Bool)),
             5..9 if !self.structs.is_empty()

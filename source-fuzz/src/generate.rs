@@ -67,13 +67,15 @@ pub(crate) struct Param {
     pub(crate) num: Num,
 }
 
-/// A loop that encloses a statement.
+/// A loop or a block with a label that encloses a statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Jump {
     pub(crate) label: Option<String>,
     pub(crate) breaks: bool,
     /// Whether code in it may only jump to outer loops, by a label.
     pub(crate) closed: bool,
+    /// Whether it is a block with a label, in which all jumps have one.
+    pub(crate) block: bool,
 }
 
 /// The part of the state that belongs to one function.

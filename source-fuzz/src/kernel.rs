@@ -66,6 +66,7 @@ impl Generator {
         }
         let group = if self.rng.percent(18) { self.group(&mut params) } else { String::new() };
         let forced = self.forced(extent, &mut params);
+        let strips = self.strips(&mut params);
         let mut header = Vec::new();
         for (name, given) in &params {
             match given {
@@ -96,7 +97,8 @@ impl Generator {
         self.hoisting = self.rng.percent(25);
         let blocks = self.rng.percent(15);
         let mut body = self.top(blocks, sums);
-        for each in forced {
+        let strips: Vec<_> = strips.iter().map(|strip| self.strip_loop(strip)).collect();
+        for each in forced.into_iter().chain(strips) {
             let _ = if blocks {
                 writeln!(body, "qd::stream_parallel(|| {{ {each} }});")
             } else {
@@ -468,7 +470,7 @@ impl Generator {
     }
 
     /// Makes all locals immutable, because iterations cannot assign them. Returns the state for [`thaw`](Self::thaw).
-    fn freeze(&mut self) -> Vec<(bool, bool)> {
+    pub(crate) fn freeze(&mut self) -> Vec<(bool, bool)> {
         let was = self.frame.vars.iter().map(|var| (var.mutable, var.frozen)).collect();
         for var in &mut self.frame.vars {
             var.frozen |= var.mutable;
@@ -477,7 +479,7 @@ impl Generator {
         was
     }
 
-    fn thaw(&mut self, was: &[(bool, bool)]) {
+    pub(crate) fn thaw(&mut self, was: &[(bool, bool)]) {
         for (var, was) in self.frame.vars.iter_mut().zip(was) {
             (var.mutable, var.frozen) = *was;
         }

@@ -16,6 +16,7 @@ pub mod rng;
 mod shorthand;
 pub mod stage;
 mod stmt;
+mod strips;
 mod traps;
 mod types;
 

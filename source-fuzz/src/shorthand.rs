@@ -26,6 +26,68 @@ impl Generator {
         atom(format!("matches!({on}, {pattern})"))
     }
 
+    /// A test whether an integer is in a range.
+    pub(crate) fn contained(&mut self) -> Fragment {
+        self.hit("expr.contains");
+        let num = *self.rng.pick(&Num::INTS);
+        let [begin, end, value] = [0, 1, 2].map(|_| self.leaf(&Ty::Num(num)).text);
+        let (name, ty) = (self.unique("q"), num.name());
+        let range = match self.rng.below(4) {
+            0 => format!("({begin})..({end})"),
+            1 => format!("({begin})..=({end})"),
+            2 => format!("({begin}).."),
+            _ => format!("..({end})"),
+        };
+        atom(format!("({{ let {name}: {ty} = {value}; ({range}).contains(&{name}) }})"))
+    }
+
+    /// A block with a value that a `break` may leave.
+    pub(crate) fn labelled_value(&mut self, ty: &Ty, depth: usize) -> Fragment {
+        self.hit("expr.block.label");
+        let label = self.label();
+        self.closed();
+        let (early, cond) = (self.expr(ty, depth), self.cond(depth.min(1)));
+        let mark = self.mark();
+        let between = if depth > 0 { self.binding(depth - 1) } else { String::new() };
+        let (again, late) = (self.cond(depth.min(1)), self.expr(ty, depth));
+        let last = self.expr(ty, depth);
+        self.release(mark);
+        self.frame.jumps.pop();
+        let text = match self.rng.below(3) {
+            0 => format!("if {cond} {{ break {label} ({early}); }} {between} {last}"),
+            1 => format!(
+                "if {cond} {{ break {label} ({early}); }} {between} if {again} {{ break {label} ({late}); }} {last}"
+            ),
+            _ => format!(
+                "{between} match {again} {{ true => break {label} ({late}), false => {{}} }} {last}"
+            ),
+        };
+        fragment(BLOCK, format!("{{ {label}: {{ {text} }} }}"))
+    }
+
+    /// A closure that may return early, and a call of it.
+    pub(crate) fn closure(&mut self, ty: &Ty, depth: usize) -> Fragment {
+        self.hit("expr.closure");
+        let (name, arg) = (self.unique("f"), self.unique("w"));
+        let of = Ty::Num(self.some_num());
+        let given = self.expr(&of, depth.min(1));
+        let (ret, jumps) = (self.frame.ret.take(), std::mem::take(&mut self.frame.jumps));
+        let mark = self.mark();
+        self.bind(&arg, of.clone(), false);
+        self.closed();
+        let (cond, early) = (self.cond(depth.min(1)), self.expr(ty, depth));
+        let last = self.expr(ty, depth);
+        self.release(mark);
+        (self.frame.ret, self.frame.jumps) = (ret, jumps);
+        let (of, to) = (self.text(&of), self.text(ty));
+        fragment(
+            BLOCK,
+            format!(
+                "{{ let {name} = |{arg}: {of}| -> {to} {{ if {cond} {{ return {early}; }} {last} }}; {name}({given}) }}"
+            ),
+        )
+    }
+
     /// A struct with some fields of another value.
     pub(crate) fn updated(
         &mut self,
@@ -60,8 +122,13 @@ impl Generator {
         let body = self.body(1, depth);
         self.release(mark);
         self.end_loop();
+        let of = match self.rng.below(4) {
+            0 => format!("{array}.iter().copied().rev()"),
+            1 => format!("{array}.into_iter()"),
+            _ => array.clone(),
+        };
         format!(
-            "{{ let {array}: [{}; {count}] = {value};\n{label}for {name} in {array} {body} }}\n",
+            "{{ let {array}: [{}; {count}] = {value};\n{label}for {name} in {of} {body} }}\n",
             num.name()
         )
     }

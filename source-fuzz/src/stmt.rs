@@ -56,6 +56,7 @@ impl Generator {
             }
             17 => self.changed(depth).unwrap_or_else(|| self.binding(depth)),
             18 => self.write(depth).unwrap_or_else(|| self.binding(depth)),
+            _ if depth > 0 && self.rng.percent(60) => self.labelled(depth - 1),
             _ => {
                 self.hit("stmt.block");
                 self.body(1, depth.saturating_sub(1))
@@ -99,7 +100,7 @@ impl Generator {
         let leave = if let Some(ret) = self.frame.ret.clone() {
             let value = self.expr(&ret, 1);
             format!("return {value};")
-        } else if self.frame.jumps.last().is_some_and(|jump| !jump.closed) {
+        } else if self.frame.jumps.last().is_some_and(|jump| !jump.closed && !jump.block) {
             "continue;".to_owned()
         } else {
             return None;
@@ -387,8 +388,29 @@ impl Generator {
         self.loops += 1;
         let label = self.rng.percent(35).then(|| self.label());
         let text = label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
-        self.frame.jumps.push(Jump { label, breaks, closed: false });
+        self.frame.jumps.push(Jump { label, breaks, closed: false, block: false });
         text
+    }
+
+    /// A block that a `break` may leave.
+    fn labelled(&mut self, depth: usize) -> String {
+        self.hit("stmt.block.label");
+        let label = self.label();
+        let of = Some(label.clone());
+        self.frame.jumps.push(Jump { label: of, breaks: true, closed: false, block: true });
+        let (cond, count) = (self.cond(1), self.rng.within(1, 2));
+        let mark = self.mark();
+        let mut text = self.statements(count, depth);
+        if self.rng.percent(70) {
+            let inner = self.mark();
+            let before = if self.rng.percent(40) { self.statement(0) } else { String::new() };
+            self.release(inner);
+            text.push_str(&format!("if {cond} {{ {before} break {label}; }}\n"));
+        }
+        text.push_str(&self.statement(depth));
+        self.release(mark);
+        self.frame.jumps.pop();
+        format!("#[allow(unused_labels)]\n{label}: {{\n{text}}}\n")
     }
 
     pub(crate) fn end_loop(&mut self) {
@@ -415,7 +437,7 @@ impl Generator {
     pub(crate) fn out_of_loop(&mut self) -> Option<(String, bool)> {
         let last = self.frame.jumps.len().checked_sub(1)?;
         let at = if self.rng.percent(60) { last } else { self.rng.below(last + 1) };
-        let Jump { label, breaks, closed } = self.frame.jumps[at].clone();
+        let Jump { label, breaks, closed, block } = self.frame.jumps[at].clone();
         let of = match (at == last, label) {
             _ if closed => return None,
             (_, Some(label)) => {
@@ -425,13 +447,13 @@ impl Generator {
             (true, None) => String::new(),
             (false, None) => return None,
         };
-        let breaks = breaks && self.rng.percent(50);
+        let breaks = block || breaks && self.rng.percent(50);
         Some((format!("{}{of}", if breaks { "break" } else { "continue" }), breaks))
     }
 
     /// Begins code that may contain no jump without a label: a loop that only its own jumps leave, or a condition.
     pub(crate) fn closed(&mut self) {
-        self.frame.jumps.push(Jump { label: None, breaks: false, closed: true });
+        self.frame.jumps.push(Jump { label: None, breaks: false, closed: true, block: false });
     }
 
     fn assertion(&mut self) -> String {

@@ -1,17 +1,4 @@
-//! A hash of a crate's sources, for its build script.
-//!
-//! Cached images of kernels are valid only for the sources that made them. Published crates are identified by their
-//! version, but in a workspace the sources can change without a new version. So each crate that decides how kernels are
-//! compiled states a hash of its own sources:
-//!
-//! ```ignore
-//! fn main() -> std::io::Result<()> {
-//!     quadrants_source_hash::emit("src") // build.rs
-//! }
-//!
-//! pub const SOURCES: &str = env!("QUADRANTS_SOURCES"); // lib.rs
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 use std::{fs, io, path::Path};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quadrants::{
-    Arch, Backend as _, Opened, Program, ProgramBuilder,
+    Arch, Backend as _, GRAPHS_VARIABLE, Opened, Program, ProgramBuilder,
     rhi::{Driver, table::Symbol},
 };
 use quadrants_driver_sim as sim;
@@ -49,6 +49,13 @@ pub struct On {
 }
 
 impl On {
+    /// Whether launches become graphs of the driver: it can, and `QUADRANTS_GRAPHS` does not turn them off.
+    #[must_use]
+    pub fn uses_graphs(&self) -> bool {
+        let off = std::env::var_os(GRAPHS_VARIABLE).is_some_and(|value| value == "off");
+        self.program.capabilities().graphs && !off
+    }
+
     /// Allows races, for tests of programs whose streams lack an ordering on purpose.
     pub fn allow_races(&self) {
         if let Some(world) = &self.world {

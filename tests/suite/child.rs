@@ -78,6 +78,7 @@ fn run() {
         crate::cache::image_bundles::WORKS,
         crate::launch::reentrant_compiler::WORKS,
         crate::regions::overlap::WORKS,
+        crate::profiles::traces::WORKS,
     ];
     let mut all = all.into_iter().flatten();
     let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");

@@ -8,10 +8,12 @@ mod errors;
 mod faults;
 mod graphs;
 mod hazards;
+mod interop;
 mod language;
 mod launch;
 mod lifetimes;
 mod memory;
+mod profiles;
 mod proofs;
 mod referee;
 mod regions;
@@ -22,6 +24,23 @@ mod workspace;
 mod common {
     use quadrants as qd;
     use quadrants::{Program, Result, Stream, Tensor};
+    use quadrants_driver_sim::{Schedule, WorldLease};
+
+    /// Runs `body` on seeds of the random schedule where the device is simulated, else a few times.
+    pub(crate) fn on_seeds(
+        world: Option<&WorldLease>,
+        seeds: u64,
+        mut body: impl FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let Some(world) = world else { return (0..8).try_for_each(body) };
+        world.set_schedule(Schedule::Random);
+        for seed in 0..seeds {
+            world.set_seed(seed);
+            body(seed)?;
+            assert_eq!(world.reports(), [], "seed {seed}");
+        }
+        Ok(())
+    }
 
     /// Makes later work of `after` wait for the work that `before` has so far.
     pub(crate) fn order(program: &Program, before: &Stream, after: &Stream) -> Result<()> {

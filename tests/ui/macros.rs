@@ -1,4 +1,4 @@
-//! Macros in kernels: `#[kernel]` sees them before rustc expands them.
+//! Macros in kernels: those without `#[func]`, those of std, and wrong arguments.
 
 use quadrants::{self as qd, Tensor};
 
@@ -31,6 +31,35 @@ fn a_statement(x: &mut Tensor<f32, 1>) {
 #[qd::func]
 fn in_a_func(x: f32) -> f32 {
     squared!(x) + 1.0
+}
+
+#[qd::func]
+macro_rules! sum {
+    ($a:expr, $b:expr) => {
+        $a + $b
+    };
+}
+
+#[qd::kernel]
+fn an_argument_is_missing(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        x[i] = sum!(x[i]);
+    }
+}
+
+#[qd::kernel]
+fn of_std(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        x[i] = vec![1.0, 2.0][0];
+    }
+}
+
+#[qd::kernel]
+fn of_std_by_its_path(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        std::println!("{i}");
+        x[i] = 0.0;
+    }
 }
 
 fn main() {}

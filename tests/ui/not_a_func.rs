@@ -120,9 +120,8 @@ fn by_method(x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn closure_in_a_local(x: &mut Tensor<f32, 1>) {
+fn parameter(twice: f32, x: &mut Tensor<f32, 1>) {
     for i in 0..x.len() {
-        let twice = |a: f32| a * 2.0;
         x[i] = twice(x[i]);
     }
 }

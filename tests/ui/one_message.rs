@@ -177,4 +177,11 @@ fn uses_a_wrong_struct(letters: &Tensor<Letter, 1>, x: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn signed_index_of_a_scatter(counts: &mut Tensor<i32, 1>) {
+    for i in 0..counts.len() {
+        qd::atomic_add(&mut counts[i as i32], 1);
+    }
+}
+
 fn main() {}

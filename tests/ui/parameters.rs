@@ -28,7 +28,7 @@ fn slice(x: &mut [f32]) {
 }
 
 #[qd::kernel]
-fn pattern((a, b): (f32, f32), x: &mut Tensor<f32, 1>) {
+fn pattern(a @ (b, _): (f32, f32), x: &mut Tensor<f32, 1>) {
     for i in 0..x.len() {
         x[i] = a + b;
     }

@@ -57,4 +57,53 @@ fn of_a_parameter(f: usize, m: usize) -> usize {
     }
 }
 
+#[qd::kernel]
+fn a_constant_in_a_tuple(f: usize, x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        x[i] = match (i, f) {
+            (five, _) => 1,
+            _ => 2,
+        };
+    }
+}
+
+#[qd::kernel]
+fn a_slice_in_a_tuple(f: [u64; 2], x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        x[i] = match (i, f) {
+            (0, [a, _]) => a,
+            _ => 2,
+        };
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, qd::KernelValue)]
+enum Cell {
+    Empty,
+    Sand,
+}
+
+#[qd::kernel]
+fn variants_with_braces(x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        let cell = if i > 3 { Cell::Sand } else { Cell::Empty };
+        x[i] = match cell {
+            Cell::Sand { .. } => 1,
+            _ => 2,
+        };
+    }
+}
+
+#[derive(Clone, Copy, qd::KernelValue)]
+struct Pair(u32, u32);
+
+#[qd::kernel]
+fn alternatives_with_different_names(x: &mut Tensor<u64, 1>) {
+    for i in 0..x.len() {
+        x[i] = match Pair(i as u32, 3) {
+            Pair(0, n) | Pair(_, m) => 1,
+        };
+    }
+}
+
 fn main() {}

@@ -23,14 +23,14 @@ fn before_a_parallel_loop(n: u32, x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn in_a_phase(x: &mut Tensor<f32, 1>) {
-    qd::block_for(x.len(), 32, |b| {
-        b.each(|t| {
-            if t == 0 {
-                return;
-            }
-            x[b.index()] = 1.0;
-        });
+fn in_a_stream_parallel_block(x: &mut Tensor<f32, 1>) {
+    qd::stream_parallel(|| {
+        if x.len() == 0 {
+            return;
+        }
+        for i in 0..x.len() {
+            x[i] = 1.0;
+        }
     });
 }
 

@@ -22,9 +22,9 @@ fn no_pattern(out: &mut Tensor<u32, 1>) {
 }
 
 #[qd::kernel]
-fn patterns_of_tuples(out: &mut Tensor<u32, 1>) {
+fn patterns_of_arrays(out: &mut Tensor<u32, 1>) {
     for i in 0..out.len() {
-        out[i] = matches!((i, i), (0, 1)) as u32;
+        out[i] = matches!([i, i], [0, 1]) as u32;
     }
 }
 

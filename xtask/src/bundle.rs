@@ -168,6 +168,16 @@ pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
     Ok(built)
 }
 
+/// The file of a package's library, by cargo's messages.
+pub(crate) fn library(messages: &str, name: &str) -> Option<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let files = messages.filter(|message: &serde_json::Value| message["target"]["name"] == name);
+    let files: Vec<_> =
+        files.filter_map(|message| message["filenames"].as_array().cloned()).collect();
+    let mut files = files.iter().flatten().filter_map(|file| file.as_str());
+    files.find(|file| file.ends_with(".rlib")).map(PathBuf::from)
+}
+
 /// Takes the symbol names out. Without the tool the bundle is larger, and the limit decides.
 pub(crate) fn strip(path: &Path) {
     let mut strip = std::process::Command::new("strip");

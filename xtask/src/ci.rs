@@ -5,8 +5,9 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use crate::{
-    fuzz,
+    book, fuzz,
     matrix::{self, BackendChoice, DeviceChoice, Size},
+    package,
     shell::{self, Failure, Workspace, at},
     tidy,
     totals::Totals,
@@ -30,7 +31,22 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
         };
         step("tidy", tidy::run(workspace));
         step("documentation", documentation(workspace));
+        if book::is_possible() {
+            step("the book as HTML", book::run(workspace));
+        } else {
+            println!("left out: the book as HTML, because mdBook is not installed");
+        }
+        if deny(workspace, "--version").output().is_ok_and(|output| output.status.success()) {
+            let mut deny = deny(workspace, "check");
+            step("dependencies", shell::run(deny.args(["bans", "licenses", "sources"])));
+        } else {
+            println!("left out: the rules for dependencies, because cargo-deny is not installed");
+        }
+        step("features", features(workspace));
+        step("packages", package::run(workspace));
         step("source fuzzer", fuzz::in_ci(workspace));
+        step("the quadrants command", command(workspace));
+        step("sharing with cudarc", cudarc(workspace));
         for (name, result) in galaxies(workspace) {
             step(&name, result);
         }
@@ -84,6 +100,34 @@ fn documentation(workspace: &Workspace) -> Result<(), Failure> {
     // A crate's page may link private modules.
     doc.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links");
     shell::run(&mut doc)
+}
+
+/// cargo-deny, whose rules are in `deny.toml`.
+fn deny(workspace: &Workspace, command: &str) -> Command {
+    workspace.cargo(["deny", command])
+}
+
+/// The facade with each backend alone, without one, and with the command: features only add.
+fn features(workspace: &Workspace) -> Result<(), Failure> {
+    for features in ["", "cpu", "cuda", "amdgpu", "cpu,cli", "cudarc"] {
+        let mut clippy = workspace.cargo(["clippy", "--quiet", "--package", "quadrants"]);
+        clippy.args(["--lib", "--bins", "--no-default-features", "--features", features]);
+        shell::run(clippy.args(["--", "--deny", "warnings"]))?;
+    }
+    Ok(())
+}
+
+/// The tests of the command, which other steps do not build. A project that it makes is built too.
+fn command(workspace: &Workspace) -> Result<(), Failure> {
+    let mut test = workspace.cargo(["test", "--package", "quadrants", "--features", "cli"]);
+    test.args(["--bin", "quadrants", "--test", "command"]).env("QUADRANTS_TEST_FULL", "1");
+    shell::run(&mut test)
+}
+
+/// The tests of the feature `cudarc`, which other steps do not build.
+fn cudarc(workspace: &Workspace) -> Result<(), Failure> {
+    let mut test = workspace.cargo(["test", "--package", "quadrants", "--features", "cudarc"]);
+    shell::run(test.args(["--test", "cudarc"]))
 }
 
 /// The example on the whole picture, then on a part of it on every backend; the catalogues must agree.

@@ -4,10 +4,12 @@
 mod bench;
 #[cfg(feature = "bindgen")]
 mod bindgen;
+mod book;
 mod bundle;
 mod ci;
 mod fuzz;
 mod matrix;
+mod package;
 mod precompile;
 mod probe;
 mod shell;
@@ -35,11 +37,9 @@ struct Cli {
 enum Command {
     /// Run all tests, and print what ran on which backend and device.
     ///
-    /// Builds the workspace's tests once and runs them: unit tests, suites, examples, documentation. Runs the
-    /// whole-system suite again with an argument limit of 0, which sends the arguments of every launch through a
-    /// buffer, and its modules about streams and regions again without graphs. Suites read QUADRANTS_TEST_BACKENDS
-    /// and QUADRANTS_TEST_DEVICE. Prints a table, why tests were skipped, what the result means, and the line `N
-    /// passed, N failed, N skipped`.
+    /// At full size, the whole-system suite runs again with arguments by buffer, and its modules about streams and
+    /// regions again without graphs. Suites read QUADRANTS_TEST_BACKENDS and QUADRANTS_TEST_DEVICE. Prints a table, why
+    /// tests were skipped, what the result means, and the line `N passed, N failed, N skipped`.
     Test {
         /// The backend whose tests run. Tests of no backend always run.
         #[arg(long, value_enum, default_value_t = BackendChoice::All)]
@@ -48,7 +48,7 @@ enum Command {
         /// there is none.
         #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
         device: DeviceChoice,
-        /// Run the long tests at full size, as CI does.
+        /// Run the long tests at full size, and the suite with other settings too, as CI does.
         #[arg(long)]
         full: bool,
     },
@@ -80,6 +80,22 @@ enum Command {
     /// them against this workspace. CPU body, interpreter and both simulated GPUs run what rustc accepts. Ends with
     /// tables of productions and traps, and for each failure with how to run it alone. Full size: `--count 5000`.
     Fuzz(fuzz::FuzzArgs),
+    /// Build the book as HTML and check its links (needs mdBook).
+    ///
+    /// `cargo install mdbook --locked` installs mdBook. The pages are in `target/book`. Reports each link to a page, an
+    /// anchor or a picture that does not exist. `node docs/book/check.mjs` checks the pages in a browser.
+    Book,
+    /// The preprocessor of the book, which mdBook runs.
+    #[command(hide = true)]
+    BookLinks {
+        /// `supports RENDERER` asks whether it works for a renderer; it does for all.
+        question: Vec<String>,
+    },
+    /// Pack the public crates, and build a project outside the repository from them.
+    ///
+    /// Packs as for crates.io. The packed `quadrants` command makes a project, which runs on the CPU and is tested on
+    /// the CPU and the simulator.
+    Package,
     /// Run what CI runs: tidiness, the source fuzzer, tests, the example on every backend, external users.
     Ci,
     /// Check formatting, lints and house rules.
@@ -118,8 +134,12 @@ fn run(command: &Command) -> Result<(), Failure> {
         }
         Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
         Command::Bench(args) => bench::run(&workspace, args),
+        Command::Package => package::run(&workspace),
         Command::Precompile(args) => precompile::run(&workspace, args),
         Command::Fuzz(args) => fuzz::run(&workspace, args),
+        Command::Book => book::run(&workspace),
+        Command::BookLinks { question } if question.is_empty() => book::preprocess(&workspace),
+        Command::BookLinks { .. } => Ok(()),
         Command::Ci => ci::run(&workspace),
         Command::Tidy => tidy::run(&workspace),
         Command::Bindgen { headers } => make_bindings(&workspace, headers),

@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     NotBuilt { what: String },
     #[error("the bundle has {mebibytes} MiB, which is over its limit of {limit}")]
     TooLarge { mebibytes: u64, limit: u64 },
+    #[error("{count} links of the book have no target")]
+    Links { count: usize },
     #[error("{count} steps failed")]
     Steps { count: usize },
     #[cfg(feature = "bindgen")]

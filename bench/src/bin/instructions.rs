@@ -12,7 +12,9 @@ use quadrants_bench::{
 };
 
 const COUNT: usize = 10_000;
-const N: usize = 256;
+const N: usize = 1 << 14;
+/// The steps of an elimination.
+const STEPS: usize = 100;
 
 #[qd::kernel]
 fn region(
@@ -58,6 +60,14 @@ fn region_of_two(by: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
     });
 }
 
+/// A step of an elimination: its proofs depend on the number.
+#[qd::kernel]
+fn eliminate(k: usize, a: &mut Tensor<f32, 1>, b: &mut Tensor<f32, 1>) {
+    for i in k + 1..a.len() {
+        a[i] -= a[k] * b[i - k];
+    }
+}
+
 struct Things {
     stream: Stream,
     tensors: [Tensor<f32, 1>; 4],
@@ -74,10 +84,12 @@ mod counted {
 
     type Case = fn(&mut Things, usize) -> Result<()>;
 
-    pub(super) const CASES: [(&str, Case); 9] = [
+    pub(super) const CASES: [(&str, Case); 11] = [
         ("launch, 3 arguments, default stream", on_default),
         ("launch, 3 arguments, explicit stream", on_explicit),
         ("launch, 3 arguments, explicit stream, kernel made at run time", built),
+        ("launch, another number each time, explicit stream", changing),
+        ("launch, a new number each time, explicit stream", anew),
         ("region of 4 blocks, explicit stream", region_of_4),
         ("region of 2 blocks as a graph, the same arguments", region_again),
         ("region of 2 blocks as a graph, other arguments", region_anew),
@@ -104,6 +116,19 @@ mod counted {
         (0..count).try_for_each(|_| {
             things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)
         })
+    }
+
+    #[inline(never)]
+    fn changing(things: &mut Things, count: usize) -> Result<()> {
+        let [a, b, ..] = &mut things.tensors;
+        (0..count).try_for_each(|turn| eliminate(turn % STEPS, a, b).launch_on(&things.stream))
+    }
+
+    #[inline(never)]
+    fn anew(things: &mut Things, count: usize) -> Result<()> {
+        let [a, b, ..] = &mut things.tensors;
+        // The last launches have the numbers that no other launch had.
+        (0..count).try_for_each(|turn| eliminate(STEPS + turn, a, b).launch_on(&things.stream))
     }
 
     #[inline(never)]
@@ -198,6 +223,7 @@ fn launches(case: &str, count: usize) -> Result<()> {
     saxpy(2.0, x, y).launch()?;
     saxpy(2.0, x, y).launch_on(&things.stream)?;
     things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)?;
+    (0..STEPS).try_for_each(|k| eliminate(k, x, y).launch_on(&things.stream))?;
     region(x, y, z, w).launch_on(&things.stream)?;
     // Behind these regions are graphs.
     (0..4).try_for_each(|_| region_of_two(1.0, x, y).launch_on(&things.stream))?;

@@ -14,7 +14,7 @@ use quadrants_bench::{
     Case, Options, Target,
     driver::{ByHand, Raw},
     enqueue,
-    kernels::{saxpy, saxpy_at_run_time},
+    kernels::{saxpy, saxpy_at_run_time, touch_some},
 };
 
 /// Calls in flight in one sample.
@@ -62,6 +62,11 @@ fn main() -> Result<()> {
     };
     launch("launch, default stream", true, &mut || saxpy(2.0, &x, &mut y).launch());
     launch("launch, explicit stream", false, &mut || saxpy(2.0, &x, &mut y).launch_on(&stream));
+    let mut n = 0;
+    launch("launch, explicit stream, another bound each time", false, &mut || {
+        n = (n + 1) % N;
+        touch_some(n + 1, &mut y).launch_on(&stream)
+    });
     launch("launch, explicit stream, kernel made at run time", false, &mut || {
         kernel.call::<()>().arg(2.0f32).arg(&x).arg(&mut y).launch_on(&stream)
     });

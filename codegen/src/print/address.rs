@@ -1,8 +1,6 @@
 //! Prints linear indices of elements as a part shared with adjacent elements, plus a constant distance. The device
 //! compiler then computes the shared part once for adjacent elements, and the distances once per launch.
 
-use std::fmt::Write as _;
-
 use quadrants_ir::{BinaryOp, ExprId, ExprKind, ParamId, ScalarType};
 
 use super::{
@@ -12,20 +10,28 @@ use super::{
 };
 
 impl TaskPrinter<'_> {
-    /// The linear index of an element, as a sum. Indices wrap in 64 bits, so the order of additions does not matter.
+    /// The linear index of an element, as a sum. Indices wrap, so the order of additions does not matter.
     pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+        let narrow = self.narrow_index(index);
+        let (ty, index) = match &narrow {
+            Some(index) => (ScalarType::U32, &index[..]),
+            None => (ScalarType::U64, index),
+        };
+        let zero = consts::zero(ty);
         let mut common = Text::new(Level::Primary, "0");
         let mut constants = Vec::new();
         for (axis, &id) in index.iter().enumerate() {
-            let (value, constant) = self.linear(id);
+            let (value, constant) = self.linear(id, ty);
             constants.push(constant);
             common = match axis {
                 0 => value,
                 _ => {
-                    let dim = self.dim(tensor, axis as u8);
+                    let dim = self.tensor_extent(tensor, axis, ty);
                     let outer = common.at(Level::Multiplicative);
-                    match value.text.as_str() {
-                        "0ull" => Text::new(Level::Multiplicative, format!("{outer} * {dim}")),
+                    match value.text {
+                        ref text if *text == zero => {
+                            Text::new(Level::Multiplicative, format!("{outer} * {dim}"))
+                        }
                         _ => {
                             let inner = value.at(Level::Multiplicative);
                             Text::new(Level::Additive, format!("{outer} * {dim} + {inner}"))
@@ -37,34 +43,56 @@ impl TaskPrinter<'_> {
         if constants.iter().all(|constant| *constant == 0) {
             return common;
         }
-        let mut text = match common.text.as_str() {
-            "0ull" => String::new(),
-            _ => common.at(Level::Additive),
+        let mut text = match common.text == zero {
+            true => String::new(),
+            false => common.at(Level::Additive),
         };
         for (axis, &constant) in constants.iter().enumerate().filter(|(_, c)| **c != 0) {
             let mut factors = Vec::new();
             let last = axis + 1 == index.len();
             if constant.unsigned_abs() != 1 || last {
-                factors.push(consts::int(ScalarType::U64, constant.unsigned_abs() as i128));
+                factors.push(consts::int(ty, constant.unsigned_abs() as i128));
             }
-            factors.extend((axis + 1..index.len()).map(|inner| self.dim(tensor, inner as u8)));
-            let sign = match (text.is_empty(), constant < 0) {
-                (true, false) => "",
-                (true, true) => "0ull - ",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
-            let _ = write!(text, "{sign}{}", factors.join(" * "));
+            factors
+                .extend((axis + 1..index.len()).map(|inner| self.tensor_extent(tensor, inner, ty)));
+            match (text.is_empty(), constant < 0) {
+                (true, false) => {}
+                (true, true) => text = format!("{zero} - "),
+                (false, false) => text += " + ",
+                (false, true) => text += " - ",
+            }
+            text += &factors.join(" * ");
         }
         Text::new(Level::Additive, text)
     }
 
-    /// An index as a variable part and a constant.
-    fn linear(&mut self, id: ExprId) -> (Text, i64) {
+    /// The 32-bit values of an index, if the linear index is computed with 32 bits: in a task with 32-bit indices,
+    /// where the number of elements fits.
+    fn narrow_index(&self, index: &[ExprId]) -> Option<Vec<ExprId>> {
+        if !self.kernel.tasks[self.task.index()].schedule.narrow_indices {
+            return None;
+        }
+        let narrow = |id: &ExprId| match self.kernel.exprs[*id].kind {
+            ExprKind::Cast { value } if self.kernel.exprs[value].ty == ScalarType::U32 => {
+                Some(value)
+            }
+            ExprKind::Const(value) if value.bits() <= u32::MAX.into() => Some(*id),
+            _ => None,
+        };
+        index.iter().map(narrow).collect()
+    }
+
+    fn tensor_extent(&mut self, tensor: ParamId, axis: usize, ty: ScalarType) -> String {
+        let extent = self.dim(tensor, axis as u8);
+        if ty == ScalarType::U32 { format!("(u32){extent}") } else { extent }
+    }
+
+    /// An index as a variable part of type `ty` and a constant.
+    fn linear(&mut self, id: ExprId, ty: ScalarType) -> (Text, i64) {
         let kernel = self.kernel;
         match &kernel.exprs[id].kind {
             ExprKind::Const(value) => match value.as_int().map(i64::try_from) {
-                Some(Ok(constant)) => (Text::new(Level::Primary, "0ull"), constant),
+                Some(Ok(constant)) => (Text::new(Level::Primary, consts::zero(ty)), constant),
                 _ => (self.value(id), 0),
             },
             ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } => {
@@ -79,7 +107,7 @@ impl TaskPrinter<'_> {
                     _ => (id, None),
                 };
                 let Some(added) = added else { return (self.value(id), 0) };
-                let (text, before) = self.linear(inner);
+                let (text, before) = self.linear(inner, ty);
                 match before.checked_add(added) {
                     Some(sum) => (text, sum),
                     None => (self.value(id), 0),
@@ -91,10 +119,10 @@ impl TaskPrinter<'_> {
             },
             ExprKind::Cast { value } => match kernel.exprs[*value].kind {
                 // Adjacent values do not overflow their type.
-                ExprKind::Local(local) if kernel.exprs[id].ty == ScalarType::U64 => {
+                ExprKind::Local(local) if kernel.exprs[id].ty == ty => {
                     match self.offset_vars.get(&local) {
                         Some((first, distance)) => {
-                            (Text::new(Level::Unary, format!("(u64){first}")), *distance)
+                            (Text::new(Level::Unary, format!("({}){first}", ty.name())), *distance)
                         }
                         None => (self.value(id), 0),
                     }

@@ -79,7 +79,16 @@ impl TaskPrinter<'_> {
             ExprKind::Dim { tensor, axis } => Text::primary(self.dim(*tensor, *axis)),
             ExprKind::Temp(temp) => self.temp(*temp, ty),
             ExprKind::Unary { op, value } => self.unary(*op, *value, ty),
-            ExprKind::Binary { op, lhs, rhs } => self.binary(*op, *lhs, *rhs, ty),
+            ExprKind::Binary { op, lhs, rhs } => {
+                let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
+                let is_signed = ty.is_signed_int() && ty.size() >= 4;
+                if is_arithmetic && is_signed && self.range_of(id).is_some() {
+                    let (level, sign) = arithmetic(*op);
+                    let (lhs, rhs) = (self.value(*lhs), self.value(*rhs));
+                    return infix(level, lhs, sign, rhs);
+                }
+                self.binary(*op, *lhs, *rhs, ty)
+            }
             ExprKind::Math { function, args } => self.math(*function, args, ty),
             ExprKind::Cast { value } => self.cast(*value, ty),
             ExprKind::Bits { value } => self.bits(*value, ty),
@@ -196,13 +205,13 @@ impl TaskPrinter<'_> {
 
     fn cast(&mut self, id: ExprId, to: ScalarType) -> Text {
         let from = self.kernel.exprs[id].ty;
-        if to.is_float()
-            && to != ScalarType::F16
+        if (to.is_float() && to != ScalarType::F16 || to == ScalarType::U32)
             && let ExprKind::Local(local) = self.kernel.exprs[id].kind
             && let Some(narrow) = self.narrow_vars.get(&local)
         {
             // Conversions of 64-bit integers are much slower on GPUs.
-            return Text::primary(narrow.clone()).cast(to);
+            let narrow = Text::primary(narrow.clone());
+            return if to == ScalarType::U32 { narrow } else { narrow.cast(to) };
         }
         if from == to {
             self.value(id)

@@ -26,6 +26,7 @@ mod helpers;
 mod loop_versioning;
 mod names;
 mod privatize;
+mod ranges;
 mod reduce;
 mod shared_init;
 mod speculate;

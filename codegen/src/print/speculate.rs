@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use quadrants_ir::{
     Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, ScalarType, Stmt, abi::Form,
+    schedule::assigned_outer_locals,
 };
 
 use super::{consts, task::TaskPrinter};
@@ -137,7 +138,7 @@ impl TaskPrinter<'_> {
         };
         self.line(&format!("bool {beyond} = {first};"));
         let mut before = Vec::new();
-        for local in loop_carried(stmts) {
+        for local in assigned_outer_locals(&kernel.blocks, body) {
             let now = self.local(local);
             let saved = self.fresh(&format!("{now}_before"));
             let of = kernel.locals[local].ty.name();
@@ -322,8 +323,10 @@ impl TaskPrinter<'_> {
         let step = match &expr.kind {
             ExprKind::Local(local) if *local == serial_loop.var => Some(Step::One),
             ExprKind::Local(local) => {
-                let changes = |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } | Stmt::Assign { local: own, .. } if own == local);
-                let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes);
+                let changes =
+                    |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } if own == local);
+                let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes)
+                    || assigned_outer_locals(&kernel.blocks, serial_loop.body).contains(local);
                 (!changes).then_some(Step::None)
             }
             ExprKind::Cast { value } => {
@@ -349,17 +352,4 @@ impl TaskPrinter<'_> {
         cache.insert(id, step);
         step
     }
-}
-
-fn loop_carried(stmts: &[Stmt]) -> Vec<LocalId> {
-    let mut loop_carried = Vec::new();
-    for stmt in stmts {
-        let Stmt::Assign { local, .. } = stmt else { continue };
-        let own =
-            stmts.iter().any(|other| matches!(other, Stmt::Let { local: own, .. } if own == local));
-        if !own && !loop_carried.contains(local) {
-            loop_carried.push(*local);
-        }
-    }
-    loop_carried
 }

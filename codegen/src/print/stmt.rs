@@ -41,13 +41,18 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         self.begin_statement();
         match stmt {
-            Stmt::Let { local, value } => self.define(*local, *value),
+            Stmt::Let { local, value } => {
+                self.define(*local, *value);
+                self.note_definition(*local, *value);
+            }
             Stmt::Assign { local, value } => {
                 let value = self.expr(*value);
                 let name = self.local(*local);
                 self.line(&format!("{name} = {value};"));
             }
             Stmt::Eval { value } => self.effect(*value),
+            Stmt::Store { element: Element { array: Array::Local(array), .. }, .. }
+                if self.tables.contains_key(array) => {}
             Stmt::Store { element, value } => self.store(element, *value),
             Stmt::If { cond, then, otherwise } => {
                 let cond = self.expr(*cond);
@@ -80,7 +85,18 @@ impl TaskPrinter<'_> {
             Stmt::Array { array, len } => {
                 let ty = self.kernel.locals[*array].ty.name();
                 let name = self.local(*array);
-                self.line(&format!("{ty} {name}[{len}] = {{}};"));
+                match self.tables.get(array) {
+                    // Compilers keep it in constant memory, or replace elements by their values.
+                    Some(values) => {
+                        let values: Vec<_> =
+                            values.iter().map(|value| consts::constant(*value)).collect();
+                        self.line(&format!(
+                            "const {ty} {name}[{len}] = {{{}}};",
+                            values.join(", ")
+                        ));
+                    }
+                    None => self.line(&format!("{ty} {name}[{len}] = {{}};")),
+                }
             }
             Stmt::Assert { cond, site, values } => {
                 // A shared subexpression is a variable of the enclosing block.
@@ -133,6 +149,7 @@ impl TaskPrinter<'_> {
         (unroll, down): (Option<u32>, bool),
     ) {
         let counted = self.is_counted(begin_id, end_id);
+        self.note_serial_counter(var, begin_id, end_id);
         let walk = SerialLoop { var, begin: begin_id, end: end_id, body };
         if self.speculate(walk) {
             return;

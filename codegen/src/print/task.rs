@@ -6,9 +6,10 @@ use std::{
 };
 
 use quadrants_ir::{
-    BlockId, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType, SiteId,
-    TaskId, TaskKind,
+    BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType,
+    SiteId, TaskId, TaskKind,
     abi::{Form, MAX_BOUND, Passing},
+    tables,
 };
 
 use super::{
@@ -19,6 +20,7 @@ use super::{
     helpers::Helper,
     names::{Names, ParamNames},
     privatize::Privatized,
+    ranges::ValueRange,
     reduce::Reduction,
     speculate::Speculation,
     types,
@@ -49,6 +51,10 @@ pub(super) struct TaskPrinter<'a> {
     /// Loop variables that equal another local plus a constant.
     pub(super) offset_vars: HashMap<LocalId, (String, i64)>,
     /// The 32-bit variables that hold the values of these locals.
+    /// The ranges of locals that are known where the text is.
+    pub(super) ranges: HashMap<LocalId, ValueRange>,
+    /// The ranges of expressions that were found, or not.
+    pub(super) known_ranges: HashMap<ExprId, Option<ValueRange>>,
     pub(super) narrow_vars: HashMap<LocalId, String>,
     bound: BTreeSet<Binding>,
     /// The variables that hold common subexpressions of the current statement.
@@ -70,6 +76,8 @@ pub(super) struct TaskPrinter<'a> {
     /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided
     /// that.
     pub(super) use_copies: Option<bool>,
+    /// The constant arrays and their elements.
+    pub(super) tables: HashMap<LocalId, Vec<Const>>,
     /// The values of loads that were replaced by a vector load.
     pub(super) preloaded: HashMap<ExprId, String>,
     /// The state for tasks of thread blocks.
@@ -102,6 +110,8 @@ impl<'a> TaskPrinter<'a> {
             locals: HashMap::new(),
             offset_vars: HashMap::new(),
             narrow_vars: HashMap::new(),
+            ranges: HashMap::new(),
+            known_ranges: HashMap::new(),
             bound: BTreeSet::new(),
             shared_values: HashMap::new(),
             body: String::new(),
@@ -113,6 +123,7 @@ impl<'a> TaskPrinter<'a> {
             speculation: None,
             divisions: Divisions::default(),
             use_copies: None,
+            tables: tables(cx.kernel, &cx.kernel.tasks[task.index()]),
             preloaded: HashMap::new(),
             blocks: Blocks::default(),
         }
@@ -132,19 +143,22 @@ impl<'a> TaskPrinter<'a> {
                 self.block(task.prelude);
                 self.begin_reductions(task);
                 self.source_line(task.line);
+                let loops = self.loops_of(dims, *bounds_site);
+                if task.schedule.covered {
+                    self.open_covered(dims, &loops, task.body);
+                }
                 if task.schedule.coarsening > 1 {
-                    let loops = self.loops_of(dims, *bounds_site);
                     self.coarsened_loop(dims, &loops, task);
-                } else if task.schedule.narrow {
-                    self.narrow_or_grid_stride_loops(dims, *bounds_site, task.body);
                 } else {
                     let inside = self.interior(dims);
-                    let loops = self.loops_of(dims, *bounds_site);
                     let threads = [Helper::Thread, Helper::Threads];
                     self.grid_stride_loops(&loops, threads, &mut |this| match &inside {
                         Some(inside) => this.versioned_body(inside, task.body),
                         None => this.iteration(task.body),
                     });
+                }
+                if task.schedule.covered {
+                    self.close();
                 }
                 self.end_reductions();
             }
@@ -333,17 +347,10 @@ impl<'a> TaskPrinter<'a> {
         loops.iter().for_each(|_| self.close());
     }
 
-    /// Prints two versions of a loop of several dimensions. If the grid covers all iterations and all counts fit into
-    /// 32 bits, as in most launches, there are no loops and index arithmetic has 32 bits. Otherwise there are
-    /// grid-stride loops.
-    fn narrow_or_grid_stride_loops(
-        &mut self,
-        dims: &[LoopDim],
-        bounds_site: Option<SiteId>,
-        body: BlockId,
-    ) {
+    /// Prints the version of a loop of several dimensions for launches whose grid covers all iterations, in which all
+    /// counts fit into 32 bits: without loops. Then opens the branch for all other launches.
+    fn open_covered(&mut self, dims: &[LoopDim], loops: &[Bounds], body: BlockId) {
         let axes = AXES[dims.len().min(3)];
-        let loops = self.loops_of(dims, bounds_site);
         let (mut sizes, mut covered) = (Vec::new(), String::new());
         for (bounds, &axis) in loops.iter().zip(axes) {
             sizes.push(format!("gridDim.{axis}"));
@@ -353,7 +360,7 @@ impl<'a> TaskPrinter<'a> {
         self.open(&format!("if (({}) >> 20 == 0u{covered}) {{", sizes.join(" | ")));
         let mut inside = Vec::new();
         let mut counters = Vec::new();
-        for ((dim, bounds), &axis) in dims.iter().zip(&loops).zip(axes) {
+        for ((dim, bounds), &axis) in dims.iter().zip(loops).zip(axes) {
             let narrow = self.fresh(&format!("{}_narrow", bounds.counter));
             let end = self.fresh(&format!("{}_end", bounds.counter));
             self.line(&format!(
@@ -363,6 +370,7 @@ impl<'a> TaskPrinter<'a> {
             inside.push(format!("{narrow} < {end}"));
             if bounds.variable.is_none() {
                 self.narrow_vars.insert(dim.var, narrow.clone());
+                self.note_covered_counter(dim.var);
             }
             if let ExprKind::Local(local) = self.kernel.exprs[dim.end].kind
                 && bounds.count == bounds.end
@@ -379,16 +387,16 @@ impl<'a> TaskPrinter<'a> {
             self.variable(bounds);
         }
         self.blocks.narrow = true;
+        let (outer, known) = (self.locals.clone(), self.divisions.clone());
         self.iteration(body);
+        (self.locals, self.divisions) = (outer, known);
         self.blocks.narrow = false;
         self.jumps_to_next = false;
         self.narrow_vars.clear();
+        self.forget_ranges();
         self.indent -= 1;
         self.line("} while (false);");
         self.otherwise();
-        let threads = [Helper::Thread, Helper::Threads];
-        self.grid_stride_loops(&loops, threads, &mut |this| this.iteration(body));
-        self.close();
     }
 
     fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<Bounds> {

@@ -5,7 +5,7 @@ use std::thread;
 
 use quadrants_ir::{
     Offloaded, ParamId, ParamKind, ScalarType, TaskId,
-    abi::{ERROR_WORD, Form, Passing},
+    abi::{ERROR_WORD, Form, Forms, Passing},
     launch_analysis, verify_offloaded,
 };
 use quadrants_samples::{
@@ -22,6 +22,11 @@ const ELEMENTS: usize = 64;
 /// The number of argument sets per kernel.
 const ROUNDS: usize = 12;
 
+/// The sanitizer and the optimizer take most of the test's time.
+fn checks() -> Checks {
+    if samples::full_size() { Checks::Undefined } else { Checks::None }
+}
+
 #[test]
 fn printed_text_agrees_with_the_interpreter() {
     let mut kernels = samples::all();
@@ -36,26 +41,39 @@ fn printed_text_agrees_with_the_interpreter() {
         .collect();
     let mut compared = 0;
     let mut clean = vec![true; cases.len()];
-    let variants = [(Form::Checked, Passing::Buffer), (Form::Proven, Passing::Value)];
-    let build = &|(form, passing)| {
-        let text = |kernel| print_scheduled(kernel, form, passing);
+    let variants = [
+        (Forms::CHECKED, Passing::Buffer),
+        (Forms::PROVEN, Passing::Value),
+        (Forms::NARROW, Passing::Value),
+    ];
+    let build = &|(forms, passing)| {
+        let text = |kernel| print_scheduled(kernel, forms, passing);
         let texts: Vec<_> =
             kernels.iter().map(|kernel| HostText { kernel, text: text(kernel), passing }).collect();
-        HostProgram::build(&texts, Checks::Undefined).unwrap()
+        HostProgram::build(&texts, checks()).unwrap()
     };
     let programs = thread::scope(|scope| {
         let builds = variants.map(|variant| scope.spawn(move || build(variant)));
         builds.map(|build| build.join().unwrap())
     });
-    for ((form, passing), program) in variants.into_iter().zip(programs) {
-        let text = |kernel| print_scheduled(kernel, form, passing);
+    for ((forms, passing), program) in variants.into_iter().zip(programs) {
+        let text = |kernel| print_scheduled(kernel, forms, passing);
+        let form = forms.of(TaskId::new(0));
         let Some(program) = program else {
             println!("skipped: no C++ compiler (tried $CXX, c++, g++, clang++)");
             return;
         };
         // Arguments that raise an index error in the checked form are invalid for the proven form.
-        let chosen: Vec<_> =
-            (0..cases.len()).filter(|&i| form == Form::Checked || clean[i]).collect();
+        let fits = |case: &Case<'_>| match forms.has_narrow_indices() {
+            true => {
+                launch_analysis::LaunchAnalysis::new(case.kernel).unchecked_forms(&case.words)
+                    == forms
+            }
+            false => true,
+        };
+        let chosen: Vec<_> = (0..cases.len())
+            .filter(|&i| form == Form::Checked || clean[i] && fits(&cases[i].1))
+            .collect();
         let input: Vec<_> = chosen.iter().map(|&i| (cases[i].0, &cases[i].1)).collect();
         let ran = program.run(&input).unwrap();
         for (&i, at) in chosen.iter().zip(0..) {
@@ -64,7 +82,7 @@ fn printed_text_agrees_with_the_interpreter() {
             let found = ran.outputs.get(at).map(Vec::as_slice);
             if let Some(disagreement) = case.disagreement(&expected, found) {
                 panic!(
-                    "{} {form:?}, large {}: {disagreement}\n{}\n{}",
+                    "{} {forms:?}, large {}: {disagreement}\n{}\n{}",
                     case.kernel.name,
                     case.large,
                     ran.stderr,
@@ -123,7 +141,7 @@ fn printed_text_leaves_the_messages_of_the_interpreter() {
     let (form, passing) = (Form::Proven, Passing::Value);
     let text = print_scheduled(&kernel, form, passing);
     let host = HostText { kernel: &kernel, text: text.clone(), passing };
-    let Some(program) = HostProgram::build(&[host], Checks::Undefined).unwrap() else {
+    let Some(program) = HostProgram::build(&[host], checks()).unwrap() else {
         println!("skipped: no C++ compiler");
         return;
     };
@@ -208,6 +226,7 @@ fn is_free_of_races(name: &str) -> bool {
         "reductions",
         "histogram",
         "gathered",
+        "tabled",
         "bytes",
         "covered",
     ]

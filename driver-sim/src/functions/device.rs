@@ -9,7 +9,10 @@ use crate::{
     code::{Code, Result},
     context,
     entry::{Call, Family, Stop, driver_functions},
-    launch::{MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, MAX_THREADS},
+    launch::{
+        MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, MAX_THREADS,
+        RESIDENT_THREADS,
+    },
     pointer::Out,
     stream::PRIORITIES,
     worlds::{self, Guard},
@@ -194,6 +197,10 @@ fn cuda_attribute(attribute: c_int, pools: bool) -> Result<c_int> {
         16 => 8,
         // Concurrent kernels, unified addressing.
         31 | 41 => 1,
+        // Memory clock in kHz, width of the memory bus in bits, threads per multiprocessor.
+        36 => 1_000_000,
+        37 => 1024,
+        39 => RESIDENT_THREADS as c_int,
         // Compute capability 9.0.
         75 => 9,
         76 => 0,
@@ -209,7 +216,11 @@ fn hip_attribute(attribute: c_int, pools: bool) -> Result<c_int> {
     Ok(match attribute {
         axis @ 26..=28 => MAX_BLOCK[axis as usize - 26] as c_int,
         axis @ 29..=31 => MAX_GRID[axis as usize - 29] as c_int,
+        // Clock, threads per block and per multiprocessor, width of the memory bus, memory clock, multiprocessors.
+        5 | 60 => 1_000_000,
         56 => MAX_THREADS as c_int,
+        57 => RESIDENT_THREADS as c_int,
+        59 => 1024,
         63 => 8,
         // Shared memory per block, warp size, memory pools.
         74 => MAX_SHARED_HIP as c_int,

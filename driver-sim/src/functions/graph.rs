@@ -198,6 +198,41 @@ driver_functions! {
         node.set(state.add_node(graph, &keys, NodeWork::Copy { dst, src, bytes })?)?;
     }
 
+    /// Adds the nodes of a graph to another one.
+    fn [Cuda cuGraphAddChildGraphNode, Hip hipGraphAddChildGraphNode](
+        node: Out<usize>,
+        graph: usize,
+        dependencies: Array<usize>,
+        count: usize,
+        child: usize,
+    ) |call| {
+        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let child = call.sibling(&state, Kind::Graph, child)?;
+        let keys = keys(call, &state, dependencies.read(count)?)?;
+        node.set(state.add_child(graph, &keys, child)?)?;
+    }
+
+    /// Begins to capture a stream. The mode is ignored: the simulator only refuses what it cannot make a node of.
+    fn [Cuda cuStreamBeginCapture_v2, Hip hipStreamBeginCapture](stream: usize, mode: c_uint) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        if mode > 2 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        state.begin_capture(stream)?;
+    }
+
+    /// Ends the capture of a stream.
+    fn [Cuda cuStreamEndCapture, Hip hipStreamEndCapture](stream: usize, graph: Out<usize>) |call| {
+        let (mut state, stream) = call.on_stream(stream)?;
+        graph.set(state.end_capture(stream)?)?;
+    }
+
+    /// Whether a stream is captured.
+    fn [Cuda cuStreamIsCapturing, Hip hipStreamIsCapturing](stream: usize, status: Out<c_uint>) |call| {
+        let (state, stream) = call.on_stream(stream)?;
+        status.set(c_uint::from(state.is_capturing(stream)?))?;
+    }
+
     /// Instantiates a graph.
     fn [Cuda cuGraphInstantiateWithFlags, Hip hipGraphInstantiateWithFlags](
         exec: Out<usize>,

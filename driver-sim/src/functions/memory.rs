@@ -5,9 +5,19 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::{
     code::Code,
     entry::{Family, driver_functions},
+    handle::{Kind, encode},
+    memory::{DEVICE_BASE, Memory},
     op::OpKind,
     pointer::{Out, Source, Target},
+    worlds::exists,
 };
+
+/// Pointer attributes, which both drivers give the same numbers.
+const CONTEXT: c_int = 1;
+const IS_MANAGED: c_int = 8;
+const ORDINAL: c_int = 9;
+const RANGE_START: c_int = 11;
+const RANGE_SIZE: c_int = 12;
 
 driver_functions! {
     /// Free and total memory.
@@ -52,6 +62,28 @@ driver_functions! {
         call.here()?.check_pool(pool)?;
         if !(1..=8).contains(&attribute) {
             return Err(Code::INVALID_VALUE.into());
+        }
+    }
+
+    /// An attribute of the memory at an address, which may be memory of another world.
+    fn [Cuda cuPointerGetAttribute, Hip hipPointerGetAttribute](
+        value: *mut c_void,
+        attribute: c_int,
+        memory: u64,
+    ) |call| {
+        let state = match Memory::world_of(memory).filter(|world| exists(*world)) {
+            Some(world) => call.enter_lost(world)?,
+            None => call.here()?,
+        };
+        let (start, bytes) = state.memory.allocation(memory).ok_or(Code::INVALID_VALUE)?;
+        let context = state.context.map_or(0, |key| encode(Kind::Context, state.ordinal, key));
+        match (attribute, call.family) {
+            (CONTEXT, Family::Cuda) => Out::within(value.cast()).set(context)?,
+            (IS_MANAGED, _) => Out::within(value.cast()).set(memory < DEVICE_BASE)?,
+            (ORDINAL, _) => Out::within(value.cast()).set(c_int::from(state.ordinal))?,
+            (RANGE_START, _) => Out::within(value.cast()).set(start)?,
+            (RANGE_SIZE, _) => Out::within(value.cast()).set(bytes)?,
+            _ => return Err(Code::NOT_SUPPORTED.into()),
         }
     }
 

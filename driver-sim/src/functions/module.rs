@@ -6,7 +6,9 @@ use crate::{
     code::{Code, Result},
     entry::{Call, Family, driver_functions},
     handle::Kind,
-    launch::{Function, Launch, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, Shape},
+    launch::{
+        Function, Launch, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, RESIDENT_THREADS, Shape,
+    },
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
 
@@ -17,6 +19,11 @@ const ERROR_LOG_BYTES: c_int = 6;
 const EAGER_LOADING: c_uint = 1;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MAX_DYNAMIC_SHARED: c_int = 8;
+/// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES` and `CU_FUNC_ATTRIBUTE_NUM_REGS`, and HIP's attributes of these names.
+const SHARED_BYTES: c_int = 1;
+const NUM_REGISTERS: c_int = 4;
+/// What every function reports.
+const REGISTERS: c_int = 32;
 
 driver_functions! {
     /// Loads a module.
@@ -88,6 +95,37 @@ driver_functions! {
             let all = all.filter(|all| *all <= MAX_SHARED_OPTIN).ok_or(Code::INVALID_VALUE)?;
             function.max_shared = all.max(MAX_SHARED);
         }
+    }
+
+    /// Reads an attribute of a function: the shared memory of its code; its registers, as if each thread had
+    /// [`REGISTERS`]; and of others 0.
+    fn [Cuda cuFuncGetAttribute, Hip hipFuncGetAttribute](value: Out<c_int>, attribute: c_int, function: usize) |call| {
+        let (state, function) = call.at(Kind::Function, function)?;
+        value.set(match attribute {
+            SHARED_BYTES => state.functions.get(function)?.fixed_shared_bytes() as c_int,
+            NUM_REGISTERS => REGISTERS,
+            other if (0..=15).contains(&other) => 0,
+            _ => return Err(Code::INVALID_VALUE.into()),
+        })?;
+    }
+
+    /// The number of a function's blocks that run at once on a multiprocessor, as far as threads and shared memory
+    /// limit it.
+    fn [
+        Cuda cuOccupancyMaxActiveBlocksPerMultiprocessor,
+        Hip hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
+    ](count: Out<c_int>, function: usize, threads: c_int, shared_bytes: usize) |call| {
+        let (state, function) = call.at(Kind::Function, function)?;
+        let function = state.functions.get(function)?;
+        let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
+        let by_threads = RESIDENT_THREADS / threads.ok_or(Code::INVALID_VALUE)?;
+        let shared = function.fixed_shared_bytes() + shared_bytes as u64;
+        let all_shared = match call.family {
+            Family::Cuda => MAX_SHARED_OPTIN,
+            Family::Hip => MAX_SHARED_HIP,
+        };
+        let by_shared = u64::from(all_shared).checked_div(shared).unwrap_or(u64::MAX);
+        count.set(u64::from(by_threads).min(by_shared) as c_int)?;
     }
 
     /// Launches a function.

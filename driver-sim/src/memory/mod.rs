@@ -144,6 +144,23 @@ impl Memory {
         })
     }
 
+    /// The world of a device address, which need not be of a block.
+    pub(crate) fn world_of(address: u64) -> Option<u16> {
+        u16::try_from(address.checked_sub(DEVICE_BASE)? >> WORLD_BITS).ok()
+    }
+
+    /// The first address and the size of the device block or pinned allocation at an address, while the program owns
+    /// it.
+    pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
+        if address < DEVICE_BASE {
+            return self.pinned.allocation(usize::try_from(address).ok()?);
+        }
+        let after = self.blocks.partition_point(|block| block.base <= address);
+        let block = &self.blocks[after.checked_sub(1)?];
+        let bytes = block.handed_out?;
+        (address - block.base < bytes as u64).then_some((block.base, bytes))
+    }
+
     /// The block that begins at `base`, for reports and tests.
     pub(crate) fn block(&self, base: u64) -> Option<&Block> {
         self.exact(base).map(|at| &self.blocks[at])

@@ -69,6 +69,12 @@ impl PinnedMap {
         })
     }
 
+    /// The first address and the size of the live allocation at an address.
+    pub(crate) fn allocation(&self, address: usize) -> Option<(u64, usize)> {
+        let (&base, pinned) = self.live.range(..=address).next_back()?;
+        pinned.holds(address).then_some((base as u64, pinned.layout.size()))
+    }
+
     /// The free of the memory at an address, if it is recent: the last operation before it, and the call.
     pub(crate) fn freed(&self, address: usize) -> Option<(OpId, u64)> {
         let (last, call, _) =

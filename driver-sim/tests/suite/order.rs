@@ -245,3 +245,33 @@ fn threads_with_separate_streams_are_independent() {
     assert_eq!(gpu.world.calls("cuLaunchKernel"), 1600);
     assert_eq!(gpu.world.live().streams, 0);
 }
+
+#[test]
+fn work_after_a_wait_of_the_host_starts_after_what_it_waited_for() {
+    let waits: [fn(&Gpu, usize, usize); 3] = [
+        |_, stream, _| ok(cuStreamSynchronize(stream)),
+        |_, _, event| ok(cuEventSynchronize(event)),
+        |gpu, stream, _| drop(gpu.download(gpu.alloc(1), 1, stream)),
+    ];
+    for wait in waits {
+        let gpu = Gpu::lazy();
+        let timing = || get(|out| cuEventCreate(out, 0));
+        let (first, second) = (gpu.stream(), gpu.stream());
+        let (done, early, late) = (timing(), timing(), timing());
+        let x = gpu.alloc(1 << 16);
+        ok(cuMemsetD32Async(x, 1, 1 << 16, first));
+        ok(cuEventRecord(done, first));
+        ok(cuEventRecord(early, second));
+        wait(&gpu, first, done);
+        ok(cuEventRecord(late, second));
+        ok(cuEventSynchronize(late));
+        let after = |event| {
+            ok(cuEventSynchronize(event));
+            let mut ms = 0.0;
+            ok(cuEventElapsedTime(&mut ms, done, event));
+            ms
+        };
+        assert!(after(early) < 0.0, "nothing orders it");
+        assert!(after(late) > 0.0, "the host waited before it enqueued this");
+    }
+}

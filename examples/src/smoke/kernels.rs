@@ -172,3 +172,52 @@ pub(crate) fn project(pressure: &Tensor<f32, 2>, u: &mut Tensor<f32, 2>, v: &mut
         v[[y, x]] -= 0.5 * (north - south);
     }
 }
+
+/// Moves the air around a hand along with it, and adds its smoke.
+#[qd::kernel(strict)]
+#[allow(clippy::too_many_arguments)] // the hand's six numbers and four fields
+pub(crate) fn stir(
+    at_x: f32,
+    at_y: f32,
+    speed_x: f32,
+    speed_y: f32,
+    warm: f32,
+    cold: f32,
+    u: &mut Tensor<f32, 2>,
+    v: &mut Tensor<f32, 2>,
+    left: &mut Tensor<f32, 2>,
+    right: &mut Tensor<f32, 2>,
+) {
+    let [height, width] = u.shape();
+    for (y, x) in qd::ndrange(u.shape()) {
+        let px = (x as f32 + 0.5) / width as f32 - at_x;
+        let py = (y as f32 + 0.5) / height as f32 - at_y;
+        let near = (1.0 - (px * px + py * py) / 0.0025).max(0.0);
+        u[[y, x]] += near * (speed_x - u[[y, x]]);
+        v[[y, x]] += near * (speed_y - v[[y, x]]);
+        left[[y, x]] = left[[y, x]].max(near * warm);
+        right[[y, x]] = right[[y, x]].max(near * cold);
+    }
+}
+
+/// The pixels of a frame as `0x00RRGGBB`, the top row first: warm and cold smoke in front of a dark sky.
+#[qd::kernel]
+pub(crate) fn shade(left: &Tensor<f32, 2>, right: &Tensor<f32, 2>, pixels: &mut Tensor<u32, 2>) {
+    let [height, _] = left.shape();
+    for (y, x) in qd::ndrange(pixels.shape()) {
+        let warm = left[[height - 1 - y, x]];
+        let cold = right[[height - 1 - y, x]];
+        let thickness = warm + cold;
+        let seen = thickness * (2.2 - thickness.min(1.0)) / 1.2;
+        let seen = seen.min(1.0);
+        let light = seen * (0.35 + 0.65 * seen) / thickness.max(1e-6);
+        let sky = 1.0 - seen;
+        // Square roots stand for the curve of sRGB.
+        let red = (0.004 * sky + light * (warm + 0.05 * cold)).clamp(0.0, 1.0).sqrt();
+        let green = (0.006 * sky + light * (0.3 * warm + 0.38 * cold)).clamp(0.0, 1.0).sqrt();
+        let blue = (0.014 * sky + light * (0.05 * warm + cold)).clamp(0.0, 1.0).sqrt();
+        let red = (255.0 * red) as u32;
+        let green = (255.0 * green) as u32;
+        pixels[[y, x]] = (red << 16) | (green << 8) | (255.0 * blue) as u32;
+    }
+}

@@ -4,6 +4,7 @@
 //! Two jets of different smoke blow towards each other, meet, and rise.
 
 pub(crate) mod kernels;
+pub mod live;
 #[cfg(test)]
 pub(crate) mod reference;
 #[cfg(test)]
@@ -87,16 +88,29 @@ impl Smoke {
 
     /// One step. The previous step's pressure is the initial guess.
     fn step(&mut self, step: usize, sweeps: usize) -> qd::Result<()> {
-        let Self { u, v, left, right, pressure, divergence, curl } = self;
+        self.advect(KEEP)?;
+        let [left_slant, right_slant] = slants(step);
+        let Self { u: [u, _], v: [v, _], left: [left, _], right: [right, _], .. } = self;
+        kernels::blow(SPEED, left_slant, right_slant, u, v, left, right).launch()?;
+        self.flow(sweeps)
+    }
+
+    /// Carries everything along with the air.
+    fn advect(&mut self, keep: f32) -> qd::Result<()> {
+        let Self { u, v, left, right, .. } = self;
         for field in [&mut *u, v, left, right] {
             field.swap(0, 1);
         }
         let ([u, old_u], [v, old_v]) = (u, v);
         let ([left, old_left], [right, old_right]) = (left, right);
+        kernels::advect(DT, keep, old_u, old_v, old_left, old_right, u, v, left, right).launch()
+    }
+
+    /// Applies the forces of the air and of the smoke.
+    fn flow(&mut self, sweeps: usize) -> qd::Result<()> {
+        let Self { u, v, left, right, pressure, divergence, curl } = self;
+        let ([u, _], [v, _], [left, _], [right, _]) = (u, v, left, right);
         let [pressure, scratch] = pressure;
-        let [left_slant, right_slant] = slants(step);
-        kernels::advect(DT, KEEP, old_u, old_v, old_left, old_right, u, v, left, right).launch()?;
-        kernels::blow(SPEED, left_slant, right_slant, u, v, left, right).launch()?;
         kernels::turn(u, v, curl).launch()?;
         kernels::push(DT, LIFT, SWIRL, left, right, curl, u, v).launch()?;
         kernels::outflow(u, v, divergence).launch()?;

@@ -237,7 +237,7 @@ macro_rules! constants {
     )*};
 }
 
-constants!(bool, i8, i16, u8, u16, i32, i64, u32, u64, usize, f32, f64);
+constants!(bool, i8, i16, u8, u16, i32, i64, isize, u32, u64, usize, f32, f64);
 
 macro_rules! left_operands {
     ($($ty:ty),*) => {
@@ -246,7 +246,7 @@ macro_rules! left_operands {
 }
 
 // Without `bool`: rustc's message about `true + 1.0` would be about `Value`.
-left_operands!(i8, i16, u8, u16, i32, i64, u32, u64, usize, f32, f64);
+left_operands!(i8, i16, u8, u16, i32, i64, isize, u32, u64, usize, f32, f64);
 
 macro_rules! functions {
     ($($name:ident, $function:ident;)*) => {

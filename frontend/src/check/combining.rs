@@ -157,7 +157,10 @@ fn kind(
     own: usize,
 ) -> Result<Kind, NotCombined> {
     if has_variable_index(target) {
-        return Err(NotCombined::Part);
+        let of_field = any_in_expr(target, &mut |node| {
+            matches!(node, Node::Expr(Expr { kind: ExprKind::Field { .. }, .. }))
+        });
+        return Err(NotCombined::Part { of_field });
     }
     let of_operator = |op: BinaryOp| match op {
         BinaryOp::Add | BinaryOp::Sub => Ok(Kind::Sum),

@@ -130,7 +130,7 @@ impl Lowerer {
                 let ty = self.type_at(*ty, span)?;
                 self.repeat(ty, value, span)
             }
-            ExprKind::Associated { ty, name, args } => {
+            ExprKind::Associated { ty, name, args, .. } => {
                 let ty = self.type_at(*ty, span)?;
                 self.associated(ty, name, args, span)
             }
@@ -138,7 +138,7 @@ impl Lowerer {
             ExprKind::Index { base, .. } if self.names_aggregate(base) => self.part_value(expr),
             ExprKind::Method { receiver, name, args, .. } => match self.infer_type(receiver) {
                 Some(ty) if ty.scalar().is_none() => {
-                    self.aggregate_method(receiver, ty, name, args, span)
+                    self.aggregate_method(receiver, ty, name, args, expected, span)
                 }
                 Some(Type::Scalar(ty)) if let Some(ty) = pair_type(name, ty) => {
                     self.pair_method(receiver, ty, args)
@@ -344,7 +344,7 @@ impl Lowerer {
         let no_parts =
             |this: &Self| Err(this.type_error(span, format!("{} has no such parts", value.ty)));
         match pattern {
-            Pattern::Wild => Ok(()),
+            Pattern::Wild | Pattern::Rest => Ok(()),
             Pattern::Name { name, mutable, ty } => {
                 let rustc = self.type_at(*ty, span)?;
                 self.check_type(name, rustc, value.ty, span)?;
@@ -360,11 +360,21 @@ impl Lowerer {
                     }
                     (ty, _) => (part_types(ty), patterns),
                 };
-                let Some(types) = types.filter(|types| types.len() == patterns.len()) else {
+                let Some(types) = types else { return no_parts(self) };
+                let rest = patterns.iter().position(|pattern| matches!(pattern, Pattern::Rest));
+                let (before, after) = match rest {
+                    Some(rest) => (&patterns[..rest], &patterns[rest + 1..]),
+                    None => (&patterns[..], &[][..]),
+                };
+                let Some(left_out) = types.len().checked_sub(before.len() + after.len()) else {
                     return no_parts(self);
                 };
+                if rest.is_none() && left_out > 0 {
+                    return no_parts(self);
+                }
+                let left_out = std::iter::repeat_n(&Pattern::Wild, left_out);
                 let mut first = 0;
-                for (pattern, ty) in patterns.iter().zip(types) {
+                for (pattern, ty) in before.iter().chain(left_out).chain(after).zip(types) {
                     self.bind_pattern(pattern, &value.part(ty, first), span)?;
                     first += ty.leaves();
                 }

@@ -11,9 +11,10 @@ use super::{Lowerer, Result, scope::Binding};
 use crate::{
     literal,
     syntax::{
-        BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, Stmt, StmtKind, TypeIx,
+        Block, BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, Span, Stmt, StmtKind,
+        TypeIx,
     },
-    visit::{Node, any_in_stmt},
+    visit::{Node, any_in_block},
 };
 
 /// The name of a shared array, its place, and its extents.
@@ -29,7 +30,7 @@ impl Lowerer {
         let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
         let ends = self.scalars(&counts)?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
-        self.extents = self.shared_extents(&each.body.stmts)?;
+        self.extents = self.shared_extents(&each.body)?;
         self.flush(top);
         let scope = self.frame.names.mark();
         self.emit.open();
@@ -181,18 +182,14 @@ impl Lowerer {
     }
 
     /// The extents of all shared arrays in a `block_for`, evaluated before it.
-    fn shared_extents(&mut self, stmts: &[Stmt]) -> Result<Vec<SharedArrayExtents>> {
+    fn shared_extents(&mut self, body: &Block) -> Result<Vec<SharedArrayExtents>> {
         let mut found = Vec::new();
-        for stmt in stmts {
-            any_in_stmt(stmt, &mut |node| {
-                if let Node::Stmt(Stmt { kind: StmtKind::LetShared { name, dims, .. }, span }) =
-                    node
-                {
-                    found.push((name, dims, *span));
-                }
-                false
-            });
-        }
+        any_in_block(body, &mut |node| {
+            if let Node::Stmt(Stmt { kind: StmtKind::LetShared { name, dims, .. }, span }) = node {
+                found.push((name, dims, *span));
+            }
+            false
+        });
         let mut extents = Vec::new();
         for (name, dims, span) in found {
             let dims = dims.iter().map(|dim| self.shared_extent(name, dim));

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use quadrants_ir::{
-    ExprId, ExprKind as Ir, ScalarType,
+    ExprId, ExprKind as Ir, LocalId, ScalarType,
     types::{ParamType, Type},
 };
 
@@ -22,6 +22,12 @@ use crate::{
 /// Maximum depth of inlining. Recursive generic funcs may have a different source at each level, so identity does not
 /// detect all recursion.
 const MAX_DEPTH: usize = 64;
+
+/// The copy of a receiver, which is written back.
+enum Copied {
+    Value(ValueId),
+    Scalar(LocalId),
+}
 
 impl Lowerer {
     /// Decodes the callees of the current frame.
@@ -86,7 +92,7 @@ impl Lowerer {
                 ParamType::Struct { .. } => {
                     return Err(self.type_error(arg.span, "expected a struct of tensors"));
                 }
-                ParamType::Value(Type::Scalar(ty)) => {
+                ParamType::Value(Type::Scalar(ty)) if !param.by_reference => {
                     let mut value = self.scalar_as(arg, ty)?;
                     if args[at + 1..].iter().any(assigns) {
                         value = self.emit.snapshot(value);
@@ -115,21 +121,38 @@ impl Lowerer {
             self.frame = caller;
         }
         if let Some((place, copy)) = receiver {
-            let named = self.named_values[copy].clone();
-            let changed = Value { ty: named.ty, leaves: self.read_named(&named) };
+            let changed = match copy {
+                Copied::Value(copy) => {
+                    let named = self.named_values[copy].clone();
+                    Value { ty: named.ty, leaves: self.read_named(&named) }
+                }
+                Copied::Scalar(local) => {
+                    let value = self.emit.read(local);
+                    Value::scalar(self.emit.ty(value), value)
+                }
+            };
             self.write_target(&place, &changed, span)?;
         }
         Ok(value)
     }
 
-    /// The binding of `&mut self`: the receiver itself if it is a named value; otherwise a copy, and the target to
+    /// The binding of `&mut self`: the receiver itself if it is a local; otherwise a copy, and the target to
     /// write it back to.
     fn receiver(
         &mut self,
         arg: &Expr,
         ty: Type,
         name: &str,
-    ) -> Result<(Binding, Option<(Target, ValueId)>)> {
+    ) -> Result<(Binding, Option<(Target, Copied)>)> {
+        if let ExprKind::Name(local) = &arg.kind
+            && let Some(binding @ Binding::Local(local)) = self.frame.lookup(local)
+        {
+            let local = &self.emit.locals[local];
+            if Type::Scalar(local.ty) != ty || !local.mutable {
+                return Err(self.type_error(arg.span, "expected a `mut` local"));
+            }
+            return Ok((binding, None));
+        }
         let place = self.target(arg)?;
         let value = match &place {
             Some(place) => {
@@ -145,7 +168,12 @@ impl Lowerer {
         };
         let binding = self.name_value(name, value, true);
         match (binding, place) {
-            (Binding::Value(copy), Some(place)) => Ok((binding, Some((place, copy)))),
+            (Binding::Value(copy), Some(place)) => {
+                Ok((binding, Some((place, Copied::Value(copy)))))
+            }
+            (Binding::Local(copy), Some(place)) => {
+                Ok((binding, Some((place, Copied::Scalar(copy)))))
+            }
             _ => Ok((binding, None)),
         }
     }

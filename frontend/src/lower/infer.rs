@@ -7,6 +7,7 @@ use super::{
     scope::{Binding, Scalar},
 };
 use crate::{
+    builtins::FILLED,
     literal::{default_type, scalar_suffix},
     syntax::{Block, Expr, ExprKind, LiteralKind, StmtKind},
     visit::each_binding,
@@ -92,11 +93,16 @@ impl Lowerer {
             ExprKind::Method { receiver, .. } if self.is_block(receiver) => {
                 Some(Type::Scalar(ScalarType::U64))
             }
-            ExprKind::Method { receiver, name, .. } => match self.infer_with(receiver, locals)? {
-                Type::Scalar(ty) => method::pair_type(name, ty)
-                    .or_else(|| Some(Type::Scalar(method::result_type(name, ty)))),
-                ty => linalg::method_type(name, ty),
-            },
+            ExprKind::Method { receiver, name, args, .. } => {
+                match self.infer_with(receiver, locals)? {
+                    ty if name == FILLED => {
+                        linalg::filled_type(ty, self.infer_with(args.first()?, locals)?, None)
+                    }
+                    Type::Scalar(ty) => method::pair_type(name, ty)
+                        .or_else(|| Some(Type::Scalar(method::result_type(name, ty)))),
+                    ty => linalg::method_type(name, ty),
+                }
+            }
             ExprKind::Call { func, .. } => {
                 let unit = self.frame.callees.get(*func as usize)?.as_ref()?;
                 unit.types.get(unit.function.result? as usize).copied()

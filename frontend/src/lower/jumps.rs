@@ -138,9 +138,12 @@ impl Lowerer {
     ) -> Result<Value> {
         // A `loop` without `break` also never reaches the end of the block.
         let jumps = any_in_block(block, &mut |node| {
-            use StmtKind::{Break, Continue, Loop, Return};
+            use StmtKind::{Break, Continue, Loop, Return, Unreachable};
             let Node::Stmt(Stmt { kind, .. }) = node else { return false };
-            matches!(kind, Break { .. } | Continue { .. } | Return { .. } | Loop { .. })
+            matches!(
+                kind,
+                Break { .. } | Continue { .. } | Return { .. } | Loop { .. } | Unreachable
+            )
         });
         let Some(ty) = expected.filter(|_| jumps) else {
             return Err(self.type_error(span, "this block has no value"));

@@ -4,7 +4,10 @@
 use quadrants_ir::{BinaryOp, Const, ExprId, MathFn, ScalarType, UnaryOp, types::Type};
 
 use super::{Lowerer, Result, scope::Value};
-use crate::syntax::{Expr, Span};
+use crate::{
+    builtins::FILLED,
+    syntax::{Expr, Span},
+};
 
 /// The result type of a method of `ty`.
 pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
@@ -22,6 +25,19 @@ pub(super) fn method_type(name: &str, ty: Type) -> Option<Type> {
         ("transpose", Type::Matrix(ty, rows, columns)) => Type::Matrix(ty, columns, rows),
         _ => ty,
     })
+}
+
+/// The type of a vector or array with as many components as `ty`, all of which are a value of type `of`.
+/// `expected` is the type that the context has, if it is known.
+pub(super) fn filled_type(ty: Type, of: Type, expected: Option<Type>) -> Option<Type> {
+    match (ty, of, expected) {
+        (Type::Vector(_, len), Type::Scalar(of), _) => Some(Type::Vector(of, len)),
+        (Type::Array(element, _), of, _) if *element == of => Some(ty),
+        (Type::Array(_, len), of, Some(Type::Array(element, count))) => {
+            (*element == of && len == count).then_some(Type::Array(element, count))
+        }
+        _ => None,
+    }
 }
 
 /// The result type of an operator; `None` if neither operand has a known type.
@@ -114,8 +130,9 @@ impl Lowerer {
                 Ok(Value { ty: Type::Matrix(ty, rows, columns), leaves })
             }
             (_, left, right) => {
-                let what =
-                    format!("this operation is not defined for {left} and {right} in kernels");
+                let what = format!(
+                    "this operation is not defined for {left} and {right} in kernels, which have no operators of users' types; write a method with `#[func]`"
+                );
                 Err(self.type_error(span, what))
             }
         }
@@ -142,7 +159,10 @@ impl Lowerer {
         let is_linear = matches!(value.ty, Type::Vector(..) | Type::Matrix(..));
         let negated = op == UnaryOp::Neg && (is_linear || value.ty.complex().is_some());
         if !negated {
-            let what = format!("this operation is not defined for {} in kernels", value.ty);
+            let what = format!(
+                "this operation is not defined for {} in kernels, which have no operators of users' types; write a method with `#[func]`",
+                value.ty
+            );
             return Err(self.type_error(span, what));
         }
         let leaves = value.leaves.into_iter().map(|value| self.emit.unary(op, value));
@@ -189,8 +209,12 @@ impl Lowerer {
         ty: Type,
         name: &str,
         args: &[Expr],
+        expected: Option<Type>,
         span: Span,
     ) -> Result<Value> {
+        if let (FILLED, [value]) = (name, args) {
+            return self.filled(ty, value, expected, span);
+        }
         let mut list = vec![(receiver, ty)];
         list.extend(args.iter().map(|arg| (arg, ty)));
         let values = self.values(&list)?;
@@ -332,6 +356,28 @@ impl Lowerer {
             }
         }
         Ok(leaves)
+    }
+
+    fn filled(
+        &mut self,
+        ty: Type,
+        value: &Expr,
+        expected: Option<Type>,
+        span: Span,
+    ) -> Result<Value> {
+        let of = self.infer_type(value);
+        let filled = |of| Some((of, filled_type(ty, of, expected)?));
+        let Some((of, result)) = of.and_then(filled) else {
+            return Err(self.no_method_of(ty, "map", span));
+        };
+        let value = self.value_as(value, of)?;
+        let part = self.reuse_all(&value.leaves);
+        let count = result.leaves() / part.len().max(1);
+        let mut leaves = Vec::with_capacity(result.leaves());
+        for _ in 0..count {
+            leaves.extend(part.iter().map(|leaf| self.emit.copy(*leaf)));
+        }
+        Ok(Value { ty: result, leaves })
     }
 
     /// Lowers an associated function such as `Vector::splat(x)`.

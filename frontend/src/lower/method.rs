@@ -45,6 +45,24 @@ fn is_f16_method(name: &str) -> bool {
 }
 
 impl Lowerer {
+    /// The bits of a narrow value, of which only the lowest `bits` count, rotated by less than `bits`.
+    fn rotated(&mut self, left: bool, value: ExprId, count: ExprId, bits: u32) -> ExprId {
+        // As `u32`, without the copies of the sign.
+        let value = self.emit.as_type(value, ScalarType::U32);
+        let mask = self.emit.constant((1_u32 << bits) - 1);
+        let value = self.emit.binary(BinaryOp::And, value, mask);
+        let [value, count] = [value, count].map(|part| self.emit.reuse(part));
+        let width = self.emit.constant(bits);
+        let own = self.emit.copy(count);
+        let rest = self.emit.binary(BinaryOp::Sub, width, own);
+        let (up, down) = if left { (count, rest) } else { (rest, count) };
+        let (first, second) = (self.emit.copy(value), self.emit.copy(value));
+        let (up, down) = (self.emit.copy(up), self.emit.copy(down));
+        let high = self.emit.binary(BinaryOp::Shl, first, up);
+        let low = self.emit.binary(BinaryOp::Shr, second, down);
+        self.emit.binary(BinaryOp::Or, high, low)
+    }
+
     pub(super) fn method(
         &mut self,
         receiver: &Expr,
@@ -120,8 +138,19 @@ impl Lowerer {
                 values[0] = self.emit.binary(BinaryOp::Or, values[0], end);
                 self.emit.number_method(name, wide, &values, &site)
             }
-            // These depend on the type's width.
-            _ if name.starts_with("rotate") || name.starts_with("wrapping_sh") => None,
+            "wrapping_shl" | "wrapping_shr" | "rotate_left" | "rotate_right" => {
+                let &[value, count] = &values[..] else {
+                    return Err(self.no_method(ty, name, span));
+                };
+                // The count wraps at the type's width.
+                let below = self.emit.constant(bits - 1);
+                let count = self.emit.binary(BinaryOp::And, count, below);
+                Some(match name {
+                    "wrapping_shl" => self.emit.binary(BinaryOp::Shl, value, count),
+                    "wrapping_shr" => self.emit.binary(BinaryOp::Shr, value, count),
+                    _ => self.rotated(name == "rotate_left", value, count, bits),
+                })
+            }
             _ if name.starts_with("saturating") => match &values[..] {
                 [a, b] => {
                     let op = if name.ends_with("add") { BinaryOp::Add } else { BinaryOp::Sub };

@@ -1,8 +1,8 @@
 //! Lowering of statements.
 
 use quadrants_ir::{
-    Assertion, BinaryOp, BlockId, Comparison, ExprId, ExprKind as IrExpr, ScalarType, SiteId,
-    SiteKind, Stmt as Ir, UnaryOp,
+    Assertion, BinaryOp, BlockId, Comparison, ExprId, ExprKind as IrExpr, LocalId, ScalarType,
+    SiteId, SiteKind, Stmt as Ir, UnaryOp,
     abi::{ASSERT_VALUES, MESSAGE_VALUES},
     format::Format,
     types::Type,
@@ -14,7 +14,7 @@ use super::{
     early_return,
     element::Element,
     linalg,
-    scope::{Binding, Loop, Value},
+    scope::{Binding, Leaf, Loop, Value},
 };
 use crate::{
     Error,
@@ -95,6 +95,8 @@ impl Lowerer {
                 self.break_loop(label.as_deref(), value.as_ref(), span)?;
             }
             StmtKind::Continue { label } => self.jump(label.as_deref(), Ir::Continue, span)?,
+            // The assertion before ends the iteration.
+            StmtKind::Unreachable => {}
             StmtKind::Assert { cond, failure } => {
                 self.assertion(cond, failure, span)?;
             }
@@ -503,10 +505,10 @@ impl Lowerer {
             })
         };
         let jumps = |expr: &Expr| {
-            use StmtKind::{Break, Continue, Return};
+            use StmtKind::{Break, Continue, Return, Unreachable};
             any_in_expr(expr, &mut |node| {
                 let Node::Stmt(Stmt { kind, .. }) = node else { return false };
-                matches!(kind, Break { .. } | Continue { .. } | Return { .. })
+                matches!(kind, Break { .. } | Continue { .. } | Return { .. } | Unreachable)
             })
         };
         // Whether evaluating an expression may have an effect, raise a device error or jump.
@@ -523,11 +525,41 @@ impl Lowerer {
                 ),
             })
         };
+        // An index of constants and immutable locals, such as a loop variable, is the same before and after the value.
+        let reads_what_changes = |expr: &Expr| {
+            any_in_expr(expr, &mut |node| {
+                let Node::Expr(Expr { kind, .. }) = node else { return true };
+                match kind {
+                    ExprKind::Name(name) => !self.is_immutable(name),
+                    ExprKind::Index { .. } | ExprKind::Call { .. } | ExprKind::Atomic { .. } => {
+                        true
+                    }
+                    _ => false,
+                }
+            })
+        };
         indices.into_iter().any(|index| {
-            writes(value) && reads(index)
+            writes(value) && reads_what_changes(index)
                 || writes(index) && reads(value)
                 || jumps(value) && has_effects(index)
                 || jumps(index) && has_effects(value)
         })
+    }
+
+    /// Whether a name outside of the expression means one value as long as it is in scope.
+    fn is_immutable(&self, name: &str) -> bool {
+        let is_fixed = |local: LocalId| !self.emit.locals[local].mutable;
+        match self.frame.lookup(name) {
+            Some(Binding::Scalar(_) | Binding::Shape(_)) => true,
+            Some(Binding::Local(local)) => is_fixed(local),
+            Some(Binding::Value(value)) => {
+                self.named_values[value].leaves.iter().all(|leaf| match leaf {
+                    Leaf::Scalar(_) => true,
+                    Leaf::Local(local) => is_fixed(*local),
+                    Leaf::Memory(_) => false,
+                })
+            }
+            _ => false,
+        }
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct Access {
     pub(super) forms: Vec<Option<AffineForm>>,
     pub(super) span: Span,
     pub(super) text: String,
+    /// What it stores, for messages.
+    pub(super) stored: Option<Stored>,
     /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,
     /// The conditions under which the access happens.
@@ -69,6 +71,16 @@ pub(super) struct Access {
     pub(super) is_shared: bool,
     /// The phase, if it is an access by the threads of a block. Barriers separate the phases of a block.
     pub(super) phase: Option<u32>,
+}
+
+/// What a write stores.
+pub(super) enum Stored {
+    /// The same value in all iterations; its text.
+    Literal(String),
+    /// The old value and another one combined, as this atomic function does.
+    Combined(&'static str),
+    /// A value that is computed from the old one.
+    Next,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
-    races::{Counter, DistinctRead, Index, IntType, Node, Scope, Slot},
+    races::{Counter, DistinctRead, Index, IntType, Node, Scope, Slot, TicketSource},
 };
 
 use super::{
@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     literal,
-    syntax::{Block, Expr, ExprKind, LiteralKind, LogicOp, StmtKind},
+    syntax::{Block, Expr, ExprKind, LiteralKind, LogicOp, Stmt, StmtKind},
+    visit::{self, any_in_block, base_name},
 };
 
 const BOOL: IntType = Some(ScalarType::Bool);
@@ -209,19 +210,16 @@ impl Walk<'_> {
                 let text = self.text(place);
                 let (fields, shown) = (part.fields.clone(), (expr.span, text.clone()));
                 self.push_access(kind, part.base, fields, values.clone(), shown);
-                // A shared counter returns each number once per block, not once per launch.
-                let is_shared = matches!(self.lookup(part.base), Some(Binding::Shared { .. }));
-                let ticket = if counts && !is_shared {
+                let ticket = if counts {
                     self.ticket(part.base, part.fields, &values, &by, &text)
                 } else {
                     None
                 };
                 ticket.unwrap_or_else(|| {
                     let value = self.unknown(Scope::Iteration);
-                    let why = match (counts, is_shared) {
-                        (true, true) => "each block counts in a shared array of its own",
-                        (true, false) => "only integers are counted",
-                        _ => "only those of `atomic_add` are",
+                    let why = match counts {
+                        true => "only integers are counted",
+                        false => "only those of `atomic_add` are",
                     };
                     self.explain(&value, || {
                         format!(
@@ -232,7 +230,8 @@ impl Walk<'_> {
                 })
             }
             ExprKind::Phase(phase) => {
-                self.phase(&phase.name, |this| {
+                let changed = changed_arrays(&phase.body);
+                self.phase(&phase.name, changed, |this| {
                     this.block(&phase.body);
                 });
                 Value::Data
@@ -255,6 +254,12 @@ impl Walk<'_> {
         let Some(part) = self.element_part(place) else { return Value::Data };
         let values = self.index_values(&part);
         self.record_access(AccessKind::Read, &part, values.clone(), place);
+        // The launch knows which elements keep their values from phase to phase.
+        if let Some(Binding::Shared { .. }) = self.lookup(part.base)
+            && self.threads.as_ref().is_some_and(|threads| !threads.changes(part.base))
+        {
+            return Value::AtLaunch;
+        }
         let (is_unchanged, distinct) = match self.lookup(part.base) {
             Some(&Binding::Tensor { writable: false, distinct }) => (true, distinct),
             _ => (false, None),
@@ -312,16 +317,31 @@ impl Walk<'_> {
         }
         let cell: Option<Index> = index.iter().map(|value| self.slot(value)).collect();
         let (cell, amount) = (cell?, self.slot(amount)?);
-        let counted = (tensor.to_owned(), fields);
+        let phase = self.threads.as_ref().filter(|threads| threads.in_phase);
+        let (counted, phase) = match self.lookup(tensor) {
+            Some(Binding::Shared { array, .. }) => ((array.clone(), fields), Some(phase?.phases)),
+            _ => ((tensor.to_owned(), fields), None),
+        };
         let known = self.task.counted.iter().position(|other| *other == counted);
         let number = known.unwrap_or_else(|| {
             self.task.counted.push(counted);
             self.task.counted.len() - 1
         });
-        let tensor = number as u32;
+        let array = number as u32;
+        let source = match phase {
+            Some(phase) => TicketSource::Shared { array, phase },
+            None => TicketSource::Tensor(array),
+        };
         let counters = &mut self.task.steps.program.counters;
         let counter = counters.len();
-        counters.push(Counter { tensor, ty: None, cell, extents: Index::new(), amount });
+        counters.push(Counter {
+            source,
+            ty: None,
+            cell,
+            extents: Index::new(),
+            amount,
+            is_of_one_thread: false,
+        });
         self.task.cells.push(text.to_owned());
         Some(Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 })))
     }
@@ -525,8 +545,31 @@ impl Walk<'_> {
             let value = self.eval(arg);
             data |= !self.known_at_launch(&value);
         }
+        if let Some(local) = args.first().filter(|_| has_receiver).and_then(base_name) {
+            self.set_locals(&[local], vec![Some(Value::Data)]);
+        }
         Value::unknown(!data)
     }
+}
+
+/// The names of what the code of a phase may change: assigned, changed by an atomic, or given to a func.
+pub(super) fn changed_arrays(body: &Block) -> Vec<String> {
+    let mut changed = Vec::new();
+    let mut add = |place: &Expr| changed.extend(base_name(place).map(str::to_owned));
+    any_in_block(body, &mut |node| {
+        match node {
+            visit::Node::Stmt(Stmt { kind: StmtKind::Assign { target, .. }, .. }) => add(target),
+            visit::Node::Expr(expr) => match &expr.kind {
+                ExprKind::Atomic { place, .. } => add(place),
+                ExprKind::Call { args, .. } => args.iter().for_each(&mut add),
+                ExprKind::Method { receiver, .. } => add(receiver),
+                _ => {}
+            },
+            visit::Node::Stmt(_) => {}
+        }
+        false
+    });
+    changed
 }
 
 /// Whether a block always ends with a jump, so that the code after it does not run.
@@ -540,7 +583,10 @@ fn always_jumps(block: &Block) -> bool {
     };
     let last = block.stmts.last().map(|stmt| &stmt.kind);
     let by_stmt = last.is_some_and(|stmt| match stmt {
-        StmtKind::Break { .. } | StmtKind::Continue { .. } | StmtKind::Return { .. } => true,
+        StmtKind::Break { .. }
+        | StmtKind::Continue { .. }
+        | StmtKind::Return { .. }
+        | StmtKind::Unreachable => true,
         StmtKind::Expr(expr) => jumps(expr),
         _ => false,
     });

@@ -8,7 +8,7 @@ use super::{
     walk::{Binding, Walk, is_generated},
 };
 use crate::{
-    syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, StmtKind},
+    syntax::{BinaryOp, Block, Dim, Expr, ExprKind, For, Order, Pattern, StmtKind},
     visit::{self, any_in_block, base_name, each_binding},
 };
 
@@ -19,6 +19,35 @@ const TURNS: i128 = 16;
 const UNROLLED_ACCESSES: usize = 200;
 
 impl Walk<'_> {
+    /// Binds the names of a pattern to parts of a value.
+    pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
+        match pattern {
+            Pattern::Wild | Pattern::Rest => {}
+            Pattern::Name { name, mutable, .. } => {
+                let value = self.bound_value(value.clone(), *mutable);
+                self.bind(name, Binding::Value(value));
+            }
+            Pattern::Parts(parts) => {
+                let rest = parts.iter().position(|part| matches!(part, Pattern::Rest));
+                for (at, pattern) in parts.iter().enumerate() {
+                    // The number of parts that `..` stands for depends on the type.
+                    let part = match rest.is_some_and(|rest| at > rest) {
+                        true => format!("-{}", parts.len() - at),
+                        false => at.to_string(),
+                    };
+                    let part = self.part_of(value, &part);
+                    self.bind_parts(pattern, &part);
+                }
+            }
+            Pattern::Fields(fields) => {
+                for (name, pattern) in fields {
+                    let part = self.part_of(value, name);
+                    self.bind_parts(pattern, &part);
+                }
+            }
+        }
+    }
+
     pub(super) fn loop_body(&mut self, body: &Block) {
         self.endless_loop(None, body);
     }

@@ -21,12 +21,15 @@ mod walk;
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{
-    AffineForm, GuardedIndex, Node as Step, Scope, Side, Slot, Space, Var, VarKind, disjoint,
-    disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
+use quadrants_ir::{
+    DivRemOp,
+    races::{
+        AffineForm, GuardedIndex, Node as Step, Program, Scope, Side, Slot, Space, TicketSource,
+        Var, VarKind, disjoint, disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
+    },
 };
 
-use access::{Access, AccessKind, Part, Task, overlap, same_tensor};
+use access::{Access, AccessKind, Part, Stored, Task, overlap, same_tensor};
 use profile::{PairCache, Profiles};
 use sample::{LONG_LOOP, SAMPLES};
 use walk::{SourceText, walk};
@@ -222,9 +225,7 @@ impl<'a> RaceChecker<'a> {
                             "write by `qd::atomic_exchange(&mut {access}, …)`, which needs no proof"
                         );
                     }
-                    "give each iteration an element of its own, combine with `atomic_add`, `atomic_min` or \
-                     `atomic_max`"
-                        .to_owned()
+                    own_element_advice(first)
                 });
                 (first.span, Rule::RaceWithItself { access, over, reason, advice })
             } else {
@@ -233,7 +234,8 @@ impl<'a> RaceChecker<'a> {
                 let reason = self.reason(at, &samples, a, b);
                 let advice = time_loop_advice(task, here)
                     .or_else(|| self.is_recurrence(at, a, b).then(recurrence_advice));
-                (here.span, race_in_loop(here, other, over, reason, advice))
+                let reads_first = accesses[a.min(b)].kind == AccessKind::Read;
+                (here.span, race_in_loop([here, other], reads_first, over, reason, advice))
             };
             races.push((&first.tensor, Rejection { span, rule }));
         }
@@ -446,14 +448,18 @@ impl<'a> RaceChecker<'a> {
         counter: usize,
     ) -> Option<&'a Access> {
         let own = self.task(sample, [part, task]);
-        let number = own.steps.program.counters[counter].tensor as usize;
-        let (tensor, fields) = &own.counted[number];
+        let (number, phase) = match own.steps.program.counters[counter].source {
+            TicketSource::Shared { array, phase } => (array, Some(phase)),
+            TicketSource::Tensor(number) | TicketSource::Scan(number) => (number, None),
+        };
+        let (tensor, fields) = own.counted.get(number as usize)?;
         let parts = self.samples[sample].iter().enumerate();
         let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
         others.chain([own]).flat_map(|task| &task.accesses).find(|access| {
             same_tensor(&access.tensor, tensor)
                 && overlap(&access.fields, fields)
                 && access.kind != AccessKind::Count
+                && (phase.is_none() || phase == access.phase)
         })
     }
 
@@ -545,9 +551,10 @@ fn suspects(
 fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     let [name] = &task.names[..] else { return None };
     let index: Vec<Slot> = access.index.iter().copied().collect::<Option<_>>()?;
-    let reached = task.steps.program.reached(&index);
-    let nodes = || task.steps.program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
-    let of_step = nodes().any(|(node, _)| matches!(node, Step::Var(_)));
+    let program = &task.steps.program;
+    let reached = program.reached(&index);
+    let nodes = || program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+    let of_step = depends_on_step(program, &index);
     // Bounds that are read from a tensor, as the offsets of rows, differ between iterations.
     let of_data = |node: &Step| matches!(node, Step::Unknown { scope: Scope::Iteration, .. });
     let of_step = of_step || nodes().any(|(node, _)| of_data(node));
@@ -560,6 +567,43 @@ fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     })
 }
 
+/// The advice for an access by which several iterations write one element: the atomic that does the same.
+fn own_element_advice(access: &Access) -> String {
+    let Access { text, stored, .. } = access;
+    let atomic = match stored {
+        Some(Stored::Literal(value)) if value == "true" => {
+            format!("set it in any of them by `qd::atomic_or(&mut {text}, true)`")
+        }
+        Some(Stored::Literal(value)) if value == "false" => {
+            format!("clear it in any of them by `qd::atomic_and(&mut {text}, false)`")
+        }
+        Some(Stored::Literal(value)) => {
+            format!("store it in any of them by `qd::atomic_exchange(&mut {text}, {value})`")
+        }
+        Some(Stored::Combined(atomic)) => format!("combine by `qd::{atomic}(&mut {text}, …)`"),
+        Some(Stored::Next) => {
+            "or, if each iteration needs the result of the one before, mark this loop `#[qd::serial]`".to_owned()
+        }
+        None => "combine with `atomic_add`, `atomic_min` or `atomic_max`".to_owned(),
+    };
+    format!("give each iteration an element of its own, {atomic}")
+}
+
+/// Whether slots depend on a variable of the parallel loop other than by a remainder, as of double buffers `t % 2`.
+fn depends_on_step(program: &Program, slots: &[Slot]) -> bool {
+    let mut seen = vec![false; program.steps.len()];
+    let mut rest = slots.to_vec();
+    while let Some(slot) = rest.pop() {
+        match program.steps[slot as usize] {
+            _ if std::mem::replace(&mut seen[slot as usize], true) => {}
+            Step::Var(_) => return true,
+            Step::DivRem(DivRemOp::Rem, ..) => {}
+            node => rest.extend(node.operands()),
+        }
+    }
+    false
+}
+
 fn recurrence_advice() -> String {
     "if each iteration needs the result of one before, mark this loop `#[qd::serial]` or compute a scan; else read \
      from one tensor and write to another"
@@ -567,8 +611,8 @@ fn recurrence_advice() -> String {
 }
 
 fn race_in_loop(
-    here: &Access,
-    other: &Access,
+    [here, other]: [&Access; 2],
+    reads_first: bool,
     over: String,
     reason: String,
     advice: Option<String>,
@@ -579,6 +623,9 @@ fn race_in_loop(
         "make both atomic, split the loop in two"
     } else if here.kind.is_write() {
         "write to two tensors, split the loop in two"
+    } else if reads_first {
+        // The written value may need the one that is read, so a second loop changes nothing.
+        "read from one tensor and write to another"
     } else {
         "read from one tensor and write to another, split the loop in two"
     };

@@ -90,7 +90,9 @@ impl RaceChecker<'_> {
         let is_one = cell.iter().all(|slot| task.steps.scope(*slot) == Scope::Loop);
         let is_part = cell.iter().all(|slot| index.contains(slot));
         let line = self.not_a_count(at, 0, counter).map(|other| other.span.line);
-        Some(Tickets { counter: &task.cells[counter], line, is_separate: is_one || is_part })
+        let is_of_block = program.counters[counter].source.is_of_block();
+        let is_separate = is_one || is_part;
+        Some(Tickets { counter: &task.cells[counter], line, is_separate, is_of_block })
     }
 
     /// Why the tickets that the indices of one or two accesses depend on prove nothing.
@@ -116,9 +118,13 @@ impl RaceChecker<'_> {
                  list's index, as the `c` of `count[c]` is in `list[[c, at]]`"
             ));
         }
+        let place = match first.is_of_block {
+            true => " in one block and phase, and may be equal in two blocks",
+            false => "",
+        };
         Some(format!(
-            "tickets of `{text}` differ from each other by the amount that is added, and nothing else is known of \
-             them: an index must be the ticket, or the ticket plus less than that amount"
+            "tickets of `{text}` differ from each other by the amount that is added{place}, and nothing else is known \
+             of them: an index must be the ticket, or the ticket plus less than that amount"
         ))
     }
 
@@ -139,6 +145,8 @@ struct Tickets<'a> {
     line: Option<u32>,
     /// Whether all tickets are of one element, or its index is part of the index.
     is_separate: bool,
+    /// Whether each block has its own counter.
+    is_of_block: bool,
 }
 
 /// Two iterations of a sample launch that touch the same element.

@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::races::{Guard, IntType, Node, Scope, Slot, Var, VarKind};
+use quadrants_ir::{
+    CollectiveOp, ReduceOp,
+    races::{Guard, IntType, Node, Scope, Slot, Var, VarKind},
+};
 
 use super::{
-    access::{Access, AccessKind, Part, Task},
+    access::{Access, AccessKind, Part, Stored, Task},
+    eval::changed_arrays,
     sample::{SAMPLES, Symbol},
     text,
     value::Value,
@@ -13,10 +17,10 @@ use super::{
 use crate::{
     names::Names,
     syntax::{
-        BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing,
-        Pattern, Span, Stmt, StmtKind, StreamParallelArgument,
+        BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing, Span,
+        Stmt, StmtKind, StreamParallelArgument,
     },
-    visit::{base_name, combined_names},
+    visit::{self, any_in_expr, base_name, combined_names},
 };
 
 pub(super) struct ElementPart<'e> {
@@ -78,8 +82,17 @@ pub(super) struct Walk<'a> {
 pub(super) struct Threads {
     number: Value,
     /// The number of phases so far.
-    phases: u32,
+    pub(super) phases: u32,
     pub(super) in_phase: bool,
+    /// The names of what the current phase may change.
+    changed: Vec<String>,
+}
+
+impl Threads {
+    /// Whether the current phase may change an array.
+    pub(super) fn changes(&self, array: &str) -> bool {
+        !self.in_phase || self.changed.iter().any(|changed| changed == array)
+    }
 }
 
 /// The parts of a kernel in a sample launch. All samples have the same tasks and accesses.
@@ -254,7 +267,7 @@ impl Walk<'_> {
             index.push(slot.map_or(Value::Data, Value::Slot));
         }
         let number = self.parallel_var(0, size - 1).map_or(Value::Data, Value::Slot);
-        self.threads = Some(Threads { number, phases: 0, in_phase: false });
+        self.threads = Some(Threads { number, phases: 0, in_phase: false, changed: Vec::new() });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body);
@@ -264,8 +277,15 @@ impl Walk<'_> {
         self.end_task();
     }
 
-    pub(super) fn phase(&mut self, thread: &str, body: impl FnOnce(&mut Self)) {
+    /// Evaluates a phase, which may change the arrays with these names.
+    pub(super) fn phase(
+        &mut self,
+        thread: &str,
+        changed: Vec<String>,
+        body: impl FnOnce(&mut Self),
+    ) {
         let Some(threads) = &mut self.threads else { return };
+        threads.changed = changed;
         threads.phases += 1;
         threads.in_phase = true;
         let number = threads.number.clone();
@@ -341,10 +361,20 @@ impl Walk<'_> {
                 if let Some((_, by)) = &call.by {
                     self.eval(by);
                 }
-                self.phase(&call.thread, |this| {
+                let changed = match &call.value.kind {
+                    ExprKind::Block(body) => changed_arrays(body),
+                    _ => Vec::new(),
+                };
+                self.phase(&call.thread, changed, |this| {
                     this.eval(&call.value);
                 });
-                self.bind(&call.name, Binding::Value(Value::Data));
+                let value = match call.op {
+                    // The launch knows what is added.
+                    CollectiveOp::Scan { op: ReduceOp::Add, .. } => Value::AtLaunch,
+                    CollectiveOp::Reduce(_) => self.unknown(Scope::Block),
+                    _ => Value::Data,
+                };
+                self.bind(&call.name, Binding::Value(value));
             }
             StmtKind::Assign { target, op, value } => {
                 let evaluated = self.eval(value);
@@ -357,6 +387,10 @@ impl Walk<'_> {
                     self.record_access(AccessKind::Read, &part, values.clone(), target);
                 }
                 self.record_access(AccessKind::Write, &part, values, target);
+                let stored = self.stored(target, *op, value);
+                if let Some(access) = self.task.accesses.last_mut() {
+                    access.stored = stored;
+                }
             }
             StmtKind::Reduce { value, .. } => {
                 self.eval(value);
@@ -385,8 +419,40 @@ impl Walk<'_> {
             StmtKind::Return { .. }
             | StmtKind::Break { value: None, .. }
             | StmtKind::Continue { .. }
+            | StmtKind::Unreachable
             | StmtKind::Unsupported(_) => {}
         }
+    }
+
+    /// What an assignment to an element stores, if messages are wanted.
+    fn stored(&self, target: &Expr, op: Option<BinaryOp>, value: &Expr) -> Option<Stored> {
+        self.source?;
+        let is_target = |other: &Expr| self.text(other) == self.text(target);
+        Some(match (op, &value.kind) {
+            (Some(BinaryOp::Add | BinaryOp::Sub), _) => Stored::Combined("atomic_add"),
+            (Some(BinaryOp::And), _) => Stored::Combined("atomic_and"),
+            (Some(BinaryOp::Or), _) => Stored::Combined("atomic_or"),
+            (Some(BinaryOp::Xor), _) => Stored::Combined("atomic_xor"),
+            (None, ExprKind::Literal { .. }) => Stored::Literal(self.text(value)),
+            (None, ExprKind::Method { receiver, name, args, .. })
+                if is_target(receiver) || args.iter().any(is_target) =>
+            {
+                match name.as_str() {
+                    "min" => Stored::Combined("atomic_min"),
+                    "max" => Stored::Combined("atomic_max"),
+                    _ => Stored::Next,
+                }
+            }
+            (Some(_), _) => Stored::Next,
+            _ if any_in_expr(
+                value,
+                &mut |node| matches!(node, visit::Node::Expr(of) if is_target(of)),
+            ) =>
+            {
+                Stored::Next
+            }
+            _ => return None,
+        })
     }
 
     /// The values of locals.
@@ -428,7 +494,7 @@ impl Walk<'_> {
     }
 
     /// The value of a binding.
-    fn bound_value(&mut self, value: Value, mutable: bool) -> Value {
+    pub(super) fn bound_value(&mut self, value: Value, mutable: bool) -> Value {
         match value {
             // It may be assigned, but not by the iterations of later loops.
             _ if mutable && self.loops == 0 => self.new_fixed(),
@@ -461,28 +527,6 @@ impl Walk<'_> {
         }
         self.task.parts.insert(key, part);
         Value::Slot(part)
-    }
-
-    fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
-        match pattern {
-            Pattern::Wild => {}
-            Pattern::Name { name, mutable, .. } => {
-                let value = self.bound_value(value.clone(), *mutable);
-                self.bind(name, Binding::Value(value));
-            }
-            Pattern::Parts(parts) => {
-                for (at, pattern) in parts.iter().enumerate() {
-                    let part = self.part_of(value, &at.to_string());
-                    self.bind_parts(pattern, &part);
-                }
-            }
-            Pattern::Fields(fields) => {
-                for (name, pattern) in fields {
-                    let part = self.part_of(value, name);
-                    self.bind_parts(pattern, &part);
-                }
-            }
-        }
     }
 
     /// The element, or part of one, of a tensor or shared array that an expression denotes.
@@ -568,6 +612,7 @@ impl Walk<'_> {
             depends_on_launch: values.contains(&Value::AtLaunch),
             span,
             text,
+            stored: None,
             asserted: self.unsafe_depth > 0,
         });
     }

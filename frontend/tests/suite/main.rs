@@ -3,6 +3,8 @@
 mod agreement;
 mod builder;
 mod lowering;
+mod overlapping;
+mod positions;
 mod proofs;
 mod races;
 mod rules;

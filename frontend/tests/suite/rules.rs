@@ -280,7 +280,7 @@ fn every_unsupported_construct_has_a_message() {
         ExprKind::Literal { kind: LiteralKind::Int, text: named("1"), suffix: Some(named("u128")) };
     kernel_rejected(vec![run(1, expr(byte))], &[(1, Rule::LiteralType(named("u128")))]);
     kernel_rejected(vec![set(1, e!((n + 1)), e!(1))], &[(1, Rule::Unsupported(Construct::Place))]);
-    let made = ExprKind::Associated { ty: 0, name: named("new"), args: vec![] };
+    let made = ExprKind::Associated { ty: 0, name: named("new"), args: vec![], callee: None };
     kernel_rejected(
         vec![run(1, expr(made))],
         &[(1, Rule::Unsupported(Construct::Associated(named("new"))))],

@@ -16,7 +16,7 @@ use crate::{
     Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
     TempId, UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
-    schedule::{ReductionTarget, TaskSchedule},
+    schedule::{ReductionTarget, TaskSchedule, assigned_outer_locals},
     visit::Nodes,
 };
 
@@ -354,12 +354,10 @@ impl Compiler<'_> {
         let [zero, failed] = [self.constant(0), self.register()];
         self.code.push(Op::Move(failed, zero));
         let mut saved = Vec::new();
-        for stmt in &self.nodes.blocks[body].stmts {
-            if let Stmt::Assign { local, .. } = *stmt {
-                let (now, before) = (self.local(local), self.register());
-                self.code.push(Op::Move(before, now));
-                saved.push((now, before));
-            }
+        for local in assigned_outer_locals(self.nodes.blocks, body) {
+            let (now, before) = (self.local(local), self.register());
+            self.code.push(Op::Move(before, now));
+            saved.push((now, before));
         }
         self.speculative = Some(failed);
         self.for_loop(var, bounds, body, false);

@@ -17,7 +17,7 @@ impl Interval {
         }
     }
 
-    /// A computation that may have overflowed its type. Results that depend on it are wrapped too.
+    /// A computation that may have overflowed its type, or a value of which nothing is known, not even the type.
     pub(super) const WRAPPED: Self = Self { lo: 1, hi: 0 };
     /// No value, of code that never runs. It counts as wrapped.
     pub(super) const NOTHING: Self = Self { lo: i128::MAX, hi: i128::MIN };
@@ -46,6 +46,17 @@ impl Interval {
     /// The value, if the interval has exactly one.
     pub(super) const fn value(self) -> Option<i128> {
         if self.lo == self.hi { Some(self.lo) } else { None }
+    }
+
+    /// Whether values of a 64-bit integer type fit into the 32-bit type of the same signedness.
+    pub(super) fn fits(self, ty: ScalarType) -> bool {
+        let narrow = Self::of(if ty.is_signed_int() { ScalarType::I32 } else { ScalarType::U32 });
+        !self.is_wrapped() && narrow.lo <= self.lo && self.hi <= narrow.hi
+    }
+
+    /// All values of the type, if this is wrapped.
+    pub(super) fn or_all(self, ty: ScalarType) -> Self {
+        if self.is_wrapped() { Self::of(ty) } else { self }
     }
 
     /// The interval of a computation in type `ty`: wrapped if it may overflow.

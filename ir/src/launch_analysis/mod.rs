@@ -8,6 +8,9 @@ mod interval;
 mod prove;
 mod races;
 mod shared;
+mod work;
+
+use std::ops::Range;
 
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
@@ -17,14 +20,16 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-use prove::{ConservativeBounds, Proof};
+use prove::{ConservativeBounds, Outcome, Proof};
 use races::Races;
 use shared::DynamicMemory;
 
 pub use extents::Extents;
 pub use interior::may_have_interior;
+pub(crate) use prove::Narrowable;
 pub use prove::UnprovenIndex;
 pub use races::{Cause, Origin, Overflow, Race};
+pub use work::Work;
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
@@ -35,6 +40,8 @@ pub struct LaunchAnalysis {
     arguments: usize,
     inputs: Vec<usize>,
     tasks: Vec<TaskAnalysis>,
+    /// The words of each tensor's extents.
+    tensors: Vec<Range<usize>>,
     races: Races,
 }
 
@@ -73,7 +80,8 @@ impl LaunchAnalysis {
     pub fn new(kernel: &Offloaded) -> Self {
         let layout = ArgLayout::new(&kernel.params);
         let races = races::races(kernel, &layout);
-        let mut inputs = extent_words(kernel, &layout);
+        let tensors = extent_words(kernel, &layout);
+        let mut inputs: Vec<usize> = tensors.iter().cloned().flatten().collect();
         inputs.extend(races.inputs());
         let tasks = kernel.tasks().map(|(id, task)| {
             let reached = bounds_dependencies(kernel, id);
@@ -98,7 +106,7 @@ impl LaunchAnalysis {
         let tasks = tasks.collect();
         inputs.sort_unstable();
         inputs.dedup();
-        Self { arguments: layout.len(), inputs, tasks, races }
+        Self { arguments: layout.len(), inputs, tasks, tensors, races }
     }
 
     /// The words of the argument block that the results depend on, in ascending order: extents, and the scalars that
@@ -142,17 +150,60 @@ impl LaunchAnalysis {
     }
 
     /// The forms of the tasks in a launch with this argument block: the checked form for tasks that cannot be
-    /// [proven](Self::prove). If no task that has indices to prove can be proven, all have the checked form.
+    /// [proven](Self::prove). If no task that has indices to prove can be proven, all have the checked form. The proven
+    /// tasks have 32-bit indices where that is possible.
     #[must_use]
     pub fn forms(&self, args: &[u64]) -> Forms {
-        let tasks = || (0..self.tasks.len()).map(|at| TaskId::new(at as u32));
-        let unproven = tasks().filter(|task| !self.prove(*task, args));
-        let forms = unproven.fold(Forms::PROVEN, Forms::with_checked);
-        let needed = tasks().filter(|task| self.tasks[task.index()].proof.has_requirements);
-        match forms == needed.fold(Forms::PROVEN, Forms::with_checked) && !forms.is_proven() {
-            true => Forms::CHECKED,
-            false => forms,
+        let (mut forms, mut needed) = (Forms::PROVEN, Forms::PROVEN);
+        let mut fits = self.elements_fit(args);
+        for (at, task) in self.tasks.iter().enumerate() {
+            let id = TaskId::new(at as u32);
+            let outcome = self.outcome(id, args, false);
+            if task.proof.has_requirements {
+                needed = needed.with_checked(id);
+            }
+            match outcome.in_bounds {
+                true => fits &= outcome.fits,
+                false => forms = forms.with_checked(id),
+            }
         }
+        match (forms == needed && !forms.is_proven(), fits) {
+            (true, _) => Forms::CHECKED,
+            (false, true) => forms.with_narrow_indices(),
+            (false, false) => forms,
+        }
+    }
+
+    /// The forms of the tasks in a launch that is promised to have all indices in range.
+    #[must_use]
+    pub fn unchecked_forms(&self, args: &[u64]) -> Forms {
+        let tasks = (0..self.tasks.len()).map(|at| TaskId::new(at as u32));
+        let mut outcomes = tasks.map(|task| self.outcome(task, args, true));
+        match self.elements_fit(args) && outcomes.all(|outcome| outcome.fits) {
+            true => Forms::NARROW,
+            false => Forms::PROVEN,
+        }
+    }
+
+    fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> Outcome {
+        let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
+        else {
+            return Outcome { in_bounds: false, fits: false };
+        };
+        let extents = self.extents(task, args);
+        // Then the task does not run.
+        if extents.is_empty() {
+            return Outcome { in_bounds: true, fits: true };
+        }
+        plan.proof.outcome(words, &extents, all)
+    }
+
+    /// Whether the number of elements of each tensor fits into 32 bits.
+    fn elements_fit(&self, args: &[u64]) -> bool {
+        let elements = |extents: &Range<usize>| {
+            args.get(extents.clone())?.iter().try_fold(1_u64, |n, extent| n.checked_mul(*extent))
+        };
+        self.tensors.iter().all(|tensor| elements(tensor).is_some_and(|n| n <= u32::MAX.into()))
     }
 
     /// The bounds proof: whether in a launch with this argument block every index of the task is in bounds, and no
@@ -185,14 +236,15 @@ impl LaunchAnalysis {
     }
 }
 
-fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<usize> {
+/// The words of the extents of each tensor; none for a scalar.
+fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<Range<usize>> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
         // The number of scalars of a component is fixed at compile time.
         let rank = usize::from(param.kind.rank());
         let first = layout.word(ParamId::new(at as u32)) + 1;
         first..first + rank
     });
-    words.flatten().collect()
+    words.collect()
 }
 
 fn bounds_dependencies(kernel: &Offloaded, task: TaskId) -> Reach {

@@ -30,7 +30,9 @@ mod terms;
 
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
 pub use example::{Collision, Position, collision, common_element};
-pub use node::{Builder, Counter, DistinctRead, IntType, Node, Program, Scope, Slot, Values};
+pub use node::{
+    Builder, Counter, DistinctRead, IntType, Node, Program, Scope, Slot, TicketSource, Values,
+};
 pub use obstacle::{Obstacle, obstacle};
 pub use terms::{
     Guard, GuardedIndex, Index, Side, never_happens, range_of, refuted_between, refuted_in_loop,

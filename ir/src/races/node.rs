@@ -23,8 +23,10 @@ pub struct Program {
     pub steps: Vec<Node>,
     /// The variables of the space after those of the parallel loop: of inner loops, and unknown values.
     pub vars: Vec<VarKind>,
-    /// The atomic additions whose old values are tickets.
+    /// The atomic additions whose old values are tickets, and prefix sums.
     pub counters: Vec<Counter>,
+    /// The sums of an amount over all threads of a block: the slots of the amount, the sum and the thread's number.
+    pub totals: Vec<[Slot; 3]>,
     /// The reads of tensors whose elements all differ.
     pub distinct: Vec<DistinctRead>,
     /// The type of indices.
@@ -67,8 +69,8 @@ pub enum Node {
         /// The value's type.
         ty: IntType,
     },
-    /// The old value of an atomic addition, by its counter. No other addition to the cell returns a value between this
-    /// one and this one plus its amount.
+    /// The old value of an atomic addition, or a prefix sum, by its counter. No other one of the same source and cell
+    /// is between this one and this one plus its amount.
     Ticket {
         /// The index in [`Program::counters`].
         counter: usize,
@@ -111,21 +113,48 @@ pub enum Scope {
     Iteration,
 }
 
-/// An atomic addition to an element that a loop accesses only by atomic additions. The old value is a *ticket*: it
-/// reserves the numbers from itself up to, but without, itself plus the amount.
+/// What tickets are drawn from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TicketSource {
+    /// The elements of a tensor, by its number.
+    Tensor(u32),
+    /// The elements of a shared array, in a phase. Each block has its own array, and other phases may set it.
+    Shared {
+        /// The number of the array.
+        array: u32,
+        /// The number of the phase.
+        phase: u32,
+    },
+    /// A prefix sum over the threads of a block; the local that has it. The ticket of a thread is the sum of the
+    /// amounts of the threads before it. Sums of the same amount are the same. The sum of all amounts fits the type.
+    Scan(u32),
+}
+
+impl TicketSource {
+    /// Whether each block has its own tickets.
+    #[must_use]
+    pub const fn is_of_block(self) -> bool {
+        !matches!(self, Self::Tensor(_))
+    }
+}
+
+/// An atomic addition to an element that a loop, or a phase, accesses only by atomic additions. The old value is a
+/// *ticket*: it reserves the numbers from itself up to, but without, itself plus the amount. So does a prefix sum.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counter {
-    /// The tensor.
-    pub tensor: u32,
+    /// What is counted.
+    pub source: TicketSource,
     /// The type of the elements.
     pub ty: IntType,
-    /// The index of the element.
+    /// The index of the element; of a prefix sum, the number of the thread.
     pub cell: SmallVec<[Slot; 3]>,
     /// The extents of the tensor, outside of which the old value is always zero. Without extents, the element is
     /// assumed to be inside.
     pub extents: SmallVec<[Slot; 3]>,
     /// The amount, which is not negative.
     pub amount: Slot,
+    /// Whether one thread of each block draws the ticket for all of them.
+    pub is_of_one_thread: bool,
 }
 
 /// A read of a tensor whose elements all differ: two values are equal if and only if the indices are.
@@ -257,10 +286,12 @@ impl Builder {
         slots.iter().map(|slot| self.scope(*slot)).max().unwrap_or(Scope::Loop)
     }
 
-    /// The value of a step that is a constant, modulo the size of its type.
+    /// The value of a step of type `ty` that is a constant.
     #[must_use]
-    pub fn constant(&self, slot: Slot) -> Option<i128> {
-        self.constants[slot as usize]?.value()
+    pub fn constant(&self, slot: Slot, ty: IntType) -> Option<i128> {
+        // The form is correct modulo the type's size.
+        let (first, last) = int_range(ty);
+        self.constants[slot as usize]?.value().filter(|value| (first..=last).contains(value))
     }
 
     /// The node of a slot.

@@ -14,17 +14,19 @@
 //! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal,
 //!   and one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
+//! * prefix sums over the threads of a block grow from thread to thread by the amounts;
 //! * elements of a tensor whose elements all differ: equal if and only if the indices are;
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
 mod relations;
+mod sums;
 
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
 use super::{
-    Program, Space, VarKind,
+    Program, Space, TicketSource, VarKind,
     node::{IntType, Node, Scope, Slot, argument, int_range, shift, widens},
     solve::{Formula, Linear, MAX_VALUE, System, Unknown},
 };
@@ -227,7 +229,9 @@ impl<'a> Terms<'a> {
                 Scope::Block => in_block,
                 Scope::Iteration => false,
             },
-            Node::Ticket { .. } => false,
+            Node::Ticket { counter, .. } => {
+                in_block && side.program.counters[counter].is_of_one_thread
+            }
             node => {
                 let operands = match node {
                     Node::Distinct(read) => side.program.distinct[read].index.clone(),
@@ -344,13 +348,16 @@ impl<'a> Terms<'a> {
             },
             Node::Var(at) => Some(Linear::var(self.dim(side, at))),
             Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
-            Node::Unknown { ty, .. } => Some(self.fresh_of(ty)),
+            Node::Unknown { ty, .. } => {
+                Some(self.total(side, slot, ty).unwrap_or_else(|| self.fresh_of(ty)))
+            }
             Node::Ticket { counter, .. } => {
-                let ticket = match program.counters[counter].ty {
+                let sum = self.prefix_sum(side, counter);
+                let ticket = sum.unwrap_or_else(|| match program.counters[counter].ty {
                     // Only the launch knows whether a counter begins below zero.
                     None => self.fresh(0, int_range(None).1),
                     ty => self.fresh_of(ty),
-                };
+                });
                 self.tickets.push((side, counter, ticket.clone()));
                 Some(ticket)
             }
@@ -498,11 +505,10 @@ impl<'a> Terms<'a> {
             let count = self.modular(side, b)?.value();
             // The reversal of the lowest bits only.
             if let Some(count) = count.and_then(|count| shift(count, ty))
-                && let Node::Unary(UnaryOp::ReverseBits, of, value) =
-                    self.sides[side].program.steps[a as usize]
-                && of == ty
+                && let Some((of, value)) = self.reversal(side, a, ty)
+                && let Some(bits) = shift_width(of)?.checked_sub(count)
             {
-                return self.reversed(side, value, ty, shift_width(ty)? - count);
+                return self.reversed(side, value, of, bits);
             }
             return match count.and_then(|count| shift(count, ty)) {
                 Some(count) => Some(self.floored(&x, 1 << count)?.0),
@@ -551,21 +557,6 @@ impl<'a> Terms<'a> {
             }
         }
         Some(value)
-    }
-
-    /// The reversal of the bits of a value of unsigned type `ty`, shifted so that `bits` bits remain.
-    fn reversed(&mut self, side: usize, value: Slot, ty: IntType, bits: u32) -> Option<Linear> {
-        let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
-        let most = if is_unsigned { (1 << bits) - 1 } else { int_range(ty).1 };
-        let least = if is_unsigned { 0 } else { int_range(ty).0 };
-        let result = self.fresh(least, most);
-        let value = self.exact(side, value, ty)?;
-        let (lo, hi) = self.system.range(&value)?;
-        if is_unsigned && lo >= 0 && hi <= most {
-            let reversal = Involution::ReverseBits(bits);
-            self.involutions.push((side, reversal, [value, result.clone()]));
-        }
-        Some(result)
     }
 
     /// A bit operation with a constant, by the runs of ones in the constant.

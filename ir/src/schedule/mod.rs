@@ -1,24 +1,30 @@
 //! Scheduling: how the loops of a kernel run on a device.
 //!
 //! [`schedule`] is the only place that decides this. It rewrites the kernel where a decision can be expressed in the
-//! IR ([unrolling](mod@unroll)), and states all others as data, in the [`TaskSchedule`] of each task. Printers, the
-//! interpreter and the launcher carry out what it says. A kernel without a schedule runs as written: one iteration at a
-//! time, with bounds checks.
+//! IR: [32-bit indices](narrow_indices), unrolling [for coarsening](mod@unroll) and [of local arrays](unroll_arrays),
+//! and [batches of loads](batch_loads). It states all others as data, in the [`TaskSchedule`] of each task. Printers,
+//! the interpreter and the launcher carry out what it says. A kernel without a schedule runs as written: one iteration
+//! at a time, with bounds checks.
 //!
 //! No decision changes a result, except that atomic operations are reordered, which their meaning allows.
 
+mod batch_loads;
 mod coarsen;
 mod inspect;
+mod narrow_indices;
 mod reduce;
 mod speculate;
+mod substitute;
 mod unroll;
+mod unroll_arrays;
 
 pub use inspect::can_inspect;
 use serde::{Deserialize, Serialize};
+pub use speculate::assigned_outer_locals;
 
 use crate::{
-    AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, SiteId, TaskId, TaskKind,
-    TempId,
+    AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, SiteId, Task, TaskId,
+    TaskKind, TempId,
     abi::{Form, Forms},
     launch_analysis::may_have_interior,
     visit::Nodes,
@@ -31,8 +37,10 @@ pub struct TaskSchedule {
     pub form: Form,
     /// Whether the loop has two bodies, one of which runs without checks in the loop's interior.
     pub interior: bool,
-    /// Whether the loop also has a version for launches whose grid covers all iterations, with 32-bit indices.
-    pub narrow: bool,
+    /// Whether the loop also has a version for launches whose grid covers all iterations, without grid-stride loops.
+    pub covered: bool,
+    /// Whether [indices have 32 bits](narrow_indices) where the bounds proof showed that they fit.
+    pub narrow_indices: bool,
     /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
     /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
     /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
@@ -103,7 +111,8 @@ impl Default for TaskSchedule {
         Self {
             form: Form::Checked,
             interior: false,
-            narrow: false,
+            covered: false,
+            narrow_indices: false,
             coarsening: 1,
             vector_load: None,
             reductions: Vec::new(),
@@ -118,10 +127,40 @@ impl Default for TaskSchedule {
 #[must_use]
 pub fn schedule(kernel: &Offloaded, forms: impl Into<Forms>) -> Offloaded {
     let forms = forms.into();
+    let out = schedule_width(kernel, forms, &[]);
+    if !forms.has_narrow_indices() {
+        return out;
+    }
+    // Iterations that a thread executes together share their index arithmetic already.
+    let mut narrowed = kernel.clone();
+    let is_narrow = |(id, task): (TaskId, &Task)| {
+        forms.of(id) == Form::Proven
+            && task.schedule.coarsening == 1
+            && narrow_indices::run(&mut narrowed, id)
+    };
+    let narrow: Vec<bool> = out.tasks().map(is_narrow).collect();
+    match narrow.contains(&true) {
+        true => schedule_width(&narrowed, forms, &narrow),
+        false => out,
+    }
+}
+
+/// Schedules the tasks of a kernel, of which those in `narrow` have 32-bit indices.
+fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[bool]) -> Offloaded {
+    let unrolled = unroll_arrays::run(kernel);
+    let kernel = unrolled.as_ref().unwrap_or(kernel);
     let mut out = unroll::run(kernel, forms).unwrap_or_else(|| kernel.clone());
     for at in 0..out.tasks.len() {
         let id = TaskId::new(at as u32);
-        out.tasks[at].schedule = TaskSchedule::of(&out, id, forms.of(id));
+        let narrow_indices = narrow.get(at) == Some(&true);
+        let schedule = TaskSchedule { narrow_indices, ..TaskSchedule::of(&out, id, forms.of(id)) };
+        let batches = schedule.form == Form::Proven
+            && schedule.coarsening == 1
+            && out.tasks[at].kind.is_range_for();
+        out.tasks[at].schedule = schedule;
+        if batches {
+            batch_loads::run(&mut out, at);
+        }
     }
     out
 }
@@ -138,7 +177,8 @@ impl TaskSchedule {
         schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
         if form == Form::Proven {
             (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
-            schedule.narrow = schedule.coarsening == 1 && dims.len() > 1;
+            // With the code of a second body, iterations that share many loads would need more registers.
+            schedule.covered = dims.len() > 1 && schedule.coarsening != coarsen::SHARING_FACTOR;
         } else if dims.len() == 1
             && !schedule.interior
             && speculate::can_speculate_iterations(kernel, task)
@@ -170,8 +210,11 @@ impl TaskSchedule {
             Form::Checked if self.interior => "bounds checks outside the interior".to_owned(),
             Form::Checked => "bounds checks".to_owned(),
         }];
-        if self.narrow {
-            lines.push("32-bit indices where the grid covers all iterations".to_owned());
+        if self.narrow_indices {
+            lines.push("32-bit indices".to_owned());
+        }
+        if self.covered {
+            lines.push("no loops where the grid covers all iterations".to_owned());
         }
         match self.vector_load {
             Some(_) => {

@@ -2,10 +2,13 @@
 //! compute, and then store. They run without error reports first. If an index was out of range, such a loop runs again
 //! from the saved initial values, and reports; such an iteration has stored nothing, and runs again.
 
-use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, visit::Nodes};
+use crate::{
+    Array, Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, arena::Arena,
+    visit::Nodes,
+};
 
 /// The maximum number of statements of a speculated body, which is printed twice.
-const MAX_STATEMENTS: usize = 16;
+const MAX_STATEMENTS: usize = 48;
 
 /// The bodies of the task's loops that can run speculatively.
 pub(super) fn loops(kernel: &Offloaded, task: &Task) -> Vec<BlockId> {
@@ -79,7 +82,54 @@ fn can_speculate(kernel: &Offloaded, var: LocalId, body: BlockId) -> bool {
         _ => false,
     };
     matches!(kernel.locals[var].ty.size(), 4 | 8)
-        && stmts.len() <= MAX_STATEMENTS
-        && stmts.iter().all(|stmt| is_pure(kernel, stmt))
+        && statements(kernel, body) <= MAX_STATEMENTS
+        && stmts.iter().all(|stmt| is_pure(kernel, stmt) || is_choice(kernel, stmt))
         && stmts.iter().any(loads)
+}
+
+/// Whether a statement chooses between blocks that only compute: they load nothing that would have to be checked.
+fn is_choice(kernel: &Offloaded, stmt: &Stmt) -> bool {
+    let Stmt::If { cond, then, otherwise } = *stmt else { return false };
+    let is_load = |stmt: &Stmt| match stmt {
+        Stmt::Let { value, .. } => matches!(kernel.exprs[*value].kind, ExprKind::Load(_)),
+        _ => false,
+    };
+    let computes = |block: BlockId| {
+        kernel.blocks[block]
+            .stmts
+            .iter()
+            .all(|stmt| !is_load(stmt) && is_pure(kernel, stmt) || is_choice(kernel, stmt))
+    };
+    Nodes::from(kernel).is_side_effect_free(cond) && computes(then) && computes(otherwise)
+}
+
+/// The number of statements of a block and the blocks in it.
+fn statements(kernel: &Offloaded, block: BlockId) -> usize {
+    let stmts = &kernel.blocks[block].stmts;
+    let inner = stmts.iter().flat_map(Stmt::blocks).map(|inner| statements(kernel, inner));
+    stmts.len() + inner.sum::<usize>()
+}
+
+/// The locals from outside of a block that it assigns, also under conditions. A speculative run saves them.
+#[must_use]
+pub fn assigned_outer_locals(blocks: &Arena<Block>, block: BlockId) -> Vec<LocalId> {
+    fn collect(
+        blocks: &Arena<Block>,
+        block: BlockId,
+        own: &mut Vec<LocalId>,
+        assigned: &mut Vec<LocalId>,
+    ) {
+        for stmt in &blocks[block].stmts {
+            match *stmt {
+                Stmt::Let { local, .. } => own.push(local),
+                Stmt::Assign { local, .. } if !assigned.contains(&local) => assigned.push(local),
+                _ => {}
+            }
+            stmt.blocks().for_each(|inner| collect(blocks, inner, own, assigned));
+        }
+    }
+    let (mut own, mut assigned) = (Vec::new(), Vec::new());
+    collect(blocks, block, &mut own, &mut assigned);
+    assigned.retain(|local| !own.contains(local));
+    assigned
 }

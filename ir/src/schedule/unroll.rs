@@ -2,11 +2,9 @@
 //! code that several iterations of a thread can execute together: then they share loads and wait for memory once. The
 //! device compiler unrolls such loops too, but after coarsening it is too late.
 
-use std::collections::HashMap;
-
-use super::coarsen;
+use super::{coarsen, substitute::Substitution};
 use crate::{
-    Const, Element, Expr, ExprId, ExprKind, LocalId, Offloaded, ScalarType, Stmt, TaskId,
+    Const, Element, ExprId, ExprKind, LocalId, Offloaded, Stmt, TaskId,
     abi::{Form, Forms},
     simplify,
 };
@@ -25,12 +23,7 @@ pub(super) fn run(kernel: &Offloaded, forms: Forms) -> Option<Offloaded> {
             continue;
         }
         let unrolled = out.get_or_insert_with(|| kernel.clone());
-        let mut unroller = Unroller {
-            kernel: unrolled,
-            stmts: Vec::new(),
-            values: HashMap::new(),
-            pure: HashMap::new(),
-        };
+        let mut unroller = Unroller { copies: Substitution::new(unrolled), stmts: Vec::new() };
         let done = unroller.block(&kernel.blocks[task.body].stmts);
         let stmts = std::mem::take(&mut unroller.stmts);
         let body = unrolled.tasks[at].body;
@@ -46,14 +39,11 @@ pub(super) fn run(kernel: &Offloaded, forms: Forms) -> Option<Offloaded> {
 }
 
 struct Unroller<'k> {
-    kernel: &'k mut Offloaded,
+    /// With the values of loop variables and of immutable integers that were defined in an unrolled loop, and the new
+    /// expressions of its other locals.
+    copies: Substitution<'k>,
     /// The statements so far.
     stmts: Vec<Stmt>,
-    /// The values of loop variables and of immutable integers that were defined in an unrolled loop, and the new
-    /// expressions of its other locals.
-    values: HashMap<LocalId, ExprId>,
-    /// The new pure expressions; each exists once.
-    pure: HashMap<Expr, ExprId>,
 }
 
 impl Unroller<'_> {
@@ -69,51 +59,41 @@ impl Unroller<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Option<()> {
-        let mut known = HashMap::new();
         let new = match *stmt {
             Stmt::For { var, begin, end, body, unroll: None | Some(0), down } => {
                 return self.unrolled(
                     var,
                     [begin, end],
-                    &self.kernel.blocks[body].stmts.clone(),
+                    &self.copies.kernel.blocks[body].stmts.clone(),
                     down,
                 );
             }
             Stmt::Let { local, value } => {
-                let value = self.value(value, &mut known);
-                let defined = self.kernel.locals[local].clone();
+                let value = self.copies.value(value);
+                let defined = self.copies.kernel.locals[local].clone();
                 let inlined = !defined.mutable && defined.ty.is_int() && self.is_stable(value);
-                if inlined && !self.values.is_empty() {
-                    self.values.insert(local, value);
+                if inlined && !self.copies.values.is_empty() {
+                    self.copies.values.insert(local, value);
                     return Some(());
                 }
-                if self.values.is_empty() {
+                if self.copies.values.is_empty() {
                     Stmt::Let { local, value }
                 } else {
-                    let ty = defined.ty;
-                    let copy = self.kernel.locals.push(defined);
-                    let read = self.push(ty, ExprKind::Local(copy));
-                    self.values.insert(local, read);
-                    Stmt::Let { local: copy, value }
+                    Stmt::Let { local: self.copies.copied(local), value }
                 }
             }
             Stmt::Assign { local, value } => {
-                let value = self.value(value, &mut known);
-                let to = self.values.get(&local).map(|read| self.kernel.exprs[*read].kind.clone());
-                let local = match to {
-                    Some(ExprKind::Local(copy)) => copy,
-                    _ => local,
-                };
-                Stmt::Assign { local, value }
+                let value = self.copies.value(value);
+                Stmt::Assign { local: self.copies.local(local), value }
             }
-            Stmt::Eval { value } => Stmt::Eval { value: self.value(value, &mut known) },
+            Stmt::Eval { value } => Stmt::Eval { value: self.copies.value(value) },
             Stmt::Store { ref element, value } => {
-                let index = element.index.iter().map(|at| self.value(*at, &mut known)).collect();
+                let index = element.index.iter().map(|at| self.copies.value(*at)).collect();
                 let element = Element { index, ..element.clone() };
-                Stmt::Store { element, value: self.value(value, &mut known) }
+                Stmt::Store { element, value: self.copies.value(value) }
             }
             Stmt::ReduceTemp { temp, op, value } => {
-                Stmt::ReduceTemp { temp, op, value: self.value(value, &mut known) }
+                Stmt::ReduceTemp { temp, op, value: self.copies.value(value) }
             }
             _ => return None,
         };
@@ -128,68 +108,35 @@ impl Unroller<'_> {
         body: &[Stmt],
         down: bool,
     ) -> Option<()> {
-        let mut known = HashMap::new();
         let [begin, end] = bounds.map(|bound| {
-            let bound = self.value(bound, &mut known);
-            match self.kernel.exprs[bound].kind {
-                ExprKind::Const(value) => value.as_int(),
-                _ => None,
-            }
+            let bound = self.copies.value(bound);
+            self.copies.constant(bound).and_then(Const::as_int)
         });
         let (begin, end) = (begin?, end?);
         if end - begin > MAX_STATEMENTS as i128 {
             return None;
         }
-        let ty = self.kernel.locals[var].ty;
+        let ty = self.copies.kernel.locals[var].ty;
         let values: Vec<i128> = match down {
             true => (begin..end).rev().collect(),
             false => (begin..end).collect(),
         };
         for value in values {
             let constant = ExprKind::Const(Const::from_bits(ty, value as u64));
-            let constant = self.push(ty, constant);
-            let outer = self.values.clone();
-            self.values.insert(var, constant);
+            let constant = self.copies.push(ty, constant);
+            let outer = self.copies.values.clone();
+            self.copies.values.insert(var, constant);
             self.block(body)?;
-            self.values = outer;
+            self.copies.values = outer;
         }
         Some(())
     }
 
-    /// The expression with the values of locals put in.
-    fn value(&mut self, id: ExprId, known: &mut HashMap<ExprId, ExprId>) -> ExprId {
-        if let Some(new) = known.get(&id) {
-            return *new;
-        }
-        let Expr { ty, mut kind } = self.kernel.exprs[id].clone();
-        let new = match kind {
-            ExprKind::Local(local) => self.values.get(&local).copied().unwrap_or(id),
-            _ => {
-                kind.operands_mut(|operand| *operand = self.value(*operand, known));
-                if kind == self.kernel.exprs[id].kind && !kind.is_effect() {
-                    id
-                } else {
-                    self.push(ty, kind)
-                }
-            }
-        };
-        known.insert(id, new);
-        new
-    }
-
     /// Whether a pure value depends on no local that is assigned.
     fn is_stable(&self, value: ExprId) -> bool {
-        match &self.kernel.exprs[value].kind {
-            ExprKind::Local(local) => !self.kernel.locals[*local].mutable,
+        match &self.copies.kernel.exprs[value].kind {
+            ExprKind::Local(local) => !self.copies.kernel.locals[*local].mutable,
             kind => !kind.is_effect() && kind.operands().all(|value| self.is_stable(value)),
         }
-    }
-
-    fn push(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        let expr = Expr { ty, kind };
-        if expr.kind.is_effect() {
-            return self.kernel.exprs.push(expr);
-        }
-        *self.pure.entry(expr).or_insert_with_key(|expr| self.kernel.exprs.push(expr.clone()))
     }
 }

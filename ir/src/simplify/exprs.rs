@@ -43,6 +43,10 @@ impl<'k> Exprs<'k> {
         }
     }
 
+    pub(super) fn is_local(&self, id: ExprId, local: LocalId) -> bool {
+        matches!(self.new[id].kind, ExprKind::Local(read) if read == local)
+    }
+
     pub(super) fn is_effect(&self, id: ExprId) -> bool {
         self.new[id].kind.is_effect()
     }
@@ -72,7 +76,8 @@ impl<'k> Exprs<'k> {
     }
 
     fn simplify(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        if let Some(value) = fold(ty, &kind, |id| self.constant(id)) {
+        let folded = fold(ty, &kind, |id| self.constant(id));
+        if let Some(value) = folded.or_else(|| self.comparison_with_zero(&kind)) {
             return self.unique(ty, ExprKind::Const(value));
         }
         match self.identity(ty, &kind) {
@@ -92,6 +97,21 @@ impl<'k> Exprs<'k> {
         let id = self.new.push(expr.clone());
         self.unique_exprs.insert(expr, id);
         id
+    }
+
+    /// The result of a comparison of an unsigned integer with zero that is always true or always false.
+    fn comparison_with_zero(&self, kind: &ExprKind) -> Option<Const> {
+        let ExprKind::Binary { op, lhs, rhs } = *kind else { return None };
+        let ty = self.new[lhs].ty;
+        let zero = |id| self.constant(id).is_some_and(|constant| constant.bits() == 0);
+        match op {
+            _ if !ty.is_int() || ty.is_signed_int() => None,
+            BinaryOp::Lt if zero(rhs) => Some(Const::from_bits(ScalarType::Bool, 0)),
+            BinaryOp::Ge if zero(rhs) => Some(Const::from_bits(ScalarType::Bool, 1)),
+            BinaryOp::Gt if zero(lhs) => Some(Const::from_bits(ScalarType::Bool, 0)),
+            BinaryOp::Le if zero(lhs) => Some(Const::from_bits(ScalarType::Bool, 1)),
+            _ => None,
+        }
     }
 
     /// The operand that equals the whole expression by an algebraic identity.

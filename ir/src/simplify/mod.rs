@@ -98,7 +98,13 @@ impl Simplifier<'_> {
                 }
                 Stmt::Let { local, value }
             }
-            Stmt::Assign { local, value } => Stmt::Assign { local, value: exprs.rewrite(value) },
+            Stmt::Assign { local, value } => {
+                let value = exprs.rewrite(value);
+                if exprs.is_local(value, local) {
+                    return;
+                }
+                Stmt::Assign { local, value }
+            }
             Stmt::Eval { value } => {
                 let value = exprs.rewrite(value);
                 if !exprs.is_effect(value) {

@@ -97,16 +97,45 @@ fn the_proof_understands_clamps_casts_remainders_and_masks() {
     assert!(!shift.prove(TASK, &block(9u64, 2)));
 }
 
+/// A table has the values that are stored and 0; an array that is also written elsewhere has any.
 #[test]
-fn an_overflowing_index_computation_is_not_proven() {
-    let index = |m: &mut Builder, i, n, _| {
-        let product = m.binary(BinaryOp::Mul, i, n);
-        let three = m.constant(3u64);
+fn elements_of_tables_are_bounded_by_their_values() {
+    for is_table in [true, false] {
+        let mut m = Builder::new("table");
+        let x = m.tensor("x", F32, 1);
+        let (zero, three) = (m.constant(0u64), m.constant(3u64));
+        m.parallel_loop(&[("i", zero, three)], |m, i| {
+            let array = m.array("array", U64, 3);
+            for at in 0..2u64 {
+                let (at, value) = (m.constant(at), m.constant(4 + at));
+                m.array_store(array, at, value);
+            }
+            if !is_table {
+                let _ = m.define("between", i[0], true);
+                m.array_store(array, zero, i[0]);
+            }
+            let element = m.array_load("element", array, i[0]);
+            m.let_load("value", x, &[element]);
+        });
+        let plan = LaunchAnalysis::new(&m.finish());
+        assert_eq!(plan.prove(TASK, &[0, 0, 0, 0x1000, 6]), is_table);
+        assert!(!plan.prove(TASK, &[0, 0, 0, 0x1000, 5]));
+    }
+}
+
+#[test]
+fn a_computation_that_may_wrap_is_any_value_of_its_type() {
+    let product = |m: &mut Builder, i, n, _| m.binary(BinaryOp::Mul, i, n);
+    let plan = one_access(U64, over_x, product);
+    assert!(plan.prove(TASK, &block(1u64, 100)));
+    assert!(!plan.prove(TASK, &block(1u64 << 60, 100)), "the product leaves its type");
+    let masked = |m: &mut Builder, i, n, x| {
+        let (product, three) = (product(m, i, n, x), m.constant(3u64));
         m.binary(BinaryOp::And, product, three)
     };
-    let plan = one_access(U64, over_x, index);
-    assert!(plan.prove(TASK, &block(1u64 << 40, 100)));
-    assert!(!plan.prove(TASK, &block(1u64 << 60, 100)), "the product leaves its type");
+    let plan = one_access(U64, over_x, masked);
+    assert!(plan.prove(TASK, &block(1u64 << 60, 100)), "whatever the product is");
+    assert!(!plan.prove(TASK, &block(1u64 << 60, 3)));
 }
 
 #[test]
@@ -300,7 +329,7 @@ fn the_host_has_conservative_bounds_for_device_bounds() {
 }
 
 /// Random kernels `for i.. { for k.. { x[index] = 0 } }`. If a proof holds, enumerating all iterations finds every
-/// index in range and no overflow. Proofs must also hold often enough to be useful.
+/// index in range, where integers wrap. Proofs must also hold often enough to be useful.
 #[test]
 fn proofs_are_sound() {
     let (mut safe, mut proven) = (0, 0);
@@ -418,7 +447,7 @@ impl Walk<'_> {
         true
     }
 
-    /// The value, or none if a computation overflows its type.
+    /// The value, where integers wrap.
     fn exact(&self, id: ExprId, locals: &HashMap<LocalId, i128>) -> Option<i128> {
         let expr = &self.kernel.exprs[id];
         let get = |id| self.exact(id, locals);
@@ -455,6 +484,6 @@ impl Walk<'_> {
             _ => unreachable!(),
         };
         let (lo, hi) = expr.ty.int_range().unwrap_or((0, 1));
-        (lo..=hi).contains(&value).then_some(value)
+        Some((value - lo).rem_euclid(hi - lo + 1) + lo)
     }
 }

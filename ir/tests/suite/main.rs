@@ -1,5 +1,6 @@
 //! The integration tests of the crate.
 
+mod batch_loads;
 mod blocks;
 mod errors;
 mod evaluate;
@@ -12,4 +13,5 @@ mod random;
 mod schedule;
 mod simplify;
 mod text;
+mod unroll_arrays;
 mod verify;

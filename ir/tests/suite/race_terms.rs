@@ -5,7 +5,7 @@ use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
         Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, Node, Program, Scope, Side,
-        Slot, Space, Var, VarKind, refuted_in_loop,
+        Slot, Space, TicketSource, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -382,11 +382,12 @@ fn tickets_of_a_cell_reserve_different_numbers() {
         let extent = loops.builder.number([3, 8, 255][random.below(3) as usize]);
         let counter = loops.builder.program.counters.len();
         loops.builder.program.counters.push(Counter {
-            tensor: 0,
+            source: TicketSource::Tensor(0),
             ty: U8,
             cell: Index::from_slice(&[cell]),
             extents: Index::from_slice(&[extent]),
             amount,
+            is_of_one_thread: false,
         });
         let ticket = loops.builder.push(Node::Ticket { counter, id: 0 });
         let offset = Random::pick(&loops.u8s, &mut random);

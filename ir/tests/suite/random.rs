@@ -11,8 +11,10 @@ use quadrants_samples::{
     generate::{Rng, Style, generate},
     run::{Arg, Outcome, run},
     shrink::{Sample, shrink},
+    sized,
 };
 
+/// At full size.
 const KERNELS: u64 = 4000;
 
 #[test]
@@ -20,7 +22,7 @@ fn the_interpreter_agrees_with_the_tree_evaluator() {
     let (mut errors, mut proven, mut tasks) = (0, 0, 0);
     let replayed: Option<u64> =
         std::env::var("QUADRANTS_TEST_SEED").ok().map(|seed| seed.parse().expect("a seed"));
-    let seeds = replayed.map_or(1..=KERNELS, |seed| seed..=seed);
+    let seeds = replayed.map_or(1..=sized(KERNELS), |seed| seed..=seed);
     for seed in seeds {
         let _replay = Replay(seed);
         let (kernel, args) = generate(&mut Rng::new(seed), Style::default());
@@ -56,9 +58,9 @@ fn the_interpreter_agrees_with_the_tree_evaluator() {
         return;
     }
     // The generator must cover these cases.
-    assert!(errors > KERNELS as u32 / 20, "{errors} kernels raised errors");
-    assert!(proven > KERNELS / 20, "{proven} kernels were proven");
-    assert!(tasks > KERNELS as usize, "{tasks} tasks");
+    assert!(errors > sized(KERNELS) as u32 / 20, "{errors} kernels raised errors");
+    assert!(proven > sized(KERNELS) / 20, "{proven} kernels were proven");
+    assert!(tasks > sized(KERNELS) as usize, "{tasks} tasks");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Scheduling: a scheduled kernel computes the same as the kernel that was written, and states its decisions.
 
 use quadrants_ir::{
-    abi::Form,
+    abi::{Form, Forms},
     interp::{Interpreter, Memory},
+    launch_analysis::LaunchAnalysis,
     schedule::{can_inspect, schedule},
     *,
 };
@@ -12,23 +13,26 @@ use quadrants_samples::{
     generate::{Rng, Style, generate},
     run::{Arg, Outcome, RECORD, argument_block, run},
     shrink::{Sample, shrink},
+    sized,
 };
 
+/// At full size.
 const KERNELS: u64 = 4000;
 
 /// Each decision is made for some of the random kernels, so that the comparison covers it.
 #[test]
 fn scheduled_random_kernels_compute_the_same() {
-    let mut decisions = [0; 5];
-    for seed in 1..=KERNELS {
+    let mut decisions = [0; 6];
+    for seed in 1..=sized(KERNELS) {
         // Iterations of one loop are independent in these kernels.
         let (kernel, args) = generate(&mut Rng::new(seed), Style { exact: true, separate: true });
         let sample = (kernel, args);
-        if let Some(form) = differs(&sample) {
+        if let Some(forms) = differs(&sample) {
             let differs = |sample: &Sample| differs(sample).is_some();
             let (kernel, args) = shrink(sample, |samples| samples.iter().position(differs));
             let simple = simplify(&offload(&kernel).unwrap());
-            let scheduled = schedule(&simple, form);
+            let scheduled = schedule(&simple, forms);
+            let form = forms.of(TaskId::new(0));
             panic!(
                 "seed {seed}\n{simple}\n{scheduled}\n{args:?}\n{:?}\nexpected {:?}\nfound {:?}",
                 verify_offloaded(&scheduled),
@@ -37,13 +41,14 @@ fn scheduled_random_kernels_compute_the_same() {
             );
         }
         let simple = simplify(&offload(&sample.0).unwrap());
-        for form in [Form::Proven, Form::Checked] {
-            let scheduled = schedule(&simple, form);
+        for forms in [Forms::PROVEN, Forms::CHECKED, Forms::NARROW] {
+            let scheduled = schedule(&simple, forms);
             for schedule in scheduled.tasks.iter().map(|task| &task.schedule) {
                 decisions[0] += usize::from(schedule.coarsening > 1);
                 decisions[1] += schedule.reductions.len();
                 decisions[2] += usize::from(schedule.privatized.is_some());
                 decisions[3] += schedule.speculated.len();
+                decisions[5] += usize::from(schedule.narrow_indices);
             }
             decisions[4] += usize::from(scheduled.blocks != simple.blocks);
         }
@@ -51,16 +56,18 @@ fn scheduled_random_kernels_compute_the_same() {
     assert!(decisions.iter().all(|count| *count > 0), "{decisions:?}");
 }
 
-/// The form in which the scheduled kernel is invalid or computes something else.
-fn differs((kernel, args): &Sample) -> Option<Form> {
+/// The forms in which the scheduled kernel is invalid or computes something else.
+fn differs((kernel, args): &Sample) -> Option<Forms> {
     let simple = simplify(&offload(kernel).unwrap());
-    [Form::Checked, Form::Proven].into_iter().find(|form| {
-        if *form == Form::Proven && !is_proven(&simple, args) {
+    let words = argument_block(&simple, args, &mut interp::SliceMemory::new());
+    let most = LaunchAnalysis::new(&simple).forms(&words);
+    [Forms::CHECKED, Forms::PROVEN, Forms::NARROW].into_iter().find(|forms| {
+        if forms.is_proven() && !most.is_proven() || *forms == Forms::NARROW && *forms != most {
             return false;
         }
-        let scheduled = schedule(&simple, *form);
+        let (form, scheduled) = (forms.of(TaskId::new(0)), schedule(&simple, *forms));
         verify_offloaded(&scheduled).is_err()
-            || outcome(&simple, *form, args) != outcome(&scheduled, *form, args)
+            || outcome(&simple, form, args) != outcome(&scheduled, form, args)
     })
 }
 
@@ -75,16 +82,11 @@ fn outcome(kernel: &Offloaded, form: Form, args: &[Arg]) -> String {
     }
 }
 
-fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
-    let words = argument_block(kernel, args, &mut interp::SliceMemory::new());
-    kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
-}
-
 /// If the writes of a task that can be inspected are left out, it accesses the same elements and has the same errors.
 #[test]
 fn inspections_of_random_kernels_find_the_same_accesses() {
     let (mut inspected, mut failed) = (0, 0);
-    for seed in 1..=KERNELS {
+    for seed in 1..=sized(KERNELS) {
         let style = Style { exact: true, separate: seed % 2 == 0 };
         let (kernel, args) = generate(&mut Rng::new(seed), style);
         let simple = simplify(&offload(&kernel).unwrap());

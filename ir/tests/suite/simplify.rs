@@ -7,15 +7,17 @@ use quadrants_samples::{
     generate::{Rng, Style, generate},
     run::{Arg, argument_block, run},
     shrink::{Sample, shrink},
+    sized,
 };
 
+/// At full size.
 const KERNELS: u64 = 4000;
 
 #[test]
 fn simplified_random_kernels_compute_the_same() {
     let (mut before, mut after) = (0, 0);
     let (mut were_proven, mut are_proven) = (0, 0);
-    for seed in 1..=KERNELS {
+    for seed in 1..=sized(KERNELS) {
         let (kernel, args) = generate(&mut Rng::new(seed), Style::default());
         let sample = (kernel, args);
         if differs(&sample) {

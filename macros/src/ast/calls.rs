@@ -14,7 +14,10 @@ use syn::{
 };
 
 use super::exprs::{SCALARS, is_constant, is_type_name, name_of, unparenthesized};
-use crate::spans::{first, last};
+use crate::{
+    spans::{first, last},
+    tensor_methods::func_of,
+};
 
 /// Whether the called path ends in this name.
 fn calls(call: &ExprCall, name: &str) -> bool {
@@ -94,6 +97,17 @@ pub(crate) fn borrowed_element(argument: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
+/// The tensor, the operation and the element of an atomic that combines a value into an element, without a field.
+pub(crate) fn combining_atomic(call: &ExprCall) -> Option<(Ident, AtomicOp, syn::ExprIndex)> {
+    let Expr::Path(path) = &*call.func else { return None };
+    let op = atomic_op(&path.path.segments.last()?.ident.to_string()).filter(|op| op.combines())?;
+    let mut argument = call.args.first()?.clone();
+    let Expr::Index(element) = borrowed_element(&mut argument)?.clone() else { return None };
+    let Expr::Path(base) = &*element.expr else { return None };
+    let tensor = base.path.get_ident()?.clone();
+    (call.args.len() == 2).then_some((tensor, op, element))
+}
+
 /// A conversion between numbers, by a method of `Number`.
 pub(crate) enum Conversion {
     /// `T::from_f32(x)`: from this type.
@@ -134,6 +148,15 @@ pub(crate) fn is_scalar_method(path: &ExprPath) -> bool {
         && segments[1].ident == "primitive";
     let known = SCALARS.iter().any(|known| scalar.ident == known);
     path.qself.is_none() && known && (is_primitive || scalar.ident == "f16")
+}
+
+/// Whether a path is an associated function of a scalar type that is not built in: that of a trait with `#[func]`.
+pub(crate) fn is_scalar_func(path: &ExprPath) -> bool {
+    let name = path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    is_scalar_method(path)
+        && !is_builtin_method(&name)
+        && name != "from"
+        && conversion(&name).is_none()
 }
 
 /// The type and the name of an associated function.
@@ -192,6 +215,9 @@ pub(crate) fn callee_type(
     passing: &[TokenStream],
     code: impl FnOnce(TokenStream) -> TokenStream,
 ) -> TokenStream {
+    if let Some(of) = func_of(support, path) {
+        return code(of);
+    }
     let (bare, arguments) = without_arguments(path);
     if !is_imported(path) || passing.len() > MOST_ARGUMENTS {
         return code(quote!(#bare));
@@ -290,4 +316,53 @@ pub(crate) fn callee_value(path: &ExprPath) -> TokenStream {
     }
     let (import, name) = (import(path, "__callee"), Ident::new("__callee", first(path)));
     quote!({ #import #name })
+}
+
+/// Whether a call ends a chain that begins with an iterator, as `x.iter().map(|x| …).sum()` and `(0..n).map(|i| …)`.
+pub(crate) fn is_iterator_chain(call: &syn::ExprMethodCall) -> bool {
+    const ITERATORS: [&str; 3] = ["iter", "iter_mut", "into_iter"];
+    const METHODS: [&str; 24] = [
+        "all",
+        "any",
+        "chain",
+        "cloned",
+        "copied",
+        "count",
+        "enumerate",
+        "filter",
+        "find",
+        "flat_map",
+        "fold",
+        "for_each",
+        "last",
+        "map",
+        "max",
+        "min",
+        "position",
+        "product",
+        "rev",
+        "skip",
+        "step_by",
+        "sum",
+        "take",
+        "zip",
+    ];
+    let mut receiver = unparenthesized(&call.receiver);
+    let takes_closure = |call: &syn::ExprMethodCall| {
+        call.args.iter().any(|arg| matches!(unparenthesized(arg), Expr::Closure(_)))
+    };
+    let mut is_chain = takes_closure(call) || METHODS.iter().any(|name| call.method == name);
+    loop {
+        match receiver {
+            Expr::Range(_) => return is_chain,
+            Expr::MethodCall(inner) => {
+                if inner.args.is_empty() && ITERATORS.iter().any(|name| inner.method == name) {
+                    return is_chain;
+                }
+                is_chain |= takes_closure(inner);
+                receiver = unparenthesized(&inner.receiver);
+            }
+            _ => return false,
+        }
+    }
 }

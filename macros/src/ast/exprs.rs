@@ -1,12 +1,16 @@
 //! Expressions, names and patterns.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::BinaryOp;
 use syn::{BinOp, Expr, ExprPath, Member, Pat, PatIdent};
 
+use crate::spans;
+
 /// The names of the scalar types.
-pub(crate) const SCALARS: [&str; 13] =
-    ["f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "usize", "bool"];
+pub(crate) const SCALARS: [&str; 14] = [
+    "f16", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
+    "bool",
+];
 
 /// An expression without parentheses around it, and without the invisible groups of `macro_rules!` macros.
 pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
@@ -14,6 +18,27 @@ pub(crate) fn unparenthesized(expr: &Expr) -> &Expr {
         Expr::Paren(paren) => unparenthesized(&paren.expr),
         Expr::Group(group) => unparenthesized(&group.expr),
         other => other,
+    }
+}
+
+/// Generated code in parentheses, unless operators around it cannot take it apart. A statement loses them again.
+pub(crate) fn operand(expr: Expr) -> Expr {
+    use Expr as E;
+    match expr {
+        E::Array(_)
+        | E::Call(_)
+        | E::Field(_)
+        | E::Index(_)
+        | E::Lit(_)
+        | E::Macro(_)
+        | E::MethodCall(_)
+        | E::Paren(_)
+        | E::Path(_)
+        | E::Tuple(_) => expr,
+        other => {
+            let at = Span::mixed_site().located_at(spans::first(&other));
+            syn::parse_quote_spanned!(at=> (#other))
+        }
     }
 }
 
@@ -38,15 +63,30 @@ pub(crate) fn name_of(path: &ExprPath) -> Option<&Ident> {
 
 /// Whether a macro is std's `cfg!`, as [`desugar`](crate::desugar) writes it.
 pub(crate) fn is_cfg(call: &syn::Macro) -> bool {
+    is_of_core(call, "cfg")
+}
+
+/// Whether a macro is std's `unreachable!`, as [`desugar`](crate::desugar) writes it.
+pub(crate) fn is_unreachable(call: &syn::Macro) -> bool {
+    is_of_core(call, "unreachable")
+}
+
+fn is_of_core(call: &syn::Macro, name: &str) -> bool {
     let names: Vec<_> = call.path.segments.iter().map(|segment| &segment.ident).collect();
     call.path.leading_colon.is_some()
-        && matches!(names[..], [of, name] if of == "core" && name == "cfg")
+        && matches!(names[..], [of, last] if of == "core" && last == name)
 }
 
 /// Whether a name is written like a constant: in capitals.
 pub(crate) fn is_constant(name: &Ident) -> bool {
     let text = name.to_string();
     text.chars().any(char::is_alphabetic) && !text.chars().any(char::is_lowercase)
+}
+
+/// Whether a pattern that is this name means a constant or a variant of an enum, rather than a new binding. Emitted
+/// code relies on it: bindings are written `name @ _`, and rustc reports constants that do not exist.
+pub(crate) fn is_constant_pattern(name: &Ident) -> bool {
+    is_constant(name) || is_type_name(&name.to_string())
 }
 
 /// Whether a name is written like a type: with a capital.

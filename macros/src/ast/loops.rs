@@ -12,6 +12,9 @@ use crate::sites;
 /// The most dimensions of a loop.
 pub(crate) const MAX_RANK: usize = 6;
 
+/// The attributes that set lint levels.
+pub(crate) const LINT_LEVELS: [&str; 5] = ["allow", "expect", "warn", "deny", "forbid"];
+
 /// The attribute of the serial part of a parallel loop over many dimensions. It is reserved.
 pub(crate) const SPACE: &str = "__space";
 
@@ -49,6 +52,8 @@ pub(crate) fn loop_options(attributes: &[Attribute]) -> Option<LoopOptions> {
     for attribute in attributes.iter().filter(|attribute| !sites::is_number(attribute)) {
         let name = &attribute.path().segments.last()?.ident;
         match &attribute.meta {
+            // The emitted loop is another one, to which lints do not apply.
+            Meta::List(_) if LINT_LEVELS.iter().any(|level| name == level) => {}
             Meta::Path(_) if name == "serial" => options.serial = true,
             Meta::Path(_) if name == SPACE => options.is_space = true,
             Meta::Path(_) if name == "unroll" => options.unroll = Some(0),
@@ -95,6 +100,18 @@ pub(crate) fn gives_value(of: &ExprLoop) -> bool {
     let mut breaks = Breaks { label: loop_label(of.label.as_ref()), depth: 0, found: false };
     breaks.visit_block(&of.body);
     breaks.found
+}
+
+/// The label of a loop or block.
+pub(crate) fn own_label(expr: &Expr) -> Option<&Lifetime> {
+    let label = match expr {
+        Expr::Block(of) => of.label.as_ref(),
+        Expr::ForLoop(of) => of.label.as_ref(),
+        Expr::While(of) => of.label.as_ref(),
+        Expr::Loop(of) => of.label.as_ref(),
+        _ => None,
+    };
+    label.map(|label| &label.name)
 }
 
 pub(crate) fn loop_label(label: Option<&Label>) -> Option<String> {

@@ -1,14 +1,17 @@
 //! Walks over statements: loops, jumps, assignments and bound names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use proc_macro2::Ident;
 use syn::{
-    Expr, Pat, PatIdent, Stmt,
+    Expr, Lifetime, Pat, PatIdent, Stmt,
     visit::{self, Visit},
 };
 
-use super::exprs::{is_assignment, unparenthesized};
+use super::{
+    exprs::{is_assignment, unparenthesized},
+    loops::own_label,
+};
 
 struct EachExpr<F>(F);
 
@@ -44,9 +47,43 @@ pub(crate) fn jumps(stmt: &Stmt) -> bool {
     let mut found = false;
     each_expr(std::slice::from_ref(stmt), |expr| {
         found |= matches!(expr, Expr::Break(_) | Expr::Continue(_));
-        !found && !is_loop(expr)
+        !found && !is_loop(expr) && !matches!(expr, Expr::Closure(_))
     });
     found
+}
+
+/// Whether an expression can leave the closure that it is the body of, other than by its value.
+pub(crate) fn leaves_closure(body: &Expr) -> bool {
+    #[derive(Default)]
+    struct Leaves<'ast> {
+        labels: Vec<&'ast Lifetime>,
+        loops: u32,
+        found: bool,
+    }
+    impl<'ast> Visit<'ast> for Leaves<'ast> {
+        fn visit_expr(&mut self, expr: &'ast Expr) {
+            let own = own_label(expr);
+            self.found |= match expr {
+                Expr::Break(syn::ExprBreak { label, .. })
+                | Expr::Continue(syn::ExprContinue { label, .. }) => match label {
+                    Some(label) => !self.labels.iter().any(|of| of.ident == label.ident),
+                    None => self.loops == 0,
+                },
+                Expr::Return(_) | Expr::Try(_) | Expr::Await(_) => true,
+                Expr::Closure(_) => return,
+                _ => false,
+            };
+            let inner = u32::from(is_loop(expr));
+            self.loops += inner;
+            self.labels.extend(own);
+            visit::visit_expr(self, expr);
+            self.loops -= inner;
+            self.labels.truncate(self.labels.len() - usize::from(own.is_some()));
+        }
+    }
+    let mut leaves = Leaves::default();
+    leaves.visit_expr(body);
+    leaves.found
 }
 
 /// The names that statements assign.
@@ -75,5 +112,24 @@ pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
     }
     let mut names = Names(Vec::new());
     names.visit_pat(pattern);
+    names.0
+}
+
+/// The names that a loop binds: its variables, and those that patterns and constants in its body bind.
+pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
+    struct Names(HashSet<Ident>);
+    impl Visit<'_> for Names {
+        fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+            self.0.insert(pattern.ident.clone());
+            visit::visit_pat_ident(self, pattern);
+        }
+
+        fn visit_item_const(&mut self, item: &syn::ItemConst) {
+            self.0.insert(item.ident.clone());
+        }
+    }
+    let mut names = Names(HashSet::new());
+    names.visit_pat(&each.pat);
+    names.visit_block(&each.body);
     names.0
 }

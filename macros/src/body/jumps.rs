@@ -2,6 +2,8 @@
 
 use syn::{Block, Expr, Lifetime, visit_mut::VisitMut};
 
+use crate::ast::{Invocation, own_label};
+
 /// Makes each `continue` to one label continue another.
 pub(super) fn redirect(body: &mut Block, from: &Lifetime, to: &Lifetime) {
     Redirect { from, to }.visit_block_mut(body);
@@ -14,14 +16,8 @@ struct Redirect<'a> {
 
 impl VisitMut for Redirect<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        let own = match expr {
-            Expr::ForLoop(each) => each.label.as_ref(),
-            Expr::While(each) => each.label.as_ref(),
-            Expr::Loop(each) => each.label.as_ref(),
-            _ => None,
-        };
         // In this loop, the label means this loop.
-        if own.is_some_and(|own| own.name.ident == self.from.ident) {
+        if own_label(expr).is_some_and(|own| own.ident == self.from.ident) {
             return;
         }
         if let Expr::Continue(syn::ExprContinue { label: Some(label), .. }) = expr
@@ -30,5 +26,9 @@ impl VisitMut for Redirect<'_> {
             *label = self.to.clone();
         }
         syn::visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
     }
 }

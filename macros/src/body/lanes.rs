@@ -7,10 +7,18 @@
 //! says which are still active. Each iteration computes what it would compute alone, in the same order: results are
 //! equal to the last bit.
 //!
-//! The conditions ([`strips`]): the body has an inner loop; in inner loops, neighbouring iterations access the same
-//! element or neighbours in memory, and all operations have SIMD instructions. Other bodies stay as they are; the
-//! plain body also runs the iterations that fill no strip. The code consists of the author's tokens: no types are
-//! known here.
+//! The conditions ([`strips`]): the body has an inner loop, [clamped indices](clamps) or an [update in
+//! place](in_place); there, neighbouring iterations access the same element or neighbours in memory, and all operations
+//! have SIMD instructions. Other bodies stay as they are; the plain body also runs the iterations that fill no strip.
+//! The code consists of the author's tokens: no types are known here.
+//!
+//! Two kinds of bodies need more:
+//!
+//! - **Sums along rows**, as in `sum += a[[i, k]] * x[k]` with a strip along `i`: iterations access rows of their own,
+//!   and a sum of floats has a fixed order, so that LLVM vectorizes neither loop. Strips of a few iterations hide the
+//!   latency of the additions ([`StripKind::Chains`]).
+//! - **Conditions around inner loops**, as in `if j <= i { … }`: a strip runs only where all iterations decide equally.
+//!   Where they do not, narrower strips are tried, and then single iterations.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -18,15 +26,22 @@ use syn::{Expr, Pat, Stmt, visit_mut::VisitMut};
 
 use super::scope::Scope;
 use crate::{
-    ast::{assigned, has_loop, immutable_name, is_loop, jumps, pattern_ident, pattern_names},
+    ast::{
+        assigned, each_expr, has_loop, immutable_name, is_assignment, is_loop, jumps,
+        pattern_ident, pattern_names, unparenthesized,
+    },
     rewrite::Rewrite,
     sites,
     tokens::{idents, internal},
 };
 
+mod clamps;
+mod in_place;
 #[cfg(test)]
 mod tests;
 mod vectorizable;
+
+use clamps::{Before, has_clamps};
 
 /// Iterations of a strip if two locals live across an inner loop: enough to hide the latency of operations.
 const WIDE: usize = 64;
@@ -37,10 +52,30 @@ const NARROW: usize = 32;
 /// Iterations of the strips after those. Such a strip takes about as long as one iteration alone.
 const SHORT: usize = 8;
 
+/// Iterations of a strip of [`StripKind::Chains`]: more would access rows whose lines displace each other from the L1
+/// cache.
+const CHAINS: usize = 4;
+
+/// Where conditions guard accesses at the ends of a row, so many iterations at each end run in the shortest strips.
+const MARGIN: usize = SHORT;
+
 pub(super) struct Strips {
     from: Ident,
     /// The widths, and the body for each, the widest first: narrower strips run what wider ones leave.
     bodies: Vec<(TokenStream, TokenStream)>,
+    /// Whether a strip is left, before it has any effect, if its iterations decide differently.
+    has_conditions: bool,
+    /// Whether conditions guard accesses at the ends of a row.
+    has_guards: bool,
+}
+
+/// What strips gain from.
+#[derive(Clone, Copy, PartialEq)]
+enum StripKind {
+    /// SIMD lanes.
+    Simd,
+    /// The latency of chains of float operations, which several iterations hide from each other.
+    Chains,
 }
 
 /// What a name of the body means.
@@ -49,6 +84,8 @@ enum Meaning {
     Uniform,
     /// A value per iteration.
     Varying,
+    /// Successive integers in successive iterations, but where they are [clamped](Lanes::contiguous).
+    Next,
     /// A local with an array, in which each iteration has an element.
     Array(Ident),
 }
@@ -60,17 +97,34 @@ struct Lanes<'b, 'a> {
     variable: &'b Pat,
     from: Ident,
     width: TokenStream,
+    kind: StripKind,
     arrays: usize,
     names: Vec<(Ident, Meaning)>,
+    before: Before,
+    /// Whether an expression is evaluated under a condition.
+    is_conditional: bool,
+    /// How many clamped indices were found.
+    clamped: usize,
+    /// The locals that inner loops may combine floats into, one after another.
+    floats: Vec<Ident>,
+    /// Whether an inner loop does so.
+    has_chain: bool,
+    /// Whether something before must not be repeated: it has an effect other than on locals, or takes long.
+    has_effects: bool,
+    has_conditions: bool,
+    has_guards: bool,
 }
 
 /// The strips of a loop, if the conditions hold. `variable` is the pattern of its last variable.
 pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat) -> Option<Strips> {
-    if each.label.is_some() || !each.body.stmts.iter().any(has_loop) {
+    let has_loops = each.body.stmts.iter().any(has_loop);
+    let stmts = &each.body.stmts;
+    let is_update = !has_loops && in_place::is_update(stmts);
+    if each.label.is_some() || !has_loops && !is_update && !has_clamps(stmts) {
         return None;
     }
     let from = internal("strip");
-    let attempt = |width: TokenStream| {
+    let attempt = |width: TokenStream, kind: StripKind| {
         let names = match &*each.pat {
             Pat::Tuple(tuple) => {
                 tuple.elems.iter().map(immutable_name).collect::<Option<Vec<_>>>()?
@@ -84,19 +138,52 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
         let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Uniform };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
-        let mut lanes = Lanes { scope, variable, from: from.clone(), width, arrays: 0, names };
-        let tokens = lanes.block(&each.body.stmts, false)?;
-        Some((lanes.arrays, (lanes.width, tokens)))
+        let mut lanes = Lanes {
+            scope,
+            variable,
+            from: from.clone(),
+            width,
+            kind,
+            arrays: 0,
+            names,
+            before: Before::default(),
+            is_conditional: false,
+            clamped: 0,
+            floats: Vec::new(),
+            has_chain: false,
+            has_effects: false,
+            has_conditions: false,
+            has_guards: false,
+        };
+        // Without inner loops, the body itself must gain from SIMD.
+        let tokens = match is_update {
+            true => lanes.in_place(stmts)?,
+            false => lanes.block(stmts, !has_loops)?,
+        };
+        let is_useful = match kind {
+            StripKind::Simd => has_loops || is_update || lanes.clamped > 0,
+            StripKind::Chains => lanes.has_chain,
+        };
+        let Lanes { arrays, width, has_conditions, has_guards, .. } = lanes;
+        let bodies = vec![(width, tokens)];
+        let strips = Strips { from: from.clone(), bodies, has_conditions, has_guards };
+        is_useful.then_some((arrays, strips))
     };
-    let (arrays, narrow) = attempt(quote!(#NARROW))?;
+    let Some((arrays, mut strips)) = attempt(quote!(#NARROW), StripKind::Simd) else {
+        return attempt(quote!(#CHAINS), StripKind::Chains).map(|(_, strips)| strips);
+    };
     let wide = match arrays {
+        _ if !has_loops => None,
         // The instruction level decides how many iterations hide the latency of operations on one local.
-        ..=1 => Some(attempt(quote!(__WIDE))?.1),
-        2 => Some(attempt(quote!(#WIDE))?.1),
+        ..=1 => Some(quote!(__WIDE)),
+        2 => Some(quote!(#WIDE)),
         _ => None,
     };
-    let (_, short) = attempt(quote!(#SHORT))?;
-    Some(Strips { from, bodies: wide.into_iter().chain([narrow, short]).collect() })
+    if let Some(width) = wide {
+        strips.bodies.splice(0..0, attempt(width, StripKind::Simd)?.1.bodies);
+    }
+    strips.bodies.extend(attempt(quote!(#SHORT), StripKind::Simd)?.1.bodies);
+    Some(strips)
 }
 
 impl Strips {
@@ -114,24 +201,96 @@ impl Strips {
         piece: &Ident,
     ) -> TokenStream {
         let from = &self.from;
-        let strips = self.bodies.iter().map(|(width, body)| {
+        if self.has_conditions {
+            return self.around_conditions(support, (begin, end), plain, piece);
+        }
+        let strips = |(width, body): &(TokenStream, TokenStream), end: &Ident| {
             quote! {
                 #[allow(unused_variables, unused_assignments)]
                 for #from in #support::whole_strips::<_, #width>(&mut #begin, #end) { #body }
             }
+        };
+        let all = match self.bodies.split_last() {
+            // Where a guard does not hold for all iterations, LLVM does not vectorize.
+            Some((short, others)) if self.has_guards => {
+                let [first_end, wide_end] = ["first_end", "wide_end"].map(internal);
+                let (first, last) = (strips(short, &first_end), strips(short, end));
+                let wide = others.iter().map(|wide| strips(wide, &wide_end));
+                quote! {
+                    let (#first_end, #wide_end) = #support::without_ends::<_, #MARGIN>(#begin, #end);
+                    #first
+                    #(#wide)*
+                    #last
+                }
+            }
+            _ => self.bodies.iter().map(|body| strips(body, end)).collect(),
+        };
+        quote! {{
+            let mut #begin = #begin;
+            if #piece.access.is_unchecked() { #all }
+            #plain
+        }}
+    }
+
+    /// As [`around`](Self::around), for bodies with conditions: the widest strip whose iterations decide equally runs,
+    /// or a few single iterations.
+    fn around_conditions(
+        &self,
+        support: &TokenStream,
+        (begin, end): (&Ident, &Ident),
+        plain: &TokenStream,
+        piece: &Ident,
+    ) -> TokenStream {
+        let (from, strip) = (&self.from, strip_label());
+        let strips_label = syn::Lifetime::new("'strips", proc_macro2::Span::mixed_site());
+        let [next, wide_begin] = ["next", "wide_begin"].map(internal);
+        let last = self.bodies.len() - 1;
+        let narrowest = &self.bodies[last].0;
+        let strips = self.bodies.iter().enumerate().map(|(at, (width, body))| {
+            // A wide strip that was left is not tried again before its end.
+            let is_wide = at < last;
+            let is_tried = is_wide.then(|| quote!(#begin >= #wide_begin &&));
+            let is_left = is_wide.then(|| quote!(#wide_begin = #next;));
+            quote! {
+                if #is_tried let ::core::option::Option::Some(#next) =
+                    #support::strip_end::<_, #width>(#begin, #end)
+                {
+                    let #from = #begin;
+                    #strip: {
+                        #body
+                        #begin = #next;
+                        continue #strips_label;
+                    }
+                    #is_left
+                }
+            }
         });
         quote! {{
             let mut #begin = #begin;
-            if #piece.access.is_unchecked() { #(#strips)* }
+            #[allow(unused_variables, unused_mut)]
+            let mut #wide_begin = #begin;
+            #[allow(unused_variables, unused_assignments)]
+            #strips_label: while #piece.access.is_unchecked() && #begin < #end {
+                #(#strips)*
+                let #next = #support::strip_end::<_, #narrowest>(#begin, #end);
+                let #next = ::core::option::Option::unwrap_or(#next, #end);
+                { let #end = #next; #plain }
+                #begin = #next;
+            }
             #plain
         }}
     }
 }
 
+/// The label of a strip's block.
+fn strip_label() -> syn::Lifetime {
+    syn::Lifetime::new("'strip", proc_macro2::Span::mixed_site())
+}
+
 impl Lanes<'_, '_> {
     /// Statements of the body, or of an inner loop whose iterations are the same for the whole strip.
     fn block(&mut self, stmts: &[Stmt], in_loop: bool) -> Option<TokenStream> {
-        let known = self.names.len();
+        let (known, floats) = (self.names.len(), self.floats.len());
         let mut tokens = TokenStream::new();
         let mut piece = Vec::new();
         let divided = stmts.iter().any(has_loop);
@@ -144,6 +303,11 @@ impl Lanes<'_, '_> {
                 Stmt::Expr(expr, _) if is_loop(expr) => {
                     tokens.extend(self.piece(&mut piece, in_loop)?);
                     tokens.extend(self.inner(expr)?);
+                    self.has_effects = true;
+                }
+                Stmt::Expr(Expr::If(choice), _) if has_loop(stmt) && !in_loop => {
+                    tokens.extend(self.piece(&mut piece, in_loop)?);
+                    tokens.extend(self.choice(choice)?);
                 }
                 _ if has_loop(stmt) => return None,
                 _ => piece.push(stmt.clone()),
@@ -151,6 +315,7 @@ impl Lanes<'_, '_> {
         }
         tokens.extend(self.piece(&mut piece, in_loop)?);
         self.names.truncate(known);
+        self.floats.truncate(floats);
         Some(tokens)
     }
 
@@ -173,6 +338,10 @@ impl Lanes<'_, '_> {
         if !alone || !self.is_vectorizable(&init.expr, in_loop) {
             return None;
         }
+        self.has_effects |= has_effects(std::slice::from_ref(&stmt));
+        if pattern.mutability.is_some() && !in_loop && is_float_constant(&init.expr) {
+            self.floats.push(name.clone());
+        }
         let (lane, array) = (internal("lane"), internal(&format!("lanes{}", self.arrays)));
         self.arrays += 1;
         let (variable, loads) = (self.variable(), self.loads(std::slice::from_ref(&stmt)));
@@ -183,6 +352,50 @@ impl Lanes<'_, '_> {
             let mut #array = #support::lanes::<_, #width>(
                 #[inline(always)] |#lane| { #variable #loads #value }
             );
+        })
+    }
+
+    /// A condition around inner loops. The strip is left if its iterations decide differently.
+    fn choice(&mut self, choice: &syn::ExprIf) -> Option<TokenStream> {
+        if !choice.attrs.is_empty() {
+            return None;
+        }
+        let cond = &*choice.cond;
+        let (is_uniform, had_effects) = (self.is_uniform(cond), self.has_effects);
+        let tested = [Stmt::Expr(cond.clone(), None)];
+        let is_pure = !has_effects(&tested) && assigned(&tested).is_empty();
+        if !is_uniform && (had_effects || !is_pure || !self.is_vectorizable(cond, false)) {
+            return None;
+        }
+        let then = self.block(&choice.then_branch.stmts, false)?;
+        let had_effects = std::mem::replace(&mut self.has_effects, had_effects);
+        let otherwise = match choice.else_branch.as_ref().map(|(_, otherwise)| &**otherwise) {
+            None => TokenStream::new(),
+            Some(Expr::Block(block)) if block.attrs.is_empty() && block.label.is_none() => {
+                self.block(&block.block.stmts, false)?
+            }
+            Some(other @ Expr::If(_)) => self.block(&[Stmt::Expr(other.clone(), None)], false)?,
+            Some(_) => return None,
+        };
+        self.has_effects |= had_effects;
+        if is_uniform {
+            let cond = self.rewritten_expr(cond);
+            return Some(quote!(if #cond { #then } else { #otherwise }));
+        }
+        self.has_conditions = true;
+        let (variable, loads) = (self.variable(), self.loads(&tested));
+        let (cond, strip, width) = (self.rewritten_expr(cond), strip_label(), &self.width);
+        let [some, all, holds, lane] = ["some", "all", "holds", "lane"].map(internal);
+        Some(quote! {
+            let (mut #some, mut #all) = (false, true);
+            for #lane in 0..#width {
+                #variable
+                #loads
+                let #holds: ::core::primitive::bool = #cond;
+                #some |= #holds;
+                #all &= #holds;
+            }
+            if #all { #then } else if !#some { #otherwise } else { break #strip; }
         })
     }
 
@@ -233,6 +446,7 @@ impl Lanes<'_, '_> {
         if stmts.iter().any(has_loop) || !self.all_vectorizable(stmts, true) {
             return None;
         }
+        self.note_effects(stmts, true)?;
         // The mask needs registers too.
         self.arrays += 1;
         let [active, any, go, lane] = ["active", "any", "go", "lane"].map(internal);
@@ -283,10 +497,41 @@ impl Lanes<'_, '_> {
         if !self.all_vectorizable(&stmts, in_loop) || stmts.iter().any(jumps) {
             return None;
         }
+        self.note_effects(&stmts, in_loop)?;
         let (variable, loads, stores) = (self.variable(), self.loads(&stmts), self.stores(&stmts));
+        let contiguous = match self.kind {
+            StripKind::Simd => self.contiguous(&stmts),
+            StripKind::Chains => None,
+        };
         let (lane, width) = (internal("lane"), &self.width);
+        let changed = assigned(&stmts);
         let body = self.rewritten(stmts, None);
-        Some(quote!(for #lane in 0..#width { #variable #loads #body #stores }))
+        // LLVM would collect the numbers of several iterations into vectors, which takes longer than scalars.
+        let scalars = (in_loop && self.kind == StripKind::Chains).then(|| {
+            let support = self.scope.support;
+            let floats = self.floats.iter().filter(|name| changed.contains(&name.to_string()));
+            quote!(#(let #floats = #support::scalar(#floats);)*)
+        });
+        let iteration = |body| quote!(#variable #loads #body #scalars #stores);
+        let general = iteration(body);
+        let Some(contiguous) = contiguous else {
+            return Some(quote!(for #lane in 0..#width { #general }));
+        };
+        self.has_guards |= contiguous.has_conditions();
+        let successive = iteration(self.rewritten(contiguous.stmts.clone(), None));
+        Some(contiguous.choose(self.scope.support, &self.width, &successive, &general))
+    }
+
+    /// Notes the effects of statements without loops. In [`StripKind::Chains`], inner loops assign locals only.
+    fn note_effects(&mut self, stmts: &[Stmt], in_loop: bool) -> Option<()> {
+        let only_locals = !has_effects(stmts);
+        if in_loop {
+            let assigned = assigned(stmts);
+            self.has_chain |= self.floats.iter().any(|name| assigned.contains(&name.to_string()));
+            (only_locals || self.kind == StripKind::Simd).then_some(())?;
+        }
+        self.has_effects |= !only_locals;
+        Some(())
     }
 
     /// Binds the loop's variable in one iteration.
@@ -335,6 +580,10 @@ impl Lanes<'_, '_> {
         self.rewrite().block(syn::Block { brace_token: Default::default(), stmts })
     }
 
+    fn rewritten_stmt(&self, stmt: &Stmt) -> TokenStream {
+        self.rewrite().stmt(stmt.clone())
+    }
+
     fn rewritten_expr(&self, expr: &Expr) -> TokenStream {
         self.rewrite().expr(expr.clone())
     }
@@ -348,6 +597,37 @@ impl Lanes<'_, '_> {
     /// Whether a name has no meaning yet.
     fn is_new(&self, name: &Ident) -> bool {
         !self.scope.is_tensor(name) && !self.names.iter().any(|(known, _)| known == name)
+    }
+}
+
+/// Whether statements may do anything but compute values and assign locals. Funcs can.
+fn has_effects(stmts: &[Stmt]) -> bool {
+    let mut found = false;
+    each_expr(stmts, |expr| {
+        let target = match expr {
+            Expr::Assign(assign) => Some(&assign.left),
+            Expr::Binary(binary) if is_assignment(&binary.op) => Some(&binary.left),
+            _ => None,
+        };
+        found |= target.is_some_and(|target| !matches!(unparenthesized(target), Expr::Path(_)));
+        found |= matches!(expr, Expr::Call(_) | Expr::Macro(_));
+        true
+    });
+    found
+}
+
+/// Whether an expression is a literal of a float or a constant of a float type, such as `f32::MAX`.
+fn is_float_constant(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Lit(literal) => matches!(literal.lit, syn::Lit::Float(_)),
+        Expr::Unary(unary) => {
+            matches!(unary.op, syn::UnOp::Neg(_)) && is_float_constant(&unary.expr)
+        }
+        Expr::Path(path) => {
+            let mut names = path.path.segments.iter().rev().skip(1);
+            names.next().is_some_and(|of| of.ident == "f32" || of.ident == "f64")
+        }
+        _ => false,
     }
 }
 

@@ -6,8 +6,8 @@ use quote::{ToTokens, quote};
 use syn::{Block, Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
 
 use super::{
-    Body,
-    cost::{is_simple, weight},
+    Body, channels,
+    cost::{exact_weight, is_simple, weight},
     jumps, lanes, loop_call,
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     ast::{RangeChain, has_loop, is_ndrange, range_chain, unparenthesized},
     reduce::{self, Reduction},
     rewrite::iteration_label,
+    scatter::{self, Scatter},
     tokens::internal,
 };
 
@@ -23,14 +24,18 @@ impl Body<'_> {
         let weight = weight(&each.body);
         self.weight = self.weight.saturating_add(weight);
         if let Some(range) = self.stepped_range((*each.expr).clone()) {
-            return self.stepped_for(each, weight, &range);
+            let weight = exact_weight(&self.scope, each);
+            return self.stepped_for(each, &weight, &range);
         }
         let support = self.scope.support;
         let piece = internal("piece");
         let rebound = self.scope.rebound(&each.body, Some(&piece));
         let iterated = self.scope.expr(&each.expr);
         let reductions = reduce::find(each, self.strict);
-        let body = self.iteration(each, &reductions);
+        let scatters = self.scatters(each, &reductions);
+        let body = self.iteration(each, &reductions, &scatters);
+        let copies: TokenStream =
+            scatters.iter().map(|scatter| scatter.begin(support, &piece)).collect();
         let is_space = matches!(unparenthesized(&each.expr), Expr::Call(call) if is_ndrange(call));
         let variables: Vec<&Pat> = match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.iter().collect(),
@@ -65,11 +70,13 @@ impl Body<'_> {
             }
         });
         let loops = self.with_reductions(&reductions, loops, &piece);
+        let is_tensor = |name: &Ident| self.scope.is_tensor(name);
+        let loops = channels::versions(support, &each.body, is_tensor, loops);
         let inspected = self.inspected(&each.body, &variables, &bounds);
         let (begins, ends) = bounds.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let weight = match reductions.is_empty() && is_simple(&each.body) {
             true => quote!(#support::Simple(#weight)),
-            false => quote!(#weight),
+            false => exact_weight(&self.scope, each),
         };
         let (method, parameter) = match &strips {
             _ if is_space => ("nd_for", quote!([#((#begins, #ends)),*])),
@@ -79,10 +86,10 @@ impl Body<'_> {
         let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
         let arguments = quote! {
             #at, #iterated, #weight, #(#width,)*
-            #[inline(always)] move |(#parameter, #piece)| { #rebound #inspected #loops }
+            #[inline(always)] move |(#parameter, #piece)| { #rebound #copies #inspected #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
-        around(&reductions, support, call)
+        around(&reductions, &scatters, support, call)
     }
 
     /// Statements that, in an inspection, check accesses for all iterations at once.
@@ -134,12 +141,18 @@ impl Body<'_> {
     }
 
     /// A loop over the numbers of a stepped range's values.
-    fn stepped_for(&mut self, each: &ExprForLoop, weight: u32, range: &TokenStream) -> TokenStream {
+    fn stepped_for(
+        &mut self,
+        each: &ExprForLoop,
+        weight: &TokenStream,
+        range: &TokenStream,
+    ) -> TokenStream {
         let at = self.loop_at(1);
         let piece = internal("piece");
         let rebound = self.scope.rebound(&each.body, Some(&piece));
         let reductions = reduce::find(each, self.strict);
-        let body = self.iteration(each, &reductions);
+        let scatters = self.scatters(each, &reductions);
+        let body = self.iteration(each, &reductions, &scatters);
         let label = iteration_label();
         let (pattern, support) = (&each.pat, self.scope.support);
         let [values, begin, end, nth] = ["values", "begin", "end", "nth"].map(internal);
@@ -149,18 +162,30 @@ impl Body<'_> {
             false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, body),
         };
         let loops = self.with_reductions(&reductions, loops, &piece);
+        let copies: TokenStream =
+            scatters.iter().map(|scatter| scatter.begin(support, &piece)).collect();
         let arguments = quote! {
             #at, &#values, #weight,
-            #[inline(always)] move |((#begin, #end), #piece)| { #rebound #loops }
+            #[inline(always)] move |((#begin, #end), #piece)| { #rebound #copies #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
         let call = quote!({ let #values = #range; #call });
-        around(&reductions, support, call)
+        around(&reductions, &scatters, support, call)
+    }
+
+    fn scatters(&self, each: &ExprForLoop, reductions: &[Reduction]) -> Vec<Scatter> {
+        scatter::find(each, self.strict, reductions, |name| self.scope.is_tensor(name))
     }
 
     /// The rewritten body of a parallel loop, for a `for` with the iteration label.
-    fn iteration(&self, each: &ExprForLoop, reductions: &[Reduction]) -> TokenStream {
+    fn iteration(
+        &self,
+        each: &ExprForLoop,
+        reductions: &[Reduction],
+        scatters: &[Scatter],
+    ) -> TokenStream {
         let mut rewrite = self.scope.rewrite(reductions, true);
+        rewrite.scatters = scatters;
         rewrite.bind_values(&each.pat);
         let mut body = each.body.clone();
         if let Some(label) = &each.label {
@@ -229,7 +254,13 @@ impl Body<'_> {
     }
 }
 
-/// A loop's call, with the accumulators of what it combines into.
-fn around(reductions: &[Reduction], support: &TokenStream, call: TokenStream) -> TokenStream {
-    reductions.iter().fold(call, |call, reduction| reduction.around(support, call))
+/// A loop's call, with the accumulators and private copies of what it combines into.
+fn around(
+    reductions: &[Reduction],
+    scatters: &[Scatter],
+    support: &TokenStream,
+    call: TokenStream,
+) -> TokenStream {
+    let call = reductions.iter().fold(call, |call, reduction| reduction.around(support, call));
+    scatters.iter().fold(call, |call, scatter| scatter.around(support, call))
 }

@@ -6,14 +6,14 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, ExprForLoop, Pat, Stmt, visit::Visit};
 
 use super::{
-    Around, Bound,
+    Around,
     components::Components,
     effects::Effects,
     marked_choice, name,
     statement::{assigns, comparison},
 };
 use crate::{
-    ast::{is_ndrange, place_root, unparenthesized},
+    ast::{is_ndrange, loop_bindings, place_root, unparenthesized},
     spans,
     tokens::possible_locals,
 };
@@ -88,8 +88,8 @@ fn of_components(
         _ => None,
     });
     let assigned: Vec<Ident> = assigned.collect();
-    let bound = Bound::by(each);
-    let is_assigned = |local: &&Ident| assigned.contains(local) && !bound.0.contains(*local);
+    let bound = loop_bindings(each);
+    let is_assigned = |local: &&Ident| assigned.contains(local) && !bound.contains(*local);
     let mut locals = outside.to_vec();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for local in outside.iter().filter(is_assigned) {
@@ -142,12 +142,12 @@ fn of_locals(
     targets.retain(|target| *target != local);
     let at = Span::mixed_site().located_at(spans::first(branch));
     let space = Space::of(each, number, at)?;
-    let bound = Bound::by(each);
+    let bound = loop_bindings(each);
     let all = possible_locals(&each.body);
     let occurrences = |name: &Ident| all.iter().filter(|other| *other == name).count();
     let is_let = |stmt: &Stmt| matches!(stmt, Stmt::Local(local) if local.init.as_ref().is_some_and(|init| init.diverge.is_none()));
-    let changed: Vec<&Ident> = targets.iter().copied().chain([local]).chain(&bound.0).collect();
-    let is_target = |name: &&Ident| outside.contains(name) && !bound.0.contains(*name);
+    let changed: Vec<&Ident> = targets.iter().copied().chain([local]).chain(&bound).collect();
+    let is_target = |name: &&Ident| outside.contains(name) && !bound.contains(*name);
     if each.label.is_some()
         || branch.else_branch.is_some()
         || targets.is_empty()
@@ -203,7 +203,9 @@ fn of_locals(
     let chosen = dims.iter().map(|Dim { index, chosen, .. }| {
         quote_spanned!(at=> #[allow(unused_variables)] let #index = #chosen;)
     });
+    // A loop that wants only the index, as an argmin, does not read the best value afterwards.
     let after = quote_spanned! {at=>
+        #[allow(unused_assignments)]
         if #(#found)&&* {
             #(#chosen)*
             #(#lets)*

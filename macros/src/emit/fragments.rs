@@ -66,11 +66,12 @@ pub(super) fn call_at(
     support: &TokenStream,
     declared: &TokenStream,
     params: &TokenStream,
-    inputs: &[&syn::Type],
+    inputs: Option<&[&syn::Type]>,
     output: &syn::ReturnType,
     bounds: Option<&WhereClause>,
     body: &TokenStream,
 ) -> TokenStream {
+    let function = inputs.map(|inputs| quote!(: ::core::ops::Fn(#(#inputs),*) #output));
     // Where generic arguments are written, the site cannot be among them; it is in the first argument.
     quote! {
         #[allow(unused, clippy::too_many_arguments)]
@@ -80,7 +81,7 @@ pub(super) fn call_at(
             #declared
             __Sites: #support::SiteTable,
             const __SITE: ::core::primitive::usize,
-            __F: ::core::ops::Fn(#(#inputs),*) #output,
+            __F #function,
         >(
             _: #support::CallSite<__Sites, __SITE, __F>,
             #params

@@ -12,6 +12,7 @@ use crate::{
     ast::SCALARS,
     attribute::Paths,
     signature::{Param, immutable},
+    tensor_methods::is_method,
 };
 
 impl Emission<'_> {
@@ -27,7 +28,10 @@ impl Emission<'_> {
         let inputs = input_types(sig);
         // By this bound, rustc infers the generic arguments from a function's type. An item that hides the function by
         // its name has the same type at least.
-        let of = quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output);
+        let of = match is_method(name) {
+            true => quote!(#declared __F),
+            false => quote!(#declared __F: ::core::ops::Fn(#(#inputs),*) #output),
+        };
         let body = if self.signature.takes_tensors() {
             let text = format!("`{name}` takes tensors: it can be called in kernels only");
             quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
@@ -161,7 +165,7 @@ impl Emission<'_> {
             support,
             &declared,
             &quote!(#(#names: #types),*),
-            &input_types(&self.item.sig),
+            (!is_method(name)).then_some(&*input_types(&self.item.sig)),
             output,
             bounds,
             &quote! {
@@ -243,6 +247,7 @@ impl Emission<'_> {
             #[inline(always)]
             pub fn __call<#declared>(#(#params),*) #gated_output #bounds {
                 #gate
+                #(let mut #names = #support::gate::<__OK, _>(#names);)*
                 #body
             }
         }
@@ -250,7 +255,7 @@ impl Emission<'_> {
 }
 
 /// Whether a type is a number or bool by its name, so that no check is needed for readable errors.
-fn is_primitive(ty: &syn::Type) -> bool {
+pub(super) fn is_primitive(ty: &syn::Type) -> bool {
     let syn::Type::Path(syn::TypePath { qself: None, path, .. }) = ty else { return false };
     path.get_ident().is_some_and(|name| SCALARS.contains(&name.to_string().as_str()))
 }

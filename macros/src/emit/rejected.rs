@@ -9,7 +9,9 @@ use super::{
     fragments::{call_at, func_type, header},
     func::input_types,
 };
-use crate::{attribute::Paths, generics::Generics, signature::Signature};
+use crate::{
+    attribute::Paths, generics::Generics, signature::Signature, tensor_methods::is_method,
+};
 
 /// The errors, and the function without its body, so that rustc reports none in its callers.
 pub(super) fn rejected(
@@ -37,7 +39,8 @@ fn func(Paths { body: support, .. }: &Paths, item: &ItemFn) -> TokenStream {
     let (declared, bounds) = (generics.declared(), generics.bounds());
     let unreachable = quote!(::core::unreachable!());
     let (params, types) = (quote!(#inputs), input_types(sig));
-    let call_at = call_at(support, &declared, &params, &types, output, bounds, &unreachable);
+    let inputs_of = (!is_method(name)).then_some(&*types);
+    let call_at = call_at(support, &declared, &params, inputs_of, output, bounds, &unreachable);
     let func_type = func_type(vis, name);
     quote! {
         #[allow(unused)]
@@ -50,6 +53,14 @@ fn func(Paths { body: support, .. }: &Paths, item: &ItemFn) -> TokenStream {
             #[doc(hidden)]
             pub fn __call<#declared>(#inputs) #output #bounds { #unreachable }
             #call_at
+            #[allow(unused)]
+            #[doc(hidden)]
+            pub fn __callee<#declared>() -> #support::Callee #bounds { #unreachable }
+            #[allow(unused)]
+            #[doc(hidden)]
+            pub const fn __types<#declared>() -> &'static #support::Identity #bounds {
+                #support::Identity::STATED
+            }
             #[allow(unused)]
             #[doc(hidden)]
             pub const fn __callee_of<#declared __F>(

@@ -1,11 +1,13 @@
 //! The probed copy of a function, and its source for the IR: the syntax tree, and the types that the probes found.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream};
-use quadrants_frontend::syntax::ParamPassing;
+use quadrants_frontend::{Operator, Root, Step, syntax::ParamPassing};
 use quote::{quote, quote_spanned};
 use syn::{Index, ReturnType, spanned::Spanned};
 
-use super::{Emission, fragments::ungated};
+use super::{Emission, fragments::ungated, func::is_primitive};
 use crate::{
     ast::{callee_type, is_constant, is_inferred, name_of, taking, without_arguments},
     attribute::Paths,
@@ -48,7 +50,8 @@ impl Emission<'_> {
             let check = tensor_check(support, &param.ty);
             quote_spanned!(param.ty.span()=> const _: () = #check;)
         });
-        let checks: Vec<_> = tensors.chain(checks).collect();
+        let checks: Vec<_> =
+            tensors.chain(checks).chain((!generic).then(|| self.operator_checks())).collect();
         let (type_count, call_count, identity_count) = (types.len(), calls.len(), identities.len());
         let kinds: Vec<_> = self.param_types().collect();
         let result = self.signature.result.as_ref().map(|ty| {
@@ -85,7 +88,7 @@ impl Emission<'_> {
                 #[allow(unused_imports)]
                 use #support::in_scope::*;
                 #probes
-                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation, clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_swap, clippy::explicit_counter_loop, clippy::match_single_binding, clippy::precedence)]
+                #[allow(unused_unsafe, unused_variables, unused_assignments, unused_qualifications, clippy::no_effect, clippy::unit_arg, clippy::unnecessary_operation, clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_swap, clippy::explicit_counter_loop, clippy::match_single_binding, clippy::redundant_pattern, clippy::precedence)]
                 let _ = |#inputs| #output #probed;
                 #proofs
                 let __calls = (#(#calls,)*);
@@ -164,7 +167,9 @@ impl Emission<'_> {
         });
         let of_funcs = self.tree.funcs.iter().map(|entry| match entry {
             FuncEntry::Path { probe, .. } => probe,
-            FuncEntry::Associated { result, .. } | FuncEntry::Method { result, .. } => result,
+            FuncEntry::Associated { result, .. }
+            | FuncEntry::Method { result, .. }
+            | FuncEntry::OfTensors { result, .. } => result,
         });
         let probes: Vec<_> = of_types.chain(of_funcs).collect();
         if probes.is_empty() {
@@ -189,7 +194,6 @@ impl Emission<'_> {
                 let support = spans::at(support, span);
                 let function = match expected {
                     Expected::Any => "type_of",
-                    Expected::Linear => "linear_type_of",
                     Expected::Printed => "printed_type_of",
                     Expected::PrintedNumber => "printed_number_type_of",
                     Expected::PrintedInteger => "printed_integer_type_of",
@@ -219,8 +223,8 @@ impl Emission<'_> {
             let index = Index::from(at);
             let identity = quote!(__calls.#index.1);
             match entry {
-                FuncEntry::Path { probe, path, is_local } => {
-                    let (bare, arguments) = without_arguments(path);
+                FuncEntry::Path { probe, path } => {
+                    let (_, arguments) = without_arguments(path);
                     let arguments = arguments.map(|arguments| quote!(::<#arguments _>));
                     let callee = |of: TokenStream| {
                         let at = probe.span();
@@ -232,9 +236,14 @@ impl Emission<'_> {
                             (callee, identity, #is_func)
                         }}
                     };
-                    let callee = match is_local {
-                        false => callee_type(support, path, &[], callee),
-                        true => callee(quote!(#bare)),
+                    (callee_type(support, path, &[], callee), identity)
+                }
+                FuncEntry::OfTensors { result, ty, name } => {
+                    let number = method_number(name);
+                    let result = located(result, name.span());
+                    let support = spans::at(support, result.span());
+                    let callee = quote_spanned! {result.span()=>
+                        #support::tensor_method_of::<#number, #ty, _>(#result)
                     };
                     (callee, identity)
                 }
@@ -244,10 +253,10 @@ impl Emission<'_> {
                     let callee = if is_inferred(ty) {
                         let of = taking(support, ty);
                         quote_spanned! {ty.span()=>
-                            #support::function_by_type::<#number, _, _, _>(#of, #result)
+                            #support::function_by_type::<#number, _, _, _, _>(#of, #result)
                         }
                     } else {
-                        quote_spanned!(ty.span()=> #support::function_of::<#number, #ty, _, _>(#result))
+                        quote_spanned!(ty.span()=> #support::function_of::<#number, #ty, _, _, _>(#result))
                     };
                     (callee, identity)
                 }
@@ -257,7 +266,7 @@ impl Emission<'_> {
                     // With one hygiene, so that rustc reports the method's bounds once.
                     let support = spans::at(support, probe.span());
                     let callee = quote_spanned! {probe.span()=>
-                        (#support::method_of::<#number, _, _>(#probe, #result), #support::Identity::STATED)
+                        (#support::method_of::<#number, _, _, _>(#probe, #result), #support::Identity::STATED)
                     };
                     // The receiver's type is among the types.
                     (callee, quote!(#support::Identity::STATED))
@@ -265,6 +274,62 @@ impl Emission<'_> {
             }
         });
         all.unzip()
+    }
+
+    /// A statement that compiles only if kernels have the operators for the types of their operands.
+    fn operator_checks(&self) -> TokenStream {
+        let mut seen = HashSet::new();
+        let checks = self.operators.iter().filter_map(|operator| {
+            let operands = operator.operands.iter().filter(|(root, steps)| {
+                let is_number = match *root {
+                    Root::Type(_) => false,
+                    Root::Param(at) => is_primitive(&self.signature.params[at].ty),
+                    Root::ElementOf(at) => self.signature.params[at].scalar_rank().is_some(),
+                };
+                !is_number && seen.insert(format!("{root:?} {steps:?} {}", operator.orders))
+            });
+            let operands: Vec<_> = operands.collect();
+            (!operands.is_empty()).then(|| self.operator_check(operator, &operands))
+        });
+        let checks: Vec<_> = checks.collect();
+        match checks.is_empty() {
+            true => TokenStream::new(),
+            false => quote!(const _: () = { #(#checks)* };),
+        }
+    }
+
+    /// A statement that panics unless kernels have an operator for the types of operands.
+    fn operator_check(&self, operator: &Operator, operands: &[&(Root, Vec<Step>)]) -> TokenStream {
+        let (support, orders) = (&self.paths.body, operator.orders);
+        let accepted = operands.iter().map(|(root, steps)| {
+            let of = match *root {
+                Root::Type(ty) => {
+                    let ty = Index::from(ty as usize);
+                    quote!(__PROBED.0[#ty])
+                }
+                Root::Param(at) | Root::ElementOf(at) => {
+                    let at = Index::from(at);
+                    quote!(#support::value_of(__PARAMS[#at]))
+                }
+            };
+            let part = steps.iter().fold(of, |of, step| match step {
+                Step::Field(name) => quote!(#support::field_of(#of, #name)),
+                Step::Element => quote!(#support::element_of(#of)),
+            });
+            quote!(#support::has_operators(#part, #orders))
+        });
+        let text = match orders {
+            true => {
+                "kernels order numbers only; compare parts of these values, or write a method with `#[func]`"
+            }
+            false => {
+                "kernels have no operators of your own; write a method with `#[func]` and call it by its name"
+            }
+        };
+        let (first, last) = self.tree.spans.ends(operator.span);
+        let mut condition = Group::new(Delimiter::Parenthesis, quote!(#(#accepted)&&*, #text));
+        condition.set_span(last);
+        quote_spanned!(first=> ::core::assert! #condition;)
     }
 
     /// Statements that compile only if the paths of constructs name the library's items.

@@ -3,7 +3,7 @@
 //! name.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quadrants_frontend::is_builtin_function;
+use quadrants_frontend::FILLED;
 use quote::{quote, quote_spanned};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, visit_mut::VisitMut};
 
@@ -15,6 +15,7 @@ use crate::{
         name_of, place_root, split_function, taking, unparenthesized, without_arguments,
     },
     sites, spans,
+    tensor_methods::is_tensor_method,
     tokens::{internal, method_number},
 };
 
@@ -22,6 +23,10 @@ impl Rewrite<'_> {
     /// The replacement of a method call; `None` if its tokens stay, which then name a method of the support code.
     pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
         let site = sites::take(&mut call.attrs);
+        if call.method == FILLED {
+            let (support, receiver, args) = (self.support, &call.receiver, &call.args);
+            return Some(quote!(#support::MapMethods::__filled(#receiver, #args)));
+        }
         let is_shape = call.method == "shape" && call.args.is_empty();
         if is_shared_array(&call.method) {
             self.gate(&mut call.receiver);
@@ -65,22 +70,22 @@ impl Rewrite<'_> {
                 None => gated,
             };
             return Some(quote_spanned! {start=>
-                #support::call_method::<#number, _, _>(#receiver, #args)
+                #support::call_method::<#number, _, _, _>(#receiver, #args)
             });
         };
         let [this, given, result] = ["receiver", "given", "result"].map(internal);
         let check = at.map(|at| quote!(#support::seen::<_, #at>(&#this);));
         // As in the IR, where `self` stands for a whole local, but for a copy of a part of one.
         let reload = matches!(receiver, Expr::Path(_))
-            .then(|| quote!(#support::reload_receiver::<#number, _>(&mut #this, #receiver);));
+            .then(|| quote!(#support::reload_receiver::<#number, _, _>(&mut #this, #receiver);));
         Some(quote_spanned! {start=> #support::identity({
             #indices
             let mut #this = #receiver;
             #check
             let #given = #args;
             #reload
-            let #result = #support::call_in_place::<#number, _, _>(&mut #this, #given);
-            #support::write_back_local::<#number, _>(&mut #receiver, #this);
+            let #result = #support::call_in_place::<#number, _, _, _>(&mut #this, #given);
+            #support::write_back_local::<#number, _, _>(&mut #receiver, #this);
             #result
         })})
     }
@@ -116,11 +121,6 @@ impl Rewrite<'_> {
         let args = call.args.iter();
         let args = quote!((#(#args,)*));
         let number = method_number(&name);
-        if is_builtin_function(&text) {
-            return Some(quote_spanned! {start=>
-                #support::call_associated::<#number, _, _>(|#of { .. }| (), #support::gate::<__OK, _>(#args))
-            });
-        }
         // `from` of any other type is a func.
         let converts = (text == "from" && is_scalar_method(path)) || conversion(&text).is_some();
         if converts && call.args.len() == 1 {
@@ -144,7 +144,7 @@ impl Rewrite<'_> {
             Some(at) if is_inferred(&of) => {
                 let of = taking(&support, &of);
                 quote_spanned! {start=>
-                    #support::call_by_type::<#number, _, _, #at>(
+                    #support::call_by_type::<#number, _, _, _, #at>(
                         #support::gate::<__OK, fn(_)>(#of),
                         #support::gate::<__OK, _>(#args)
                     )
@@ -153,17 +153,18 @@ impl Rewrite<'_> {
             None if is_inferred(&of) => {
                 let of = taking(&support, &of);
                 quote_spanned! {start=>
-                    #support::call_associated::<#number, _, _>(
+                    #support::call_associated::<#number, _, _, _>(
                         #support::gate::<__OK, fn(_)>(#of),
                         #support::gate::<__OK, _>(#args)
                     )
                 }
             }
             Some(at) => quote_spanned! {start=>
-                #support::call_function::<#number, #support::Gated<__OK, #of>, _, #at>(#support::gate::<__OK, _>(#args))
+                #support::call_function::<#number, #support::Gated<__OK, #of>, _, _, #at>(
+                    #support::gate::<__OK, _>(#args))
             },
             None => quote_spanned! {start=>
-                <#support::Gated<__OK, #of> as #support::Function<#number, _>>::call(#support::gate::<__OK, _>(#args))
+                <#support::Gated<__OK, #of> as #support::Function<#number, _, _>>::call(#support::gate::<__OK, _>(#args))
             },
         })
     }
@@ -199,14 +200,12 @@ impl Rewrite<'_> {
         let Some(here) = self.typing.call(site) else { return };
         let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
         let function = |of| quote_spanned!(at=> <#of>::__call_at #arguments);
-        let is_local = name_of(&path)
-            .is_some_and(|name| self.locals.contains(name) || self.tensors.contains(name));
-        *call.func = Expr::Verbatim(match is_local {
-            true => function(quote!(#bare)),
-            false => callee_type(support, &path, &passing, function),
-        });
+        *call.func = Expr::Verbatim(callee_type(support, &path, &passing, function));
         self.gate(&mut call.func);
-        let value = callee_value(&path);
+        let value = match is_tensor_method(&path) {
+            true => quote!(()),
+            false => callee_value(&path),
+        };
         let here = quote!(#support::CallSite::<#here, _>::of(#value));
         call.args.insert(0, Expr::Verbatim(here));
     }

@@ -61,8 +61,8 @@ impl Rewrite<'_> {
                     let mut #value = #at.read();
                     #check
                     let #given = (#(#args,)*);
-                    let #result = #support::call_in_place::<#number, _, _>(&mut #value, #given);
-                    #support::write_back::<#number, _>(#at, #value);
+                    let #result = #support::call_in_place::<#number, _, _, _>(&mut #value, #given);
+                    #support::write_back::<#number, _, _>(#at, #value);
                     #result
                 })))
             }
@@ -156,6 +156,10 @@ impl Rewrite<'_> {
             let (lane, combine) = (&reduction.lane, reduction.combine(&support));
             return Some(quote_spanned!(start=> #combine(&mut *#lane, &#base, #index, #value)));
         }
+        let scatter = match element {
+            Expr::Index(index) => self.scatters.iter().find(|scatter| scatter.is_of(&index.expr)),
+            _ => None,
+        };
         let location = match (self.location(element), element) {
             (Some(location), _) => location,
             (None, Expr::Index(index)) => {
@@ -164,6 +168,13 @@ impl Rewrite<'_> {
             }
             _ => return None,
         };
+        if let Some(scatter) = scatter {
+            self.visit_expr_mut(value);
+            let (combine, is_private) = scatter.combine();
+            return Some(
+                quote_spanned!(start=> #support::#combine(#is_private, #location, #value)),
+            );
+        }
         let expected = expected.map(|expected| {
             self.visit_expr_mut(expected);
             quote!(#expected,)

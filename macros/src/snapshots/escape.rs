@@ -46,6 +46,7 @@ fn escape<'launch>(
             clippy::manual_swap,
             clippy::explicit_counter_loop,
             clippy::match_single_binding,
+            clippy::redundant_pattern,
             clippy::precedence
         )]
         let _ = |limit: i32, c: &Tensor<f32, 1>, steps: &mut Tensor<i32, 1>| -> () {
@@ -95,6 +96,20 @@ fn escape<'launch>(
     const _: () = ::quadrants::macro_support::body::accept(
         <Tensor<i32, 1> as ::quadrants::macro_support::body::TensorParam>::REFUSED,
     );
+    const _: () = {
+        ::quadrants::macro_support::core::assert!(
+            ::quadrants::macro_support::body::has_operators(__PROBED.0[2], true),
+            "kernels order numbers only; compare parts of these values, or write a method with `#[func]`"
+        );
+        ::quadrants::macro_support::core::assert!(
+            ::quadrants::macro_support::body::has_operators(__PROBED.0[1], false),
+            "kernels have no operators of your own; write a method with `#[func]` and call it by its name"
+        );
+        ::quadrants::macro_support::core::assert!(
+            ::quadrants::macro_support::body::has_operators(__PROBED.0[2], false),
+            "kernels have no operators of your own; write a method with `#[func]` and call it by its name"
+        );
+    };
     const __OK: ::quadrants::macro_support::core::primitive::bool = {
         let _ = (__TYPES, __PARAMS);
         true
@@ -174,7 +189,18 @@ fn escape<'launch>(
             cx.par_for_strips(
                 ::quadrants::macro_support::body::LoopAt::range(0usize, 0usize),
                 0..::quadrants::macro_support::body::ElementCount::element_count(&c),
-                554u32,
+                ::quadrants::macro_support::body::total_cost(
+                    346u32,
+                    &[
+                        ::quadrants::macro_support::body::loop_cost(
+                            0,
+                            ::quadrants::macro_support::body::ElementCount::element_count(
+                                &c,
+                            ),
+                            10u32,
+                        ),
+                    ],
+                ),
                 32usize,
                 #[inline(always)]
                 move |((begin0, end0), piece)| {

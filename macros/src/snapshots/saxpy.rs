@@ -44,6 +44,7 @@ pub fn saxpy<'launch>(
             clippy::manual_swap,
             clippy::explicit_counter_loop,
             clippy::match_single_binding,
+            clippy::redundant_pattern,
             clippy::precedence
         )]
         let _ = |a: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>| -> () {

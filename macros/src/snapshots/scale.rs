@@ -58,6 +58,7 @@ fn scale<'launch, T: Float>(
                 clippy::manual_swap,
                 clippy::explicit_counter_loop,
                 clippy::match_single_binding,
+                clippy::redundant_pattern,
                 clippy::precedence
             )]
             let _ = |a: T, x: &Tensor<T, 1>, y: &mut Tensor<T, 1>| -> () {

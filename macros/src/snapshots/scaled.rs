@@ -96,6 +96,8 @@ impl scaled {
         mut at: usize,
     ) -> T {
         const __OK: ::quadrants::macro_support::core::primitive::bool = true;
+        let mut x = ::quadrants::macro_support::body::gate::<__OK, _>(x);
+        let mut at = ::quadrants::macro_support::body::gate::<__OK, _>(at);
         {
             ::quadrants::macro_support::body::gate::<
                 __OK,
@@ -207,6 +209,7 @@ impl scaled {
                     clippy::manual_swap,
                     clippy::explicit_counter_loop,
                     clippy::match_single_binding,
+                    clippy::redundant_pattern,
                     clippy::precedence
                 )]
                 let _ = |x: &Tensor<T, 1>, at: usize| -> T {

@@ -47,6 +47,7 @@ fn step<'launch>(
             clippy::manual_swap,
             clippy::explicit_counter_loop,
             clippy::match_single_binding,
+            clippy::redundant_pattern,
             clippy::precedence
         )]
         let _ = |dt: f32, a: &mut Tensor<f32, 1>, b: &mut Tensor<i32, 2>| -> () {
@@ -327,66 +328,85 @@ fn step<'launch>(
                     #[inline(always)]
                     move || {
                         let mut b = b;
-                        cx.nd_for(
-                            ::quadrants::macro_support::body::LoopAt::range(
-                                1usize,
-                                2usize,
-                            ),
-                            qd::ndrange(b.shape()),
-                            10u32,
-                            #[inline(always)]
-                            move |([(begin0, end0), (begin1, end1)], piece)| {
-                                let mut b = ::quadrants::macro_support::body::WithAccess::with_access(
-                                    b,
-                                    piece.access,
-                                );
-                                let mut ok = true;
-                                let mut b = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
-                                    b,
-                                    &mut ok,
-                                    &[
-                                        &[
-                                            ::quadrants::macro_support::body::indices_of(
-                                                begin0,
-                                                end0,
-                                                0i64,
-                                                0i64,
-                                            ),
-                                            ::quadrants::macro_support::body::index_of(LAST, 0i64, 0i64),
-                                        ],
-                                    ],
-                                );
-                                if !ok {
-                                    return;
-                                }
-                                {
-                                    for i in ::quadrants::macro_support::body::gate::<
+                        let copies0_owner = ::quadrants::macro_support::body::Scatter::new();
+                        {
+                            let copies0 = &copies0_owner;
+                            cx.nd_for(
+                                ::quadrants::macro_support::body::LoopAt::range(
+                                    1usize,
+                                    2usize,
+                                ),
+                                qd::ndrange(b.shape()),
+                                10u32,
+                                #[inline(always)]
+                                move |([(begin0, end0), (begin1, end1)], piece)| {
+                                    let mut b = ::quadrants::macro_support::body::WithAccess::with_access(
+                                        b,
+                                        piece.access,
+                                    );
+                                    let (mut b, private0) = ::quadrants::macro_support::body::gate::<
                                         __OK,
                                         _,
-                                    >(begin0..end0) {
-                                        'iteration: for j in ::quadrants::macro_support::body::gate::<
+                                    >(
+                                        ::quadrants::macro_support::body::scatter_begin_add::<
+                                            false,
+                                            _,
+                                            _,
+                                        >(copies0, b, piece),
+                                    );
+                                    let mut ok = true;
+                                    let mut b = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                        b,
+                                        &mut ok,
+                                        &[
+                                            &[
+                                                ::quadrants::macro_support::body::indices_of(
+                                                    begin0,
+                                                    end0,
+                                                    0i64,
+                                                    0i64,
+                                                ),
+                                                ::quadrants::macro_support::body::index_of(LAST, 0i64, 0i64),
+                                            ],
+                                        ],
+                                    );
+                                    if !ok {
+                                        return;
+                                    }
+                                    {
+                                        for i in ::quadrants::macro_support::body::gate::<
                                             __OK,
                                             _,
-                                        >(begin1..end1) {
-                                            ::quadrants::macro_support::body::seen::<_, __Body, 2>(&i);
-                                            ::quadrants::macro_support::body::seen::<_, __Body, 3>(&j);
-                                            if !::quadrants::macro_support::body::Cx::holds(
-                                                cx,
-                                                !::quadrants::macro_support::body::equal(i, j),
-                                            ) {
-                                                continue 'iteration;
+                                        >(begin0..end0) {
+                                            'iteration: for j in ::quadrants::macro_support::body::gate::<
+                                                __OK,
+                                                _,
+                                            >(begin1..end1) {
+                                                ::quadrants::macro_support::body::seen::<_, __Body, 2>(&i);
+                                                ::quadrants::macro_support::body::seen::<_, __Body, 3>(&j);
+                                                if !::quadrants::macro_support::body::Cx::holds(
+                                                    cx,
+                                                    !::quadrants::macro_support::body::equal(i, j),
+                                                ) {
+                                                    continue 'iteration;
+                                                }
+                                                ::quadrants::macro_support::body::scatter_add(
+                                                    private0,
+                                                    ::quadrants::macro_support::body::Elements::element_ref(
+                                                        &b,
+                                                        [i, LAST],
+                                                    ),
+                                                    1,
+                                                );
                                             }
-                                            ::quadrants::macro_support::body::atomic_add(
-                                                ::quadrants::macro_support::body::Elements::element_ref(
-                                                    &b,
-                                                    [i, LAST],
-                                                ),
-                                                1,
-                                            );
                                         }
                                     }
-                                }
-                            },
+                                },
+                            );
+                        }
+                        ::quadrants::macro_support::body::scatter_total_add(
+                            copies0_owner,
+                            b,
                         );
                     },
                 );

@@ -39,6 +39,7 @@ fn sum<'launch>(
             clippy::manual_swap,
             clippy::explicit_counter_loop,
             clippy::match_single_binding,
+            clippy::redundant_pattern,
             clippy::precedence
         )]
         let _ = |x: &Tensor<f32, 1>, total: &mut Tensor<f32, 1>| -> () {

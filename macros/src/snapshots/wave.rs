@@ -80,9 +80,11 @@ impl wave {
             let _ = <wave>::__FOUND;
             true
         };
+        let mut x = ::quadrants::macro_support::body::gate::<__OK, _>(x);
         {
             ::quadrants::macro_support::body::call_method::<
                 9387930553559073965u64,
+                _,
                 _,
                 _,
             >(
@@ -138,6 +140,7 @@ impl wave {
                 clippy::manual_swap,
                 clippy::explicit_counter_loop,
                 clippy::match_single_binding,
+                clippy::redundant_pattern,
                 clippy::precedence
             )]
             let _ = |x: f32| -> f32 {
@@ -154,6 +157,7 @@ impl wave {
                 (
                     ::quadrants::macro_support::body::method_of::<
                         9387930553559073965u64,
+                        _,
                         _,
                         _,
                     >(probe1, result0),

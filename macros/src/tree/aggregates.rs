@@ -8,7 +8,7 @@ use quadrants_frontend::{
 use quote::{quote, quote_spanned};
 use syn::{Pat, PatIdent};
 
-use super::{Expected, FuncEntry, Tree, TypeEntry};
+use super::{Expected, FuncEntry, Tree, TypeEntry, expr::read_only_args};
 use crate::{
     ast::{
         Conversion, conversion, is_inferred, is_type_name, member_name, place_root, split_function,
@@ -72,11 +72,6 @@ impl Tree {
         let Some((ty, ident)) = split_function(&path.path) else {
             return ExprKind::Unsupported(Construct::Associated(name));
         };
-        if is_builtin_function(&name) {
-            let pattern = quote_spanned!(spans::first(&ty)=> #ty { .. });
-            let ty = self.pass_by_pattern(expr, &pattern, Expected::Linear);
-            return ExprKind::Associated { ty: self.put_site(site, ty), name, args: parts };
-        }
         if let (Some(Conversion::From(from)), 1) = (conversion(&name), parts.len()) {
             let ty = self.add_type(TypeEntry::Number(ty));
             return self.converted(from, parts.remove(0), ty);
@@ -98,6 +93,8 @@ impl Tree {
         self.sites.put(site, Site::Call(func));
         let result = self.next_result();
         let at = spans::first(&ty);
+        // The type of the value is that of the function, if it is built in.
+        let of = is_builtin_function(&name).then(|| self.pass(expr));
         let value = match self.is_generic {
             // Of a type parameter, rustc does not know that the type stays the same.
             true => quote!(#expr),
@@ -108,6 +105,9 @@ impl Tree {
         let (func, args) = (func as u32, parts);
         match receiver {
             Some(receiver) => ExprKind::Method { receiver, name, args, callee: Some(func) },
+            None if let Some(ty) = of => {
+                ExprKind::Associated { ty, name, args, callee: Some(func) }
+            }
             None => ExprKind::Call { func, args, has_receiver: false, read_only_args: 0 },
         }
     }
@@ -170,6 +170,33 @@ impl Tree {
         ExprKind::Call { func, args, has_receiver: true, read_only_args: 0 }
     }
 
+    /// A call `<Type>::method(tensors, x)`, as [`tensor_methods`](crate::tensor_methods) writes it.
+    pub(super) fn tensor_method(&mut self, expr: &mut syn::Expr) -> ExprKind {
+        let syn::Expr::Call(call) = expr else {
+            return ExprKind::Unsupported(Construct::StructUpdate);
+        };
+        let (func, result) = (self.funcs.len(), self.next_result());
+        self.sites.put(sites::take(&mut call.attrs), Site::Call(func));
+        let entry = match &*call.func {
+            syn::Expr::Path(syn::ExprPath { qself: Some(of), path, .. }) => {
+                let name = path.segments.first().map(|first| first.ident.clone());
+                name.map(|name| FuncEntry::OfTensors {
+                    result: result.clone(),
+                    ty: of.ty.clone(),
+                    name,
+                })
+            }
+            _ => None,
+        };
+        let Some(entry) = entry else { return ExprKind::Unsupported(Construct::StructUpdate) };
+        self.funcs.push(entry);
+        let read_only_args = read_only_args(call);
+        let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
+        let at = spans::first(&call.func);
+        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#expr)));
+        ExprKind::Call { func: func as u32, args, has_receiver: false, read_only_args }
+    }
+
     fn exprs<'a>(&mut self, exprs: impl IntoIterator<Item = &'a mut syn::Expr>) -> Vec<Expr> {
         exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
@@ -183,6 +210,7 @@ impl Tree {
     ) -> Option<Pattern> {
         let elems = match pattern {
             Pat::Wild(_) => return Some(Pattern::Wild),
+            Pat::Rest(_) => return Some(Pattern::Rest),
             Pat::Paren(paren) => return self.pattern_parts(&paren.pat, probes),
             Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
                 let ty = self.bind_probed(ident, probes);

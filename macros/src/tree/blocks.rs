@@ -25,7 +25,7 @@ impl Tree {
         }
         let rank = grid_rank(blocks);
         let blocks = self.grid_size(blocks);
-        let threads = self.expr(threads);
+        let threads = self.expr(&mut self.with_constants(threads));
         self.blocks.extend(parameter(closure).flatten().map(|name| (name.to_string(), rank)));
         match self.named_closure(closure) {
             Some((name, body)) => {

@@ -1,6 +1,7 @@
 //! Expressions.
 
 use proc_macro2::{Delimiter, Group, Ident, Span};
+use quadrants_frontend::FILLED;
 use quadrants_frontend::syntax::{
     AtomicOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, StreamParallelArgument,
     TypeIx, UnaryOp,
@@ -12,12 +13,13 @@ use super::{FuncEntry, Tree, value_block};
 use crate::{
     ast::{
         Conversion, atomic_op, binary_op, borrowed_element, callee_value, collective_of,
-        conversion, ends_in_branch, gives_value, is_assignment, is_block_for, is_cfg, is_ndrange,
-        is_of_type, is_scalar_method, is_shared_array, is_stream_parallel, name_of, place_root,
-        split_function, unparenthesized,
+        conversion, ends_in_branch, gives_value, is_assignment, is_block_for, is_cfg,
+        is_iterator_chain, is_ndrange, is_of_type, is_scalar_func, is_scalar_method,
+        is_shared_array, is_stream_parallel, name_of, place_root, split_function, unparenthesized,
     },
     sites::{self, Site},
     spans,
+    tensor_methods::is_tensor_method,
     text::{depends_on_macro, text_of},
 };
 
@@ -49,6 +51,10 @@ impl Tree {
             E::Binary(binary) => return self.binary(binary),
             E::Cast(cast) => match &*cast.ty {
                 syn::Type::Infer(_) => Construct::InferredCast,
+                syn::Type::Path(of) if is_wide(&of.path) => Construct::Format(format!(
+                    "kernels have no `{}`; numbers are f16, f32, f64, bool and integers of up to 64 bits",
+                    text_of(&of.path)
+                )),
                 ty => {
                     let ty = self.written_type(ty);
                     let site = sites::take(&mut cast.attrs);
@@ -74,7 +80,20 @@ impl Tree {
             E::MethodCall(_) => return self.method(expr),
             E::Call(call) => {
                 return match &*call.func {
-                    E::Path(path) if is_of_type(path) => self.associated_call(expr),
+                    E::Path(path)
+                        if path.qself.as_ref().is_some_and(|of| of.as_token.is_some()) =>
+                    {
+                        let text = "call a function of a trait by its type, as in `Type::name(x)`, or as a method";
+                        ExprKind::Unsupported(Construct::Format(text.to_owned()))
+                    }
+                    E::Path(path) if is_scalar_func(path) && is_of_std(&path.path) => {
+                        let name = path.path.segments.last().map(|last| last.ident.to_string());
+                        ExprKind::Unsupported(Construct::Associated(name.unwrap_or_default()))
+                    }
+                    E::Path(path) if is_of_type(path) || is_scalar_func(path) => {
+                        self.associated_call(expr)
+                    }
+                    E::Path(path) if is_tensor_method(path) => self.tensor_method(expr),
                     _ => self.call(call),
                 };
             }
@@ -133,6 +152,9 @@ impl Tree {
     }
 
     fn index(&mut self, index: &mut syn::ExprIndex) -> ExprKind {
+        if let Some(message) = self.index_per_dimension(index) {
+            return ExprKind::Unsupported(Construct::Format(message));
+        }
         if let Some(base) = self.shape_of(&index.expr) {
             return ExprKind::Extent { base, axis: self.boxed(&mut index.index) };
         }
@@ -145,6 +167,24 @@ impl Tree {
         }
     }
 
+    /// The message for `a[i][j]` of a tensor of several dimensions whose elements are scalars.
+    fn index_per_dimension(&self, index: &syn::ExprIndex) -> Option<String> {
+        let (mut all, mut of) = (vec![text_of(&index.index)], unparenthesized(&index.expr));
+        while let syn::Expr::Index(inner) = of {
+            if matches!(*inner.index, syn::Expr::Array(_)) {
+                return None;
+            }
+            all.insert(0, text_of(&inner.index));
+            of = unparenthesized(&inner.expr);
+        }
+        let name = self.tensor(of).filter(|name| self.is_reference(name))?;
+        let (_, rank) = self.scalar_tensors.iter().find(|(of, _)| *of == name)?;
+        (all.len() > 1 && *rank > 1).then(|| {
+            let all = all.join(", ");
+            format!("`{name}` has {rank} dimensions, of which one index chooses an element: write `{name}[[{all}]]`")
+        })
+    }
+
     fn indices(&mut self, index: &mut syn::Expr) -> Vec<Expr> {
         match index {
             syn::Expr::Array(array) => array.elems.iter_mut().map(|e| self.expr(e)).collect(),
@@ -153,6 +193,13 @@ impl Tree {
                 let what = format!("an index is `usize` or `[usize; N]`: write `[[{text}]]`");
                 let kind = ExprKind::Unsupported(Construct::Format(what));
                 vec![Expr { kind, span: self.spans.of(tuple) }]
+            }
+            syn::Expr::Range(range) => {
+                let what =
+                    "kernels have no slices; write a loop: `for k in begin..end { … a[k] … }`"
+                        .to_owned();
+                let kind = ExprKind::Unsupported(Construct::Format(what));
+                vec![Expr { kind, span: self.spans.of(range) }]
             }
             other => vec![self.expr(other)],
         }
@@ -163,6 +210,14 @@ impl Tree {
             return ExprKind::Unsupported(Construct::Other(shortened(expr)));
         };
         let name = call.method.to_string();
+        if is_iterator_chain(call) {
+            return ExprKind::Unsupported(Construct::IteratorChain);
+        }
+        if name == FILLED {
+            let receiver = self.boxed(&mut call.receiver);
+            let args = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
+            return ExprKind::Method { receiver, name, args, callee: None };
+        }
         if call.args.is_empty() {
             match (name.as_str(), self.tensor(&call.receiver)) {
                 ("len", Some(base)) if self.is_view(&base) => return ExprKind::Len { base },
@@ -223,6 +278,11 @@ impl Tree {
             syn::Expr::Path(path) => path.clone(),
             other => return ExprKind::Unsupported(Construct::Other(shortened(other))),
         };
+        if path.path.segments.last().is_some_and(|last| last.ident == "from_fn") {
+            let what = "`from_fn` is not supported in kernels; declare `let mut a = [0; N];` and set the elements in a \
+                        loop, or use `map`";
+            return ExprKind::Unsupported(Construct::Format(what.to_owned()));
+        }
         if is_stream_parallel(call) {
             self.regions.push(path);
             return ExprKind::StreamParallel(self.region(call));
@@ -244,15 +304,20 @@ impl Tree {
             let function = self.scalar_function(&path.path, call);
             return function.unwrap_or(ExprKind::Unsupported(Construct::Associated(last)));
         }
+        if let Some(instead) = instead_of_std(&path.path, call) {
+            return ExprKind::Unsupported(Construct::Format(instead));
+        }
+        if let Some(name) = name_of(&path)
+            && self.is_bound(name)
+            && !self.closures.contains(&name.to_string())
+        {
+            let what = format!("`{name}` is a local here, which cannot be called");
+            return ExprKind::Unsupported(Construct::Format(what));
+        }
         let site = sites::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
-        let is_read_only = |arg: &syn::Expr| {
-            matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
-        };
-        let references = call.args.iter().take(64).enumerate();
-        let read_only_args =
-            references.fold(0, |bits, (at, arg)| bits | u64::from(is_read_only(arg)) << at);
+        let read_only_args = read_only_args(call);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         ExprKind::Call { func, args, has_receiver: false, read_only_args }
     }
@@ -336,13 +401,12 @@ impl Tree {
         let mut passed = Group::new(Delimiter::Parenthesis, callee_value(&path));
         passed.set_span(last);
         *callee = syn::Expr::Verbatim(quote_spanned!(first=> #probe.pass #passed));
-        let is_local = name_of(&path).is_some_and(|name| self.is_bound(name));
-        self.funcs.push(FuncEntry::Path { probe, path, is_local });
+        self.funcs.push(FuncEntry::Path { probe, path });
         func
     }
 
     /// An argument of a func, which may be a tensor.
-    fn argument(&mut self, arg: &mut syn::Expr) -> Expr {
+    pub(super) fn argument(&mut self, arg: &mut syn::Expr) -> Expr {
         let span = self.spans.of(arg);
         match self.tensor(arg) {
             Some(name) => Expr { kind: ExprKind::Name(name), span },
@@ -426,6 +490,48 @@ fn is_element(place: &Expr) -> bool {
     }
 }
 
+/// Whether a function of a scalar type is one of a trait of std, which kernels do not have.
+fn is_of_std(path: &syn::Path) -> bool {
+    const NAMES: [&str; 4] = ["default", "from_str", "from_str_radix", "try_from"];
+    path.segments.last().is_some_and(|last| NAMES.iter().any(|name| last.ident == name))
+}
+
+/// Whether a type is a number of std that kernels do not have.
+fn is_wide(ty: &syn::Path) -> bool {
+    ["u128", "i128", "char"].iter().any(|name| ty.is_ident(name))
+}
+
+/// What to write instead of a function of std that has a name in kernels of its own.
+fn instead_of_std(path: &syn::Path, call: &syn::ExprCall) -> Option<String> {
+    let mut names = path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let (name, module) = (names.next()?, names.next()?);
+    let arguments: Vec<String> = call.args.iter().map(|arg| text_of(&place_of(arg))).collect();
+    let [first, second] = &arguments[..] else { return None };
+    let instead = match (module.as_str(), name.as_str()) {
+        ("mem", "swap") => format!("({first}, {second}) = ({second}, {first})"),
+        ("cmp", "min" | "max") => format!("{first}.{name}({second})"),
+        _ => return None,
+    };
+    Some(format!("`{module}::{name}` is not supported in kernels; write `{instead}`"))
+}
+
+/// A place that an argument refers to, or the argument.
+fn place_of(arg: &syn::Expr) -> &syn::Expr {
+    match unparenthesized(arg) {
+        syn::Expr::Reference(of) => &of.expr,
+        other => other,
+    }
+}
+
+/// Which arguments of a call are `&` of something, as bits.
+pub(super) fn read_only_args(call: &syn::ExprCall) -> u64 {
+    let is_read_only = |arg: &syn::Expr| {
+        matches!(arg, syn::Expr::Reference(syn::ExprReference { mutability: None, .. }))
+    };
+    let args = call.args.iter().take(64).enumerate();
+    args.fold(0, |bits, (at, arg)| bits | u64::from(is_read_only(arg)) << at)
+}
+
 fn literal(lit: &Lit) -> ExprKind {
     let (text, suffix) = match lit {
         Lit::Bool(value) => {
@@ -433,6 +539,7 @@ fn literal(lit: &Lit) -> ExprKind {
             return ExprKind::Literal { kind: LiteralKind::Bool, text, suffix: None };
         }
         Lit::Int(int) => (int.to_string(), int.suffix()),
+        Lit::Byte(byte) => (byte.value().to_string(), "u8"),
         Lit::Float(float) => (float.to_string(), float.suffix()),
         _ => return ExprKind::Unsupported(Construct::Text),
     };

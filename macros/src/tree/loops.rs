@@ -1,8 +1,10 @@
 //! Statements that are expressions in Rust: assignments, loops and jumps.
 
+use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
     BinaryOp, Construct, Dim, Expr, ExprKind, For, LiteralKind, Order, StmtKind,
 };
+use quote::{ToTokens, quote};
 use syn::{Pat, PatIdent};
 
 use super::Tree;
@@ -13,7 +15,8 @@ use crate::{
     },
     combine::{Combination, combination},
     sites,
-    tokens::internal,
+    spans::{self, located},
+    tokens::{idents, internal, possible_locals},
 };
 
 /// The bounds of a dimension of a loop.
@@ -46,6 +49,13 @@ impl Tree {
                 E::Infer(_) => StmtKind::Expr(self.expr(&mut assign.right)),
                 _ => {
                     let value = self.expr(&mut assign.right);
+                    if let syn::Expr::Path(path) = unparenthesized(&assign.left)
+                        && let Some(probe) = name_of(path).and_then(|of| self.probe_of_values(of))
+                    {
+                        let (probe, value) =
+                            (located(probe, spans::first(&assign.right)), &assign.right);
+                        *assign.right = syn::Expr::Verbatim(quote!(#probe.pass(#value)));
+                    }
                     self.assign(&mut assign.left, None, value)
                 }
             },
@@ -83,6 +93,9 @@ impl Tree {
             _ => None,
         };
         let target = self.expr(target);
+        if let ExprKind::Unsupported(construct) = target.kind {
+            return StmtKind::Unsupported(construct);
+        }
         match (&target.kind, name) {
             (ExprKind::Const(_), Some(name)) => StmtKind::Unsupported(Construct::Format(format!(
                 "there is no local `{name}` here; declare it with `let mut {name} = …`"
@@ -117,7 +130,12 @@ impl Tree {
             single => vec![single],
         };
         if variables.len() != bounds.len() {
-            return StmtKind::Unsupported(Construct::Pattern);
+            let what = match bounds.len() {
+                1 => "a range has one variable: write `for i in …`; over several dimensions, loop over `ndrange(…)`"
+                    .to_owned(),
+                count => format!("this `ndrange` has {count} dimensions, so the loop has {count} variables: `for (i, j) in …`"),
+            };
+            return StmtKind::Unsupported(Construct::Format(what));
         }
         self.scopes.push(Vec::new());
         let (mut dims, mut probes) = (Vec::new(), Vec::new());
@@ -166,6 +184,13 @@ impl Tree {
                     Pat::Tuple(tuple) => tuple.elems.len(),
                     _ => 1,
                 };
+                if let Some(variable) = self.own_variable(&call.args, pattern) {
+                    return Err(Construct::Format(format!(
+                        "the ranges of an `ndrange` are evaluated before the loop, so they cannot depend on its \
+                         variable `{variable}`; write a loop over the other variable inside a loop over `{variable}`, \
+                         or a condition in the body, as `if j < {variable} {{ … }}`"
+                    )));
+                }
                 self.space(&mut call.args[0], rank)
             }
             other => {
@@ -175,6 +200,14 @@ impl Tree {
                 Ok(vec![Bounds { step: step.map(|step| self.expr(step)), order, ..bounds }])
             }
         }
+    }
+
+    /// A variable of the loop that the argument of its `ndrange` names.
+    fn own_variable(&self, space: &impl ToTokens, pattern: &Pat) -> Option<Ident> {
+        let used = possible_locals(space);
+        idents(pattern)
+            .into_iter()
+            .find(|name| used.contains(name) && !is_constant(name) && !self.is_bound(name))
     }
 
     fn range(&mut self, range: &mut syn::ExprRange) -> Result<Bounds, Construct> {
@@ -201,6 +234,11 @@ impl Tree {
             return Err(Construct::Ndrange);
         }
         if let Some(base) = self.shape_of(space) {
+            if let Some(count) = self.written_rank(&base).filter(|count| *count != rank) {
+                return Err(Construct::Format(format!(
+                    "`{base}` has {count} dimensions, and this loop has {rank} variables"
+                )));
+            }
             return each(&|axis| ExprKind::Extent { base: base.clone(), axis: Box::new(axis) });
         }
         if let Some(base) = self.tensor(space) {
@@ -216,6 +254,14 @@ impl Tree {
             end => Ok(Bounds::up_to(self.expr(end))),
         });
         bounds.collect()
+    }
+}
+
+impl Tree {
+    /// The number of dimensions of a tensor of scalars whose type is written.
+    fn written_rank(&self, tensor: &str) -> Option<usize> {
+        let known = self.scalar_tensors.iter().find(|(of, _)| of == tensor);
+        known.filter(|_| self.is_reference(tensor)).map(|(_, rank)| *rank)
     }
 }
 

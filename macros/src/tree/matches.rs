@@ -1,27 +1,47 @@
-//! `match` on a number or a bool, as branches: one per arm, in their order.
+//! `match` on a number, a bool, an enum, or a tuple or struct of them, as branches: one per arm, in their order.
 
 use proc_macro2::Ident;
 use quadrants_frontend::syntax::{
-    BinaryOp, Block, Construct, Expr, ExprKind, LogicOp, Span as TreeSpan, Stmt, StmtKind, TypeIx,
-    UnaryOp,
+    BinaryOp, Block, Construct, Expr, ExprKind, LiteralKind, LogicOp, Span as TreeSpan, Stmt,
+    StmtKind, TypeIx, UnaryOp,
 };
-use syn::{Pat, PatIdent, RangeLimits};
+use syn::{Pat, PatIdent, RangeLimits, punctuated::Punctuated};
 
 use super::{Tree, value_block};
-use crate::{ast::is_constant, sites};
+use crate::{
+    ast::{is_constant_pattern, member_name, pattern_names},
+    sites,
+};
 
-/// The matched value: its name and type in the tree.
+/// A matched value, or a part of it.
+#[derive(Clone)]
 struct Matched {
+    /// The name and the type of the whole value in the tree.
     name: String,
     ty: TypeIx,
     span: TreeSpan,
+    /// The way from the whole value to the part.
+    path: Vec<Part>,
 }
 
-/// The condition of a pattern, and the name that it binds to the matched value.
+/// A part of a value.
+#[derive(Clone, PartialEq, Eq)]
+enum Part {
+    Field(String),
+    /// An element of an array or vector, by its index.
+    Element(usize),
+}
+
+/// The condition of a pattern, and the names that it binds.
 struct Test {
     /// `None` if every value matches.
     cond: Option<Expr>,
-    binding: Option<Ident>,
+    bindings: Vec<Binding>,
+}
+
+struct Binding {
+    name: Ident,
+    to: Matched,
 }
 
 impl Tree {
@@ -32,11 +52,12 @@ impl Tree {
         let name = format!("__match{}", self.types.len());
         let site = sites::take(&mut each.attrs);
         let ty = self.pass(&mut each.expr);
-        let matched = Matched { name: name.clone(), ty: self.put_site(site, ty), span };
+        let ty = self.put_site(site, ty);
+        let matched = Matched { name: name.clone(), ty, span, path: Vec::new() };
         let mut arms = Vec::with_capacity(each.arms.len());
         for arm in &mut each.arms {
             match self.arm(arm, &matched) {
-                Some(arm) => arms.push(arm),
+                Some(all) => arms.extend(all),
                 None => return ExprKind::Unsupported(Construct::MatchPattern),
             }
         }
@@ -56,78 +77,157 @@ impl Tree {
         ExprKind::Block(Block { stmts: vec![Stmt { kind, span }], value })
     }
 
-    /// An arm's condition and body; `None` if kernels do not have its pattern.
+    /// An arm's condition and body, or those of its alternatives; `None` if kernels do not have its pattern.
     fn arm(
         &mut self,
         arm: &mut syn::Arm,
         matched: &Matched,
-    ) -> Option<(Option<Expr>, Block, TreeSpan)> {
+    ) -> Option<Vec<(Option<Expr>, Block, TreeSpan)>> {
         let span = self.spans.of(&arm.pat);
         let (pattern, guard) = match &mut arm.pat {
             Pat::Guard(guarded) => (&*guarded.pat, Some(&mut *guarded.guard)),
             pattern => (&*pattern, None),
         };
-        // rustc evaluates the guard for each alternative of an or-pattern, in their order.
-        let patterns = if guard.is_some() { alternatives(pattern) } else { vec![pattern.clone()] };
+        // rustc evaluates the guard for each alternative of an or-pattern, in their order. Alternatives with names may
+        // bind different parts.
+        let binds = pattern_names(pattern).iter().any(|name| !is_constant_pattern(name));
+        let patterns = match guard.is_some() || binds {
+            true => alternatives(pattern),
+            false => vec![pattern.clone()],
+        };
         let tests = patterns.iter().map(|pattern| self.pattern(pattern, matched));
         let tests = tests.collect::<Option<Vec<_>>>()?;
-        let binding = tests.first().and_then(|test| test.binding.clone());
-        if tests.iter().any(|test| test.binding != binding) {
+        let bindings = &tests.first()?.bindings;
+        let names = |test: &Test| {
+            let mut names: Vec<_> = test.bindings.iter().map(|one| one.name.to_string()).collect();
+            names.sort();
+            names
+        };
+        if tests.iter().any(|test| names(test) != names(&tests[0])) {
             return None;
         }
-        let (guard, tree) = self.scoped(binding.as_ref(), |this| {
-            (guard.map(|guard| this.expr(guard)), this.expr_as_block(&mut arm.body))
+        let mut probes = Vec::new();
+        let (types, guard, tree) = self.scoped(None, |this| {
+            let types: Vec<_> =
+                bindings.iter().map(|one| this.bind_matched(one, &mut probes)).collect();
+            (types, guard.map(|guard| this.expr(guard)), this.expr_as_block(&mut arm.body))
         });
+        if !probes.is_empty() {
+            let body = &arm.body;
+            *arm.body = syn::parse_quote!({ #(#probes)* #body });
+        }
+        let named: Vec<_> = bindings.iter().map(|one| one.name.clone()).zip(types).collect();
 
-        let bound = |value: Block| match &binding {
-            Some(binding) => {
-                let mut stmts = vec![Stmt { kind: matched.bound_to(binding), span }];
+        let parts = |test: &Test| {
+            let path = |name: &Ident| {
+                let binding = test.bindings.iter().find(|binding| binding.name == *name);
+                binding.map(|binding| binding.to.path.clone())
+            };
+            named.iter().map(|(name, _)| path(name)).collect::<Vec<_>>()
+        };
+        let of_first = parts(&tests[0]);
+        let bind_the_same = tests.iter().all(|test| parts(test) == of_first);
+        let arms = tests.into_iter().map(|Test { cond, bindings }| {
+            // rustc checks that all alternatives bind the same names, with equal types.
+            let lets: Vec<_> = bindings
+                .iter()
+                .filter_map(|Binding { name, to }| {
+                    let (_, ty) = named.iter().find(|(named, _)| named == name)?;
+                    let (name, value) = (name.to_string(), to.value());
+                    let kind = StmtKind::Let { name, mutable: false, ty: *ty, value };
+                    Some(Stmt { kind, span })
+                })
+                .collect();
+            let bound = |value: Block| {
+                let mut stmts = lets.clone();
                 stmts.extend(value.stmts);
                 Block { stmts, value: value.value }
-            }
-            None => value,
-        };
-        let guard = guard.map(|guard| {
-            let span = guard.span;
-            Expr { kind: ExprKind::Block(bound(value_block(guard))), span }
+            };
+            let guard = guard.clone().map(|guard| {
+                let span = guard.span;
+                Expr { kind: ExprKind::Block(bound(value_block(guard))), span }
+            });
+            let cond = match (cond, guard) {
+                (Some(cond), Some(guard)) => Some(logic(LogicOp::And, cond, guard)),
+                (cond, guard) => cond.or(guard),
+            };
+            (cond, bound(tree.clone()), span)
         });
-        let conditions = tests.into_iter().map(|test| match (test.cond, guard.clone()) {
-            (Some(cond), Some(guard)) => Some(logic(LogicOp::And, cond, guard)),
-            (cond, guard) => cond.or(guard),
+        let arms: Vec<_> = arms.collect();
+        if !bind_the_same {
+            return Some(arms);
+        }
+        // One body, under either condition.
+        let one = arms.into_iter().reduce(|(any, body, span), (cond, ..)| {
+            (any.zip(cond).map(|(any, cond)| logic(LogicOp::Or, any, cond)), body, span)
         });
-        // Without a guard there is only one.
-        let cond = conditions.reduce(|any, cond| Some(logic(LogicOp::Or, any?, cond?))).flatten();
-        Some((cond, bound(tree), span))
+        Some(one.into_iter().collect())
+    }
+
+    /// Binds a name to a matched value or a part of it. Only the type of the whole value is known already.
+    fn bind_matched(&mut self, binding: &Binding, probes: &mut Vec<syn::Stmt>) -> TypeIx {
+        let Binding { name, to } = binding;
+        if to.path.is_empty() {
+            self.bind(name);
+            return to.ty;
+        }
+        self.bind_probed(name, probes)
     }
 
     fn equal(&mut self, mut value: syn::Expr, matched: &Matched) -> Option<Test> {
         let cond = matched.compared(BinaryOp::Eq, self.expr(&mut value));
-        Some(Test { cond: Some(cond), binding: None })
+        Some(Test { cond: Some(cond), bindings: Vec::new() })
     }
 
     fn pattern(&mut self, pattern: &Pat, matched: &Matched) -> Option<Test> {
-        let plain = |cond| Some(Test { cond, binding: None });
+        let plain = |cond| Some(Test { cond, bindings: Vec::new() });
         match pattern {
             Pat::Wild(_) => plain(None),
             Pat::Paren(paren) => self.pattern(&paren.pat, matched),
             Pat::Lit(lit) => self.equal(syn::Expr::Lit(lit.clone()), matched),
             Pat::Path(path) => self.equal(syn::Expr::Path(path.clone()), matched),
             // rustc reads the name of a local as a new binding.
-            Pat::Ident(PatIdent { ident, .. }) if is_constant(ident) && self.is_local(ident) => {
+            Pat::Ident(PatIdent { ident, .. })
+                if is_constant_pattern(ident) && self.is_local(ident) =>
+            {
                 None
             }
             // A constant. If none has the name, rustc reports it in the probed copy.
             Pat::Ident(PatIdent {
                 by_ref: None, mutability: None, subpat: None, ident, ..
-            }) if is_constant(ident) => self.equal(syn::parse_quote!(#ident), matched),
+            }) if is_constant_pattern(ident) => self.equal(syn::parse_quote!(#ident), matched),
             Pat::Ident(PatIdent { by_ref: None, mutability: None, subpat, ident, .. }) => {
                 let inner = match subpat {
                     Some((_, inner)) => self.pattern(inner, matched)?,
-                    None => Test { cond: None, binding: None },
+                    None => Test { cond: None, bindings: Vec::new() },
                 };
-                // An arm has one name: a second one would be a binding, or a constant, of which the IR knows nothing.
-                let is_only = inner.binding.is_none();
-                is_only.then(|| Test { cond: inner.cond, binding: Some(ident.clone()) })
+                // A second name for the same value could be a constant, of which the IR knows nothing.
+                let binding = Binding { name: ident.clone(), to: matched.clone() };
+                inner
+                    .bindings
+                    .is_empty()
+                    .then(|| Test { cond: inner.cond, bindings: vec![binding] })
+            }
+            // `(..)`
+            Pat::Tuple(syn::PatTuple { elems, .. })
+                if matches!(elems.first(), Some(Pat::Rest(_))) && elems.len() == 1 =>
+            {
+                plain(None)
+            }
+            Pat::Tuple(syn::PatTuple { elems, .. })
+            | Pat::TupleStruct(syn::PatTupleStruct { elems, .. }) => {
+                let field = |at: usize| Part::Field(at.to_string());
+                self.parts(numbered(elems, field), matched)
+            }
+            Pat::Slice(syn::PatSlice { elems, .. }) => {
+                self.parts(numbered(elems, Part::Element), matched)
+            }
+            Pat::Struct(of) => {
+                let fields = of
+                    .fields
+                    .iter()
+                    .map(|field| (Part::Field(member_name(&field.member)), &*field.pat));
+                self.parts(fields, matched)
             }
             Pat::Range(range) => {
                 let from = range.start.as_ref().map(|at| self.expr(&mut at.clone()));
@@ -147,7 +247,7 @@ impl Tree {
                 let mut any: Option<Expr> = None;
                 for case in &or.cases {
                     let test = self.pattern(case, matched)?;
-                    if test.binding.is_some() {
+                    if !test.bindings.is_empty() {
                         return None;
                     }
                     let Some(cond) = test.cond else { return plain(None) };
@@ -161,11 +261,51 @@ impl Tree {
             _ => None,
         }
     }
+
+    /// The patterns of parts, which all have to match. `None` if there are none: the path may name a variant of an
+    /// enum, as in `Cell::Sand { .. }`, or a struct, and only rustc knows which.
+    fn parts<'p>(
+        &mut self,
+        parts: impl Iterator<Item = (Part, &'p Pat)>,
+        matched: &Matched,
+    ) -> Option<Test> {
+        let mut all = Test { cond: None, bindings: Vec::new() };
+        let mut parts = parts.peekable();
+        parts.peek()?;
+        for (field, pattern) in parts {
+            let mut part = matched.clone();
+            part.path.push(field);
+            let Test { cond, bindings } = self.pattern(pattern, &part)?;
+            all.bindings.extend(bindings);
+            all.cond = match (all.cond, cond) {
+                (Some(before), Some(cond)) => Some(logic(LogicOp::And, before, cond)),
+                (before, cond) => before.or(cond),
+            };
+        }
+        Some(all)
+    }
 }
 
 impl Matched {
     fn value(&self) -> Expr {
-        Expr { kind: ExprKind::Name(self.name.clone()), span: self.span }
+        let mut value = Expr { kind: ExprKind::Name(self.name.clone()), span: self.span };
+        for part in &self.path {
+            let inner = Box::new(value);
+            let kind = match part {
+                Part::Field(name) => ExprKind::Field { value: inner, name: name.clone() },
+                Part::Element(at) => {
+                    let kind = ExprKind::Literal {
+                        kind: LiteralKind::Int,
+                        text: at.to_string(),
+                        suffix: Some("usize".to_owned()),
+                    };
+                    let index = vec![Expr { kind, span: self.span }];
+                    ExprKind::Element { value: inner, index }
+                }
+            };
+            value = Expr { kind, span: self.span };
+        }
+        value
     }
 
     fn compared(&self, op: BinaryOp, with: Expr) -> Expr {
@@ -181,10 +321,6 @@ impl Matched {
         };
         Expr { kind, span }
     }
-
-    fn bound_to(&self, name: &Ident) -> StmtKind {
-        StmtKind::Let { name: name.to_string(), mutable: false, ty: self.ty, value: self.value() }
-    }
 }
 
 fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
@@ -192,6 +328,7 @@ fn logic(op: LogicOp, lhs: Expr, rhs: Expr) -> Expr {
     Expr { kind: ExprKind::Logic { op, lhs: Box::new(lhs), rhs: Box::new(rhs) }, span }
 }
 
+/// The patterns without alternatives that a pattern stands for, in their order.
 fn alternatives(pattern: &Pat) -> Vec<Pat> {
     match pattern {
         Pat::Or(or) => or.cases.iter().flat_map(alternatives).collect(),
@@ -202,6 +339,55 @@ fn alternatives(pattern: &Pat) -> Vec<Pat> {
             });
             all.collect()
         }
+        Pat::Tuple(tuple) => products(tuple.elems.iter().map(alternatives))
+            .map(|elems| Pat::Tuple(syn::PatTuple { elems, ..tuple.clone() }))
+            .collect(),
+        Pat::TupleStruct(tuple) => products(tuple.elems.iter().map(alternatives))
+            .map(|elems| Pat::TupleStruct(syn::PatTupleStruct { elems, ..tuple.clone() }))
+            .collect(),
+        Pat::Struct(of) => {
+            let fields = of.fields.iter().map(|field| {
+                let all = alternatives(&field.pat).into_iter();
+                all.map(|pat| syn::FieldPat { pat: Box::new(pat), ..field.clone() }).collect()
+            });
+            products(fields)
+                .map(|fields| Pat::Struct(syn::PatStruct { fields, ..of.clone() }))
+                .collect()
+        }
+        Pat::Slice(slice) => products(slice.elems.iter().map(alternatives))
+            .map(|elems| Pat::Slice(syn::PatSlice { elems, ..slice.clone() }))
+            .collect(),
         other => vec![other.clone()],
     }
+}
+
+/// The patterns of a list with the parts at their positions; `..` may be the last one.
+fn numbered(
+    elems: &Punctuated<Pat, syn::Token![,]>,
+    part: impl Fn(usize) -> Part,
+) -> impl Iterator<Item = (Part, &Pat)> {
+    let last = elems.len().saturating_sub(1);
+    elems.iter().enumerate().filter_map(move |(at, pattern)| match pattern {
+        Pat::Rest(_) if at == last => None,
+        pattern => Some((part(at), pattern)),
+    })
+}
+
+/// All lists with one of the alternatives of each part, those of the first part varying most slowly.
+fn products<T: Clone>(
+    parts: impl Iterator<Item = Vec<T>>,
+) -> impl Iterator<Item = Punctuated<T, syn::Token![,]>> {
+    let mut all: Vec<Punctuated<T, syn::Token![,]>> = vec![Punctuated::new()];
+    for alternatives in parts {
+        let with = |before: &Punctuated<T, syn::Token![,]>, part: &T| {
+            let mut list = before.clone();
+            list.push(part.clone());
+            list
+        };
+        all = all
+            .iter()
+            .flat_map(|before| alternatives.iter().map(|part| with(before, part)))
+            .collect();
+    }
+    all.into_iter()
 }

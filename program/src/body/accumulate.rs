@@ -42,9 +42,9 @@ impl<T: Copy> Accumulator<T> {
     fn add_result(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
         let mut parts = self.0.lock();
         // From the end: the other parts of the piece are recent.
-        match parts.iter_mut().rev().find(|(number, _)| *number == piece.number) {
+        match parts.iter_mut().rev().find(|(number, _)| *number == piece.id.number) {
             Some((_, part)) => *part = combine(*part, value),
-            None => parts.push((piece.number, value)),
+            None => parts.push((piece.id.number, value)),
         }
     }
 

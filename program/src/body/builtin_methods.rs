@@ -188,7 +188,7 @@ from_std! { HALVES: [f16] {
     is_sign_negative() -> bool; is_sign_positive() -> bool; to_bits() -> u16;
 } }
 
-from_std! { INTEGERS_AS_STD: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+from_std! { INTEGERS_AS_STD: [i8 i16 i32 i64 isize u8 u16 u32 u64 usize] {
     wrapping_add(other: Self) -> Self; wrapping_sub(other: Self) -> Self; wrapping_mul(other: Self) -> Self;
     wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
     saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
@@ -197,7 +197,7 @@ from_std! { INTEGERS_AS_STD: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     pow(exponent: u32) -> Self;
 } }
 
-from_std! { SIGNED: [i8 i16 i32 i64] {
+from_std! { SIGNED: [i8 i16 i32 i64 isize] {
     abs() -> Self; signum() -> Self; is_positive() -> bool; is_negative() -> bool;
 } }
 
@@ -247,7 +247,7 @@ defined_here! { FLOATS: [f32 f64] {
     powf(this, exponent: Self) -> Self = opaque(this).powf(opaque(exponent));
 } }
 
-defined_here! { INTEGERS: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
+defined_here! { INTEGERS: [i8 i16 i32 i64 isize u8 u16 u32 u64 usize] {
     min(this, other: Self) -> Self = Ord::min(this, other);
     max(this, other: Self) -> Self = Ord::max(this, other);
     clamp(this, low: Self, high: Self) -> Self = clamped(this, low, high);
@@ -258,7 +258,7 @@ defined_here! { INTEGERS: [i8 i16 i32 i64 u8 u16 u32 u64 usize] {
     rem_euclid(this, by: Self) -> Self = this.rem_euclid(divisor_of(&this, by));
 } }
 
-defined_here! { SIGNED_ROOT: [i8 i16 i32 i64] {
+defined_here! { SIGNED_ROOT: [i8 i16 i32 i64 isize] {
     // 0 if there is no root.
     isqrt(this) -> Self = this.checked_isqrt().unwrap_or(0);
 } }
@@ -280,6 +280,7 @@ builtin! {
     [] i16: abs_diff(this, other: Self) -> u16 = this.abs_diff(other);
     [] i32: abs_diff(this, other: Self) -> u32 = this.abs_diff(other);
     [] i64: abs_diff(this, other: Self) -> u64 = this.abs_diff(other);
+    [] isize: abs_diff(this, other: Self) -> usize = this.abs_diff(other);
     [] u8: abs_diff(this, other: Self) -> u8 = this.abs_diff(other);
     [] u16: abs_diff(this, other: Self) -> u16 = this.abs_diff(other);
     [] u32: abs_diff(this, other: Self) -> u32 = this.abs_diff(other);
@@ -289,6 +290,7 @@ builtin! {
     [] i16: unsigned_abs(this) -> u16 = this.unsigned_abs();
     [] i32: unsigned_abs(this) -> u32 = this.unsigned_abs();
     [] i64: unsigned_abs(this) -> u64 = this.unsigned_abs();
+    [] isize: unsigned_abs(this) -> usize = this.unsigned_abs();
     [] f32: to_bits(this) -> u32 = this.to_bits();
     [] f64: to_bits(this) -> u64 = this.to_bits();
 

@@ -8,7 +8,10 @@ use quadrants_ir::source::Source;
 
 use crate::value::identity::Identity;
 
-/// A type with a method or associated function that kernels can call. `NAME` is the number of its name.
+/// A type with a method or associated function that kernels can call. `NAME` is the number of its name. `By` is `()`,
+/// or for an `impl` of a trait a type that `#[func]` emits beside it: so a trait of the user's can have an `impl` for a
+/// type of another crate. rustc infers it at each call, from the only `impl` for the name and the receiver's type;
+/// where there are several, the call does not compile.
 ///
 /// # Safety
 /// Only `#[func]` may implement it. `SOURCE` must do in the IR what [`Method::call`] and [`Function::call`] of the same
@@ -18,9 +21,10 @@ use crate::value::identity::Identity;
     message = "`{Self}` has no such method in kernels",
     label = "not a method or function that kernels can call",
     note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`; \
-            a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`)"
+            a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`); \
+            instead of iterators and `swap`, write loops and assignments"
 )]
-pub unsafe trait HasMethod<const NAME: u64> {
+pub unsafe trait HasMethod<const NAME: u64, By = ()> {
     /// The type of the result.
     type Output;
 
@@ -64,7 +68,7 @@ pub unsafe trait HasMethod<const NAME: u64> {
     message = "`{Self}` has no such method in kernels, with these arguments",
     label = "not a method that kernels can call"
 )]
-pub unsafe trait Method<const NAME: u64, Args>: HasMethod<NAME> {
+pub unsafe trait Method<const NAME: u64, Args, By = ()>: HasMethod<NAME, By> {
     /// Calls the method.
     #[track_caller]
     fn call(this: &mut Self, args: Args) -> Self::Output;
@@ -79,10 +83,30 @@ pub unsafe trait Method<const NAME: u64, Args>: HasMethod<NAME> {
     message = "`{Self}` has no such function in kernels, with these arguments",
     label = "not a function that kernels can call"
 )]
-pub unsafe trait Function<const NAME: u64, Args>: HasMethod<NAME> {
+pub unsafe trait Function<const NAME: u64, Args, By = ()>: HasMethod<NAME, By> {
     /// Calls the function.
     #[track_caller]
     fn call(args: Args) -> Self::Output;
+}
+
+/// A struct of tensors with a method. `NAME` is the number of its name.
+///
+/// # Safety
+/// Only `#[func]` may implement it: see [`Func`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such method in kernels",
+    label = "not a method that kernels can call",
+    note = "structs of tensors have methods of `impl` blocks with `#[func]`; tensors have only `len()` and `shape()`"
+)]
+pub unsafe trait HasTensorMethod<const NAME: u64> {
+    /// The type with the method's source and body.
+    type Func: Func;
+    /// The type of the result.
+    type Output;
+    /// What a call is in the IR.
+    const CALLEE: fn() -> Callee;
+    /// The identity of the types of parameters and result.
+    const TYPES: &'static Identity;
 }
 
 /// Implemented by the type that `#[func]` emits under the name of a func.

@@ -25,26 +25,27 @@ pub struct PerThread<T> {
 }
 
 impl<G: Copy> ThreadBlock<G> {
-    /// An empty list of contributions with room for each thread.
+    /// The contributions of all threads.
     #[inline(always)]
     #[must_use]
-    pub fn contributions<T>(&self) -> Contributions<T> {
-        Contributions::new(self.threads())
+    pub fn contributions<T>(&self, of: impl FnMut(usize) -> T) -> Contributions<T> {
+        Contributions::new(self.threads(), of)
     }
 }
 
 impl<T> Contributions<T> {
-    /// An empty list with room for `threads` values.
+    /// The values of `threads` threads.
     #[inline(always)]
     #[must_use]
-    pub fn new(threads: usize) -> Self {
-        Self { values: Vec::with_capacity(threads) }
-    }
-
-    /// Adds the value of the next thread.
-    #[inline(always)]
-    pub fn push(&mut self, value: T) {
-        self.values.push(value);
+    pub fn new(threads: usize, mut of: impl FnMut(usize) -> T) -> Self {
+        let mut values = Vec::with_capacity(threads);
+        // Not `collect`: each element would be counted, which LLVM does not vectorize.
+        for (thread, slot) in values.spare_capacity_mut().iter_mut().take(threads).enumerate() {
+            slot.write(of(thread));
+        }
+        // SAFETY: there is room for as many values, and all of them have been written.
+        unsafe { values.set_len(threads) };
+        Self { values }
     }
 
     #[inline(always)]
@@ -130,6 +131,21 @@ impl Contributions<bool> {
     }
 }
 
+/// As [`collective::scan`], for values whose result does not depend on the order of operations.
+#[inline(always)]
+fn scan_in_order<T: Copy>(values: &mut [T], identity: Option<T>, combine: impl Fn(T, T) -> T) {
+    let Some(first) = values.first() else { return };
+    let (mut sum, from) = match identity {
+        Some(identity) => (identity, 0),
+        None => (*first, 1),
+    };
+    for value in &mut values[from..] {
+        let next = combine(sum, *value);
+        *value = if identity.is_some() { sum } else { next };
+        sum = next;
+    }
+}
+
 macro_rules! combinations {
     ($($reduce:ident, $scan:ident, $exclusive:ident, $combine:ident, $identity:ident, $what:literal;)*) => {
         impl<T: Combine> Contributions<T> {$(
@@ -137,14 +153,20 @@ macro_rules! combinations {
             #[inline(always)]
             #[must_use]
             pub fn $reduce(mut self) -> T {
-                collective::reduce(&mut self.values, T::$identity, T::$combine)
+                match T::IS_FLOAT {
+                    true => collective::reduce(&mut self.values, T::$identity, T::$combine),
+                    false => self.values.into_iter().fold(T::$identity, T::$combine),
+                }
             }
 
             #[doc = concat!("The ", $what, " of the values up to each thread's.")]
             #[inline(always)]
             #[must_use]
             pub fn $scan(mut self) -> PerThread<T> {
-                collective::scan(&mut self.values, None, T::$combine);
+                match T::IS_FLOAT {
+                    true => collective::scan(&mut self.values, None, T::$combine),
+                    false => scan_in_order(&mut self.values, None, T::$combine),
+                }
                 PerThread { values: self.values }
             }
 
@@ -152,7 +174,12 @@ macro_rules! combinations {
             #[inline(always)]
             #[must_use]
             pub fn $exclusive(mut self) -> PerThread<T> {
-                collective::scan(&mut self.values, Some(T::$identity), T::$combine);
+                match T::IS_FLOAT {
+                    true => collective::scan(&mut self.values, Some(T::$identity), T::$combine),
+                    false => {
+                        scan_in_order(&mut self.values, Some(T::$identity), T::$combine);
+                    }
+                }
                 PerThread { values: self.values }
             }
         )*}
@@ -194,12 +221,12 @@ mod tests {
         for count in [1, 2, 31, 32, 33, 64, 100, 1024] {
             let value = |at: i32| (at * 37) % 101 - 50;
             let values: Vec<i32> = (0..count).map(value).collect();
-            assert_eq!(contributions(values.clone()).reduce_add(), values.iter().sum());
+            assert_eq!(contributions(values.clone()).reduce_add(), values.iter().sum::<i32>());
             assert_eq!(contributions(values.clone()).reduce_min(), *values.iter().min().unwrap());
             let scanned = contributions(values.clone()).scan_add();
             let before = contributions(values.clone()).exclusive_scan_max();
             for at in 0..values.len() {
-                assert_eq!(scanned[at], values[..=at].iter().sum());
+                assert_eq!(scanned[at], values[..=at].iter().sum::<i32>());
                 assert_eq!(before[at], values[..at].iter().copied().max().unwrap_or(i32::MIN));
             }
         }

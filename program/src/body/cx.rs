@@ -46,9 +46,10 @@ pub struct Args<'a> {
 /// # Safety
 /// `take` must read exactly the parameters that `PARAM` describes. The proofs of a launch are about those tensors.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a kernel's parameter by reference",
-    label = "not a tensor",
-    note = "kernels take tensors, and structs that derive `Tensors`, by `&` or `&mut`, and numbers by value"
+    message = "`{Self}` cannot be a parameter of a kernel or func by reference",
+    label = "not a tensor or struct of tensors",
+    note = "kernels and funcs take tensors, and structs that derive `Tensors`, by `&` or `&mut`, and other values without; \
+            a thread block and its shared arrays stay in `block_for`, so give a func `b.index()` and elements"
 )]
 pub unsafe trait TensorParam {
     /// The type of the parameter in a CPU body.

@@ -374,7 +374,7 @@ pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) 
             })*
         };
     }
-    wrapping!(i8 i16 i32 i64);
+    wrapping!(i8 i16 i32 i64 isize);
     divisor(value)
 }
 
@@ -390,7 +390,7 @@ fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
             }))*
         };
     }
-    any!(i8 u8 i16 u16 i32 u32 i64 u64 usize)
+    any!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize)
 }
 
 #[cfg(test)]

@@ -23,11 +23,39 @@ pub fn whole_strips<I: LoopInt, const W: usize>(
     )
 }
 
+/// Where the strip of `W` iterations from `begin` ends, if there are as many.
+#[inline(always)]
+#[must_use]
+pub fn strip_end<I: LoopInt, const W: usize>(begin: I, end: I) -> Option<I> {
+    if begin.steps(end) >= W as u64 { Some(begin.forward(W as u64)) } else { None }
+}
+
+/// A range without `MARGIN` iterations at each end.
+#[inline(always)]
+#[must_use]
+pub fn without_ends<I: LoopInt, const MARGIN: usize>(begin: I, end: I) -> (I, I) {
+    match begin.steps(end).checked_sub(2 * MARGIN as u64) {
+        Some(steps) => {
+            let from = begin.forward(MARGIN as u64);
+            (from, from.forward(steps))
+        }
+        None => (end, end),
+    }
+}
+
 /// Iteration number `lane` of the strip that begins with `from`.
 #[inline(always)]
 #[must_use]
 pub fn lane_of<I: LoopInt>(from: I, lane: usize) -> I {
     from.forward(lane as u64)
+}
+
+/// Whether the numbers of the first and the last of `W` iterations are as far apart as these. A number that wrapped
+/// between is smaller than the first.
+#[inline(always)]
+#[must_use]
+pub fn are_successive<I: LoopInt, const W: usize>(first: I, last: I) -> bool {
+    first.steps(last) == W as u64 - 1
 }
 
 /// The values of a local in the iterations of a strip.
@@ -50,6 +78,31 @@ pub fn optimization_barrier() {
     black_box(());
 }
 
+/// The same value. LLVM does not put it into a vector with those of other iterations.
+#[inline(always)]
+#[must_use]
+pub fn scalar<T: Copy + 'static>(value: T) -> T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::{any::TypeId, arch::asm};
+        macro_rules! in_a_register {
+            ($float:ty) => {
+                if TypeId::of::<T>() == TypeId::of::<$float>() {
+                    // SAFETY: the types are equal; the assembly is empty and leaves the register as it is.
+                    return unsafe {
+                        let mut float: $float = std::mem::transmute_copy(&value);
+                        asm!("/* {0} */", inout(xmm_reg) float, options(pure, nomem, nostack, preserves_flags));
+                        std::mem::transmute_copy(&float)
+                    };
+                }
+            };
+        }
+        in_a_register!(f32);
+        in_a_register!(f64);
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +118,24 @@ mod tests {
             visited.extend(rest..end);
             assert_eq!(visited, (-6..end).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn numbers_that_wrap_are_not_successive() {
+        assert!(are_successive::<_, 8>(-4_i8, 3));
+        assert!(are_successive::<_, 128>(128_u8, 255));
+        assert!(!are_successive::<_, 8>(3_u32, 9));
+        assert!(!are_successive::<_, 8>(250_u8, 1));
+        assert!(!are_successive::<_, 8>(i32::MAX, i32::MIN + 6));
+    }
+
+    #[test]
+    fn the_ends_of_a_range_are_left_out() {
+        assert_eq!(without_ends::<_, 3>(-2_i8, 9), (1, 6));
+        assert_eq!(without_ends::<_, 3>(4_usize, 10), (7, 7));
+        assert_eq!(without_ends::<_, 3>(4_usize, 9), (9, 9));
+        assert_eq!(without_ends::<_, 0>(i64::MIN, 5), (i64::MIN, 5));
+        assert_eq!(strip_end::<_, 8>(4_u8, 11), None);
+        assert_eq!(strip_end::<_, 8>(-4_i32, 4), Some(4));
     }
 }

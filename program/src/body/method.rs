@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use super::{
-    callable::{Callee, Function, HasMethod, Method},
+    callable::{Callee, Function, HasMethod, HasTensorMethod, Method},
     element_ref::ElementRef,
     probe::Probe,
     site::{Arguments, FuncResult, SiteTable, check_site, signature},
@@ -14,7 +14,10 @@ use crate::{KernelValue, value::identity::Identity};
 /// lost.
 #[inline(always)]
 #[track_caller]
-pub fn call_method<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A) -> T::Output {
+pub fn call_method<const NAME: u64, T: Method<NAME, A, By>, A, By>(
+    mut this: T,
+    args: A,
+) -> T::Output {
     const {
         assert!(
             !T::MUTATES,
@@ -27,16 +30,19 @@ pub fn call_method<const NAME: u64, T: Method<NAME, A>, A>(mut this: T, args: A)
 /// Calls an associated function of the type `T`, which a pattern or [`TypeOfCall`] identifies.
 #[inline(always)]
 #[track_caller]
-pub fn call_associated<const NAME: u64, T: Function<NAME, A>, A>(_of: fn(T), args: A) -> T::Output {
+pub fn call_associated<const NAME: u64, T: Function<NAME, A, By>, A, By>(
+    _of: fn(T),
+    args: A,
+) -> T::Output {
     T::call(args)
 }
 
 /// Calls an associated function of a type, and checks that the types of arguments and result are those at a type site.
 #[inline(always)]
 #[track_caller]
-pub fn call_function<const NAME: u64, T, A, S, const IX: usize>(args: A) -> T::Output
+pub fn call_function<const NAME: u64, T, A, By, S, const IX: usize>(args: A) -> T::Output
 where
-    T: Function<NAME, A, Output: FuncResult>,
+    T: Function<NAME, A, By, Output: FuncResult>,
     A: Arguments,
     S: SiteTable,
 {
@@ -56,25 +62,28 @@ impl<T> TypeOfCall for T {}
 /// As [`call_function`], of the type of which [`TypeOfCall`] takes a value.
 #[inline(always)]
 #[track_caller]
-pub fn call_by_type<const NAME: u64, T, A, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
+pub fn call_by_type<const NAME: u64, T, A, By, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
 where
-    T: Function<NAME, A, Output: FuncResult>,
+    T: Function<NAME, A, By, Output: FuncResult>,
     A: Arguments,
     S: SiteTable,
 {
-    call_function::<NAME, T, A, S, IX>(args)
+    call_function::<NAME, T, A, By, S, IX>(args)
 }
 
 /// Calls a method on a copy of its receiver, which [`write_back`] or [`write_back_local`] stores afterwards.
 #[inline(always)]
 #[track_caller]
-pub fn call_in_place<const NAME: u64, T: Method<NAME, A>, A>(this: &mut T, args: A) -> T::Output {
+pub fn call_in_place<const NAME: u64, T: Method<NAME, A, By>, A, By>(
+    this: &mut T,
+    args: A,
+) -> T::Output {
     T::call(this, args)
 }
 
 /// Reads the receiver again after the arguments were evaluated, if the method changes it in place.
 #[inline(always)]
-pub fn reload_receiver<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, now: T) {
+pub fn reload_receiver<const NAME: u64, T: HasMethod<NAME, By>, By>(receiver: &mut T, now: T) {
     if T::MUTATES {
         *receiver = now;
     }
@@ -82,7 +91,7 @@ pub fn reload_receiver<const NAME: u64, T: HasMethod<NAME>>(receiver: &mut T, no
 
 /// Writes the receiver of a method back to its element, if the method takes `&mut self`.
 #[inline(always)]
-pub fn write_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(
+pub fn write_back<const NAME: u64, T: HasMethod<NAME, By> + KernelValue, By>(
     element: ElementRef<T>,
     receiver: T,
 ) {
@@ -93,7 +102,7 @@ pub fn write_back<const NAME: u64, T: HasMethod<NAME> + KernelValue>(
 
 /// Writes the receiver of a method back to its local, if the method takes `&mut self`.
 #[inline(always)]
-pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, receiver: T) {
+pub fn write_back_local<const NAME: u64, T: HasMethod<NAME, By>, By>(local: &mut T, receiver: T) {
     if T::MUTATES {
         *local = receiver;
     }
@@ -103,12 +112,12 @@ pub fn write_back_local<const NAME: u64, T: HasMethod<NAME>>(local: &mut T, rece
 /// inferred for the call's result is the method's output type, so that IR and rustc agree on all types that depend on
 /// it.
 #[must_use]
-pub const fn method_of<const NAME: u64, T, R>(
+pub const fn method_of<const NAME: u64, T, R, By>(
     _receiver: &Probe<T>,
     _result: &Probe<R>,
 ) -> fn() -> Callee
 where
-    R: ResultOf<NAME, T>,
+    R: ResultOf<NAME, T, By>,
 {
     R::CALLEE
 }
@@ -119,25 +128,57 @@ where
     message = "`{T}` has no such method in kernels",
     label = "not a method or function that kernels can call",
     note = "kernels have methods of numbers, arrays, `Vector` and `Matrix`, and those of `impl` blocks with `#[func]`; \
-            a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`)"
+            a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`); \
+            instead of iterators and `swap`, write loops and assignments"
 )]
-pub trait ResultOf<const NAME: u64, T> {
+pub trait ResultOf<const NAME: u64, T, By> {
     /// Returns [`HasMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T: HasMethod<NAME, Output = R>, R> ResultOf<NAME, T> for R {
+impl<const NAME: u64, T: HasMethod<NAME, By, Output = R>, R, By> ResultOf<NAME, T, By> for R {
     const CALLEE: fn() -> Callee = T::callee;
+}
+
+/// As [`method_of`], for a method of a struct of tensors; also returns the identity of the types of parameters and
+/// result.
+#[must_use]
+pub const fn tensor_method_of<const NAME: u64, T, R>(
+    _result: &Probe<R>,
+) -> (fn() -> Callee, &'static Identity)
+where
+    R: ResultOfTensorMethod<NAME, T>,
+{
+    (R::CALLEE, R::TYPES)
+}
+
+/// As [`ResultOf`], for a method of a struct of tensors.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` has no such method in kernels",
+    label = "not a method that kernels can call",
+    note = "structs of tensors have the methods of `impl` blocks with `#[func]`; tensors have only `len()` and `shape()`"
+)]
+pub trait ResultOfTensorMethod<const NAME: u64, T> {
+    /// Returns [`HasTensorMethod::CALLEE`].
+    const CALLEE: fn() -> Callee;
+    /// Returns [`HasTensorMethod::TYPES`].
+    const TYPES: &'static Identity;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const NAME: u64, T: HasTensorMethod<NAME, Output = R>, R> ResultOfTensorMethod<NAME, T> for R {
+    const CALLEE: fn() -> Callee = T::CALLEE;
+    const TYPES: &'static Identity = T::TYPES;
 }
 
 /// As [`method_of`], for an associated function of `T`; also returns the identity of the types of arguments and result.
 #[must_use]
-pub const fn function_of<const NAME: u64, T, R, A>(
+pub const fn function_of<const NAME: u64, T, R, A, By>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    R: ResultOfFunction<NAME, T, A>,
+    R: ResultOfFunction<NAME, T, A, By>,
 {
     (R::CALLEE, R::SIGNATURE)
 }
@@ -148,7 +189,7 @@ where
     message = "`{T}` has no such function in kernels, with these arguments",
     label = "not a function that kernels can call"
 )]
-pub trait ResultOfFunction<const NAME: u64, T, A> {
+pub trait ResultOfFunction<const NAME: u64, T, A, By> {
     /// Returns [`HasMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
     /// The identity of the types of arguments and result.
@@ -156,9 +197,9 @@ pub trait ResultOfFunction<const NAME: u64, T, A> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T, A, R> ResultOfFunction<NAME, T, A> for R
+impl<const NAME: u64, T, A, R, By> ResultOfFunction<NAME, T, A, By> for R
 where
-    T: Identified<NAME, A> + HasMethod<NAME, Output = R>,
+    T: Identified<NAME, A, By> + HasMethod<NAME, By, Output = R>,
 {
     const CALLEE: fn() -> Callee = T::callee;
     const SIGNATURE: &'static Identity = T::FUNCTION_IDENTITY;
@@ -166,14 +207,14 @@ where
 
 /// An associated function whose arguments and result have identities. By itself, so that rustc does not also report
 /// the result of a function that kernels cannot call.
-trait Identified<const NAME: u64, A> {
+trait Identified<const NAME: u64, A, By> {
     const FUNCTION_IDENTITY: &'static Identity;
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T, A: Arguments> Identified<NAME, A> for T
+impl<const NAME: u64, T, A: Arguments, By> Identified<NAME, A, By> for T
 where
-    T: Function<NAME, A>,
+    T: Function<NAME, A, By>,
     T::Output: FuncResult,
 {
     const FUNCTION_IDENTITY: &'static Identity = signature::<A, T::Output>();
@@ -181,15 +222,33 @@ where
 
 /// As [`function_of`], of the type of which [`TypeOfCall`] takes a value.
 #[must_use]
-pub const fn function_by_type<const NAME: u64, T, R, A>(
+pub const fn function_by_type<const NAME: u64, T, R, A, By>(
     _of: fn(T),
     result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    R: ResultOfFunction<NAME, T, A>,
+    R: ResultOfFunction<NAME, T, A, By>,
 {
-    function_of::<NAME, T, R, A>(result)
+    function_of::<NAME, T, R, A, By>(result)
 }
+
+/// Whether a type has a method of this name that is built in or of an `impl` block without a trait. If it has, the
+/// constant of the type hides that of [`NoMethod`].
+#[derive(Debug)]
+pub struct OwnMethod<T, const NAME: u64>(std::marker::PhantomData<T>);
+
+impl<T: HasMethod<NAME>, const NAME: u64> OwnMethod<T, NAME> {
+    /// Whether there is such a method.
+    pub const EXISTS: bool = true;
+}
+
+/// See [`OwnMethod`].
+pub trait NoMethod {
+    /// Whether there is such a method.
+    const EXISTS: bool = false;
+}
+
+impl<T> NoMethod for T {}
 
 /// Rejects structs that derive `KernelValue` and implement `Deref`: for a private field, `value.field` could mean a
 /// field of the target. For such a struct, this impl overlaps with the one that the derive emits.
@@ -197,9 +256,19 @@ pub trait ValuesDoNotDeref {}
 
 impl<T: Deref> ValuesDoNotDeref for T {}
 
-/// `a == b` in kernels: compares scalars by `==`, and aggregates scalar by scalar. It ignores the user's `PartialEq`.
+/// `a == b` in kernels: compares scalars by `==`, and aggregates scalar by scalar. With debug assertions it
+/// panics where the user's `PartialEq` gives another result.
 #[inline(always)]
 #[must_use]
-pub fn equal<T: KernelValue>(a: T, b: T) -> bool {
-    a.kernel_eq(b)
+pub fn equal<T: KernelValue + PartialEq>(a: T, b: T) -> bool {
+    let equal = a.kernel_eq(b);
+    if cfg!(debug_assertions) {
+        assert!(
+            equal == (a == b),
+            "kernels compare the fields of `{}`, as `#[derive(PartialEq)]` does; its own `PartialEq` has another result: \
+             write a method with `#[func]` instead",
+            std::any::type_name::<T>()
+        );
+    }
+    equal
 }

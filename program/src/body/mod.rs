@@ -28,6 +28,7 @@ mod pool;
 mod print;
 mod probe;
 mod reduce;
+mod scatter;
 mod site;
 mod stepped_range;
 mod thread_block;
@@ -44,7 +45,7 @@ pub use atomic::{
     atomic_or, atomic_xor,
 };
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
-pub use callable::{Callee, Func, Function, HasMethod, Method};
+pub use callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method};
 pub use collective::{Contributions, PerThread};
 pub use cx::{Args, Cx, TensorParam, accept};
 pub use element_ref::ElementRef;
@@ -53,25 +54,29 @@ pub use failure::{
     resolve_site,
 };
 pub(crate) use failure::{check_index, check_indices};
-pub use lanes::{lane_of, lanes, optimization_barrier, whole_strips};
+pub use lanes::{
+    are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,
+    without_ends,
+};
 pub use level::Level;
 pub use method::{
-    ResultOf, ResultOfFunction, TypeOfCall, ValuesDoNotDeref, call_associated, call_by_type,
-    call_function, call_in_place, call_method, equal, function_by_type, function_of, method_of,
-    reload_receiver, write_back, write_back_local,
+    NoMethod, OwnMethod, ResultOf, ResultOfFunction, ResultOfTensorMethod, TypeOfCall,
+    ValuesDoNotDeref, call_associated, call_by_type, call_function, call_in_place, call_method,
+    equal, function_by_type, function_of, method_of, reload_receiver, tensor_method_of, write_back,
+    write_back_local,
 };
-pub use method_scope::{ArrayMethods, in_scope};
+pub use method_scope::{ArrayMethods, MapMethods, in_scope};
 pub use native::{Body, CheckedParts, NativeBody, Run};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Block, LoopAt, LoopInt, Piece, Simple, Task, Weight};
+pub use parallel::{Block, LoopAt, LoopInt, Piece, Simple, Task, Weight, loop_cost, total_cost};
 pub(crate) use print::{HostMessageList, HostMessages};
 pub use print::{
     Printed, PrintedInteger, PrintedNumber, TextArgument, print, printed, printed_integer_type_of,
     printed_number_type_of, printed_type_of,
 };
 pub use probe::{
-    Gate, Gated, Iterated, Linear, Open, Probe, Probes, gate, identity, linear_type_of,
-    number_type, same_function, tensor_field, type_of,
+    Gate, Gated, Iterated, Open, Probe, Probes, gate, identity, number_type, same_function,
+    tensor_field, type_of,
 };
 pub use reduce::{
     Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
@@ -79,8 +84,15 @@ pub use reduce::{
     reduce_max, reduce_min, reduce_or, reduce_xor, strips, total_add, total_and, total_max,
     total_min, total_or, total_xor,
 };
+pub use scatter::{
+    Scatter, scatter_add, scatter_and, scatter_begin_add, scatter_begin_and, scatter_begin_max,
+    scatter_begin_min, scatter_begin_or, scatter_begin_xor, scatter_max, scatter_min, scatter_or,
+    scatter_total_add, scatter_total_and, scatter_total_max, scatter_total_min, scatter_total_or,
+    scatter_total_xor, scatter_xor,
+};
 pub use site::{
-    Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, identity_of, seen, typed,
+    Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, element_of, field_of,
+    has_operators, identity_of, seen, typed, value_of,
 };
 pub use stepped_range::{IntRange, SteppedRange};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};

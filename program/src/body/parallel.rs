@@ -68,6 +68,20 @@ pub trait Weight: Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Simple(pub u32);
 
+/// The cost of an iteration: that of its code outside of inner loops, and those of inner loops.
+#[inline(always)]
+#[must_use]
+pub fn total_cost(own: u32, loops: &[u32]) -> u32 {
+    loops.iter().fold(own, |sum, cost| sum.saturating_add(*cost))
+}
+
+/// The cost of an inner loop, by its bounds and the cost of an iteration.
+#[inline(always)]
+#[must_use]
+pub fn loop_cost<I: LoopInt>(start: I, end: I, iteration: u32) -> u32 {
+    u32::try_from(start.steps(end)).unwrap_or(u32::MAX).saturating_mul(iteration)
+}
+
 /// The position of a loop among those of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopAt {
@@ -118,11 +132,19 @@ pub(super) enum Proven<I, const N: usize> {
 /// What the iterations of a loop that run together know.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// The number of the piece of the loop, the same in identical launches. One thread runs a piece, which may have
-    /// several parts.
-    pub(super) number: usize,
+    /// The piece of the loop. One thread runs a piece, which may have several parts.
+    pub(super) id: PieceId,
     /// How the iterations access tensors.
     pub access: Access,
+}
+
+/// A piece of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PieceId {
+    /// Its number, the same in identical launches.
+    pub(super) number: usize,
+    /// About how many iterations it has, in all parts.
+    pub(super) iterations: u64,
 }
 
 impl Weight for u32 {
@@ -240,7 +262,7 @@ impl<'b, L: Level> Cx<'b, L> {
         let strip = piece_granularity(steps, strip);
         let pieces = pieces(steps, steps.div_ceil(strip), weight);
         if pieces <= 1 {
-            let all = (0, [(range.start, range.end)]);
+            let all = (PieceId { number: 0, iterations: steps }, [(range.start, range.end)]);
             self.tile::<W, _, _, 1>(memory_bound, all, &proven, &value, &body);
             return;
         }
@@ -248,6 +270,7 @@ impl<'b, L: Level> Cx<'b, L> {
             let (from, to) = part(steps.div_ceil(strip), pieces, piece);
             let at = |strips: u64| range.start.forward(strips.saturating_mul(strip).min(steps));
             let bounds = [(at(from), at(to))];
+            let piece = PieceId { number: piece, iterations: steps / pieces as u64 };
             self.errors.run(|| {
                 self.tile::<W, _, _, 1>(memory_bound, (piece, bounds), &proven, &value, &body);
             });
@@ -292,10 +315,13 @@ impl<'b, L: Level> Cx<'b, L> {
         match cuts.iter().product() {
             1 => {
                 let value = &message_number;
-                self.tile::<W, _, _, N>(memory_bound, (0, tile(0)), &proven, value, &body);
+                let piece = PieceId { number: 0, iterations: total };
+                self.tile::<W, _, _, N>(memory_bound, (piece, tile(0)), &proven, value, &body);
             }
             pieces => pool::run(pieces, is_long(total, weight), &|piece| {
-                let (tile, value) = ((piece, tile(piece)), &message_number);
+                let iterations = total / pieces as u64;
+                let (id, value) = (PieceId { number: piece, iterations }, &message_number);
+                let tile = (id, tile(piece));
                 self.errors
                     .run(|| self.tile::<W, _, _, N>(memory_bound, tile, &proven, value, &body));
             }),
@@ -308,7 +334,7 @@ impl<'b, L: Level> Cx<'b, L> {
     fn tile<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
-        (piece, tile): (usize, [(I, I); N]),
+        (piece, tile): (PieceId, [(I, I); N]),
         proven: &Proven<I, N>,
         value: &impl Fn(I) -> i64,
         body: &F,
@@ -335,7 +361,7 @@ impl<'b, L: Level> Cx<'b, L> {
     fn split_tile<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
-        (piece, tile): (usize, [(I, I); N]),
+        (piece, tile): (PieceId, [(I, I); N]),
         proven: &Proven<I, N>,
         body: &F,
     ) where
@@ -358,7 +384,7 @@ impl<'b, L: Level> Cx<'b, L> {
 
     /// Runs a part of a piece without checks.
     #[inline]
-    fn unchecked<W: Weight, T, F>(&self, memory_bound: bool, number: usize, part: T, body: &F)
+    fn unchecked<W: Weight, T, F>(&self, memory_bound: bool, id: PieceId, part: T, body: &F)
     where
         F: Fn((T, Piece)),
     {
@@ -366,25 +392,25 @@ impl<'b, L: Level> Cx<'b, L> {
         if W::SIMPLE && memory_bound {
             self.call_memory_bound(
                 #[inline(always)]
-                |(part, number)| body((part, Piece { number, access: Access::Unchecked })),
-                (part, number),
+                |(part, id)| body((part, Piece { id, access: Access::Unchecked })),
+                (part, id),
             );
         } else {
             self.call_by_value(
                 #[inline(always)]
-                |(part, number)| body((part, Piece { number, access: Access::Unchecked })),
-                (part, number),
+                |(part, id)| body((part, Piece { id, access: Access::Unchecked })),
+                (part, id),
             );
         }
     }
 
     /// Runs a part of a piece with checks.
     #[inline]
-    fn checked<T, F: Fn((T, Piece))>(&self, number: usize, part: T, body: &F) {
+    fn checked<T, F: Fn((T, Piece))>(&self, id: PieceId, part: T, body: &F) {
         self.call_by_value(
             #[inline(always)]
-            |(part, number)| body((part, Piece { number, access: Access::Checked })),
-            (part, number),
+            |(part, id)| body((part, Piece { id, access: Access::Checked })),
+            (part, id),
         );
     }
 
@@ -394,7 +420,7 @@ impl<'b, L: Level> Cx<'b, L> {
     fn inspected<W: Weight, I, F, const N: usize>(
         &self,
         memory_bound: bool,
-        number: usize,
+        id: PieceId,
         part: [(I, I); N],
         body: &F,
     ) where
@@ -405,20 +431,20 @@ impl<'b, L: Level> Cx<'b, L> {
         for_each_box(part, INSPECTED_ITERATIONS, |iterations| {
             self.call_by_value(
                 #[inline(always)]
-                |(part, number, all_inside): ([(I, I); N], usize, &Cell<bool>)| {
+                |(part, id, all_inside): ([(I, I); N], PieceId, &Cell<bool>)| {
                     all_inside.set(Inspection::run(
                         #[inline(always)]
                         |inspection| {
                             let access = Access::Inspect(inspection);
-                            body((part, Piece { number, access }));
+                            body((part, Piece { id, access }));
                         },
                     ));
                 },
-                (iterations, number, &all_inside),
+                (iterations, id, &all_inside),
             );
             match all_inside.get() {
-                true => self.unchecked::<W, _, _>(memory_bound, number, iterations, body),
-                false => self.checked(number, iterations, body),
+                true => self.unchecked::<W, _, _>(memory_bound, id, iterations, body),
+                false => self.checked(id, iterations, body),
             }
         });
     }

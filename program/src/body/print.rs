@@ -56,9 +56,9 @@ macro_rules! implement {
 }
 
 implement! {
-    Printed: bool i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64;
-    PrintedNumber: i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64;
-    PrintedInteger: i8 i16 i32 i64 u8 u16 u32 u64 usize;
+    Printed: bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f16 f32 f64;
+    PrintedNumber: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f16 f32 f64;
+    PrintedInteger: i8 i16 i32 i64 isize u8 u16 u32 u64 usize;
 }
 
 /// The inferred type as the IR's, for an argument of a text that is written by `{}`.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use quadrants_ir::types::{ParamType, TensorField, Type};
 
 use super::{FuncResult, TensorParam};
-use crate::{Element, KernelValue, Matrix, Number, Vector};
+use crate::{Element, KernelValue, Number, Vector};
 
 /// A type that rustc infers. The never-called copy of a kernel passes a binding to [`observe`](Self::observe); the code
 /// around the copy then reads the binding's type from the probe.
@@ -89,23 +89,6 @@ impl<T> Probe<T> {
 pub const fn type_of<T: KernelValue>(_probe: &Probe<T>) -> Type {
     T::LAYOUT
 }
-
-/// The inferred type as the IR's, for the result of an associated function of a vector or matrix.
-#[must_use]
-pub const fn linear_type_of<T: Linear>(_probe: &Probe<T>) -> Type {
-    T::LAYOUT
-}
-
-/// A vector or matrix: the types whose associated functions kernels can call.
-#[diagnostic::on_unimplemented(
-    message = "kernels cannot call associated functions of `{Self}`",
-    label = "not a `Vector` or `Matrix`",
-    note = "write a `#[func]` and call it"
-)]
-pub trait Linear: KernelValue {}
-
-impl<T: Element, const N: usize> Linear for Vector<T, N> {}
-impl<T: Element, const R: usize, const C: usize> Linear for Matrix<T, R, C> {}
 
 /// An array or vector: what a loop in a kernel can iterate over, by value.
 #[diagnostic::on_unimplemented(

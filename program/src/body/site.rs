@@ -7,6 +7,11 @@
 
 use std::marker::PhantomData;
 
+use quadrants_ir::{
+    ScalarType,
+    types::{ParamType, StructKind, Type},
+};
+
 use super::{callable::HasMethod, probe::Probe};
 use crate::value::{
     KernelValue,
@@ -21,9 +26,9 @@ pub trait SiteTable {
 
 /// The table of a method, from its [`HasMethod`] implementation.
 #[derive(Debug)]
-pub struct MethodTable<T, const NAME: u64>(PhantomData<T>);
+pub struct MethodTable<T, const NAME: u64, By = ()>(PhantomData<(T, By)>);
 
-impl<T: HasMethod<NAME>, const NAME: u64> SiteTable for MethodTable<T, NAME> {
+impl<T: HasMethod<NAME, By>, const NAME: u64, By> SiteTable for MethodTable<T, NAME, By> {
     const IDENTITIES: &'static [&'static Identity] = T::IDENTITIES;
 }
 
@@ -63,6 +68,68 @@ pub fn typed<T: KernelValue, S: SiteTable, const IX: usize>(value: T) -> T {
 #[inline(always)]
 pub fn seen<T: KernelValue, S: SiteTable, const IX: usize>(_value: &T) {
     const { check_site::<S, IX>(T::TYPE_IDENTITY) }
+}
+
+/// Whether kernels have the operators that compute with values of a type, or those that order them.
+#[must_use]
+pub const fn has_operators(ty: Type, orders: bool) -> bool {
+    match ty {
+        Type::Scalar(_) => true,
+        Type::Struct(of) => matches!(of.kind, StructKind::Complex) && !orders,
+        _ => !orders,
+    }
+}
+
+/// The type of a parameter that is a value, or of the elements of a tensor.
+#[must_use]
+pub const fn value_of(param: ParamType) -> Type {
+    match param {
+        ParamType::Value(ty) | ParamType::Tensor { elem: ty, .. } => ty,
+        ParamType::Struct { .. } => UNKNOWN,
+    }
+}
+
+/// The type of a field; a number if there is no such field.
+#[must_use]
+pub const fn field_of(ty: Type, name: &str) -> Type {
+    match ty {
+        Type::Struct(of) => {
+            let mut at = 0;
+            while at < of.fields.len() {
+                if same_text(of.fields[at].name, name) {
+                    return of.fields[at].ty;
+                }
+                at += 1;
+            }
+            UNKNOWN
+        }
+        Type::Tuple(parts) => match usize::from_str_radix(name, 10) {
+            Ok(at) if at < parts.len() => parts[at],
+            _ => UNKNOWN,
+        },
+        _ => UNKNOWN,
+    }
+}
+
+/// The type of an element of an array; a number for other types.
+#[must_use]
+pub const fn element_of(ty: Type) -> Type {
+    match ty {
+        Type::Array(element, _) => *element,
+        _ => UNKNOWN,
+    }
+}
+
+/// Accepted by all checks.
+const UNKNOWN: Type = Type::Scalar(ScalarType::Bool);
+
+const fn same_text(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// The identity of the type that a probe inferred.

@@ -7,20 +7,32 @@ use quadrants_ir::{Const, abi::MAX_RANK};
 use super::{element_ref::ElementRef, failure::Errors};
 use crate::{
     tensor::{element::Element, layout::count},
-    value::KernelValue,
+    value::{
+        KernelValue,
+        memory::{Component, Memory},
+    },
 };
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
 /// Its [`Access`] says what happens to an index that is out of range. In loops it is a constant after inlining, so that
 /// each loop is compiled once for each.
-#[derive(Clone, Copy)]
 pub struct View<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
     access: Access,
 }
+
+// Not derived: that would require `T: Copy`, and be a second error of a struct that is not `Copy`.
+impl<T: KernelValue, const N: usize> Clone for View<T, N> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: KernelValue, const N: usize> Copy for View<T, N> {}
 
 /// How the current statements or iterations access tensors.
 #[derive(Clone, Copy, Debug)]
@@ -224,12 +236,50 @@ impl<T: KernelValue, const N: usize> View<T, N> {
         self.shape
     }
 
+    /// Whether the last extent is `extent`.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_last_extent(&self, extent: usize) -> bool {
+        N > 0 && self.shape[N - 1] == extent
+    }
+
+    /// The same view, whose last extent LLVM knows. The extent must be `EXTENT`; otherwise the view is as it was.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_last_extent<const EXTENT: usize>(mut self) -> Self {
+        if self.has_last_extent(EXTENT) {
+            self.shape[N - 1] = EXTENT;
+        }
+        self
+    }
+
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[inline(always)]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         let inside = self.access.allows(&index, &self.shape, self.errors, caller);
         let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
         ElementRef::of(T::element_location(self.storage, flat), self.access)
+    }
+}
+
+impl<T: Element, const N: usize> View<T, N> {
+    /// The view with other memory: `first` and the elements after it.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), for as many elements as the view has.
+    #[inline(always)]
+    pub(super) unsafe fn with_memory(self, first: *mut T) -> Self {
+        let mut component = |_| Component { first: first.cast(), step: 1, plane: 0 };
+        // SAFETY: a scalar takes one component; the caller vouches for the memory.
+        let storage = unsafe { T::storage(&mut Memory::new(&mut component)) };
+        Self { storage, ..self }
+    }
+
+    /// A reference to the element at a position in row-major order, which must be below [`len`](Self::len).
+    #[inline(always)]
+    pub(super) fn at_flat(self, at: usize) -> ElementRef<T> {
+        debug_assert!(at < self.len(), "the position is within the tensor");
+        ElementRef::of(T::element_location(self.storage, Some(at)), Access::Unchecked)
     }
 }
 
@@ -336,10 +386,7 @@ mod tests {
     use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
-    use crate::{
-        body::failure::LOCATION_SITE,
-        value::memory::{Component, Memory},
-    };
+    use crate::body::failure::LOCATION_SITE;
 
     fn view(data: &mut [f32; 6], record: *mut ErrorRecord, access: Access) -> View<f32, 2> {
         let first = data.as_mut_ptr().cast();

@@ -2,12 +2,14 @@
 
 use std::{cell::Cell, panic::Location, ptr};
 
+use quadrants_rhi::StreamHandle;
+
 use crate::{
     Error, Result,
     kernel::kernel_def::KernelDef,
-    launch::{arguments::ArgList, target::LaunchTarget},
+    launch::{arguments::ArgList, operation::OperationTensors, target::LaunchTarget},
     state::ProgramShared,
-    stream::state::StreamState,
+    stream::{mode::Observed, state::StreamState},
     tensor::{device_tensor::DeviceTensor, layout::Span},
 };
 
@@ -33,6 +35,27 @@ pub(crate) trait Recorder {
         at: &'static Location<'static>,
     ) -> Result<()>;
 
+    /// Records a copy of the first `elements` elements of a tensor to another one on a stream.
+    fn device_copy(
+        &self,
+        to: &DeviceTensor,
+        from: &DeviceTensor,
+        elements: usize,
+        spans: &[Span],
+        stream: &StreamState,
+        at: &'static Location<'static>,
+    ) -> Result<()>;
+
+    /// Records a foreign operation, which `enqueue` enqueues on the given stream.
+    fn foreign(
+        &self,
+        name: &'static str,
+        tensors: &OperationTensors<'_>,
+        stream: &StreamState,
+        at: &'static Location<'static>,
+        enqueue: &mut dyn FnMut(StreamHandle) -> Result<()>,
+    ) -> Result<()>;
+
     fn record_event(&self, event: u64, stream: &StreamState);
 
     fn wait_event(&self, event: u64, stream: &StreamState) -> Result<()>;
@@ -47,7 +70,7 @@ thread_local! {
 }
 
 /// Ends the capture on every exit path.
-struct CaptureGuard;
+struct CaptureGuard(Observed);
 
 impl Drop for CaptureGuard {
     fn drop(&mut self) {
@@ -67,7 +90,7 @@ pub(super) fn capturing<R>(
         return Err(Error::Capture { what: "another capture" });
     }
     let recorder: &dyn Recorder = recorder;
-    let _guard = CaptureGuard;
+    let _guard = CaptureGuard(Observed::begin());
     ACTIVE.set(Some(ptr::NonNull::from(recorder)));
     body()
 }

@@ -100,10 +100,14 @@ impl NamedArgs<'_> {
         self.args.words.get(FIRST_PARAM_WORD..).unwrap_or_default()
     }
 
+    /// Checks that the tensors can be arguments in a program, and waits for their first fills.
     pub(super) fn check(&self, program: &Arc<ProgramInner>) -> Result<()> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
-            TensorMemory::Device(device_tensor) => device_tensor.check_argument_of(program),
+            TensorMemory::Device(device_tensor) => {
+                device_tensor.check_argument_of(program)?;
+                device_tensor.finish_fill()
+            }
         })
     }
 }

@@ -8,11 +8,17 @@ use smallvec::SmallVec;
 
 use super::{
     args::{ReplacedLaunch, Replacements},
+    record::MAX_COPY_NODE,
     recorded::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, Work},
 };
 use crate::{
     Error, Result,
     launch::{argument_head::write_head, prepared::PreparedLaunch},
+    profile::{
+        origin::{GraphGuard, OriginGuard},
+        session::GraphContents,
+        timeline::{GraphNode, SpanKind},
+    },
     stream::state::StreamState,
 };
 
@@ -62,7 +68,8 @@ struct Nodes {
 }
 
 impl Executables {
-    /// Launches the captured operations with replaced arguments.
+    /// Launches the captured operations with replaced arguments. `is_ordinary` is whether the context was
+    /// [ordinary](rt::Context::is_ordinary).
     ///
     /// # Errors
     /// Errors of the device; then nothing with visible effects is enqueued.
@@ -72,6 +79,7 @@ impl Executables {
         after: &[Dependencies],
         changes: &[Change<'_>],
         stream: &StreamState,
+        is_ordinary: bool,
     ) -> Result<()> {
         let at = match self.find(replacements.recorded, changes, stream) {
             Some(at) => at,
@@ -79,8 +87,15 @@ impl Executables {
         };
         let executable = &mut self.0[at];
         let launched = executable.set_all(replacements, changes, stream).and_then(|()| {
-            // SAFETY: the stream is live as long as its state; the caller stamps what the graph uses.
-            let launched = unsafe { executable.graph.launch(stream.stream.handle()) };
+            let handle = stream.stream.handle();
+            let launched = if is_ordinary {
+                // SAFETY: the stream is live as long as its state; the caller stamps what the graph uses.
+                unsafe { executable.graph.launch(handle) }
+            } else {
+                let _profiled = executable.profile(replacements.recorded, stream);
+                // SAFETY: as above.
+                unsafe { executable.graph.launch_interposed(handle) }
+            };
             launched.map_err(Into::into)
         });
         if launched.is_err() {
@@ -190,6 +205,11 @@ impl Executable {
                     (Some(nodes), end)
                 }
                 Work::Copy(copy) => (None, copy_nodes(&mut builder, copy, before)?),
+                Work::Foreign(foreign) => {
+                    // SAFETY: the graph keeps the buffers that the operation declared.
+                    let node = unsafe { builder.child(&before, &foreign.child)? };
+                    (None, Dependencies::from_slice(&[node]))
+                }
             };
             ends.push(end);
             ops.push(nodes);
@@ -417,7 +437,97 @@ pub(super) fn wanted<'a>(
     at.map_or(&launch.prepared, |at| &changes[at].prepared)
 }
 
+impl Executable {
+    /// Tells a profile what is launched on a stream, if one runs.
+    #[cold]
+    fn profile(
+        &self,
+        recorded: &Recorded,
+        stream: &StreamState,
+    ) -> Option<(OriginGuard, GraphGuard)> {
+        let contents =
+            || GraphContents { summary: recorded.summary(), nodes: self.nodes(recorded).into() };
+        recorded.program.shared.profile_graph(stream.stream.id(), contents)
+    }
+
+    /// The nodes in the order in which [`new`](Self::new) adds them.
+    #[cold]
+    fn nodes(&self, recorded: &Recorded) -> Vec<GraphNode> {
+        let mut nodes = Vec::new();
+        for (op, made) in recorded.ops.iter().zip(&self.ops) {
+            let mut push = |kind: SpanKind, name: &str, bytes| {
+                nodes.push(GraphNode {
+                    kind,
+                    name: name.into(),
+                    file: op.at.file().into(),
+                    line: op.at.line(),
+                    task: 0,
+                    group: 0,
+                    stream: op.stamp.stream,
+                    bytes,
+                });
+            };
+            match &op.work {
+                Work::Launch(launch) => {
+                    let kernel = &recorded.context(launch).kernel;
+                    let functions = made.iter().flat_map(|made| &made.functions);
+                    let node = |&(task, _): &(usize, FunctionHandle)| GraphNode {
+                        kind: SpanKind::Task,
+                        name: kernel.name.as_str().into(),
+                        file: kernel.file.as_str().into(),
+                        line: kernel.tasks[task].line,
+                        task: task as u32,
+                        group: kernel.tasks[task].group.index() as u32,
+                        stream: op.stamp.stream,
+                        bytes: None,
+                    };
+                    nodes.extend(functions.map(node));
+                }
+                Work::Copy(copy) => {
+                    for span in &copy.spans {
+                        for part in span.parts(MAX_COPY_NODE) {
+                            push(SpanKind::CopyOnDevice, "copy", Some(part.bytes as u64));
+                        }
+                    }
+                }
+                Work::Foreign(foreign) => {
+                    let names = recorded.program.shared.operation_names.names(foreign.id, 0);
+                    let name = names.map_or_else(String::new, |(name, _)| name);
+                    push(SpanKind::Foreign, &name, None);
+                }
+            }
+        }
+        nodes
+    }
+}
+
 impl Recorded {
+    /// The operations in a few words, for profiles.
+    #[cold]
+    fn summary(&self) -> String {
+        let copies = self.ops.iter().filter(|op| op.is_copy()).count();
+        let mut names: Vec<(&str, usize)> = Vec::new();
+        for (_, launch) in self.launches() {
+            let name = self.name(launch);
+            match names.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, count)) => *count += 1,
+                None => names.push((name, 1)),
+            }
+        }
+        let mut words: Vec<String> = names
+            .into_iter()
+            .map(
+                |(name, count)| {
+                    if count == 1 { name.to_owned() } else { format!("{name} {count}×") }
+                },
+            )
+            .collect();
+        if copies > 0 {
+            words.push(format!("{copies} copies"));
+        }
+        format!("graph of {}", words.join(", "))
+    }
+
     #[cold]
     fn failed(&self, op: usize, source: rt::Error) -> Error {
         match self.ops[op].launch() {

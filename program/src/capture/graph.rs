@@ -9,6 +9,7 @@ use super::{
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, wanted},
     order,
+    record::FOREIGN,
     recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, Work},
 };
 use crate::{
@@ -19,8 +20,9 @@ use crate::{
         param_code::ParamCode,
         target::LaunchTarget,
     },
+    region::active as region,
     state::ProgramShared,
-    stream::{current::with_current, state::StreamState},
+    stream::{current::with_current, mode::is_observed, state::StreamState},
     tensor::layout::count,
 };
 
@@ -121,8 +123,12 @@ impl Graph {
         let Self { executables, recorded, dependencies, names } = self;
         let shared = &*recorded.program.shared;
         refuse(shared, "the launch of a graph")?;
-        shared.context.check()?;
-        if given.is_empty() && recorded.is_plain {
+        stream.refuse_captured()?;
+        let is_ordinary = shared.context.is_ordinary();
+        if !is_ordinary {
+            shared.context.check()?;
+        }
+        if given.is_empty() && recorded.is_plain && is_ordinary && !is_observed() {
             stream.check()?;
             let guard = RecordedStampGuard { recorded, stream };
             // SAFETY: the guard stamps what the graph uses afterwards.
@@ -163,7 +169,7 @@ impl Graph {
         if recorded.ops.is_empty() {
             Ok(())
         } else if shared.graphs.enabled {
-            executables.launch(replacements, dependencies, &changes, stream)
+            executables.launch(replacements, dependencies, &changes, stream, is_ordinary)
         } else {
             replay(replacements, &changes, stream)
         }
@@ -289,6 +295,8 @@ fn replay(
                 }
                 context.enqueue_prepared(shared, id, prepared, words, target)?;
             }
+            // Not captured on devices without graphs.
+            Work::Foreign(_) => return Err(Error::Capture { what: FOREIGN }),
             Work::Copy(CapturedCopy { from, to, spans, .. }) => {
                 for span in spans {
                     let (dst, src) = (to.address(), from.address());
@@ -334,11 +342,16 @@ impl GraphUseGuard<'_> {
     fn check_hazards(&self, shared: &ProgramShared) -> Result<()> {
         let recorded = self.replacements.recorded;
         // Like other copies, these wait for all earlier uses of their tensors.
-        let ops = if recorded.has_copies { &recorded.ops[..] } else { &[] };
+        let ops = if recorded.has_host_copies { &recorded.ops[..] } else { &[] };
         for op in ops {
-            if let Work::Copy(copy) = &op.work {
+            if let Work::Copy(copy) = &op.work
+                && copy.is_of_host
+            {
                 order_after(shared, self.stream, copy.to.users())?;
             }
+        }
+        if is_observed() {
+            self.each(|uses| region::check(shared, uses, self.stream))?;
         }
         let Some(tracker) = &shared.hazards else { return Ok(()) };
         self.each(|uses| shared.check_launch(tracker, uses, self.stream))

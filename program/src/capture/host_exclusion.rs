@@ -4,19 +4,19 @@
 //! A tensor that a graph writes was borrowed by `&mut` when it was captured, and its buffer was marked as shared then.
 //! So every later user sees the mark. A user that does not see it can only read what graphs only read.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
-/// The lock between users of shared buffers.
+/// The lock between users of shared buffers. What an operation calls while it is held may use them on the same thread.
 #[derive(Debug)]
 pub(crate) struct HostExclusion {
     /// Whether kernels run on the thread that launches them.
     pub(super) enabled: bool,
-    lock: Mutex<()>,
+    lock: ReentrantMutex<()>,
 }
 
 impl HostExclusion {
     pub(crate) fn new(asynchronous: bool) -> Self {
-        Self { enabled: !asynchronous, lock: Mutex::new(()) }
+        Self { enabled: !asynchronous, lock: ReentrantMutex::new(()) }
     }
 
     /// Whether a user needs the lock. `uses_shared` is whether it uses shared buffers; launches of graphs do.
@@ -27,7 +27,18 @@ impl HostExclusion {
 
     /// Locks for a user that the lock applies to.
     #[inline]
-    pub(crate) fn lock(&self, uses_shared: impl FnOnce() -> bool) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) fn lock(
+        &self,
+        uses_shared: impl FnOnce() -> bool,
+    ) -> Option<ReentrantMutexGuard<'_, ()>> {
         self.applies_to(uses_shared).then(|| self.lock.lock())
+    }
+
+    /// As [`lock`](Self::lock), without waiting for another thread; none where one has the lock.
+    pub(crate) fn try_lock(
+        &self,
+        uses_shared: impl FnOnce() -> bool,
+    ) -> Option<Option<ReentrantMutexGuard<'_, ()>>> {
+        if self.applies_to(uses_shared) { self.lock.try_lock().map(Some) } else { Some(None) }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn check(
 ) -> Result<bool> {
     let shared = &recorded.program.shared;
     let tracker = shared.hazards.as_ref();
-    if tracker.is_none() && !recorded.has_copies {
+    if tracker.is_none() && !recorded.has_host_copies {
         return Ok(false);
     }
     let mut order = Reachability(Vec::new());
@@ -79,7 +79,7 @@ pub(super) fn check(
                 if order.has(*earlier, this) || !earlier_use.conflicts_with(later) {
                     continue;
                 }
-                let is_copy = op.is_copy() || recorded.ops[*earlier].is_copy();
+                let is_copy = op.is_host_copy() || recorded.ops[*earlier].is_host_copy();
                 let conflict =
                     |tracker: &Tracker| shared.graph_conflict(tracker, earlier_use, later);
                 if is_copy || tracker.map_or(Ok(false), conflict)? {

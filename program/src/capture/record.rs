@@ -7,26 +7,32 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use quadrants_runtime::Buffer;
+use quadrants_rhi::StreamHandle;
+use quadrants_runtime::{Buffer, ChildGraph};
 
 use super::{
     active::Recorder,
     order,
     recorded::{
-        CapturedCopy, CapturedLaunch, Dependencies, Op, OwnedArg, Recorded, RetainedKernel, Work,
+        CapturedCopy, CapturedForeign, CapturedLaunch, Dependencies, Op, OwnedArg, Recorded,
+        RetainedKernel, Work,
     },
 };
 use crate::{
     Error, Result,
+    hazards::order::LaunchUses,
     kernel::kernel_def::KernelDef,
     launch::{
+        argument_head::COPY_KERNEL_ID,
         arguments::{ArgKind, ArgList},
         context::TensorParamUse,
+        operation::OperationTensors,
         target::LaunchTarget,
     },
+    region::active as region,
     state::{ProgramInner, ProgramShared},
     stream::state::StreamState,
-    tensor::{device_tensor::DeviceTensor, layout::Span},
+    tensor::{device_tensor::DeviceTensor, layout::Span, transfer::COPY_FROM},
 };
 
 pub(super) struct Capture {
@@ -47,6 +53,22 @@ struct Recording {
     events: HashMap<u64, Dependencies>,
 }
 
+/// What [`Error::Capture`] names on devices without graphs.
+pub(super) const FOREIGN: &str = "a foreign operation on a device without graphs";
+
+/// The largest copy that a graph node makes.
+pub(super) const MAX_COPY_NODE: usize = 1 << 30;
+
+impl Recording {
+    /// Adds an operation of the stream of its stamp.
+    fn push(&mut self, op: Op) {
+        let this = Dependencies::from_slice(&[self.ops.len()]);
+        let dependencies = self.streams.insert(op.stamp.stream, this);
+        self.dependencies.push(dependencies.unwrap_or_default());
+        self.ops.push(op);
+    }
+}
+
 impl Capture {
     pub(super) fn new(program: &Arc<ProgramInner>) -> Self {
         Self { recording: RefCell::default(), program: program.clone() }
@@ -55,7 +77,7 @@ impl Capture {
     /// The recording, and the dependencies of each operation.
     pub(super) fn finish(self) -> Result<(Recorded, Vec<Dependencies>)> {
         let Recording { ops, mut dependencies, .. } = self.recording.into_inner();
-        let has_copies = ops.iter().any(Op::is_copy);
+        let has_host_copies = ops.iter().any(Op::is_host_copy);
         let may_report =
             ops.iter().filter_map(Op::launch).any(|launch| launch.prepared.may_report());
         let (buffers, program) = (Vec::new(), self.program);
@@ -63,9 +85,9 @@ impl Capture {
         let needs_checks = shared.hazards.is_some() || shared.host_exclusion.enabled;
         let args = ops.iter().flat_map(|op| &op.args);
         let has_distinct = args.map(OwnedArg::as_arg).any(ArgKind::is_distinct);
-        let is_plain = !(has_copies || may_report || needs_checks || has_distinct);
+        let is_plain = !(has_host_copies || may_report || needs_checks || has_distinct);
         let mut recorded =
-            Recorded { ops, buffers, program, has_copies, has_distinct, may_report, is_plain };
+            Recorded { ops, buffers, program, has_host_copies, has_distinct, may_report, is_plain };
         recorded.find_buffers();
         order::check(&recorded, &mut dependencies, None)?;
         Ok((recorded, dependencies))
@@ -95,17 +117,16 @@ impl Recorder for Capture {
         let prepared =
             context.prepare(&shared.loader, number, args.iter(), checks, stream.stream.id())?;
 
+        let (params, tensors) = (context.tensor_params(), &*args.tensors);
+        region::check(shared, &LaunchUses { kernel: kernel.id, params, tensors, at }, stream)?;
+
         let mut recording = self.recording.borrow_mut();
         let before = recording.kernels.entry(context.kernel.name.clone()).or_default();
         let number_of_kernel = *before;
         *before += 1;
         let stamp = stream.stream.newest();
-        let this = recording.ops.len();
-        let dependencies =
-            recording.streams.insert(stamp.stream, Dependencies::from_slice(&[this]));
         let launch = CapturedLaunch { kernel, number_of_kernel, checks, number, prepared };
-        recording.dependencies.push(dependencies.unwrap_or_default());
-        recording.ops.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
+        recording.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
         // The borrows of the launch end here, but the graph goes on using the tensors.
         for arg in args.iter() {
             if let ArgKind::Tensor(code, tensor) = arg
@@ -125,9 +146,12 @@ impl Recorder for Capture {
         spans: &[Span],
         at: &'static Location<'static>,
     ) -> Result<()> {
+        to.finish_fill()?;
         let from = Arc::new(Buffer::from_bytes(&self.program.shared.context, bytes)?);
-        let args = OwnedArg::written(to, elements);
+        let args = OwnedArg::of_elements(to, elements, true);
         let copy = CapturedCopy {
+            is_of_host: true,
+            id: COPY_KERNEL_ID,
             from,
             to: to.buffer.clone(),
             spans: spans.iter().copied().filter(|span| span.bytes > 0).collect(),
@@ -138,6 +162,78 @@ impl Recorder for Capture {
         recording.dependencies.push(Dependencies::new());
         recording.ops.push(Op { stamp, at, args, work: Work::Copy(copy) });
         to.buffer.share(true);
+        Ok(())
+    }
+
+    fn device_copy(
+        &self,
+        to: &DeviceTensor,
+        from: &DeviceTensor,
+        elements: usize,
+        spans: &[Span],
+        stream: &StreamState,
+        at: &'static Location<'static>,
+    ) -> Result<()> {
+        to.finish_fill()?;
+        from.finish_fill()?;
+        let (name, reads, writes) = COPY_FROM;
+        let mut args = OwnedArg::of_elements(from, elements, false);
+        let read = args.len();
+        args.append(&mut OwnedArg::of_elements(to, elements, true));
+        let uses = (0..args.len()).map(|at| if at < read { reads } else { writes });
+        let names = &self.program.shared.operation_names;
+        let (id, params) = (names.id(name), names.params(uses).into_vec());
+        let tensors: Vec<_> = args.iter().filter_map(|arg| arg.as_arg().tensor()).collect();
+        let shared = &self.program.shared;
+        region::check(
+            shared,
+            &LaunchUses { kernel: id, params: &params, tensors: &tensors, at },
+            stream,
+        )?;
+        let copy = CapturedCopy {
+            is_of_host: false,
+            id,
+            from: from.buffer.clone(),
+            to: to.buffer.clone(),
+            spans: spans.iter().flat_map(|span| span.parts(MAX_COPY_NODE)).collect(),
+            params,
+        };
+        let op = Op { stamp: stream.stream.newest(), at, args, work: Work::Copy(copy) };
+        self.recording.borrow_mut().push(op);
+        from.buffer.share(false);
+        to.buffer.share(true);
+        Ok(())
+    }
+
+    fn foreign(
+        &self,
+        name: &'static str,
+        tensors: &OperationTensors<'_>,
+        stream: &StreamState,
+        at: &'static Location<'static>,
+        enqueue: &mut dyn FnMut(StreamHandle) -> Result<()>,
+    ) -> Result<()> {
+        let shared = &self.program.shared;
+        if !shared.graphs.enabled {
+            return Err(Error::Capture { what: FOREIGN });
+        }
+        let (id, params) = tensors.named(name, &shared.operation_names);
+        let args = tensors.tensors().iter().zip(tensors.writes());
+        let args = args.map(|(tensor, writes)| OwnedArg::of_tensor(tensor, writes));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let launch = LaunchUses { kernel: id, params: &params, tensors: tensors.tensors(), at };
+        region::check(shared, &launch, stream)?;
+        // Not borrowed meanwhile: the operation may launch kernels, which are captured as others are.
+        let (child, enqueued) = ChildGraph::capture(&shared.context, enqueue)?;
+        enqueued?;
+        let work = Work::Foreign(CapturedForeign { child, id, params: params.into_vec() });
+        let op = Op { stamp: stream.stream.newest(), at, args, work };
+        self.recording.borrow_mut().push(op);
+        for (tensor, param) in tensors.tensors().iter().zip(tensors.writes()) {
+            if let Some(device_tensor) = tensor.device_tensor() {
+                device_tensor.buffer.share(param);
+            }
+        }
         Ok(())
     }
 

@@ -2,14 +2,13 @@
 
 use std::{collections::HashMap, panic::Location, sync::Arc};
 
-use quadrants_ir::{Param, ParamKind};
-use quadrants_runtime::{Buffer, Stamp};
+use quadrants_ir::{Param, ParamKind, ScalarType};
+use quadrants_runtime::{Buffer, ChildGraph, Stamp};
 use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
     launch::{
-        argument_head::COPY_KERNEL_ID,
         arguments::{ArgKind, TensorArg, TensorMemory},
         context::{KernelContext, TensorParamUse},
         launch_cache::Checks,
@@ -34,7 +33,8 @@ pub(super) struct Recorded {
     /// All buffers that the operations use, and whether they are written.
     pub(super) buffers: Vec<(Arc<Buffer>, bool)>,
     pub(super) program: Arc<ProgramInner>,
-    pub(super) has_copies: bool,
+    /// Whether it copies from the host.
+    pub(super) has_host_copies: bool,
     /// Whether a launch relies on the elements of a tensor being distinct.
     pub(super) has_distinct: bool,
     /// Whether a launch may report errors, with the captured arguments.
@@ -57,12 +57,25 @@ pub(super) struct Op {
 pub(super) enum Work {
     Launch(Box<CapturedLaunch>),
     Copy(CapturedCopy),
+    Foreign(CapturedForeign),
 }
 
-/// A captured host-to-device copy into a tensor. It is ordered after all earlier uses of the tensor and before all
-/// later ones.
+/// A captured foreign operation: what it enqueued, as a graph.
+#[derive(Debug)]
+pub(super) struct CapturedForeign {
+    pub(super) child: ChildGraph,
+    /// The number that hazards name it by.
+    pub(super) id: u32,
+    pub(super) params: Vec<TensorParamUse>,
+}
+
+/// A captured copy into a tensor. One from the host is ordered after all earlier uses of the tensor and before all
+/// later ones; one from another tensor has the order of its stream.
 #[derive(Debug)]
 pub(super) struct CapturedCopy {
+    pub(super) is_of_host: bool,
+    /// The number that hazards name it by.
+    pub(super) id: u32,
     /// The copied bytes.
     pub(super) from: Arc<Buffer>,
     pub(super) to: Arc<Buffer>,
@@ -86,12 +99,17 @@ impl Op {
     pub(super) fn launch(&self) -> Option<&CapturedLaunch> {
         match &self.work {
             Work::Launch(launch) => Some(launch),
-            Work::Copy(_) => None,
+            Work::Copy(_) | Work::Foreign(_) => None,
         }
     }
 
     pub(super) fn is_copy(&self) -> bool {
-        matches!(self.work, Work::Copy(_))
+        matches!(&self.work, Work::Copy(_))
+    }
+
+    /// Whether it is a copy from the host.
+    pub(super) fn is_host_copy(&self) -> bool {
+        matches!(&self.work, Work::Copy(copy) if copy.is_of_host)
     }
 }
 
@@ -126,18 +144,42 @@ impl OwnedArg {
             ArgKind::Scalar(code, bits) => Ok(Self::Scalar(*code, *bits)),
             ArgKind::Tensor(code, TensorArg { memory, shape, component }) => match memory {
                 TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
-                TensorMemory::Device(device_tensor) => Ok(Self::Tensor {
-                    device_tensor: device_tensor.sub_tensor(0),
-                    shape: SmallVec::from_slice(shape),
-                    code: *code,
-                    component: component.copied(),
-                }),
+                TensorMemory::Device(device_tensor) => {
+                    // The graph is launched on any stream.
+                    device_tensor.finish_fill()?;
+                    Ok(Self::Tensor {
+                        device_tensor: device_tensor.sub_tensor(0),
+                        shape: SmallVec::from_slice(shape),
+                        code: *code,
+                        component: component.copied(),
+                    })
+                }
             },
         }
     }
 
-    /// The first elements of a tensor, as writable arguments: one per component.
-    pub(super) fn written(device_tensor: &DeviceTensor, elements: usize) -> Vec<Self> {
+    /// The argument of an operation that is no launch.
+    pub(super) fn of_tensor(tensor: &TensorArg<'_>, writable: bool) -> Result<Self> {
+        let Some(device_tensor) = tensor.device_tensor() else {
+            return Err(Error::Capture { what: "a host array" });
+        };
+        device_tensor.finish_fill()?;
+        let component = tensor.component.copied();
+        let elem = component.map_or(ScalarType::U8, |component| component.ty);
+        Ok(Self::Tensor {
+            device_tensor: device_tensor.sub_tensor(0),
+            shape: SmallVec::from_slice(tensor.shape),
+            code: ParamCode::of(ParamKind::Tensor { elem, rank: 1, writable, distinct: false }),
+            component,
+        })
+    }
+
+    /// The first elements of a tensor, as arguments: one per component.
+    pub(super) fn of_elements(
+        device_tensor: &DeviceTensor,
+        elements: usize,
+        writable: bool,
+    ) -> Vec<Self> {
         let components = device_tensor.storage.components.iter();
         let of = |component: &ComponentLayout| Self::Tensor {
             device_tensor: device_tensor.sub_tensor(0),
@@ -145,7 +187,7 @@ impl OwnedArg {
             code: ParamCode::of(ParamKind::Tensor {
                 elem: component.ty,
                 rank: 1,
-                writable: true,
+                writable,
                 distinct: false,
             }),
             component: Some(*component),
@@ -177,8 +219,8 @@ impl Recorded {
         }
         // The sources of copies belong to the graph alone.
         let sources = self.ops.iter().filter_map(|op| match &op.work {
-            Work::Copy(copy) => Some((copy.from.clone(), false)),
-            Work::Launch(_) => None,
+            Work::Copy(copy) if copy.is_of_host => Some((copy.from.clone(), false)),
+            Work::Copy(_) | Work::Launch(_) | Work::Foreign(_) => None,
         });
         self.buffers.extend(sources);
     }
@@ -205,7 +247,8 @@ impl Recorded {
     pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParamUse], u32) {
         match &op.work {
             Work::Launch(launch) => (self.context(launch).tensor_params(), launch.kernel.id),
-            Work::Copy(copy) => (&copy.params, COPY_KERNEL_ID),
+            Work::Copy(copy) => (&copy.params, copy.id),
+            Work::Foreign(foreign) => (&foreign.params, foreign.id),
         }
     }
 

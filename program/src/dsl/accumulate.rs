@@ -87,7 +87,7 @@ macro_rules! sums {
     )*};
 }
 
-sums!(i8 i16 i32 i64 u8 u16 u32 u64 usize, 0, false, Self::wrapping_add, Self::wrapping_sub);
+sums!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize, 0, false, Self::wrapping_add, Self::wrapping_sub);
 sums!(f32 f64, -0.0, true, std::ops::Add::add, std::ops::Sub::sub);
 
 macro_rules! extrema {
@@ -107,7 +107,7 @@ macro_rules! extrema {
     )*};
 }
 
-extrema!(i8 i16 i32 i64 u8 u16 u32 u64 usize, Self::MAX, Self::MIN, Ord::min, Ord::max);
+extrema!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize, Self::MAX, Self::MIN, Ord::min, Ord::max);
 extrema!(f32 f64, Self::NAN, Self::NAN, ExactFloat::minimum_number, ExactFloat::maximum_number);
 
 macro_rules! bits {
@@ -131,7 +131,7 @@ macro_rules! bits {
     )*};
 }
 
-bits!(i8 i16 i32 i64 u8 u16 u32 u64 usize, 0);
+bits!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize, 0);
 bits!(bool, false);
 
 impl<T: Accumulate + Element, const N: usize> Accumulate for Vector<T, N> {

@@ -107,9 +107,7 @@ impl<G: Copy> Block<G> {
     }
 
     fn contributions<T>(&self, thread: impl FnMut(usize) -> T) -> Contributions<T> {
-        let mut contributions = Contributions::new(self.threads);
-        (0..self.threads).map(thread).for_each(|value| contributions.push(value));
-        contributions
+        Contributions::new(self.threads, thread)
     }
 }
 

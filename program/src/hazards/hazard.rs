@@ -30,9 +30,14 @@ pub struct HazardUse {
     pub at: &'static Location<'static>,
 }
 
+impl HazardUse {
+    pub(crate) fn does(&self) -> &'static str {
+        if self.writes { "writes" } else { "reads" }
+    }
+}
+
 impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let does = |one: &HazardUse| if one.writes { "writes" } else { "reads" };
         let Self { earlier, later } = self;
         write!(
             f,
@@ -41,12 +46,12 @@ impl fmt::Display for Hazard {
             later.kernel,
             later.stream,
             later.at,
-            does(later),
+            later.does(),
             later.parameter,
             earlier.kernel,
             earlier.stream,
             earlier.at,
-            does(earlier),
+            earlier.does(),
             earlier.parameter,
             later.stream,
         )

@@ -74,6 +74,10 @@ impl ProgramShared {
         for (earlier, later) in conflicts {
             if !tracker.may_be_ordered(earlier.stamp.stream, later.stamp.stream) {
                 self.report_conflict(tracker, earlier, later)?;
+                self.profile_conflict(
+                    (earlier.stamp.stream, earlier.by.kernel),
+                    later.stamp.stream,
+                );
             }
         }
         Ok(())
@@ -99,15 +103,17 @@ impl ProgramShared {
     }
 
     fn report_conflict(&self, tracker: &Tracker, earlier: &Use, later: &Use) -> Result<()> {
-        tracker.report([earlier.by, later.by], || Hazard {
-            earlier: self.describe(earlier),
-            later: self.describe(later),
-        })
+        tracker.report([earlier.by, later.by], || self.hazard(earlier, later))
+    }
+
+    pub(crate) fn hazard(&self, earlier: &Use, later: &Use) -> Hazard {
+        Hazard { earlier: self.describe(earlier), later: self.describe(later) }
     }
 
     fn describe(&self, one: &Use) -> HazardUse {
+        let Self { launcher, operation_names, .. } = self;
         let (kernel, parameter) =
-            self.launcher.kernel_and_parameter_names(one.by.kernel, one.by.parameter);
+            launcher.kernel_and_parameter_names(operation_names, one.by.kernel, one.by.parameter);
         HazardUse {
             kernel,
             parameter,

@@ -9,7 +9,8 @@ use quadrants_ir::{
     interp::Interpreter,
 };
 use quadrants_rhi::{
-    FunctionHandle, Image, ImageKind, NativeEntry, NativeFunction, NativeImage, Severity,
+    FunctionHandle, FunctionUsage, Image, ImageKind, LaunchConfig, NativeEntry, NativeFunction,
+    NativeImage, Severity,
 };
 use quadrants_runtime::{Context, Module};
 
@@ -25,7 +26,7 @@ use crate::{
 pub(crate) struct LoadedForm {
     functions: Vec<FunctionHandle>,
     // Keeps the functions valid.
-    _module: Module,
+    module: Module,
 }
 
 /// What a program compiles and loads its kernels with.
@@ -49,6 +50,28 @@ impl LoadedForm {
         self.functions[task]
     }
 
+    /// The functions, in the order of the tasks.
+    pub(crate) fn functions(&self) -> &[FunctionHandle] {
+        &self.functions
+    }
+
+    /// What a task's function uses in launches of this shape; `kernel` is for errors. None if the device cannot tell.
+    ///
+    /// # Errors
+    /// [`Error::Launch`].
+    pub(crate) fn usage(
+        &self,
+        kernel: &str,
+        task: usize,
+        config: &LaunchConfig,
+    ) -> Result<Option<FunctionUsage>> {
+        let threads = config.block_dim.iter().product();
+        let function = self.function(task);
+        // SAFETY: a function of the module.
+        let usage = unsafe { self.module.function_usage(function, threads, config.shared_bytes) };
+        usage.map_err(|source| Error::Launch { kernel: kernel.to_owned(), started: false, source })
+    }
+
     fn load(
         context: &Arc<Context>,
         kernel: &str,
@@ -67,7 +90,7 @@ impl LoadedForm {
             }
         }
         tracing::debug!(kernel, functions = names.len(), "load");
-        Ok(Self { functions, _module: module })
+        Ok(Self { functions, module })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
 
-use quadrants_runtime::{BundleEntry, ImageBundle, ImageKey};
+use quadrants_runtime::{ImageBundle, ImageKey, ImageLabel};
 
 use crate::{Result, variables::KERNELS_VARIABLE};
 
@@ -48,7 +48,7 @@ impl ExportedKernels {
     }
 
     /// The images: the kernel and form, the architecture, and the compiler of each.
-    pub fn images(&self) -> impl Iterator<Item = &BundleEntry> {
+    pub fn images(&self) -> impl Iterator<Item = &ImageLabel> {
         self.0.bundle.entries().map(|(_, entry)| entry)
     }
 
@@ -80,7 +80,7 @@ impl ExportedKernels {
         file.filter(|file| !file.is_empty()).iter().map(Self::open).collect()
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&ImageKey, &BundleEntry)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&ImageKey, &ImageLabel)> {
         self.0.bundle.entries()
     }
 }

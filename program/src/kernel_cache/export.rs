@@ -13,7 +13,7 @@ use quadrants_ir::{
     schedule::schedule,
 };
 use quadrants_rhi::{Capabilities, ImageKind};
-use quadrants_runtime::{BundleEntry, BundleWriter};
+use quadrants_runtime::{BundleWriter, ImageLabel};
 
 use crate::{
     Error, Program, Result,
@@ -66,9 +66,9 @@ impl Export {
         Self { targets: targets.into_iter().collect(), images: BundleWriter::default() }
     }
 
-    /// Adds the kernels of a program, compiled for all architectures, with all tasks in the proven and with all in the
-    /// checked form. A launch of which only some tasks are proven uses the latter where there is no compiler. Images
-    /// that the program's kernel cache has from the same compiler are not compiled again.
+    /// Adds the kernels of a program, compiled for all architectures, with all tasks in the proven form and 32-bit
+    /// indices, and with all tasks in the checked form. Other launches use the latter where there is no compiler.
+    /// Images that the program's kernel cache has from the same compiler are not compiled again.
     ///
     /// # Errors
     /// [`Error::Compile`], also where there is no compiler for an architecture; [`Error::NotKept`] for a compiler whose
@@ -77,7 +77,7 @@ impl Export {
         let shared = program.shared();
         for kernel in shared.launcher.kernels() {
             for target in &self.targets {
-                for forms in [Forms::PROVEN, Forms::CHECKED] {
+                for forms in [Forms::NARROW, Forms::CHECKED] {
                     let kernel = schedule(&kernel, forms);
                     for passing in passings(shared.loader.argument_limit, &kernel) {
                         let request = CompileRequest::new(&target.arch, forms, passing);
@@ -164,7 +164,7 @@ fn compile_into(
             image
         }
     };
-    let name = format!("{}, {}", kernel.name, request.forms);
-    images.add(key, BundleEntry { name, arch: arch.clone(), made_by }, image);
+    let name = cached.name().to_owned();
+    images.add(key, ImageLabel { name, arch: arch.clone(), made_by }, image);
     Ok(())
 }

@@ -8,7 +8,9 @@ pub(crate) mod bundle;
 pub(crate) mod export;
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::PathBuf,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::SystemTime,
@@ -16,7 +18,7 @@ use std::{
 
 use quadrants_codegen::{self as codegen, CompileRequest, Compiler};
 use quadrants_ir::{self as ir, Offloaded, abi::Passing, hash};
-use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey};
+use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey, ImageLabel};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
 
@@ -38,6 +40,8 @@ pub(crate) struct CachedKernel<'a> {
     cache: &'a KernelCache,
     key_prefix: KeyPrefix,
     library: Option<&'a str>,
+    /// The kernel and its form, as listings show them.
+    name: String,
 }
 
 /// Everything that the images of a kernel depend on except the architecture.
@@ -99,7 +103,8 @@ impl KernelCache {
         request: &CompileRequest<'_>,
     ) -> Option<CachedKernel<'a>> {
         let key_prefix = KeyPrefix::new(&compiler.disk_cache_name()?, kernel, request);
-        Some(CachedKernel { cache: self, key_prefix, library })
+        let name = format!("{}, {}", kernel.name, request.forms);
+        Some(CachedKernel { cache: self, key_prefix, library, name })
     }
 }
 
@@ -129,8 +134,15 @@ impl<'k> CachedKernel<'k> {
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
         if let Some(cache) = &self.cache.cache {
-            cache.put(&self.key_prefix.key(arch), self.library, image);
+            let made_by = self.library.unwrap_or_default().to_owned();
+            let label = ImageLabel { name: self.name.clone(), arch: arch.to_owned(), made_by };
+            cache.put(&self.key_prefix.key(arch), &label, image);
         }
+    }
+
+    /// The kernel and its form, as listings show them.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(crate) fn key_prefix(&self) -> &KeyPrefix {
@@ -172,16 +184,23 @@ fn without_source_locations(kernel: &Offloaded) -> Offloaded {
     kernel
 }
 
-/// The folder of the cache by the environment; none where it is `off` or unknown.
-pub(crate) fn folder_from_env() -> Option<PathBuf> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    match variable(CACHE_VARIABLE) {
+/// The folder of the kernel cache by the environment: [`CACHE_VARIABLE`], or else `quadrants` in the user's cache
+/// folder: in `$XDG_CACHE_HOME`, or else `$HOME/.cache`, if these are absolute paths. None where it is `off` or
+/// unknown. [`cached_images`](crate::cached_images) lists its files.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    cache_folder_by(&|name| env::var_os(name))
+}
+
+fn cache_folder_by(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    match env(CACHE_VARIABLE).filter(|value| !value.is_empty()) {
         Some(off) if off == "off" => None,
         Some(folder) => Some(folder.into()),
         None => {
-            let caches = variable("XDG_CACHE_HOME").map(PathBuf::from);
-            let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
-            Some(caches.or_else(home)?.join("quadrants"))
+            // A relative path would be one in whatever folder the program runs.
+            let absolute = |name: &str| env(name).map(PathBuf::from).filter(|at| at.is_absolute());
+            let home = || Some(absolute("HOME")?.join(".cache"));
+            Some(absolute("XDG_CACHE_HOME").or_else(home)?.join("quadrants"))
         }
     }
 }
@@ -195,6 +214,23 @@ mod tests {
     use quadrants_samples as samples;
 
     use super::*;
+
+    #[test]
+    fn the_cache_is_in_a_folder_of_the_user() {
+        let found = |set: &[(&str, &str)]| {
+            let value =
+                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, v)| v.into());
+            cache_folder_by(&value)
+        };
+        let home = ("HOME", "/home/a");
+        assert_eq!(found(&[home]), Some("/home/a/.cache/quadrants".into()));
+        assert_eq!(found(&[home, ("XDG_CACHE_HOME", "/x")]), Some("/x/quadrants".into()));
+        let relative = found(&[home, ("XDG_CACHE_HOME", "x")]);
+        assert_eq!(relative, Some("/home/a/.cache/quadrants".into()));
+        assert_eq!(found(&[("HOME", ""), ("XDG_CACHE_HOME", "")]), None);
+        assert_eq!(found(&[home, (CACHE_VARIABLE, "off")]), None);
+        assert_eq!(found(&[home, (CACHE_VARIABLE, "here")]), Some("here".into()));
+    }
 
     #[test]
     fn keys_differ_for_everything_but_the_source_location() {

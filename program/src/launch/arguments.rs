@@ -296,7 +296,7 @@ impl<'a> ArgList<'a> {
     #[inline(always)]
     pub(crate) fn add_device_tensor(&mut self, device_tensor: &'a DeviceTensor) {
         let program = *self.program.get_or_insert(&device_tensor.program);
-        let usable = device_tensor.required_address.is_usable();
+        let usable = device_tensor.usability.is_usable();
         if !(usable && Arc::ptr_eq(program, &device_tensor.program)) {
             self.all_on_device = false;
         }

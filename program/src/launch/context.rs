@@ -1,5 +1,7 @@
 //! Kernel contexts: what the launcher keeps of a kernel between launches.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use quadrants_ir::{
     Array, Offloaded, ParamKind, SiteKind,
@@ -15,7 +17,8 @@ use super::{
     grid::LaunchShapes,
     images::Images,
     inline_list::Words,
-    launch_cache::{Checks, Decided, LaunchCache, LaunchDecision},
+    launch_cache::{Checks, Decided, LaunchCache, LaunchDecision, Wanted},
+    launch_history::{LaunchHistory, LaunchKey},
     param_code::ParamCode,
     plan::Plan,
 };
@@ -70,6 +73,7 @@ pub(crate) struct KernelContext {
     pub(super) check_after_launch: bool,
     pub(super) retention: Mutex<Retention>,
     pub(super) launch_cache: LaunchCache,
+    history: LaunchHistory,
 }
 
 /// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
@@ -131,6 +135,7 @@ impl KernelContext {
             FastPathKind::SeveralCalls
         };
         Ok(Self {
+            history: LaunchHistory::default(),
             launch_cache: LaunchCache::new(&kernel, &host, plan.shape_count(), plan.is_one_call()),
             host,
             param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
@@ -167,7 +172,7 @@ impl KernelContext {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        let entry = self.launch_cache.find(stream, checks, None, words);
+        let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
         match entry.and_then(|entry| entry.read(words, shapes)) {
             Some(decision) => Ok(decision),
             None => self.decide_uncached(loader, stream, checks, words, shapes),
@@ -183,6 +188,52 @@ impl KernelContext {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
+        let decided = match self.recall(stream, checks, words) {
+            Some(decided) => decided,
+            None => {
+                let decided = self.analyse(loader, checks, words)?;
+                let decided = self.history.insert(self.launch_key(checks, words), decided);
+                self.cache_decision(stream, checks, words, &decided);
+                decided
+            }
+        };
+        *shapes = SmallVec::from_slice(&decided.shapes);
+        decided.push_interiors(words);
+        Ok(LaunchDecision { forms: decided.forms, first: shapes.first().copied().flatten() })
+    }
+
+    /// The decision of an earlier launch with the same inputs. The second time in a row, it is written to the launch
+    /// cache; a number that changes with each launch would overwrite the entry each time.
+    pub(super) fn recall(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &[u64],
+    ) -> Option<Arc<Decided>> {
+        let (decided, again) = self.history.find(&self.launch_key(checks, words))?;
+        if again {
+            self.cache_decision(stream, checks, words, &decided);
+        }
+        Some(decided)
+    }
+
+    #[inline]
+    fn launch_key(&self, checks: Checks, words: &[u64]) -> LaunchKey {
+        let inputs = self.host.inputs();
+        let mut key = LaunchKey::with_capacity(inputs.len() + 1);
+        key.extend(inputs.iter().map(|word| words[*word]));
+        key.push(checks as u64);
+        key
+    }
+
+    fn cache_decision(&self, stream: u32, checks: Checks, words: &[u64], decided: &Decided) {
+        let inputs = self.host.inputs().iter();
+        let inputs: Vec<_> = inputs.flat_map(|word| [*word as u64, words[*word]]).collect();
+        self.launch_cache.write(stream, checks, &inputs, decided);
+    }
+
+    /// Decides a launch anew.
+    fn analyse(&self, loader: &KernelLoader, checks: Checks, words: &[u64]) -> Result<Decided> {
         let Self { kernel, host, plan, launch_cache, .. } = self;
         let info = loader.context.device().info();
         // Before the race check: a loop whose bounds wrapped is refused for that.
@@ -190,37 +241,30 @@ impl KernelContext {
         if let Some(race) = host.race(words) {
             return Err(race_error(kernel, race));
         }
-        let forms = match checks {
-            Checks::Off => Forms::PROVEN,
+        let mut forms = match checks {
+            Checks::Off => host.unchecked_forms(words),
             Checks::On => host.forms(words),
         };
+        // Native bodies have one width of indices.
+        if plan.is_native() {
+            forms = forms.with_narrow_indices();
+        }
         let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
-        *shapes = match plan.is_native() {
+        let shapes: LaunchShapes = match plan.is_native() {
             true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
             false => plan.shapes(self.images.scheduled(forms, kernel), &sizes, info)?,
         };
-        self.print_explanation(forms, shapes, words);
-        let inputs: Vec<u64> =
-            host.inputs().iter().flat_map(|word| [*word as u64, words[*word]]).collect();
+        self.print_explanation(loader, forms, &shapes, words);
         let mut interiors = Vec::new();
         if !forms.is_proven() {
             interiors = loop_interiors(kernel, host, forms, words);
         }
         interiors.resize(launch_cache.interior_words(), 0);
-        if !forms.is_proven() {
-            words.extend(interiors.iter().copied());
-        }
-        let first = shapes.first().copied().flatten();
         let function = match plan.is_one_call() {
             true => self.loaded(loader, forms)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
-        if let Some(function) = function {
-            let (inputs, interiors) = (&inputs[..], &interiors[..]);
-            let decided = Decided { forms, function, inputs, interiors, shapes };
-            launch_cache.write(stream, checks, &decided);
-        }
-        Ok(LaunchDecision { forms, first })
+        Ok(Decided { forms, function, interiors: interiors.into(), shapes: shapes.to_vec().into() })
     }
 
     /// Whether a launch is one driver call without device memory of its own. The call makes the context current by

@@ -48,8 +48,8 @@ pub(super) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = name_of(kernel, race.object);
-    let reason = if let Some(Overflow { tensor, bits, increments }) = race.counter {
-        let tensor = kernel.params[tensor.index()].name.clone();
+    let reason = if let Some(Overflow { array, bits, increments }) = race.counter {
+        let tensor = name_of(kernel, array);
         RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments })
     } else if let Some(example) = race.example {
         let dims = task.kind.dims().into_iter().flatten();
@@ -106,20 +106,26 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
         Cause::Unknown(Origin::Changed(local)) => {
             format!("an index depends on `{}`, which changes in a loop", kernel.locals[local].name)
         }
-        Cause::Counters(tensor) => format!(
+        Cause::Counters(array) => format!(
             "tickets of different counters in `{}` may be equal, and the counter's index is not part of the list's \
              index, as the `c` of `count[c]` is in `list[[c, at]]`; help: write to `{}` by \
              `atomic_exchange`, which needs no proof",
-            kernel.params[tensor.index()].name,
+            name_of(kernel, array),
             name_of(kernel, list)
         ),
-        Cause::Ticket(tensor) => format!(
+        Cause::Ticket(sums @ Array::Local(_)) => format!(
+            "the prefix sums `{}` grow from thread to thread by the value that a thread gives, and nothing else is \
+             known of them: an index must be the sum before the thread, plus less than its value, under a condition \
+             that makes the value positive",
+            name_of(kernel, sums)
+        ),
+        Cause::Ticket(array) => format!(
             "tickets of `{}` differ from each other by the amount that is added, and nothing else is known of them: \
              an index must be the ticket, or the ticket plus less than that amount",
-            kernel.params[tensor.index()].name
+            name_of(kernel, array)
         ),
-        Cause::Rows { tensor, rows, counters } => {
-            let (list, tensor) = (name_of(kernel, list), &kernel.params[tensor.index()].name);
+        Cause::Rows { counted, rows, counters } => {
+            let (list, tensor) = (name_of(kernel, list), name_of(kernel, counted));
             format!(
                 "`{list}` has {rows} rows for {counters} counters in `{tensor}`, and a counter outside of `{tensor}` \
                  always gives 0; help: let `{list}` have no more rows than there are counters"

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use quadrants_ir::abi::{Form, Forms};
+use quadrants_ir::abi::Forms;
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
@@ -14,15 +14,14 @@ use super::{
     argument_head::write_head,
     arguments::{ArgList, Args, TensorArg, any_shared},
     context::{FastPathKind, KernelContext},
-    launch_cache::{Checks, LaunchDecision},
+    launch_cache::{Checks, LaunchDecision, Wanted},
     plan::LaunchFailure,
     stamp_guard::StampGuard,
 };
 use crate::{
-    capture::active,
     kernel::kernel_def::KernelDef,
     state::{ProgramInner, ProgramShared},
-    stream::state::StreamState,
+    stream::{mode::is_observed, state::StreamState},
 };
 
 /// What the fast path did. Small, so that it is returned in registers.
@@ -58,21 +57,21 @@ pub(crate) fn submit_fast<'a>(
         return FastPath::Declined(args);
     };
     let mut config = LaunchConfig { grid_dim: [0; 3], block_dim: [0; 3], shared_bytes: 0 };
-    let entry = context.launch_cache.find(stream.stream.id(), checks, Some(Form::Proven), words);
+    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Narrow, words);
     match entry.and_then(|entry| entry.single_call(&mut config)) {
         Some(function) => {
             let launch = SingleCall { context, function, config: &config, words, tensors };
-            let launched = launch.submit(shared, stream, Forms::PROVEN);
+            let launched = launch.submit(shared, stream, Forms::NARROW);
             args.give_back();
             launched
         }
-        None => submit_checked(args, context, shared, stream, checks),
+        None => submit_other_forms(args, context, shared, stream, checks),
     }
 }
 
-/// [`submit_fast`] where some task is checked.
+/// [`submit_fast`] where the forms are not [`Forms::NARROW`].
 #[inline(never)]
-fn submit_checked<'a>(
+fn submit_other_forms<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
@@ -80,8 +79,8 @@ fn submit_checked<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
-    let entry = context.launch_cache.find(stream.stream.id(), checks, Some(Form::Checked), words);
-    let Some(entry) = entry else { return FastPath::Declined(args) };
+    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Others, words);
+    let Some(entry) = entry else { return submit_recalled(args, context, shared, stream, checks) };
     let function = entry.function();
     let Some(LaunchDecision { forms, first: Some(config) }) = entry.read(words, shapes) else {
         words.truncate(context.launch_cache.argument_words());
@@ -89,6 +88,29 @@ fn submit_checked<'a>(
     };
     let launch = SingleCall { context, function, config: &config, words, tensors };
     let launched = launch.submit(shared, stream, forms);
+    args.give_back();
+    launched
+}
+
+/// [`submit_fast`] where the launch before had other inputs, and an earlier one the same.
+#[inline(never)]
+fn submit_recalled<'a>(
+    mut args: Args<'a>,
+    context: &KernelContext,
+    shared: &ProgramShared,
+    stream: &StreamState,
+    checks: Checks,
+) -> FastPath<'a> {
+    let ArgList { words, tensors, .. } = &mut *args;
+    let Some(decided) = context.recall(stream.stream.id(), checks, words) else {
+        return FastPath::Declined(args);
+    };
+    let (Some(function), Some(Some(config))) = (decided.function, decided.shapes.first()) else {
+        return FastPath::Declined(args);
+    };
+    decided.push_interiors(words);
+    let launch = SingleCall { context, function, config, words, tensors };
+    let launched = launch.submit(shared, stream, decided.forms);
     args.give_back();
     launched
 }
@@ -103,10 +125,18 @@ fn submit_several_calls<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
-    let entry = context.launch_cache.find(stream.stream.id(), checks, None, words);
+    let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::All, words);
     let decision = entry.and_then(|entry| entry.read(words, shapes));
-    let loaded =
-        decision.and_then(|LaunchDecision { forms, .. }| Some((forms, context.images.get(forms)?)));
+    let forms = match decision {
+        Some(LaunchDecision { forms, .. }) => Some(forms),
+        None => context.recall(stream.stream.id(), checks, words).map(|decided| {
+            shapes.clear();
+            shapes.extend_from_slice(&decided.shapes);
+            decided.push_interiors(words);
+            decided.forms
+        }),
+    };
+    let loaded = forms.and_then(|forms| Some((forms, context.images.get(forms)?)));
     let Some((forms, loaded)) = loaded else {
         words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
@@ -146,8 +176,9 @@ fn eligible<'a>(
     let context = shared.launcher.get(def.assigned_id()?)?;
     let eligible = context.fast_path != FastPathKind::None
         && is_direct(args, program)
-        && !shared.context.is_lost()
-        && !stream.has_report();
+        && shared.context.is_ordinary()
+        && !stream.has_report()
+        && !stream.is_captured();
     if !eligible {
         return None;
     }
@@ -157,10 +188,10 @@ fn eligible<'a>(
 }
 
 /// Whether a launch runs now and on the tensors as they are: none is a host array, of another program or moved out of
-/// its slice, and the thread does not capture.
+/// its slice, and the thread is in no capture and no region.
 #[inline(always)]
 pub(super) fn is_direct(args: &ArgList<'_>, program: &Arc<ProgramInner>) -> bool {
-    args.all_on_device(program) && !active::is_active()
+    args.all_on_device(program) && !is_observed()
 }
 
 /// A launch that is one driver call.
@@ -186,7 +217,7 @@ impl SingleCall<'_, '_> {
         let guard = StampGuard::new(&context.tensor_params, tensors, stream, ());
         // SAFETY: as in `Enqueue::launch`.
         let launched = unsafe {
-            let device = shared.context.device();
+            let device = shared.context.direct_device();
             device.launch(function, config, words, stream.stream.handle())
         };
         guard.finish();

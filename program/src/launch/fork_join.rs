@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use quadrants_rhi::StreamHandle;
+use quadrants_rhi::{Device, StreamHandle};
 use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
 
 /// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams
@@ -35,6 +35,7 @@ struct Worker {
 /// back to the launch stream. A worker that cannot be joined is waited for and destroyed.
 pub(crate) struct ForkJoin<'a> {
     context: &'a Arc<Context>,
+    device: &'a Arc<dyn Device>,
     stream: StreamHandle,
     kept: &'a KeptWorkers,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
@@ -50,11 +51,12 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn take(
         context: &'a Arc<Context>,
+        device: &'a Arc<dyn Device>,
         stream: StreamHandle,
         kept: &'a KeptWorkers,
     ) -> Self {
         let worker_set = kept.0.lock().take();
-        Self { context, stream, kept, worker_set, count: 0, joined: 0, all_joined: false }
+        Self { context, device, stream, kept, worker_set, count: 0, joined: 0, all_joined: false }
     }
 
     /// Leases workers from the pool until there are `count`.
@@ -82,8 +84,7 @@ impl<'a> ForkJoin<'a> {
         }
         let Some(worker_set) = &self.worker_set else { return Ok(()) };
         self.count = count;
-        let (context, fork) = (self.context, worker_set.fork.handle());
-        let device = &**context.device();
+        let (context, device, fork) = (self.context, &**self.device, worker_set.fork.handle());
         // SAFETY: the event and the workers are leased, and the launch stream is held by its state.
         unsafe {
             context.observe(device.event_record(fork, self.stream))?;
@@ -110,8 +111,7 @@ impl<'a> ForkJoin<'a> {
     #[inline]
     pub(crate) fn join(&mut self) -> rt::Result<()> {
         let Some(worker_set) = &mut self.worker_set else { return Ok(()) };
-        let (context, launch_stream) = (self.context, self.stream);
-        let device = &**context.device();
+        let (context, device, launch_stream) = (self.context, &**self.device, self.stream);
         for worker in &mut worker_set.workers[self.joined..self.count] {
             self.joined += 1;
             // SAFETY: the event and the worker are leased, and the launch stream is held by its state. The wait keeps

@@ -1,4 +1,4 @@
-//! The loaded images of a kernel: one for each set of checked tasks that its launches had.
+//! The loaded images of a kernel: one for each value of [`Forms`] that its launches had.
 
 use std::{cell::Cell, sync::OnceLock};
 
@@ -7,20 +7,20 @@ use quadrants_ir::{Offloaded, abi::Forms, schedule::schedule};
 
 use crate::{Error, Result, kernel::loader::LoadedForm};
 
-/// The most images in which some tasks have the proven form and others the checked form. Launches that would need more
-/// use the image in which all tasks are checked.
-const MIXED: usize = 6;
+/// The most images with other forms than [`Forms::NARROW`] and [`Forms::CHECKED`]. Launches that would need more use
+/// the image in which all tasks are checked.
+const OTHERS: usize = 6;
 
 /// The images of a kernel, loaded when they are first needed.
 #[derive(Default)]
 pub(super) struct Images {
-    proven: Image,
+    narrow: Image,
     checked: Image,
-    mixed: [MixedImage; MIXED],
+    others: [OtherImage; OTHERS],
 }
 
 #[derive(Default)]
-struct MixedImage {
+struct OtherImage {
     forms: OnceLock<Forms>,
     image: Image,
     /// Whether there is neither an image nor a compiler for one.
@@ -39,8 +39,8 @@ struct Image {
 impl Images {
     /// Whether any image is loaded.
     pub(super) fn any_loaded(&self) -> bool {
-        let all = [&self.proven, &self.checked].into_iter();
-        let mut all = all.chain(self.mixed.iter().map(|mixed| &mixed.image));
+        let all = [&self.narrow, &self.checked].into_iter();
+        let mut all = all.chain(self.others.iter().map(|other| &other.image));
         all.any(|image| image.loaded.get().is_some())
     }
 
@@ -79,19 +79,19 @@ impl Images {
         kernel: &str,
         load: impl FnOnce() -> Result<LoadedForm>,
     ) -> Result<Forms> {
-        if !wanted.is_mixed() {
+        if matches!(wanted, Forms::NARROW | Forms::CHECKED) {
             return Ok(wanted);
         }
         // Slots are taken in order, and never freed.
-        let of = |mixed: &&MixedImage| *mixed.forms.get_or_init(|| wanted) == wanted;
-        let Some(mixed) = self.mixed.iter().find(of) else { return Ok(Forms::CHECKED) };
-        if mixed.missing.get().is_some() {
+        let of = |other: &&OtherImage| *other.forms.get_or_init(|| wanted) == wanted;
+        let Some(other) = self.others.iter().find(of) else { return Ok(Forms::CHECKED) };
+        if other.missing.get().is_some() {
             return Ok(Forms::CHECKED);
         }
         match self.get_or_load(wanted, kernel, load) {
             Ok(_) => Ok(wanted),
             Err(error) if error.has_no_compiler() => {
-                mixed.missing.get_or_init(|| ());
+                other.missing.get_or_init(|| ());
                 Ok(Forms::CHECKED)
             }
             Err(error) => Err(error),
@@ -107,12 +107,12 @@ impl Images {
     /// launches.
     #[inline(always)]
     fn image(&self, forms: Forms) -> &Image {
-        if forms.is_proven() { &self.proven } else { self.checked_image(forms) }
+        if forms == Forms::NARROW { &self.narrow } else { self.other_image(forms) }
     }
 
-    fn checked_image(&self, forms: Forms) -> &Image {
-        let mixed = self.mixed.iter().find(|mixed| mixed.forms.get() == Some(&forms));
-        mixed.map_or(&self.checked, |mixed| &mixed.image)
+    fn other_image(&self, forms: Forms) -> &Image {
+        let other = self.others.iter().find(|other| other.forms.get() == Some(&forms));
+        other.map_or(&self.checked, |other| &other.image)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quadrants_ir::{
     Offloaded,
-    abi::{self, Form, Forms},
+    abi::{self, Forms},
     launch_analysis::LaunchAnalysis,
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
@@ -49,15 +49,25 @@ pub(crate) struct LaunchDecision {
     pub(crate) first: Option<LaunchConfig>,
 }
 
-/// A launch decision to be cached, with all that it depends on.
-pub(super) struct Decided<'a> {
+/// A launch decision to be cached.
+pub(super) struct Decided {
     pub(super) forms: Forms,
-    pub(super) function: FunctionHandle,
-    /// Each input of the launch analysis: its index in the argument block, and its value.
-    pub(super) inputs: &'a [u64],
+    /// The function of a kernel whose launch is a single call. Without one, nothing is launched, and the launch cache
+    /// does not hold the decision.
+    pub(super) function: Option<FunctionHandle>,
     /// The interiors of the loops, 0 if all tasks are proven.
-    pub(super) interiors: &'a [u64],
-    pub(super) shapes: &'a [Option<LaunchConfig>],
+    pub(super) interiors: Box<[u64]>,
+    pub(super) shapes: Box<[Option<LaunchConfig>]>,
+}
+
+impl Decided {
+    /// Adds the interiors to an argument block, if a task is checked.
+    #[inline(always)]
+    pub(super) fn push_interiors(&self, words: &mut Words) {
+        if !self.forms.is_proven() {
+            words.extend(self.interiors.iter().copied());
+        }
+    }
 }
 
 /// A cache entry for the inputs of a launch, read without a lock. Another thread may overwrite it at any time: what was
@@ -71,9 +81,20 @@ pub(super) struct CacheEntry<'a> {
     rest: &'a [AtomicU64],
 }
 
+/// The forms of the entries that a lookup accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wanted {
+    /// [`Forms::NARROW`].
+    Narrow,
+    /// All others.
+    Others,
+    /// All.
+    All,
+}
+
 const SLOTS: usize = 8;
 /// The first word of a slot is this code, with the bits of the forms above it, exclusive-or the launch's [`Checks`].
-const PROVEN: u64 = 2;
+const CODE: u64 = 2;
 const FORMS_SHIFT: u32 = 2;
 const _: () = assert!(Forms::BITS + FORMS_SHIFT <= u64::BITS, "a code has all forms");
 const SHAPE: usize = 4;
@@ -111,14 +132,14 @@ impl LaunchCache {
         &self.slots[stream as usize % SLOTS]
     }
 
-    /// The entry for a launch with the argument block `words` on the stream with number `stream`; if `wanted` is
-    /// given, only where all tasks are proven, or some are checked.
+    /// The entry for a launch with the argument block `words` on the stream with number `stream`, if its forms are
+    /// `wanted`.
     #[inline(always)]
     pub(super) fn find(
         &self,
         stream: u32,
         checks: Checks,
-        wanted: Option<Form>,
+        wanted: Wanted,
         words: &[u64],
     ) -> Option<CacheEntry<'_>> {
         let slot = self.slot(stream);
@@ -126,15 +147,15 @@ impl LaunchCache {
         let (head, rest) = cached.split_first_chunk::<HEAD>()?;
         let code = head[0].load(Relaxed) ^ checks as u64;
         let accepted = match wanted {
-            Some(Form::Proven) => code == PROVEN,
-            Some(Form::Checked) => code != PROVEN && is_code(code),
-            None => is_code(code),
+            Wanted::Narrow => code == forms_code(Forms::NARROW),
+            Wanted::Others => code != forms_code(Forms::NARROW) && is_code(code),
+            Wanted::All => is_code(code),
         };
         if !accepted {
             return None;
         }
         let forms = match wanted {
-            Some(Form::Proven) => Forms::PROVEN,
+            Wanted::Narrow => Forms::NARROW,
             _ => Forms::from_bits(code >> FORMS_SHIFT),
         };
         for [index, value] in rest.get(..self.input_words)?.as_chunks::<2>().0 {
@@ -145,9 +166,11 @@ impl LaunchCache {
         Some(CacheEntry { forms, cache: self, slot, version, head, rest })
     }
 
-    /// Caches a decision for launches on the stream with number `stream`.
-    pub(super) fn write(&self, stream: u32, checks: Checks, decided: &Decided<'_>) {
-        let Decided { forms, function, inputs, interiors, shapes } = *decided;
+    /// Caches a decision for launches on the stream with number `stream`. `inputs` has for each input of the launch
+    /// analysis its index in the argument block, and its value.
+    pub(super) fn write(&self, stream: u32, checks: Checks, inputs: &[u64], decided: &Decided) {
+        let Decided { forms, function, ref interiors, ref shapes } = *decided;
+        let Some(function) = function else { return };
         let head = [forms_code(forms) ^ checks as u64, function.raw()];
         let first = packed(shapes.first().copied().flatten());
         let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
@@ -228,14 +251,14 @@ fn push_words(words: &mut Words, cached: &[AtomicU64]) {
     words.extend(cached.iter().map(|word| word.load(Relaxed)));
 }
 
-fn forms_code(forms: Forms) -> u64 {
-    forms.bits() << FORMS_SHIFT | PROVEN
+const fn forms_code(forms: Forms) -> u64 {
+    forms.bits() << FORMS_SHIFT | CODE
 }
 
 /// Whether a word, without the launch's [`Checks`], is a code. Words of empty slots are none.
 #[inline(always)]
 fn is_code(word: u64) -> bool {
-    word & ((1 << FORMS_SHIFT) - 1) == PROVEN
+    word & ((1 << FORMS_SHIFT) - 1) == CODE
 }
 
 /// Two 32-bit numbers in a word.

@@ -41,6 +41,7 @@ struct Staged<'a> {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "on the stack of one launch")]
 enum Memory {
     Persistent(Option<Buffer>),
     Ephemeral(DevicePtr),

@@ -13,6 +13,7 @@ use super::{
     argument_head::{COPY_KERNEL_ID, kernel_of, number_of},
     context::KernelContext,
     decode::decode_cause,
+    operation::OperationNames,
 };
 use crate::{
     KernelError, KernelErrorCause, Result,
@@ -95,20 +96,28 @@ impl KernelLauncher {
         Ok((id, self.contexts.get_or_try_insert(id, make)?))
     }
 
-    /// Builds a kernel, and loads it with all tasks proven and with all checked where the device takes compiled images.
+    /// Builds a kernel, and loads it in the forms that most launches need where the device takes compiled images.
     pub(crate) fn prepare(&self, loader: &KernelLoader, def: &KernelDef) -> Result<()> {
         let (_, context) = self.context_of(loader, def)?;
         if loader.image_kind() != ImageKind::Native {
-            context.loaded(loader, Forms::PROVEN)?;
+            context.loaded(loader, Forms::NARROW)?;
             context.loaded(loader, Forms::CHECKED)?;
         }
         Ok(())
     }
 
-    /// The names of a kernel and of one of its parameters, by their numbers.
-    pub(crate) fn kernel_and_parameter_names(&self, id: u32, parameter: usize) -> (String, String) {
+    /// The names of a kernel or an operation, and of one of its parameters, by their numbers.
+    pub(crate) fn kernel_and_parameter_names(
+        &self,
+        operations: &OperationNames,
+        id: u32,
+        parameter: usize,
+    ) -> (String, String) {
         if id == COPY_KERNEL_ID {
-            return ("Tensor::copy_from".to_owned(), "self".to_owned());
+            return ("Tensor::write".to_owned(), "self".to_owned());
+        }
+        if let Some(names) = operations.names(id, parameter) {
+            return names;
         }
         let kernel = self.get(id).map(|context| &context.kernel);
         let name = kernel.map(|kernel| kernel.name.clone());

@@ -58,9 +58,19 @@ struct Region {
 #[derive(Clone, Copy)]
 pub(crate) struct EnqueueTarget<'a> {
     pub(crate) context: &'a Arc<Context>,
+    /// The context's device, or its [interposer](Context::interpose).
+    pub(crate) device: &'a Arc<dyn Device>,
     pub(crate) stream: &'a rt::Stream,
     pub(crate) workers: &'a KeptWorkers,
     pub(crate) graphs: &'a Graphs,
+}
+
+impl EnqueueTarget<'_> {
+    /// The same target with the interposer as its device, if one is active.
+    #[inline]
+    pub(crate) fn interposed(self) -> Self {
+        Self { device: self.context.device(), ..self }
+    }
 }
 
 pub(crate) struct LaunchFailure {
@@ -203,7 +213,7 @@ impl Plan {
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
     ) -> Result<(), LaunchFailure> {
-        let device = &**target.context.device();
+        let device = &**target.device;
         let enqueue = Enqueue { target, device, loaded, shapes, args, started: false };
         if !self.single_call {
             return self.enqueue_steps(enqueue);
@@ -357,7 +367,7 @@ impl Enqueue<'_> {
         mut live: impl Iterator<Item = &'b Vec<TaskId>>,
     ) -> rt::Result<()> {
         let Some(first) = live.next() else { return Ok(()) };
-        let EnqueueTarget { context, stream, workers, graphs } = self.target;
+        let EnqueueTarget { context, device, stream, workers, graphs } = self.target;
         let launch_stream = stream.handle();
         if count == 1 {
             return self.enqueue_chain(first, launch_stream);
@@ -367,7 +377,7 @@ impl Enqueue<'_> {
         }
         graphs.count_by_events();
         let count = MAX_WORKERS.min(count - 1);
-        let mut workers = ForkJoin::take(context, launch_stream, workers);
+        let mut workers = ForkJoin::take(context, device, launch_stream, workers);
         workers.fork(count)?;
         self.enqueue_chain(first, launch_stream)?;
         let mut next = 0;
@@ -382,7 +392,7 @@ impl Enqueue<'_> {
     fn try_graph(&mut self, region: &Region) -> rt::Result<bool> {
         let EnqueueTarget { context, stream, graphs, .. } = self.target;
         // The key has a bit per task.
-        if !graphs.enabled || self.shapes.len() > u64::BITS as usize {
+        if !graphs.are_for_regions() || self.shapes.len() > u64::BITS as usize {
             return Ok(false);
         }
         let (mut active_tasks, mut first) = (0, None);

@@ -7,7 +7,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use parking_lot::Mutex;
@@ -43,6 +43,8 @@ pub struct RegionStatistics {
 #[derive(Debug)]
 pub(crate) struct Graphs {
     pub(crate) enabled: bool,
+    /// Whether regions become graphs: where they are enabled, but not while a profile measures each task.
+    for_regions: AtomicBool,
     as_graph: AtomicU64,
     by_events: AtomicU64,
     made: AtomicU64,
@@ -111,6 +113,7 @@ impl Graphs {
         let count = || AtomicU64::new(0);
         Ok(Self {
             enabled: wanted && capable,
+            for_regions: AtomicBool::new(wanted && capable),
             as_graph: count(),
             by_events: count(),
             made: count(),
@@ -125,6 +128,16 @@ impl Graphs {
             graphs_made: self.made.load(Relaxed),
             graphs_refused: self.refused.load(Relaxed),
         }
+    }
+
+    #[inline]
+    pub(crate) fn are_for_regions(&self) -> bool {
+        self.for_regions.load(Relaxed)
+    }
+
+    /// Turns the graphs of regions off or on again, where graphs are enabled.
+    pub(crate) fn set_for_regions(&self, on: bool) {
+        self.for_regions.store(on && self.enabled, Relaxed);
     }
 
     pub(crate) fn count_by_events(&self) {

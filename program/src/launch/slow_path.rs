@@ -50,10 +50,11 @@ pub(crate) fn submit_slow(
         FastPath::ContextError(error) => return Err((*error).into()),
         FastPath::Declined(args) => args,
     };
+    target.stream.refuse_captured()?;
     let launched = if is_direct(&args, program) {
         launch(shared, def, &mut args, requested, target)
     } else {
-        capture_or_stage(program, def, &args, requested, target)
+        launch_indirect(program, def, &mut args, requested, target)
     };
     args.give_back();
     launched
@@ -91,12 +92,12 @@ fn launch(
 }
 
 /// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where the
-/// thread captures the program, and else launches with copies of the host arrays.
+/// thread captures the program, orders it after the first fills of its tensors, and copies host arrays to the device.
 #[cold]
-fn capture_or_stage(
+fn launch_indirect(
     program: &Arc<ProgramInner>,
     def: &KernelDef,
-    args: &ArgList<'_>,
+    args: &mut ArgList<'_>,
     requested: Option<Type>,
     target: LaunchTarget<'_>,
 ) -> Result<ResultWords> {
@@ -109,5 +110,18 @@ fn capture_or_stage(
     if let Some(captured) = captured {
         return captured.map(|()| ResultWords::new());
     }
-    launch_staged(program, args, |args| launch(&program.shared, def, args, requested, target))
+    let (shared, stream) = (&program.shared, &target.stream.stream);
+    let mut has_host_array = false;
+    for tensor in args.tensors.iter() {
+        match tensor.device_tensor() {
+            Some(device_tensor) => device_tensor.order_fill_before(stream)?,
+            None => has_host_array = true,
+        }
+    }
+    if has_host_array {
+        let launch = |args: &mut ArgList<'_>| launch(shared, def, args, requested, target);
+        launch_staged(program, args, stream, launch)
+    } else {
+        launch(shared, def, args, requested, target)
+    }
 }

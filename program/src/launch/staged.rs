@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
 use super::arguments::{ArgKind, ArgList, TensorArg, TensorMemory};
@@ -16,6 +17,7 @@ use crate::{
 pub(crate) fn launch_staged<R>(
     program: &Arc<ProgramInner>,
     args: &ArgList<'_>,
+    stream: &rt::Stream,
     launch: impl FnOnce(&mut ArgList<'_>) -> Result<R>,
 ) -> Result<R> {
     // One copy per array: the components of a tensor of structs follow each other.
@@ -25,7 +27,7 @@ pub(crate) fn launch_staged<R>(
         if let ArgKind::Tensor(code, TensorArg { memory: TensorMemory::Host(array), .. }) = arg {
             if !copies.last().is_some_and(|(last, ..)| std::ptr::addr_eq(*last, array)) {
                 array.check_address()?;
-                copies.push((array, code.is_writable(), array.to_device(program)?));
+                copies.push((array, code.is_writable(), array.to_device(program, stream)?));
             }
             copy_indices.push(copies.len() - 1);
         }

@@ -24,6 +24,7 @@ use crate::{
         tracker::{Tracker, wait_tracked},
     },
     kernel::loader::LoadedForm,
+    region::active as region,
     state::ProgramShared,
     stream::state::StreamState,
 };
@@ -53,12 +54,15 @@ impl Submission<'_> {
         let temporaries = stream.temporaries(context.temporary_bytes)?;
         self.submit(args, LaunchMemory::address_of(temporaries.as_ref()))?;
         let count = context.kernel.results.len();
-        let words = match &temporaries {
+        let words = match temporaries {
             Some(memory) if count > 0 => {
                 let address = memory.address().offset(8 * abi::result_word(&context.kernel));
                 let tracker = shared.hazards.as_ref();
                 let clock = |tracker: &Tracker| tracker.clock_of(&stream.stream);
-                wait_tracked(tracker, clock, || read_words(stream, address, count))?
+                wait_tracked(tracker, clock, || {
+                    // The memory is freed in the order of the stream, so that the free does not come after the wait.
+                    read_words(stream, address, count, || drop(memory))
+                })?
             }
             _ => ResultWords::new(),
         };
@@ -87,6 +91,7 @@ impl Submission<'_> {
             .hazards
             .as_ref()
             .map(|tracker| (tracker, LaunchUses { kernel: id, params, tensors, at }));
+        region::check(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
         if let Some((tracker, uses)) = &tracked {
             shared.check_launch(tracker, uses, stream)?;
         }
@@ -107,14 +112,16 @@ impl Submission<'_> {
         shapes: &[Option<LaunchConfig>],
         words: &[u64],
     ) -> Result<()> {
-        let Self { shared, context, target: LaunchTarget { stream, .. }, .. } = self;
+        let Self { shared, context, id, target: LaunchTarget { stream, .. } } = self;
+        let _profiled = shared.profile_launch(stream.stream.id(), id, context, loaded.functions());
         let buffer = match context.passing {
             Passing::Value => None,
             Passing::Buffer => Some(self.argument_buffer(words)?),
         };
         let address = buffer.as_ref().map(|buffer| [buffer.address().raw()]);
         let args = address.as_ref().map_or(words, |address| &address[..]);
-        let enqueued = context.plan.enqueue(stream.target(shared), loaded, first, shapes, args);
+        let enqueued =
+            context.plan.enqueue(stream.target(shared).interposed(), loaded, first, shapes, args);
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 
@@ -131,11 +138,16 @@ impl Submission<'_> {
     }
 }
 
-/// Reads words after everything on the stream, and waits for them.
-fn read_words(stream: &StreamState, address: DevicePtr, count: usize) -> Result<ResultWords> {
+/// Reads words after everything on the stream, and waits for them. Calls `before_wait` after the copy is enqueued.
+fn read_words(
+    stream: &StreamState,
+    address: DevicePtr,
+    count: usize,
+    before_wait: impl FnOnce(),
+) -> Result<ResultWords> {
     let mut bytes: SmallVec<[u8; 32]> = SmallVec::from_elem(0, 8 * count);
-    // SAFETY: the launch's temporaries hold the words until they are dropped.
-    unsafe { stream.stream.read(address, &mut bytes)? };
+    // SAFETY: the launch's temporaries hold the words until they are dropped, in the order of the stream.
+    unsafe { stream.stream.read_then(address, &mut bytes, before_wait)? };
     let (words, _) = bytes.as_chunks();
     Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod current;
 pub(crate) mod manager;
+pub(crate) mod mode;
 pub(crate) mod state;
 
 use std::sync::{
@@ -20,6 +21,7 @@ use crate::{
         Clock,
         tracker::{Tracker, wait_tracked},
     },
+    profile::origin,
     state::ProgramInner,
     stream::state::StreamState,
 };
@@ -29,7 +31,11 @@ const HOST_WAIT: &str = "a wait of the host";
 const QUERY: &str = "asking whether work is complete";
 
 /// The number of events that this process has made.
-static EVENTS: AtomicU64 = AtomicU64::new(0);
+static EVENTS: AtomicU64 = AtomicU64::new(1);
+
+pub(crate) fn next_event_number() -> u64 {
+    EVENTS.fetch_add(1, Relaxed)
+}
 
 /// A stream of a program: a queue of operations that run in order, concurrently with other streams.
 ///
@@ -43,6 +49,10 @@ pub struct Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.state.stream.origin() == rt::StreamOrigin::Default {
+            // With the last handle of the program. The owners of foreign memory may own the program.
+            self.program.shared.context.finish_owners();
+        }
         self.state.close();
     }
 }
@@ -132,7 +142,7 @@ impl Event {
         Ok(Self {
             event: rt::Event::new(&program.shared.context, options)?,
             last_record: Mutex::default(),
-            number: EVENTS.fetch_add(1, Relaxed),
+            number: next_event_number(),
             program: program.clone(),
         })
     }
@@ -150,14 +160,20 @@ impl Event {
     /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.program.check_same(&stream.program, "the stream")?;
+        self.record_on(&stream.state)
+    }
+
+    pub(crate) fn record_on(&self, state: &StreamState) -> Result<()> {
         let captured = active::with(&self.program.shared, |recorder| {
-            recorder.record_event(self.number, &stream.state);
+            recorder.record_event(self.number, state);
         });
         if captured.is_some() {
             return Ok(());
         }
-        let (tracker, stream) = (&self.program.shared.hazards, &stream.state.stream);
+        state.refuse_captured()?;
+        let (tracker, stream) = (&self.program.shared.hazards, &state.stream);
         let clock = tracker.as_ref().map(|tracker| tracker.clock_of(stream)).unwrap_or_default();
+        let _profiled = origin::enter(stream.id(), self.number);
         self.event.record(stream)?;
         *self.last_record.lock() = LastRecord { stamp: Some(stream.next_stamp()), clock };
         Ok(())
@@ -170,16 +186,21 @@ impl Event {
     /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
         self.program.check_same(&stream.program, "the stream")?;
-        let captured = active::with(&self.program.shared, |recorder| {
-            recorder.wait_event(self.number, &stream.state)
-        });
+        self.wait_on(&stream.state)
+    }
+
+    pub(crate) fn wait_on(&self, state: &StreamState) -> Result<()> {
+        let captured =
+            active::with(&self.program.shared, |recorder| recorder.wait_event(self.number, state));
         if let Some(captured) = captured {
             return captured;
         }
+        state.refuse_captured()?;
         let record = self.tracked_record();
-        self.event.wait(&stream.state.stream)?;
+        let _profiled = origin::enter(state.stream.id(), self.number);
+        self.event.wait(&state.stream)?;
         if let Some((tracker, record)) = record {
-            tracker.add_wait(stream.id(), &record.clock);
+            tracker.add_wait(state.stream.id(), &record.clock);
         }
         Ok(())
     }
@@ -206,8 +227,7 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         active::refuse(&self.program.shared, HOST_WAIT)?;
         let record = self.last_record();
-        let wait = || Ok(self.event.synchronize()?);
-        wait_tracked(self.program.shared.hazards.as_ref(), |_| record.clock.clone(), wait)?;
+        self.wait_at_end()?;
         match record.stamp.and_then(|stamp| self.program.shared.manager.find(stamp)) {
             Some(stream) => {
                 stream.print_complete();
@@ -215,6 +235,12 @@ impl Event {
             }
             None => Ok(()),
         }
+    }
+
+    /// Waits until the recorded work is complete, without looking for errors of kernels; also during a capture.
+    pub(crate) fn wait_at_end(&self) -> Result<()> {
+        let (tracker, clock) = (self.program.shared.hazards.as_ref(), self.last_record().clock);
+        wait_tracked(tracker, |_| clock, || Ok(self.event.synchronize()?))
     }
 
     /// Milliseconds from the record of `start` to the record of this event. Both must be timing events and complete.

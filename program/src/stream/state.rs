@@ -10,7 +10,7 @@ use quadrants_ir::abi::ErrorRecord;
 use quadrants_runtime as rt;
 
 use crate::{
-    Result,
+    Error, Result,
     hazards::{
         Clock,
         tracker::{Tracker, wait_tracked},
@@ -22,6 +22,7 @@ use crate::{
         launch_memory::{LaunchMemory, StreamLaunchMemory},
         plan::EnqueueTarget,
     },
+    region::KeptRegions,
     state::ProgramShared,
 };
 
@@ -34,13 +35,33 @@ pub(crate) struct StreamState {
     record_address: u64,
     /// Whether other code has the driver's handle, and may enqueue work without stamps.
     pub(super) shared_handle: AtomicBool,
+    /// Whether other code made the stream, and may capture it.
+    foreign: bool,
     /// The workers and events of the last region that was launched here.
     pub(crate) workers: KeptWorkers,
+    /// The worker streams of host-side regions that forked from this one.
+    pub(crate) regions: KeptRegions,
     pub(crate) launch_memory: StreamLaunchMemory,
     /// Made by the first launch of a kernel that prints.
     pub(crate) messages: OnceLock<Messages>,
     /// Held while they are made.
     pub(crate) making_messages: Mutex<()>,
+}
+
+/// Refuses a stream that other code captures: an event or an allocation of the program would end the capture, and work
+/// that runs later, at each launch of the graph, has no stamps.
+#[cold]
+fn refuse_captured(shared: &ProgramShared, stream: &rt::Stream) -> Result<()> {
+    if stream.origin() != rt::StreamOrigin::Foreign {
+        return Ok(());
+    }
+    let handle = stream.handle();
+    // SAFETY: the stream is live as long as its owner.
+    let captured = unsafe { shared.context.device().is_capturing(handle) };
+    match shared.context.observe(captured)? {
+        true => Err(Error::ForeignCapture { stream: handle.raw() }),
+        false => Ok(()),
+    }
 }
 
 /// The resources of a stream that a panicking thread dropped. Kept as long as the program.
@@ -54,6 +75,7 @@ pub(crate) struct AbandonedStream {
 
 impl StreamState {
     pub(crate) fn new(shared: &Arc<ProgramShared>, stream: Arc<rt::Stream>) -> Result<Arc<Self>> {
+        refuse_captured(shared, &stream)?;
         let record = shared.records.take(&shared.context)?;
         let record_address = record.address();
         let foreign = stream.origin() == rt::StreamOrigin::Foreign;
@@ -63,7 +85,9 @@ impl StreamState {
             error_record: Some(record),
             record_address,
             shared_handle: AtomicBool::new(foreign),
+            foreign,
             workers: KeptWorkers::default(),
+            regions: KeptRegions::default(),
             launch_memory: StreamLaunchMemory::default(),
             messages: OnceLock::new(),
             making_messages: Mutex::new(()),
@@ -73,6 +97,21 @@ impl StreamState {
         }
         shared.manager.register(&state);
         Ok(state)
+    }
+
+    /// Refuses a stream that other code captures. No driver call for streams of the program.
+    ///
+    /// # Errors
+    /// [`Error::ForeignCapture`](crate::Error::ForeignCapture)
+    #[inline(always)]
+    pub(crate) fn refuse_captured(&self) -> Result<()> {
+        if self.foreign { refuse_captured(&self.shared, &self.stream) } else { Ok(()) }
+    }
+
+    /// Whether [`refuse_captured`](Self::refuse_captured) returns an error.
+    #[inline(always)]
+    pub(crate) fn is_captured(&self) -> bool {
+        self.foreign && refuse_captured(&self.shared, &self.stream).is_err()
     }
 
     /// Enqueues a reset of the word that holds the last launch that reported. Then the next launch can report although
@@ -92,7 +131,8 @@ impl StreamState {
     #[inline(always)]
     pub(crate) fn target<'a>(&'a self, shared: &'a ProgramShared) -> EnqueueTarget<'a> {
         let ProgramShared { context, graphs, .. } = shared;
-        EnqueueTarget { context, graphs, stream: &self.stream, workers: &self.workers }
+        let device = context.direct_device();
+        EnqueueTarget { context, device, graphs, stream: &self.stream, workers: &self.workers }
     }
 
     /// The temporaries of a launch that needs `bytes` of them; none for 0 bytes.
@@ -149,8 +189,15 @@ impl StreamState {
 
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.drain()?;
+        self.report_all()
+    }
+
+    /// After a wait for all work: prints the messages of this stream and of those that were joined to it by regions,
+    /// and returns the first error.
+    fn report_all(&self) -> Result<()> {
         self.print_all()?;
-        self.check()
+        self.check()?;
+        self.regions.streams().iter().try_for_each(|worker| worker.report_all())
     }
 
     /// Waits for all work, without checking for errors.
@@ -181,8 +228,7 @@ impl StreamState {
             tracker.mark_complete(&clock);
         }
         if complete {
-            self.print_all()?;
-            self.check()?;
+            self.report_all()?;
         }
         Ok(complete)
     }
@@ -194,8 +240,7 @@ impl StreamState {
             return;
         }
         if !std::thread::panicking()
-            && let Err(error) =
-                self.drain_at_end().and_then(|()| self.print_all()).and_then(|()| self.check())
+            && let Err(error) = self.drain_at_end().and_then(|()| self.report_all())
         {
             self.shared.defer(error);
         }

@@ -1,9 +1,15 @@
 //! Tensors in device memory, and host arrays, without their Rust types.
 
-use std::{fmt, ptr, sync::Arc};
+use std::{
+    fmt, ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
 
 use quadrants_rhi::DevicePtr;
-use quadrants_runtime::{Buffer, StridedRange};
+use quadrants_runtime::{self as rt, Buffer, StridedRange};
 
 use crate::{
     Error, Result,
@@ -23,13 +29,18 @@ pub(crate) struct DeviceTensor {
     pub(crate) first: usize,
     /// The offset in the buffer of the first scalar of its first component, in bytes.
     offset: usize,
-    pub(crate) required_address: RequiredAddress,
+    pub(crate) usability: Usability,
 }
 
-/// The only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
-/// anywhere. `slice.rs` says why.
+/// What must hold or happen before a launch uses a tensor. One word, so that a launch makes one comparison:
+///
+/// - the only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
+///   anywhere (`slice.rs` says why);
+/// - in the lowest bit, whether the first fill of its memory may be incomplete. Set only when the tensor is made.
 #[derive(Debug, Default)]
-pub(crate) struct RequiredAddress(usize);
+pub(crate) struct Usability(AtomicUsize);
+
+const FILL_PENDING: usize = 1;
 
 /// A host array without its element type.
 pub(crate) trait HostElements: fmt::Debug {
@@ -40,8 +51,8 @@ pub(crate) trait HostElements: fmt::Debug {
     /// [`Error::MovedSlice`](crate::Error::MovedSlice) where it cannot be used at its current address.
     fn check_address(&self) -> Result<()>;
 
-    /// Copies the array into new device memory.
-    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<DeviceTensor>;
+    /// Copies the array into new device memory in the order of `stream`, on which alone the copy is used.
+    fn to_device(&self, program: &Arc<ProgramInner>, stream: &rt::Stream) -> Result<DeviceTensor>;
 
     /// Copies the device memory back, after the work that writes it.
     ///
@@ -50,44 +61,58 @@ pub(crate) trait HostElements: fmt::Debug {
     unsafe fn copy_back(&self, copy: &DeviceTensor) -> Result<()>;
 }
 
-impl RequiredAddress {
+impl Usability {
+    /// That of a tensor in this memory, which can be used anywhere.
+    fn of(buffer: &Buffer) -> Self {
+        Self(AtomicUsize::new(if buffer.is_fill_pending() { FILL_PENDING } else { 0 }))
+    }
+
     pub(super) fn require_this_address(&mut self) {
-        self.0 = ptr::from_ref(self).addr();
+        let address = ptr::from_ref(self).addr();
+        *self.0.get_mut() |= address;
+    }
+
+    #[inline]
+    fn required_address(&self) -> usize {
+        self.0.load(Relaxed) & !FILL_PENDING
     }
 
     #[inline]
     pub(super) fn is_here(&self) -> bool {
-        self.0 == ptr::from_ref(self).addr()
+        self.required_address() == ptr::from_ref(self).addr()
     }
 
-    /// Whether the tensor can be used at its current address.
+    /// Whether a launch can use the tensor as it is.
     #[inline]
     pub(crate) fn is_usable(&self) -> bool {
-        self.0 == 0 || self.is_here()
+        let word = self.0.load(Relaxed);
+        word == 0 || word == ptr::from_ref(self).addr()
+    }
+
+    fn is_fill_pending(&self) -> bool {
+        self.0.load(Relaxed) & FILL_PENDING != 0
+    }
+
+    fn set_filled(&self) {
+        self.0.fetch_and(!FILL_PENDING, Relaxed);
     }
 
     /// # Errors
-    /// [`Error::MovedSlice`] where it cannot be used at its current address.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.is_usable() { Ok(()) } else { Err(Error::MovedSlice) }
+    /// [`Error::MovedSlice`] where the tensor cannot be used at its current address.
+    pub(crate) fn check_address(&self) -> Result<()> {
+        if self.required_address() == 0 || self.is_here() { Ok(()) } else { Err(Error::MovedSlice) }
     }
 }
 
 impl DeviceTensor {
-    pub(super) fn new(
+    pub(crate) fn new(
         buffer: Buffer,
         storage: impl Into<Arc<StorageLayout>>,
         program: &Arc<ProgramInner>,
     ) -> Self {
-        let (buffer, program, storage) = (Arc::new(buffer), program.clone(), storage.into());
-        Self {
-            buffer,
-            program,
-            storage,
-            first: 0,
-            offset: 0,
-            required_address: RequiredAddress::default(),
-        }
+        let (program, storage, usability) =
+            (program.clone(), storage.into(), Usability::of(&buffer));
+        Self { buffer: Arc::new(buffer), program, storage, first: 0, offset: 0, usability }
     }
 
     /// The tensor that starts at element `first`, in the same memory.
@@ -100,14 +125,31 @@ impl DeviceTensor {
             storage: storage.clone(),
             first,
             offset: storage.components.first().map_or(0, |component| component.at(first)),
-            required_address: RequiredAddress::default(),
+            usability: Usability::of(buffer),
         }
+    }
+
+    /// Orders later work of a stream after the first fill of the memory.
+    pub(crate) fn order_fill_before(&self, stream: &rt::Stream) -> Result<()> {
+        if self.usability.is_fill_pending() && self.buffer.order_fill_before(stream)? {
+            self.usability.set_filled();
+        }
+        Ok(())
+    }
+
+    /// Waits for the first fill of the memory: for users whose stream is not known yet.
+    pub(crate) fn finish_fill(&self) -> Result<()> {
+        if self.usability.is_fill_pending() {
+            self.buffer.finish_fill()?;
+            self.usability.set_filled();
+        }
+        Ok(())
     }
 
     /// Checks that it can be an argument in a program.
     pub(crate) fn check_argument_of(&self, program: &Arc<ProgramInner>) -> Result<()> {
         program.check_same(&self.program, "a tensor argument")?;
-        self.required_address.check()
+        self.usability.check_address()
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use crate::value::{
     memory::{Dense, Memory, ScalarRef, Strided},
 };
 
-/// A scalar type of tensors and kernels: `f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize bool`.
+/// A scalar type of tensors and kernels: `f16 f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool`.
 ///
 /// Sealed: the IR has a fixed type for each.
 ///
@@ -133,6 +133,11 @@ macro_rules! elements {
                     std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values))
                 })
             }
+            fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
+                let (first, len) = (values.as_mut_ptr().cast(), size_of_val(values));
+                // SAFETY: scalars have no padding, and any bits are a value of all but `bool`.
+                Self::ANY_BITS.then(|| unsafe { std::slice::from_raw_parts_mut(first, len) })
+            }
         }
         const _: () = assert!(size_of::<$ty>() == ScalarType::$scalar.size());
     )*};
@@ -148,6 +153,7 @@ elements! {
     u16, U16, |bits| bits as u16;
     i32, I32, |bits| bits as i32;
     i64, I64, |bits| bits as i64;
+    isize, I64, |bits| bits as isize;
     u32, U32, |bits| bits as u32;
     u64, U64, |bits| bits;
     usize, U64, |bits| bits as usize;

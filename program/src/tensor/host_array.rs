@@ -1,16 +1,18 @@
 //! Host arrays as kernel arguments: tensors that borrow them, and their staging by launches.
 //!
-//! A launch copies the array into device memory of its own, through pinned memory, before it enqueues anything, and
-//! copies back what the kernel may have written before it returns. So no work in flight names the array, and it is
-//! borrowed no longer than any function argument.
+//! A launch copies the array through pinned memory into device memory of its own, in the order of its stream, and waits
+//! only to copy back what the kernel may have written. So no work in flight refers to the array, and it is borrowed no
+//! longer than any function argument.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
+
+use quadrants_runtime as rt;
 
 use crate::{
     KernelValue, Result,
     state::ProgramInner,
     tensor::{
-        device_tensor::{DeviceTensor, HostElements, RequiredAddress},
+        device_tensor::{DeviceTensor, HostElements, Usability},
         layout::StorageLayout,
     },
 };
@@ -21,7 +23,7 @@ pub(crate) struct HostArray<T> {
     len: usize,
     /// The layout of the elements in device memory.
     storage: Arc<StorageLayout>,
-    pub(crate) required_address: RequiredAddress,
+    pub(crate) usability: Usability,
 }
 
 // SAFETY: it stands for a borrow of the elements, shared or exclusive like its own.
@@ -35,12 +37,7 @@ impl<T> HostArray<T> {
     pub(crate) unsafe fn new(first: *mut T, len: usize, storage: StorageLayout) -> Self {
         // The address of a slice is never null.
         let first = NonNull::new(first).unwrap_or(NonNull::dangling());
-        Self {
-            first,
-            len,
-            storage: Arc::new(storage),
-            required_address: RequiredAddress::default(),
-        }
+        Self { first, len, storage: Arc::new(storage), usability: Usability::default() }
     }
 
     /// The array of `len` elements from element `first` on. It must be inside.
@@ -52,7 +49,7 @@ impl<T> HostArray<T> {
             first,
             len,
             storage: Arc::new(self.storage.resized(len)),
-            required_address: RequiredAddress::default(),
+            usability: Usability::default(),
         }
     }
 
@@ -83,11 +80,12 @@ impl<T: KernelValue> HostElements for HostArray<T> {
     }
 
     fn check_address(&self) -> Result<()> {
-        self.required_address.check()
+        self.usability.check_address()
     }
 
-    fn to_device(&self, program: &Arc<ProgramInner>) -> Result<DeviceTensor> {
-        DeviceTensor::with_elements(program, self.elements(), self.storage.clone())
+    fn to_device(&self, program: &Arc<ProgramInner>, stream: &rt::Stream) -> Result<DeviceTensor> {
+        let storage = self.storage.clone();
+        DeviceTensor::with_elements_on(program, self.elements(), storage, stream)
     }
 
     unsafe fn copy_back(&self, copy: &DeviceTensor) -> Result<()> {

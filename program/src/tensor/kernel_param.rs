@@ -48,40 +48,41 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     }
 }
 
-/// Implements `Index`, so that rustc's messages about kernels mention `Tensor`. Host code that would index a tensor
-/// does not compile.
-macro_rules! refuse_on_the_host {
-    ($([$($generic:tt)*] $rank:tt by $index:ty;)*) => {$(
-        #[doc(hidden)]
-        #[diagnostic::do_not_recommend]
-        impl<T, $($generic)*> Index<$index> for Tensor<T, $rank> {
-            type Output = T;
-            fn index(&self, _: $index) -> &T {
-                const { refuse::<T>() };
-                unreachable!()
-            }
-        }
-
-        #[doc(hidden)]
-        #[diagnostic::do_not_recommend]
-        impl<T, $($generic)*> IndexMut<$index> for Tensor<T, $rank> {
-            fn index_mut(&mut self, _: $index) -> &mut T {
-                const { refuse::<T>() };
-                unreachable!()
-            }
-        }
-    )*};
+// So that rustc's messages about kernels mention `Tensor`. Host code that would index a tensor does not compile.
+#[doc(hidden)]
+impl<T, const N: usize, I: TensorIndex<N>> Index<I> for Tensor<T, N> {
+    type Output = T;
+    fn index(&self, _: I) -> &T {
+        const { refuse::<T>() };
+        unreachable!()
+    }
 }
 
-refuse_on_the_host! {
-    [] 1 by usize;
-    [const N: usize] N by [usize; N];
+#[doc(hidden)]
+impl<T, const N: usize, I: TensorIndex<N>> IndexMut<I> for Tensor<T, N> {
+    fn index_mut(&mut self, _: I) -> &mut T {
+        const { refuse::<T>() };
+        unreachable!()
+    }
 }
+
+/// An index of tensors with `N` dimensions.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot index a tensor of {N} dimension(s)",
+    label = "indices are `usize`, and `[usize; N]` for N dimensions",
+    note = "convert an integer by `as usize`, as in `x[i as usize]` and `y[[i as usize, j as usize]]`"
+)]
+pub trait TensorIndex<const N: usize> {}
+
+impl TensorIndex<1> for usize {}
+
+impl<const N: usize> TensorIndex<N> for [usize; N] {}
 
 /// A compile-time error, raised only when the function is instantiated.
 const fn refuse<T>() {
     assert!(
         size_of::<T>() == usize::MAX,
-        "a tensor can be indexed only in a kernel; on the host, use `to_vec` or `copy_from`"
+        "a tensor can be indexed only in a kernel; on the host, use `to_vec` or `write`"
     );
 }

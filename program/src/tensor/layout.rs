@@ -5,7 +5,7 @@
 //! size is a multiple of its largest scalar's size: for structs of scalars, vectors and arrays this is `repr(C)`. In a
 //! struct of arrays, each scalar has its own plane.
 
-use quadrants_ir::{ScalarType, types::Type};
+use quadrants_ir::{Const, ScalarType, types::Type};
 use quadrants_runtime::StridedRange;
 use smallvec::SmallVec;
 
@@ -55,6 +55,17 @@ pub(crate) struct Span {
     pub(crate) device: usize,
     pub(crate) host: usize,
     pub(crate) bytes: usize,
+}
+
+impl Span {
+    /// The range in parts of at most `largest` bytes.
+    pub(crate) fn parts(self, largest: usize) -> impl Iterator<Item = Self> {
+        (0..self.bytes).step_by(largest).map(move |at| Self {
+            device: self.device + at,
+            host: self.host + at,
+            bytes: largest.min(self.bytes - at),
+        })
+    }
 }
 
 /// The alignment of planes, so that threads that read neighbouring scalars read whole cache lines.
@@ -137,16 +148,73 @@ impl StorageLayout {
         spans
     }
 
+    /// The ranges to copy `count` elements from element `from_first` of `from` to element `first` of these; none where
+    /// the two have different layouts. The elements are of one type.
+    pub(crate) fn copies(
+        &self,
+        first: usize,
+        from: &Self,
+        from_first: usize,
+        count: usize,
+    ) -> Option<SmallVec<[Span; 1]>> {
+        let mut spans = SmallVec::new();
+        match (self.element, from.element) {
+            _ if count == 0 => {}
+            (Some(size), Some(_)) => spans.push(Span {
+                device: first * size,
+                host: from_first * size,
+                bytes: count * size,
+            }),
+            (None, None) => {
+                for (to, from_component) in self.components.iter().zip(&from.components) {
+                    let size = to.ty.size();
+                    spans.extend((0..to.scalars).map(|scalar| Span {
+                        device: to.at(first) + scalar * self.count * size,
+                        host: from_component.at(from_first) + scalar * from.count * size,
+                        bytes: count * size,
+                    }));
+                }
+            }
+            _ => return None,
+        }
+        Some(spans)
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        if self.element.is_some() { Layout::ArrayOfStructs } else { Layout::StructOfArrays }
+    }
+
     /// The number of elements.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     pub(crate) fn read<T: KernelValue>(&self, memory: &[u64]) -> Vec<T> {
+        self.elements(memory).collect()
+    }
+
+    pub(crate) fn elements<T: KernelValue>(&self, memory: &[u64]) -> impl Iterator<Item = T> {
         assert!(size_of_val(memory) >= self.bytes, "the memory is large enough for the elements");
         // Nothing is written through the pointer.
         let root = self.root::<T>(memory.as_ptr().cast_mut().cast());
-        (0..self.count).map(|at| T::read(T::element_location(root, Some(at)))).collect()
+        (0..self.count).map(move |at| T::read(T::element_location(root, Some(at))))
+    }
+
+    /// The scalars of the elements, for their text: a list for each element, with its scalars in the order of the
+    /// components.
+    pub(crate) fn scalars(&self, memory: &[u8]) -> Vec<Vec<Const>> {
+        let scalar = |component: &ComponentLayout, element: usize, scalar: usize| {
+            let size = component.ty.size();
+            let at = component.at(element) + scalar * component.plane * size;
+            let mut bits = [0; 8];
+            bits[..size].copy_from_slice(&memory[at..at + size]);
+            Const::from_bits(component.ty, u64::from_le_bytes(bits))
+        };
+        let element = |element| {
+            let all = self.components.iter().flat_map(|of| (0..of.scalars).map(move |at| (of, at)));
+            all.map(|(of, at)| scalar(of, element, at)).collect()
+        };
+        (0..self.count).map(element).collect()
     }
 
     pub(crate) fn write<T: KernelValue>(

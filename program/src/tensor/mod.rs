@@ -1,16 +1,18 @@
 //! Tensors: dense row-major arrays in device memory, of scalars or of structs and arrays of scalars.
 
 mod as_argument;
+mod debug;
 pub(crate) mod device_tensor;
 mod distinct;
 pub(crate) mod element;
 pub(crate) mod host_array;
-mod kernel_param;
+pub(crate) mod kernel_param;
 pub(crate) mod layout;
+pub(crate) mod raw;
 pub(crate) mod slice;
-mod transfer;
+pub(crate) mod transfer;
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
 pub use distinct::{Distinct, Scratch};
 use quadrants_runtime::Buffer;
@@ -19,7 +21,7 @@ use crate::{
     Error, KernelValue, Result,
     state::ProgramInner,
     tensor::{
-        device_tensor::{DeviceTensor, RequiredAddress},
+        device_tensor::{DeviceTensor, Usability},
         host_array::HostArray,
         layout::{Layout, StorageLayout, count},
     },
@@ -46,7 +48,7 @@ use crate::{
 /// # }
 /// ```
 pub struct Tensor<T, const N: usize> {
-    elements: Elements<T>,
+    pub(crate) elements: Elements<T>,
     shape: [usize; N],
     element: PhantomData<fn() -> T>,
 }
@@ -56,16 +58,6 @@ pub(crate) enum Elements<T> {
     Host(HostArray<T>),
 }
 
-impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tensor")
-            .field("element", &std::any::type_name::<T>())
-            .field("shape", &self.shape)
-            .field("address", &self.address())
-            .finish_non_exhaustive()
-    }
-}
-
 impl<T: KernelValue, const N: usize> Tensor<T, N> {
     pub(crate) fn zeros(
         program: &Arc<ProgramInner>,
@@ -73,7 +65,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         layout: Layout,
     ) -> Result<Self> {
         let storage = storage::<T>(&shape, layout)?;
-        let buffer = Buffer::zeroed(&program.shared.context, storage.bytes)?;
+        let buffer = Buffer::zeroed_async(&program.shared.context, storage.bytes)?;
         Ok(Self::new(DeviceTensor::new(buffer, storage, program), shape))
     }
 
@@ -133,13 +125,127 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         }
     }
 
+    /// As [`to_vec`](Self::to_vec), into existing memory.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the number of elements is not that of the tensor, and those of [`to_vec`](Self::to_vec).
+    pub fn read_into(&self, out: &mut [T]) -> Result<()> {
+        self.check_address()?;
+        check_count(&self.shape, self.len(), out.len())?;
+        match &self.elements {
+            Elements::Device(device_tensor) => device_tensor.read_into(out),
+            Elements::Host(array) => {
+                out.copy_from_slice(array.elements());
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies one element to the host, as [`to_vec`](Self::to_vec) does. Each call waits: read many elements at once.
+    ///
+    /// # Errors
+    /// [`Error::Index`] where the index is not inside the tensor, and those of [`to_vec`](Self::to_vec).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// # let prog = quadrants_program::Program::open(opened)?;
+    /// let mut t = prog.tensor_from(&[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// t.set([1, 0], 7)?;
+    /// assert_eq!((t.get([1, 0])?, t.get([1, 2])?), (7, 6));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get(&self, index: [usize; N]) -> Result<T> {
+        let mut element = self.element(index)?.to_vec()?;
+        element.pop().ok_or_else(|| self.not_inside(index))
+    }
+
+    /// Overwrites one element, as [`write`](Self::write) does.
+    ///
+    /// # Errors
+    /// [`Error::Index`] where the index is not inside the tensor, and those of [`write`](Self::write).
+    #[track_caller]
+    pub fn set(&mut self, index: [usize; N], value: T) -> Result<()> {
+        self.element(index)?.write(&[value])
+    }
+
+    /// The tensor of one element.
+    fn element(&self, index: [usize; N]) -> Result<Tensor<T, 0>> {
+        self.check_address()?;
+        let inside = index.iter().zip(&self.shape).all(|(at, extent)| at < extent);
+        if !inside {
+            return Err(self.not_inside(index));
+        }
+        let flat = index.iter().zip(&self.shape).fold(0, |flat, (at, extent)| flat * extent + at);
+        Ok(self.sub_tensor(flat, []))
+    }
+
+    fn not_inside(&self, index: [usize; N]) -> Error {
+        Error::Index { index: index.to_vec(), shape: self.shape.to_vec() }
+    }
+
+    /// Copies the elements of another tensor of the same shape. In device memory, the copy is work of this thread's
+    /// current stream, like a launch: the host does not wait, and [`Hazards`](crate::Hazards) sees it. Where one of the
+    /// two is a host array, this is [`write`](Self::write) or [`read_into`](Self::read_into).
+    ///
+    /// # Errors
+    /// [`Error::CopyShape`]; [`Error::CopyLayout`] where both are tensors of structs in different layouts;
+    /// [`Error::OtherProgram`]; and those of [`Launch::launch`](crate::Launch::launch).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// # let prog = quadrants_program::Program::open(opened)?;
+    /// let (a, mut b) = (prog.tensor_from(&[1, 2, 3, 4], [4])?, prog.zeros([2, 2])?);
+    /// b.flat_mut()?.copy_from(&a)?;
+    /// assert_eq!(b.try_clone()?.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn copy_from(&mut self, from: &Self) -> Result<()> {
+        self.check_address()?;
+        from.check_address()?;
+        if self.shape != from.shape {
+            return Err(Error::CopyShape { from: from.shape.to_vec(), to: self.shape.to_vec() });
+        }
+        match (&mut self.elements, &from.elements) {
+            (Elements::Device(to), Elements::Device(from)) => {
+                to.copy_from(from, count(&self.shape))
+            }
+            (Elements::Device(to), Elements::Host(from)) => to.write(from.elements()),
+            (Elements::Host(to), _) => from.read_into(to.elements_mut()),
+        }
+    }
+
+    /// A new tensor with the same elements, shape and layout, copied as by [`copy_from`](Self::copy_from).
+    ///
+    /// # Errors
+    /// [`Error::HostArray`] where this is a host array, out of memory, and those of [`copy_from`](Self::copy_from).
+    #[track_caller]
+    pub fn try_clone(&self) -> Result<Self> {
+        self.check_address()?;
+        let Elements::Device(device_tensor) = &self.elements else {
+            return Err(Error::HostArray { what: "`try_clone`" });
+        };
+        let layout = device_tensor.storage.layout();
+        let mut clone = Self::zeros(&device_tensor.program, self.shape, layout)?;
+        clone.copy_from(self)?;
+        Ok(clone)
+    }
+
     /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Waits only for those
     /// launches.
     ///
     /// # Errors
     /// [`Error::Shape`] where the number of elements is not that of the tensor, or an error of the device.
     #[track_caller]
-    pub fn copy_from(&mut self, elements: &[T]) -> Result<()> {
+    pub fn write(&mut self, elements: &[T]) -> Result<()> {
         self.check_address()?;
         check_count(&self.shape, self.len(), elements.len())?;
         match &mut self.elements {
@@ -157,12 +263,12 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// Errors of the device.
     #[track_caller]
     pub fn fill(&mut self, value: T) -> Result<()> {
-        self.copy_from(&vec![value; self.len()])
+        self.write(&vec![value; self.len()])
     }
 }
 
 impl<T, const N: usize> Tensor<T, N> {
-    fn new(device_tensor: DeviceTensor, shape: [usize; N]) -> Self {
+    pub(crate) fn new(device_tensor: DeviceTensor, shape: [usize; N]) -> Self {
         Self { elements: Elements::Device(device_tensor), shape, element: PhantomData }
     }
 
@@ -181,23 +287,23 @@ impl<T, const N: usize> Tensor<T, N> {
 
     /// Makes the tensor's current address the only one at which it can be used.
     pub(crate) fn require_this_address(&mut self) {
-        let required_address = match &mut self.elements {
-            Elements::Device(device_tensor) => &mut device_tensor.required_address,
-            Elements::Host(array) => &mut array.required_address,
+        let usability = match &mut self.elements {
+            Elements::Device(device_tensor) => &mut device_tensor.usability,
+            Elements::Host(array) => &mut array.usability,
         };
-        required_address.require_this_address();
+        usability.require_this_address();
     }
 
     /// # Errors
     /// [`Error::MovedSlice`] where the tensor cannot be used at its current address.
     pub(crate) fn check_address(&self) -> Result<()> {
-        self.required_address().check()
+        self.usability().check_address()
     }
 
-    fn required_address(&self) -> &RequiredAddress {
+    fn usability(&self) -> &Usability {
         match &self.elements {
-            Elements::Device(device_tensor) => &device_tensor.required_address,
-            Elements::Host(array) => &array.required_address,
+            Elements::Device(device_tensor) => &device_tensor.usability,
+            Elements::Host(array) => &array.usability,
         }
     }
 
@@ -214,7 +320,7 @@ impl<T, const N: usize> Tensor<T, N> {
     }
 }
 
-fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLayout> {
+pub(crate) fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLayout> {
     const { assert!(!T::LAYOUT.has_enum(), "{}", kernel_param::NO_ENUMS) };
     let count = match shape.contains(&0) {
         true => Some(0),
@@ -225,7 +331,7 @@ fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result<StorageLay
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
 }
 
-fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
+pub(crate) fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {
     if expected == given {
         Ok(())
     } else {

@@ -73,6 +73,65 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         Ok((SliceMut::new(self.rows(0, at)), SliceMut::new(self.rows(at, end))))
     }
 
+    /// The same elements with another shape.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the number of elements is another one.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// # let prog = quadrants_program::Program::open(opened)?;
+    /// let mut t = prog.tensor_from(&[1, 2, 3, 4, 5, 6], [3, 2])?;
+    /// t.reshape_mut([2, 3])?.row_mut(1)?.fill(0)?;
+    /// assert_eq!(t.flat()?.to_vec()?, [1, 2, 3, 0, 0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reshape<const M: usize>(&self, shape: [usize; M]) -> Result<Slice<'_, T, M>> {
+        Ok(Slice { tensor: self.reshaped(shape)?, owner: PhantomData })
+    }
+
+    /// The same elements with another shape, for reading and writing.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the number of elements is another one.
+    pub fn reshape_mut<const M: usize>(&mut self, shape: [usize; M]) -> Result<SliceMut<'_, T, M>> {
+        Ok(SliceMut::new(self.reshaped(shape)?))
+    }
+
+    /// The elements in row-major order, as a tensor of one dimension.
+    ///
+    /// # Errors
+    /// [`Error::MovedSlice`]
+    pub fn flat(&self) -> Result<Slice<'_, T, 1>> {
+        self.reshape([self.len()])
+    }
+
+    /// The elements in row-major order, as a tensor of one dimension, for reading and writing.
+    ///
+    /// # Errors
+    /// [`Error::MovedSlice`]
+    pub fn flat_mut(&mut self) -> Result<SliceMut<'_, T, 1>> {
+        self.reshape_mut([self.len()])
+    }
+
+    fn reshaped<const M: usize>(&self, shape: [usize; M]) -> Result<Tensor<T, M>> {
+        self.check_address()?;
+        let elements = match shape.contains(&0) {
+            true => Some(0),
+            false => shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent)),
+        };
+        let elements = elements.ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })?;
+        if elements != self.len() {
+            let (shape, expected, given) = (shape.to_vec(), elements, self.len());
+            return Err(Error::Shape { shape, expected, given });
+        }
+        Ok(self.sub_tensor(0, shape))
+    }
+
     fn range_of(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
         self.check_address()?;
         let shape = self.shape();
@@ -166,7 +225,7 @@ impl<T, const N: usize> Drop for SliceMut<'_, T, N> {
     fn drop(&mut self) {
         // If the box were freed without the tensor, another box could be made at its address, and the tensor moved
         // into that.
-        if self.tensor.required_address().is_here() {
+        if self.tensor.usability().is_here() {
             // SAFETY: dropped once, here, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.tensor) }
         }

@@ -2,15 +2,21 @@
 
 use std::{panic::Location, sync::Arc};
 
-use quadrants_runtime::{Buffer, Completed};
+use quadrants_runtime::{self as rt, Buffer, Completed};
 
 use crate::{
-    KernelValue, Result,
+    Error, KernelValue, Result,
     capture::active,
     hazards::order::wait_for_stamps,
+    launch::operation::{OperationTensors, OperationUse},
     state::ProgramInner,
+    stream::current::with_current,
     tensor::{device_tensor::DeviceTensor, layout::StorageLayout},
 };
+
+/// The name of a copy between tensors, and its uses of the two.
+pub(crate) const COPY_FROM: (&str, OperationUse, OperationUse) =
+    ("Tensor::copy_from", OperationUse::reads("from"), OperationUse::writes("self"));
 
 impl DeviceTensor {
     /// A tensor in new memory with these elements, as many as `storage` has.
@@ -19,13 +25,34 @@ impl DeviceTensor {
         elements: &[T],
         storage: impl Into<Arc<StorageLayout>>,
     ) -> Result<Self> {
-        let (context, storage) = (&program.shared.context, storage.into());
+        let context = &program.shared.context;
+        Self::from_bytes(program, elements, storage.into(), |bytes| {
+            Buffer::from_bytes_async(context, bytes)
+        })
+    }
+
+    /// The same for use on one stream, on which the elements are copied.
+    pub(crate) fn with_elements_on<T: KernelValue>(
+        program: &Arc<ProgramInner>,
+        elements: &[T],
+        storage: Arc<StorageLayout>,
+        stream: &rt::Stream,
+    ) -> Result<Self> {
+        Self::from_bytes(program, elements, storage, |bytes| Buffer::from_bytes_on(stream, bytes))
+    }
+
+    fn from_bytes<T: KernelValue>(
+        program: &Arc<ProgramInner>,
+        elements: &[T],
+        storage: Arc<StorageLayout>,
+        make: impl FnOnce(&[u8]) -> rt::Result<Buffer>,
+    ) -> Result<Self> {
         let buffer = match T::bytes(elements) {
-            Some(bytes) => Buffer::from_bytes(context, bytes)?,
+            Some(bytes) => make(bytes)?,
             None => {
                 let mut memory = words(&storage);
                 storage.write(&mut memory, elements.iter().copied());
-                Buffer::from_bytes(context, &as_bytes(&memory)[..storage.bytes])?
+                make(&as_bytes(&memory)[..storage.bytes])?
             }
         };
         Ok(Self::new(buffer, storage, program))
@@ -34,15 +61,32 @@ impl DeviceTensor {
     /// Copies the first `count` elements to the host, after the launches that wrote them, and returns the errors of
     /// those.
     pub(crate) fn read<T: KernelValue>(&self, count: usize) -> Result<Vec<T>> {
+        let host_storage = self.storage.resized(count);
+        let mut memory = words(&host_storage);
+        self.read_bytes(&host_storage, as_bytes_mut(&mut memory))?;
+        Ok(host_storage.read(&memory))
+    }
+
+    /// As [`read`](Self::read), into existing elements.
+    pub(super) fn read_into<T: KernelValue>(&self, out: &mut [T]) -> Result<()> {
+        let host_storage = self.storage.resized(out.len());
+        if let Some(bytes) = T::bytes_mut(out) {
+            return self.read_bytes(&host_storage, bytes);
+        }
+        let mut memory = words(&host_storage);
+        self.read_bytes(&host_storage, as_bytes_mut(&mut memory))?;
+        out.iter_mut().zip(host_storage.elements(&memory)).for_each(|(to, from)| *to = from);
+        Ok(())
+    }
+
+    fn read_bytes(&self, host_storage: &StorageLayout, memory: &mut [u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         active::refuse(shared, "reading a tensor")?;
         let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
-        let host_storage = self.storage.resized(count);
-        let mut memory = words(&host_storage);
         wait_for_stamps(shared, buffer.writers(), || {
             let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, &host_storage) {
-                let host = &mut as_bytes_mut(&mut memory)[span.host..][..span.bytes];
+            for span in self.storage.spans(self.first, host_storage) {
+                let host = &mut memory[span.host..][..span.bytes];
                 completed.extend(buffer.read_completing(span.device, host)?);
             }
             Ok(completed)
@@ -55,7 +99,7 @@ impl DeviceTensor {
                 stream.check()?;
             }
         }
-        Ok(host_storage.read(&memory))
+        Ok(())
     }
 
     #[track_caller]
@@ -67,6 +111,45 @@ impl DeviceTensor {
         let mut memory = words(&host_storage);
         host_storage.write(&mut memory, elements.iter().copied());
         self.write_bytes(&host_storage, as_bytes(&memory))
+    }
+
+    /// Copies the first `count` elements of another tensor on the current stream.
+    #[track_caller]
+    pub(super) fn copy_from(&self, from: &Self, count: usize) -> Result<()> {
+        let (program, at) = (&self.program, Location::caller());
+        program.check_same(&from.program, "the copied tensor")?;
+        let spans = self.storage.copies(self.first, &from.storage, from.first, count);
+        let (from_layout, to) = (from.storage.layout(), self.storage.layout());
+        let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
+        let shared = &program.shared;
+        with_current(Some(program), |current| {
+            let stream = current.map_or(&program.default, |(_, stream)| stream);
+            let captured = active::with(shared, |recorder| {
+                recorder.device_copy(self, from, count, &spans, stream, at)
+            });
+            if let Some(captured) = captured {
+                return captured;
+            }
+            stream.refuse_captured()?;
+            self.order_fill_before(&stream.stream)?;
+            from.order_fill_before(&stream.stream)?;
+            let (shape, mut tensors) = ([count], OperationTensors::default());
+            tensors.push(from, &shape, COPY_FROM.1);
+            tensors.push(self, &shape, COPY_FROM.2);
+            shared.submit_operation(stream, COPY_FROM.0, &tensors, at, || {
+                let (dst, src) = (self.buffer.address(), from.buffer.address());
+                spans.iter().try_for_each(|span| {
+                    let (dst, src) = (dst.offset(span.device), src.offset(span.host));
+                    // SAFETY: both buffers have the bytes. They do not overlap: one is borrowed by `&mut`, the other
+                    // by `&`. The stream is live as long as its state; the caller stamps the buffers.
+                    let copied = unsafe {
+                        let device = shared.context.device();
+                        device.copy_dtod_async(dst, src, span.bytes, stream.stream.handle())
+                    };
+                    Ok(shared.context.observe(copied)?)
+                })
+            })
+        })
     }
 
     #[track_caller]

@@ -254,4 +254,4 @@ macro_rules! scalar_on_the_left {
     )*};
 }
 
-scalar_on_the_left!(f32 f64 i32 i64);
+scalar_on_the_left!(f32 f64 i32 i64 isize);

@@ -6,6 +6,8 @@ pub(crate) mod identity;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod numeric;
+#[cfg(feature = "bytemuck")]
+mod pod;
 pub(crate) mod vector;
 
 use quadrants_ir::{
@@ -123,6 +125,12 @@ pub unsafe trait KernelValue: Copy + Send + Sync + 'static {
     /// The bytes of a slice of values, if they have the same layout in a tensor.
     #[doc(hidden)]
     fn bytes(_values: &[Self]) -> Option<&[u8]> {
+        None
+    }
+
+    /// The bytes of a slice of values, if they have the same layout in a tensor and any bytes are a value.
+    #[doc(hidden)]
+    fn bytes_mut(_values: &mut [Self]) -> Option<&mut [u8]> {
         None
     }
 }

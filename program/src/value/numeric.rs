@@ -46,7 +46,7 @@ macro_rules! ordered {
     ($($ty:ident)*) => {$(impl Ordered for $ty {})*};
 }
 
-ordered!(i8 i16 i32 i64 u8 u16 u32 u64 usize);
+ordered!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 /// A number in kernels: `f32`, `f64` or an integer of up to 64 bits.
 ///
@@ -174,7 +174,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize);
+numbers!(f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 macro_rules! signed {
     ($($ty:ident)*) => {$(
@@ -192,7 +192,7 @@ macro_rules! signed {
     )*};
 }
 
-signed!(f32 f64 i8 i16 i32 i64);
+signed!(f32 f64 i8 i16 i32 i64 isize);
 
 /// A trait whose methods are those of the primitive types, and its implementations.
 macro_rules! methods {
@@ -347,7 +347,7 @@ methods! {
             + AccumulateBits
             + ShlAssign<u32>
             + ShrAssign<u32>
-    ] for [i8 i16 i32 i64 u8 u16 u32 u64 usize];
+    ] for [i8 i16 i32 i64 isize u8 u16 u32 u64 usize];
     /// The number of bits.
     const BITS: u32 = own;
     fn wrapping_add(self, other: Self) -> Self;

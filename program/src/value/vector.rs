@@ -54,6 +54,13 @@ impl<T, const N: usize> Vector<T, N> {
     pub const fn len(&self) -> usize {
         N
     }
+
+    /// The vector of the function's results, from the first component on.
+    #[inline(always)]
+    #[must_use]
+    pub fn map<U>(self, function: impl FnMut(T) -> U) -> Vector<U, N> {
+        Vector(self.0.map(function))
+    }
 }
 
 impl<T, const N: usize> IntoIterator for Vector<T, N> {
@@ -231,4 +238,4 @@ macro_rules! scalar_on_the_left {
     )*};
 }
 
-scalar_on_the_left!(f32 f64 i32 i64 u32 u64 usize);
+scalar_on_the_left!(f32 f64 i32 i64 isize u32 u64 usize);

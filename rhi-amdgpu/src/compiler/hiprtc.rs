@@ -7,7 +7,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use quadrants_codegen::{Error, Result, search::LibrarySearch};
+use quadrants_codegen::{
+    Error, Result,
+    search::{LIBRARIES, LibrarySearch},
+};
 use quadrants_rhi::table::{Library, loaded_files};
 
 use super::arch;
@@ -21,6 +24,7 @@ const SEARCH: LibrarySearch = LibrarySearch {
     variable: LIBRARY_VARIABLE,
     roots: &["ROCM_PATH", "ROCM_HOME", "HIP_PATH"],
     installations: &[("/opt", "rocm")],
+    libraries: LIBRARIES,
     wheels: &[],
     names: &[
         "libhiprtc.so.7",

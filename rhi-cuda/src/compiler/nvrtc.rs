@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use quadrants_codegen::{Error, Result, search::LibrarySearch};
+use quadrants_codegen::{
+    Error, Result,
+    search::{LIBRARIES, LibrarySearch},
+};
 use quadrants_rhi::table::Library;
 
 /// The environment variable that selects the NVRTC library.
@@ -16,6 +19,7 @@ const SEARCH: LibrarySearch = LibrarySearch {
     variable: LIBRARY_VARIABLE,
     roots: &["CUDA_PATH", "CUDA_HOME"],
     installations: &[("/usr/local", "cuda"), ("/opt", "cuda")],
+    libraries: LIBRARIES,
     wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
     names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
 };

@@ -4,6 +4,8 @@ use std::ffi::c_void;
 
 use quadrants_driver_sim::{Code, cuda_symbol, lease_world};
 
+use quadrants_rhi_cuda::rhi::LentContext;
+
 use crate::gpu_backend::support::open;
 
 type Handle = *mut c_void;
@@ -131,4 +133,52 @@ fn a_drop_ignores_a_driver_that_is_shutting_down() {
     world.fail("cuDevicePrimaryCtxRelease_v2", 1, Code::DEINITIALIZED);
     drop(device);
     assert_eq!(world.armed_faults(), 0, "the release was called");
+}
+
+fn push_any(context: Handle) {
+    // No context cannot be pushed.
+    if !context.is_null() {
+        push(context);
+    }
+}
+
+fn set(context: Handle) {
+    // SAFETY: the C signature of the function.
+    let set: extern "C" fn(Handle) -> i32 =
+        unsafe { std::mem::transmute(symbol("cuCtxSetCurrent")) };
+    assert_eq!(set(context), 0);
+}
+
+/// Other code may change the current context, and leave more on the stack.
+#[test]
+fn a_lent_context_is_current_and_the_one_before_is_restored() {
+    if !crate::is_selected() {
+        return;
+    }
+    let (ours, foreign) = (lease_world(), lease_world());
+    let device = open(&ours);
+    let (own, other) = (retain(ours.ordinal()), retain(foreign.ordinal()));
+    for before in [std::ptr::null_mut(), own, other] {
+        set(before);
+        let changes = [None, Some(set as fn(Handle)), Some(push_any)];
+        for change in changes {
+            for to in [std::ptr::null_mut(), own, other] {
+                // SAFETY: dropped in this scope.
+                let lent = unsafe { LentContext::enter(&*device) }.unwrap();
+                assert_eq!(current(), own);
+                // Calls work, whatever is current.
+                change.iter().for_each(|change| change(to));
+                let memory = device.alloc(16).unwrap();
+                // SAFETY: just allocated and never used.
+                unsafe { device.free(memory) }.unwrap();
+                drop(lent);
+                assert_eq!(current(), before);
+            }
+        }
+    }
+    while !current().is_null() {
+        pop();
+    }
+    release(ours.ordinal());
+    release(foreign.ordinal());
 }

@@ -86,6 +86,10 @@ macro_rules! table_driver {
                 version_text(self.version)
             }
 
+            fn library(&self) -> Option<&str> {
+                Some(self.table.library())
+            }
+
             fn device_count(&self) -> $crate::Result<usize> {
                 if self.no_device.is_some() {
                     return Ok(0);

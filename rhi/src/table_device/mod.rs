@@ -15,8 +15,8 @@ use std::{
 };
 
 use crate::{
-    Capabilities, DeviceInfo, DriverError, DriverErrorKind, Error, Image, PriorityRange, Result,
-    environment,
+    Capabilities, DeviceInfo, DevicePtr, DriverError, DriverErrorKind, Error, Image, ManagedMemory,
+    MemoryAt, PriorityRange, Result, environment,
 };
 
 /// The context of a device, in a driver with a current context per thread.
@@ -122,6 +122,55 @@ pub fn ready(result: Result<()>) -> Result<bool> {
         Err(Error::Driver(error)) if error.kind == DriverErrorKind::NotReady => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// An attribute of a pointer. Both drivers give them the same numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum PointerAttribute {
+    /// The context, as a pointer; null for memory of no single context. HIP has none.
+    Context = 1,
+    /// Whether all devices can access the memory, as a bool.
+    IsManaged = 8,
+    /// The number of the device, as an `int`.
+    Ordinal = 9,
+    /// The first address of the allocation.
+    RangeStart = 11,
+    /// The size of the allocation in bytes.
+    RangeSize = 12,
+}
+
+/// What a driver knows of the memory at an address: `read` reads an attribute into a zeroed number, and `is_own` tells
+/// whether the context with that number is the device's.
+///
+/// # Errors
+/// Errors of the driver, except that it has no memory there or cannot tell.
+pub fn memory_at(
+    read: impl Fn(PointerAttribute, &mut u64) -> Result<()>,
+    is_own: impl Fn(u64) -> bool,
+) -> Result<MemoryAt> {
+    let value = |attribute| {
+        let mut value = 0;
+        read(attribute, &mut value).map(|()| value)
+    };
+    // Little-endian, as all platforms of both drivers: the low half is an `int`.
+    let ordinal = match value(PointerAttribute::Ordinal) {
+        Ok(ordinal) => (ordinal as u32).cast_signed(),
+        Err(Error::SymbolMissing { .. }) => return Ok(MemoryAt::Unknown),
+        Err(Error::Driver(error)) if error.kind == DriverErrorKind::InvalidValue => {
+            return Ok(MemoryAt::Nothing);
+        }
+        Err(error) => return Err(error),
+    };
+    let Ok(ordinal) = usize::try_from(ordinal) else { return Ok(MemoryAt::Nothing) };
+    // What a driver does not answer about memory that it knows is not checked.
+    let known = |attribute| value(attribute).ok().filter(|value| *value != 0);
+    let allocation = known(PointerAttribute::RangeStart).zip(known(PointerAttribute::RangeSize));
+    Ok(MemoryAt::Managed(ManagedMemory {
+        ordinal: known(PointerAttribute::IsManaged).is_none().then_some(ordinal),
+        in_context: known(PointerAttribute::Context).is_none_or(is_own),
+        allocation: allocation.map(|(start, bytes)| (DevicePtr(start), bytes as usize)),
+    }))
 }
 
 /// Refuses an allocation of zero bytes.

@@ -3,9 +3,10 @@
 /// Expands to the methods of [`Device`](crate::Device) that are one row of a driver table, inside of its `impl`.
 ///
 /// The device has the fields `context`, `info` and `capabilities`. The context implements
-/// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored` and `restore_entered`.
-/// Its table has rows with the names of the methods. The arguments are the driver's flags, what an image is, and the
-/// version of the driver that introduced graphs.
+/// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored`, `restore_entered`,
+/// `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this one.
+/// Its table has rows with the names of the methods. The arguments are the driver's flags, its
+/// attributes of pointers and functions, what an image is, and the version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.
@@ -14,7 +15,9 @@ macro_rules! table_operations {
     (
         non_blocking_stream: $non_blocking:expr,
         timing_event: $timing:expr, event_without_timing: $no_timing:expr,
-        pinned_memory: $pinned:expr, image: $image:literal, graphs_since: $graphs_since:literal $(,)?
+        pinned_memory: $pinned:expr, pointer_attribute: $pointer_attribute:expr,
+        function_attributes: [$registers:expr, $local_bytes:expr, $shared_bytes:expr $(,)?],
+        capture_mode: $capture_mode:expr, image: $image:literal, graphs_since: $graphs_since:literal $(,)?
     ) => {
         fn info(&self) -> &$crate::DeviceInfo {
             &self.info
@@ -30,6 +33,26 @@ macro_rules! table_operations {
 
         unsafe fn restore_current(&self, entered: $crate::Entered) {
             self.context.restore_entered(entered);
+        }
+
+        unsafe fn lend_context(&self) -> $crate::Result<$crate::Entered> {
+            self.context.lend()
+        }
+
+        unsafe fn take_context_back(&self, entered: $crate::Entered) {
+            self.context.take_back(entered);
+        }
+
+        fn memory_at(&self, address: $crate::DevicePtr) -> $crate::Result<$crate::MemoryAt> {
+            let context = $crate::table_device::enter(&self.context)?;
+            $crate::table_device::memory_at(|attribute, value| {
+                // SAFETY: the driver writes at most 8 bytes, which `memory_at` provides, and accepts any address.
+                unsafe {
+                    let value = ::std::ptr::from_mut(value).cast();
+                    let attribute = $pointer_attribute(attribute);
+                    context.table.pointer_attribute(value, attribute, address.into())
+                }
+            }, |owner| self.context.is_own(owner))
         }
 
         fn memory_info(&self) -> $crate::Result<(u64, u64)> {
@@ -276,6 +299,45 @@ macro_rules! table_operations {
             Ok($crate::FunctionHandle::from_ptr(function))
         }
 
+        unsafe fn function_usage(
+            &self,
+            function: $crate::FunctionHandle,
+            threads: u32,
+            shared_bytes: u32,
+        ) -> $crate::Result<Option<$crate::FunctionUsage>> {
+            let context = $crate::table_device::enter(&self.context)?;
+            let number = |value: ::std::ffi::c_int| u32::try_from(value).unwrap_or(0);
+            let attribute = |attribute| {
+                let mut value = 0;
+                // SAFETY: a function of this device, as the caller guarantees; the driver writes a number.
+                unsafe { context.table.function_attribute(&mut value, attribute, function.as_ptr()) }
+                    .map(|()| number(value))
+            };
+            let threads = ::std::ffi::c_int::try_from(threads).unwrap_or(::std::ffi::c_int::MAX);
+            let active_blocks = || {
+                let (mut blocks, shared_bytes) = (0, shared_bytes as usize);
+                // SAFETY: as above.
+                unsafe {
+                    let function = function.as_ptr();
+                    context.table.active_blocks(&mut blocks, function, threads, shared_bytes)
+                }
+                .map(|()| number(blocks))
+            };
+            let usage = || {
+                Ok($crate::FunctionUsage {
+                    registers: attribute($registers)?,
+                    local_bytes: attribute($local_bytes)?,
+                    shared_bytes: attribute($shared_bytes)?,
+                    blocks_per_multiprocessor: active_blocks()?,
+                })
+            };
+            match usage() {
+                Ok(usage) => Ok(Some(usage)),
+                Err($crate::Error::SymbolMissing { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        }
+
         #[inline(always)]
         unsafe fn launch(
             &self,
@@ -368,6 +430,54 @@ macro_rules! table_operations {
             Ok($crate::GraphNodeHandle::from_ptr(node))
         }
 
+        unsafe fn begin_capture(&self, stream: $crate::StreamHandle) -> $crate::Result<()> {
+            let context = $crate::table_device::enter(&self.context)?;
+            // SAFETY: a stream of this device, as the caller guarantees.
+            unsafe { context.table.begin_capture(stream.as_ptr(), $capture_mode) }
+        }
+
+        unsafe fn end_capture(
+            &self,
+            stream: $crate::StreamHandle,
+        ) -> $crate::Result<$crate::GraphHandle> {
+            let context = $crate::table_device::enter(&self.context)?;
+            let mut graph = ::std::ptr::null_mut();
+            // SAFETY: a stream of this device, as the caller guarantees; the driver writes the graph.
+            unsafe { context.table.end_capture(stream.as_ptr(), &mut graph) }?;
+            Ok($crate::GraphHandle::from_ptr(graph))
+        }
+
+        unsafe fn is_capturing(&self, stream: $crate::StreamHandle) -> $crate::Result<bool> {
+            let context = $crate::table_device::enter(&self.context)?;
+            let mut status: ::std::ffi::c_uint = 0;
+            // SAFETY: a stream of this device, as the caller guarantees; the driver writes an enum of that size.
+            let told = unsafe {
+                context.table.is_capturing(stream.as_ptr(), (&raw mut status).cast())
+            };
+            match told {
+                Ok(()) => Ok(status != 0),
+                Err($crate::Error::SymbolMissing { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+
+        unsafe fn add_child_node(
+            &self,
+            graph: $crate::GraphHandle,
+            dependencies: &[$crate::GraphNodeHandle],
+            child: $crate::GraphHandle,
+        ) -> $crate::Result<$crate::GraphNodeHandle> {
+            let nodes: Vec<_> = dependencies.iter().map(|node| node.as_ptr()).collect();
+            let context = $crate::table_device::enter(&self.context)?;
+            let (mut node, child) = (::std::ptr::null_mut(), child.as_ptr());
+            // SAFETY: graphs and nodes are of this device, as the caller guarantees; the driver copies the child.
+            unsafe {
+                let (graph, after, count) = (graph.as_ptr(), nodes.as_ptr(), nodes.len());
+                context.table.add_child_node(&mut node, graph, after, count, child)
+            }?;
+            Ok($crate::GraphNodeHandle::from_ptr(node))
+        }
+
         #[inline(always)]
         unsafe fn update_kernel_node(
             &self,
@@ -412,6 +522,25 @@ macro_rules! table_operations {
             destroy_stream(StreamHandle), stream_synchronize(StreamHandle), destroy_event(EventHandle),
             event_synchronize(EventHandle), unload_module(ModuleHandle), destroy_graph(GraphHandle),
             destroy_graph_exec(GraphExecHandle),
+        }
+
+        unsafe fn logical_node_times(
+            &self,
+            exec: $crate::GraphExecHandle,
+        ) -> Option<::std::vec::Vec<(u64, u64)>> {
+            if !self.info.simulated {
+                return None;
+            }
+            let context = $crate::table_device::enter(&self.context).ok()?;
+            let (mut count, mut none) = (0, 0);
+            let exec = exec.as_ptr();
+            // SAFETY: an executable of this device, as the caller guarantees; there is room for no node.
+            unsafe { context.table.graph_times(exec, &mut none, 0, &mut count) }.ok()?;
+            let mut times = ::std::vec![0; 2 * count];
+            // SAFETY: as above, with room for all nodes.
+            unsafe { context.table.graph_times(exec, times.as_mut_ptr(), count, &mut count) }
+                .ok()?;
+            Some(times.as_chunks().0.iter().map(|&[start, end]| (start, end)).collect())
         }
 
         #[inline(always)]

@@ -8,6 +8,8 @@ macro_rules! table_properties {
     (
         $table:ident, $backend:expr, $attribute:ty,
         multiprocessors: $multiprocessors:expr, warp_size: $warp_size:expr, max_threads: $max_threads:expr,
+        resident_threads: $resident_threads:expr, clock: $clock:expr,
+        memory_clock: $memory_clock:expr, memory_bus: $memory_bus:expr,
         max_shared: [$($max_shared:expr),+],
         max_grid: [$max_x:expr, $max_y:expr, $max_z:expr], has_pools: $has_pools:expr,
         reuse_with_waits: $reuse:expr, release_threshold: $threshold:expr $(,)?
@@ -47,6 +49,13 @@ macro_rules! table_properties {
             info.multiprocessors = number($multiprocessors)?;
             info.warp_size = number($warp_size)?;
             info.max_threads_per_block = number($max_threads)?;
+            // Only explanations use these, so that a driver may lack them.
+            let known = |name| number(name).unwrap_or(0);
+            info.max_threads_per_multiprocessor = known($resident_threads);
+            info.clock_khz = known($clock);
+            // Two transfers per clock.
+            info.memory_bandwidth =
+                2 * u64::from(known($memory_clock)) * 1000 * u64::from(known($memory_bus)) / 8;
             // A driver may report a limit of launches that ask for more.
             info.max_shared_bytes = 0;
             $(info.max_shared_bytes = info.max_shared_bytes.max(number($max_shared)?);)+

@@ -1,12 +1,21 @@
 //! Sample kernels with unusual loops and tensors: bounds computed on the device, tensors of zero and of many
 //! dimensions, and tensors of structs.
 
-use quadrants_ir::{AtomicOp, BinaryOp, Offloaded, ScalarType, Stmt};
+use quadrants_ir::{AtomicOp, BinaryOp, DivRemOp, Offloaded, ScalarType, Stmt};
 
 use crate::Builder;
 
 pub(super) fn all() -> Vec<Offloaded> {
-    vec![device_bounds(), ranks(), components(), histogram(), bytes(), covered(), gathered()]
+    vec![
+        device_bounds(),
+        ranks(),
+        components(),
+        histogram(),
+        bytes(),
+        covered(),
+        gathered(),
+        tabled(),
+    ]
 }
 
 /// Loops whose bounds are loaded from a tensor, of all integer types; some have wrapped.
@@ -116,6 +125,43 @@ fn components() -> Offloaded {
         let one = b.constant(1u64);
         let value = b.atomic(AtomicOp::Max, sums, &[one], j[0]);
         b.push(Stmt::Eval { value });
+    });
+    b.finish()
+}
+
+/// A table, an array that starts like one and is written, and an unrolled loop over both.
+fn tabled() -> Offloaded {
+    let mut b = Builder::new("tabled");
+    let at = b.read_only("at", ScalarType::U32, 1);
+    let y = b.tensor("y", ScalarType::I32, 1);
+    let (zero, len) = (b.constant(0u64), b.dim(y, 0));
+    b.parallel_loop(&[("i", zero, len)], |b, i| {
+        let (table, changed) =
+            (b.array("table", ScalarType::I32, 5), b.array("changed", ScalarType::I32, 3));
+        // The zero at the end is not stored.
+        for (index, value) in [3, -1, 4, -1].into_iter().enumerate() {
+            let (index, value) = (b.constant(index as u64), b.constant(value));
+            b.array_store(table, index, value);
+        }
+        let seven = b.constant(7i32);
+        b.array_store(changed, zero, seven);
+        let (five, three) = (b.constant(5u64), b.constant(3u64));
+        let k = b.let_load("k", at, i);
+        let k = b.cast(ScalarType::U64, k);
+        let index = b.let_div_rem("index", DivRemOp::Rem, k, five);
+        let value = b.array_load("value", table, index);
+        let to = b.let_div_rem("to", DivRemOp::Rem, k, three);
+        b.array_store(changed, to, value);
+        let sum = b.define("sum", value, true);
+        b.walk("l", [zero, three], |b, l| {
+            let own = b.array_load("own", changed, l);
+            let factor = b.array_load("factor", table, l);
+            let (old, more) = (b.read(sum), b.binary(BinaryOp::Mul, own, factor));
+            let new = b.binary(BinaryOp::Add, old, more);
+            b.assign(sum, new);
+        });
+        let sum = b.read(sum);
+        b.push_store(y, i, sum);
     });
     b.finish()
 }

@@ -124,7 +124,8 @@ fn an_image_that_the_driver_rejects_is_recompiled(backend: TestBackend) -> qd::R
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let byte = |at: usize| u8::from_str_radix(&stem[2 * at..2 * at + 2], 16).expect("hex");
         let key = std::array::from_fn(byte);
-        quadrants_runtime::ImageCache::new(folder.path(), 1 << 20).put(&key, None, b"nothing");
+        let label = quadrants::ImageLabel::default();
+        quadrants_runtime::ImageCache::new(folder.path(), 1 << 20).put(&key, &label, b"nothing");
     }
     assert_eq!(run()?, 2);
     assert_eq!(run()?, 0, "and kept");

@@ -316,7 +316,7 @@ fn images(names: &[&str]) -> qd::Result<Option<Images>> {
         written => assert_eq!(written?.images, 6 * names.len()),
     }
     let pack = ImageBundle::open(&file).expect("whole");
-    let image = |(key, entry): (&_, &quadrants::BundleEntry)| {
+    let image = |(key, entry): (&_, &quadrants::ImageLabel)| {
         assert!(!entry.made_by.is_empty());
         (entry.arch.clone(), pack.get(key).expect("whole"))
     };

@@ -23,7 +23,7 @@ fn data_of_the_wrong_length_for_the_shape_is_rejected(backend: TestBackend) -> R
     shape(on.program.tensor_from(&[1.0f32; 5], [2, 3]).map(drop), &[2, 3], 6, 5);
     shape(on.program.tensor_from(&[1i64], [0]).map(drop), &[0], 0, 1);
     let mut x = on.program.tensor_from(&[1.0f32; 6], [2, 3])?;
-    shape(x.copy_from(&[0.0; 7]), &[2, 3], 6, 7);
+    shape(x.write(&[0.0; 7]), &[2, 3], 6, 7);
     assert_eq!(x.to_vec()?, [1.0; 6]);
     Ok(())
 }

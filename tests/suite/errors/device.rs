@@ -110,7 +110,7 @@ fn after_a_lost_context_every_call_reports_the_first_cause(backend: TestBackend)
         cause(stream.query()),
         cause(out.to_vec()),
         cause(out.fill(1.0)),
-        cause(out.copy_from(&[0.0; 4])),
+        cause(out.write(&[0.0; 4])),
         cause(set(1.0, &mut out).launch()),
         cause(set(1.0, &mut out).launch_on(&stream)),
         cause(program.zeros::<f32, 1>([4])),

@@ -98,7 +98,7 @@ fn stays_lost(stage: &mut Stage, what: &str) -> Result<quadrants::rhi::DriverErr
         check("a launch", set(1.0, x).launch_on(stream));
         check("a value", sum_of_ends(x).launch_on(stream).map(drop));
         check("a region", three_blocks(x, y, z).launch());
-        check("a copy to the device", x.copy_from(&[1.0; N]));
+        check("a copy to the device", x.write(&[1.0; N]));
         check("a copy to the host", x.to_vec().map(drop));
         check("waiting for a stream", stream.synchronize());
         check("asking a stream", stream.query().map(drop));

@@ -16,7 +16,7 @@ pub(super) fn sum_of_ends(x: &Tensor<f32, 1>) -> f32 {
 pub(super) type Scenario = fn(&mut Stage) -> Result<()>;
 
 /// The scenarios by name.
-pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
+pub(super) const SCENARIOS: [(&str, Scenario); 26] = [
     ("a launch", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)
@@ -60,7 +60,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
         let event = program.create_event()?;
         let mut graph = program.capture(|| {
             set(2.0, x).launch()?;
-            z.copy_from(&[4.0; N])?;
+            z.write(&[4.0; N])?;
             event.record(program.default_stream())?;
             event.wait(stream)?;
             three_blocks(x, y, z).launch_on(stream)
@@ -81,7 +81,7 @@ pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
     ("a copy to the device", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
         set(2.0, x).launch_on(stream)?;
-        x.copy_from(&[5.0; N])
+        x.write(&[5.0; N])
     }),
     ("a copy to the host", |stage| {
         let Some(Things { stream, x, .. }) = &mut stage.things else { return Ok(()) };
@@ -109,6 +109,36 @@ pub(super) const SCENARIOS: [(&str, Scenario); 24] = [
         let x = program.tensor_from(&[1.0f32; N], [N])?;
         copy(&x, y).launch_on(stream)?;
         saxpy(1.0, &x, z).launch()
+    }),
+    ("memory used again", |stage| {
+        let (Some(Things { stream, y, z, .. }), Some(program)) =
+            (&mut stage.things, &stage.program)
+        else {
+            return Ok(());
+        };
+        let x = program.tensor_from(&[1.0f32; N], [N])?;
+        copy(&x, y).launch_on(stream)?;
+        saxpy(1.0, &x, z).launch()?;
+        drop(x);
+        let others = program.zeros::<f32, 1>([N])?;
+        y.to_vec()?;
+        z.to_vec()?;
+        let again = program.zeros::<f32, 1>([N])?;
+        drop(others);
+        again.to_vec().map(drop)
+    }),
+    ("memory freed under its readers", |stage| {
+        let (Some(Things { stream, y, z, .. }), Some(program)) =
+            (&mut stage.things, &stage.program)
+        else {
+            return Ok(());
+        };
+        let x = program.tensor_from(&[1.0f32; N], [N])?;
+        copy(&x, y).launch_on(stream)?;
+        saxpy(1.0, &x, z).launch()?;
+        drop(x);
+        program.trim_pools();
+        y.to_vec().map(drop)
     }),
     ("events", |stage| {
         let (Some(Things { stream, x, .. }), Some(program)) = (&mut stage.things, &stage.program)

@@ -723,7 +723,7 @@ fn copies_and_fills_are_captured_in_order_with_launches(
         let mut graph = program.capture(|| {
             set(2.0, &mut a).launch_on(&s1)?;
             copy(&a, &mut b).launch_on(&s1)?;
-            a.copy_from(&given)?;
+            a.write(&given)?;
             a.slice_mut(..2)?.fill(50.0)?;
             copy(&a, &mut c).launch_on(&s2)
         })?;
@@ -750,14 +750,14 @@ fn copies_of_single_components_are_captured(backend: TestBackend) -> Result<()> 
     let mut x = program.tensor_with(&zero, [9], qd::Layout::StructOfArrays)?;
     let mut graph = program.capture(|| {
         shift(Vector([1.0, 2.0]), 1, &mut x).launch()?;
-        x.slice_mut(3..5)?.copy_from(&[Vector([7.0, 8.0]); 2])?;
+        x.slice_mut(3..5)?.write(&[Vector([7.0, 8.0]); 2])?;
         shift(Vector([1.0, 2.0]), 1, &mut x).launch()
     })?;
     graph.launch()?;
     let mut expected = [Vector([2.0, 4.0]); 9];
     expected[3..5].fill(Vector([8.0, 10.0]));
     assert_eq!(x.to_vec()?, expected);
-    let wrong = program.capture(|| x.copy_from(&zero[..3]));
+    let wrong = program.capture(|| x.write(&zero[..3]));
     assert!(matches!(wrong, Err(Error::Shape { .. })), "{wrong:?}");
     Ok(())
 }

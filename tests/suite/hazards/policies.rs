@@ -401,6 +401,7 @@ fn a_wait_inside_a_launch_orders_only_earlier_work(
     let world = system.world.as_ref().expect("simulated");
     let mut others = [(); 3].map(|()| system.program.zeros::<f32, 1>([N]).expect("memory"));
     let [c, d, e] = &mut others;
+    system.program.device_sync()?;
     world.set_schedule(Schedule::Eager);
     set(1.0, &mut a).launch_on(&s1)?;
     for _ in 0..20 {

@@ -106,11 +106,15 @@ const RULES: ([[i32; 2]; 2], bool) = ([[1, 2], [3, 4]], true);
 
 source! { constants;
     fn run(x: &Tensor<f32, 1>, out: &mut Tensor<f32, 1>) {
+        const FACTORS: [f32; 2] = [0.5, 0.125];
         for i in 0..x.len() {
+            const STEPS: [[i32; 2]; 2] = [[1, -2], [3, 4]];
+            const PAIR: (f32, u32) = (2.0, 7);
             let mut sum = ORIGIN.dot(Vector([x[i], 1.0]));
             for k in 0..WEIGHTS.len() {
                 sum += WEIGHTS[k] * x[i];
             }
+            sum += FACTORS[i % 2] * STEPS[1][i % 2] as f32 + PAIR.0 + PAIR.1 as f32;
             if RULES.1 {
                 sum += (RULES.0[i % 2][1] * 10) as f32 + WEIGHTS[2];
             }
@@ -334,5 +338,51 @@ fn methods_of_structs(backend: TestBackend) -> quadrants::Result<()> {
     let x = Array::of(&[0, 3, -8, 100]);
     let out = Array::zeros([x.len(), 4]);
     referee!(&on.program, methods [] [x] [out]);
+    Ok(())
+}
+
+/// A matrix and arrays of vectors inside a struct.
+#[derive(Clone, Copy, Debug, PartialEq, KernelValue)]
+struct Parts {
+    square: Matrix<f32, 2, 2>,
+    pairs: [Vector<i32, 2>; 2],
+    nested: [[(u8, i64); 2]; 2],
+}
+
+source! { numbers_inside;
+    fn run(
+        tables: ([Matrix<i32, 1, 2>; 2], Matrix<f32, 2, 3>),
+        x: &Tensor<f32, 1>,
+        out: &mut Tensor<i32, 2>,
+    ) {
+        for i in 0..x.len() {
+            let two = 1 + i % 2;
+            let parts = Parts {
+                square: Matrix([[x[i], 1.0], [2.0, -x[i]]]),
+                pairs: [Vector([i as i32, 2]), Vector([-1, 3])],
+                nested: [[(1, 2), (3, 4)], [(5, i as i64), (7, 8)]],
+            };
+            let local = parts.square;
+            let all = [local, Matrix([[0.5, 0.25], [x[i], 4.0]])];
+            out[[i, 0]] = (local[[0, 0]] >= local[[0, 1]]) as i32 + 2 * (parts.square[[1, 1]] < -1.0) as i32;
+            out[[i, 1]] = (all[i % 2][[1, 0]] <= all[1][[0, 1]]) as i32 - (-parts.square[[1, 1]] > 1.5) as i32;
+            out[[i, 2]] = (parts.pairs[i % 2][0] > parts.pairs[0][1]) as i32 + parts.pairs[1][i % 2];
+            out[[i, 3]] = (parts.nested[1][0].1 >= 3) as i32 * 10 + (parts.nested[0][i % 2].0 < 2) as i32;
+            out[[i, 4]] = (tables.0[i % 2][[0, 1]] > tables.0[0][[0, 0]]) as i32 - tables.0[1][[0, i % 2]];
+            out[[i, 5]] = (tables.1[[1, two]] < x[i]) as i32 + !(tables.1[[0, 0]] > 0.0) as i32;
+        }
+    }
+}
+
+#[on_all_backends]
+fn numbers_inside_of_values_are_ordered_and_computed(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = Array::of(&[0.0, 1.5, -2.0, 3.5]);
+    let out = Array::zeros([x.len(), 6]);
+    let tables =
+        ([Matrix([[1, 2]]), Matrix([[-3, 0]])], Matrix([[0.5, 1.0, 2.0], [-1.0, 0.25, 1.25]]));
+    referee!(&on.program, numbers_inside[tables][x][out]);
     Ok(())
 }

@@ -176,9 +176,9 @@ fn a_version_is_checked_once(backend: TestBackend) -> qd::Result<()> {
     assert_eq!(allocated(), before, "no driver call");
     set(&mut index, 2, 0).launch()?;
     assert!(matches!(qd::distinct(&index), Err(Error::NotDistinct { positions: [0, 2], .. })));
-    index.copy_from(&[7, 1, 0, 3])?;
+    index.write(&[7, 1, 0, 3])?;
     qd::distinct(&index)?;
-    index.copy_from(&[7, 1, 0, 1])?;
+    index.write(&[7, 1, 0, 1])?;
     assert!(matches!(qd::distinct(&index), Err(Error::NotDistinct { positions: [1, 3], .. })));
     // Work on another stream, which is not waited for.
     let stream = prog.create_stream()?;
@@ -223,11 +223,11 @@ fn graphs_check_that_elements_are_still_distinct(backend: TestBackend) -> qd::Re
         graph.launch()?;
         assert_eq!(out.to_vec()?, [2.0, 3.0, 1.0]);
     }
-    index.copy_from(&[0, 0, 1])?;
+    index.write(&[0, 0, 1])?;
     let error = graph.launch().unwrap_err();
     assert!(matches!(&error, Error::NoLongerDistinct { parameter, .. } if parameter == "to"));
     assert!(error.to_string().contains("call `distinct` again"), "{error}");
-    index.copy_from(&[0, 2, 1])?;
+    index.write(&[0, 2, 1])?;
     assert!(graph.launch().is_err());
     qd::distinct(&index)?;
     graph.launch()?;
@@ -251,7 +251,7 @@ fn short_tensors_are_distinct(backend: TestBackend) -> qd::Result<()> {
         let to = qd::distinct(&index)?;
         let mut graph = prog.capture(|| scatter(&x, to, &mut out).launch())?;
         graph.launch()?;
-        index.copy_from(&vec![0; n])?;
+        index.write(&vec![0; n])?;
         graph.launch()?;
         assert_eq!(out.to_vec()?, [2.0 * n as f32]);
     }
@@ -292,7 +292,7 @@ fn graphs_that_write_a_tensor_exclude_distinct_elements(backend: TestBackend) ->
     assert!(matches!(qd::distinct(&y), Err(Error::WrittenByGraph)));
     graph.launch()?;
     assert_eq!(out.to_vec()?, [2.0, 3.0, 1.0]);
-    let copied = prog.capture(|| index.copy_from(&[0, 1, 2]))?;
+    let copied = prog.capture(|| index.write(&[0, 1, 2]))?;
     assert!(matches!(qd::distinct(&index), Err(Error::WrittenByGraph)));
     drop(copied);
     Ok(())

@@ -274,7 +274,7 @@ fn slices_of_tensors_of_structs_are_read_and_written(backend: TestBackend) -> qd
         assert_eq!((&found[..5], found[6], found[8]), (&all[..5], body(50), body(50)));
         assert_eq!(found[5].place, Vector([5.0, 1.0, -5.0]));
         assert_eq!((found[9].hits, found[10].mass), (10, 10.0));
-        grid.copy_from(&all)?;
+        grid.write(&all)?;
         assert_eq!(grid.to_vec()?, all);
     }
     Ok(())

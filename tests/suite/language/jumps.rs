@@ -168,6 +168,20 @@ source! { values;
     }
 }
 
+source! { in_assertions;
+    fn run(x: &Tensor<u32, 1>, out: &mut Tensor<u32, 2>) {
+        'each: for i in 0..x.len() {
+            assert!({
+                if x[i] % 3 == 1 {
+                    continue 'each;
+                }
+                x[i] < 100
+            });
+            out[[i, 0]] = x[i] + 1;
+        }
+    }
+}
+
 fn numbers() -> Array<u32, 1> {
     Array::of(&[0, 1, 4, 6, 7, 12, 19, 35])
 }
@@ -177,6 +191,8 @@ fn labeled_break_and_continue_leave_the_named_loop(backend: TestBackend) -> quad
     let Some(on) = backend.open() else { return Ok(()) };
     let (x, out) = (numbers(), Array::zeros([8, 6]));
     referee!(&on.program, labels [] [x] [out]);
+    let out = Array::zeros([8, 6]);
+    referee!(&on.program, in_assertions [] [x] [out]);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Bodies with inner loops, which the CPU runs in strips of iterations: for every number of iterations around
 //! the strip length, the same bits as one iteration at a time.
 
+use quadrants::{self as qd, Error, KernelErrorCause, Tensor};
 use quadrants_tests::{
     TestBackend::{self, Cpu},
     on_all_backends,
@@ -183,6 +184,254 @@ source! { plain;
     }
 }
 
+source! { triangles;
+    fn run(most: f32, b: &Tensor<f32, 2>, out: &mut Tensor<f32, 2>, rows: &mut Tensor<f32, 2>) {
+        let [n, m] = b.shape();
+        for (i, j) in qd::ndrange([m, m]) {
+            if i == j {
+                out[[i, j]] = -1.0;
+            } else if i < j {
+                let mut sum = 0.0;
+                for k in 0..n {
+                    sum += b[[k, i]] * b[[k, j]];
+                }
+                out[[i, j]] = sum;
+                out[[j, i]] = sum + 1.0;
+            }
+        }
+        for (i, j) in qd::ndrange([n, n]) {
+            let first = b[[j, 0]];
+            if first < most || i % 3 == 0 {
+                let (mut sum, scale) = (0.5, first);
+                let mut least = f32::MAX;
+                for k in 0..m {
+                    sum += b[[i, k]] * b[[j, k]] * scale;
+                    least = least.min(b[[j, m - 1 - k]]);
+                }
+                rows[[i, j]] = sum + least;
+            } else if j % 16 < 13 {
+                rows[[i, j]] = first;
+            }
+        }
+    }
+}
+
+source! { row_sums;
+    fn run(
+        a: f64,
+        b: &Tensor<f64, 2>,
+        x: &Tensor<f64, 1>,
+        y: &mut Tensor<f64, 1>,
+        tails: &mut Tensor<f64, 1>,
+    ) {
+        let m = b.shape()[1];
+        for i in 0..y.len() {
+            let mut sum = 0.0;
+            let mut product = 1.0;
+            for k in 0..m {
+                sum += b[[i, k]] * x[k];
+                if b[[i, k]] > a {
+                    product *= 0.5 - b[[i, k]];
+                }
+            }
+            y[i] = sum - product;
+        }
+        for i in 0..tails.len() {
+            let mut sum = 0.0;
+            let from = i / 3;
+            for k in 0..m / 2 {
+                sum -= x[(from + k) / 2];
+                for l in 0..2 {
+                    sum += b[[i, l]];
+                }
+            }
+            tails[i] = sum;
+        }
+    }
+}
+
+source! { clamps;
+    fn run(
+        reach: usize,
+        image: &Tensor<f32, 2>,
+        rows: &mut Tensor<f32, 2>,
+        squares: &mut Tensor<f32, 2>,
+        edges: &mut Tensor<f32, 2>,
+    ) {
+        let [h, w] = image.shape();
+        for (y, x) in qd::ndrange([h, w]) {
+            let mut sum = 0.0;
+            for k in 0..5 {
+                sum += image[[y, (x + k).saturating_sub(reach).min(w - 1)]] * k as f32;
+                let below = (y + k).min(h - 1);
+                let before = x.saturating_sub(k);
+                sum -= image[[below, before]] + image[[below, x]];
+            }
+            rows[[y, x]] = sum;
+        }
+        for (y, x) in qd::ndrange([h, w]) {
+            let mut sum = 0.0;
+            for dy in -2..=2 {
+                for dx in -2..=2 {
+                    let row = (y as i32 + dy).clamp(0, h as i32 - 1) as usize;
+                    let column = (x as i32 + dx).clamp(0, w as i32 - 1) as usize;
+                    sum += image[[row, column]];
+                }
+            }
+            squares[[y, x]] = sum;
+        }
+        for (y, x) in qd::ndrange([h, w]) {
+            let here = image[[y, x]];
+            let right = (x + 1).min(w - 1);
+            edges[[y, x]] = image[[y, right]] - image[[y, x.saturating_sub(reach)]]
+                + image[[(y + 1).min(h - 1), x]].max(here)
+                - if here > 0.0 { image[[y, x.max(3).min(w - 1)]] } else { 0.5 };
+        }
+    }
+}
+
+source! { guards;
+    fn run(mask: &Tensor<f32, 2>, image: &Tensor<f32, 2>, out: &mut Tensor<f32, 2>) {
+        let [h, w] = image.shape();
+        let [mask_h, mask_w] = mask.shape();
+        for (y, x) in qd::ndrange([h, w]) {
+            let mut sum = 0.0;
+            for i in 0..mask_h {
+                for j in 0..mask_w {
+                    let row = y as i64 + i as i64 - 3;
+                    let column = x as i64 + j as i64 - 3;
+                    if row >= 0 && row < h as i64 && (column >= 0 && column < w as i64) {
+                        sum += mask[[i, j]] * image[[row as usize, column as usize]];
+                    } else if column < -1 {
+                        sum += 0.125;
+                    }
+                    if 7 <= x && x + j < w {
+                        sum -= image[[y, x + j]] + image[[y, x - 7]];
+                    }
+                }
+            }
+            out[[y, x]] = sum;
+        }
+    }
+}
+
+source! { updates;
+    fn run(k: usize, a: &mut Tensor<f32, 2>, b: &mut Tensor<i32, 2>, c: &mut Tensor<u8, 1>) {
+        let [h, w] = a.shape();
+        for (i, j) in qd::ndrange((k + 1..h, k + 1..w)) {
+            a[[i, j]] -= a[[i, k]] * a[[k, j]];
+        }
+        for (i, j) in qd::ndrange((1..h, 0..w)) {
+            let scale = b[[0, j]] + i as i32;
+            b[[i, j]] = b[[i, j]].wrapping_mul(scale) ^ b[[0, j]];
+        }
+        for i in c.len() / 2..c.len() {
+            let half = c.len() / 2;
+            c[i] |= c[i - half] & 14;
+        }
+    }
+}
+
+source! { names;
+    fn run(reach: usize, image: &Tensor<f32, 2>, out: &mut Tensor<f32, 2>, sums: &mut Tensor<f32, 1>) {
+        let [h, w] = image.shape();
+        for (y, x) in qd::ndrange([h, w]) {
+            let c = (x + 1).min(w - 1);
+            let first = image[[y, c.max(2).min(w - 1)]];
+            let c = (x + 2).min(w - 1);
+            let second = image[[y, c.max(2).min(w - 1)]];
+            let third = image[[y, x.saturating_sub(reach)]];
+            let reach = reach + 3;
+            out[[y, x]] = first * 3.0 + second - third * image[[y, x.saturating_sub(reach)]];
+        }
+        for (y, x) in qd::ndrange([h, w]) {
+            let step = 1;
+            let at = (x + step).min(w - 1);
+            let (before, least) = (image[[y, at]], 2);
+            out[[y, x]] -= before;
+            if at > least {
+                out[[y, x]] += image[[y, (x + 3).min(w - 1)]];
+            }
+        }
+        // The second loop has a local with the name of a sum.
+        for y in 0..h {
+            let mut total = 0.0;
+            if w > 3 {
+                let mut part = 0.0;
+                for x in 0..w {
+                    part += image[[y, x]];
+                }
+                sums[y] = part;
+            }
+            for x in 0..w {
+                if image[[y, x]] > 0.5 {
+                    let mut part = image[[y, x]];
+                    part *= 2.0;
+                    total += part;
+                }
+            }
+            sums[y] -= total;
+        }
+    }
+}
+
+// Numbers that wrap are not successive, though their last one may be as far from the first.
+source! { wraps;
+    fn run(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+        let w = x.len();
+        for i in 5..w {
+            let low = (i as u8).max(3);
+            let kept = (i as i8).max(-100) as u8;
+            let byte = i as u8;
+            let right = x[(i + 1).min(w - 1)];
+            out[[0, i]] = x[(low as usize).min(w - 1)];
+            out[[1, i]] = x[(kept as usize).min(w - 1)];
+            if byte >= 3 {
+                out[[2, i]] = right;
+            }
+        }
+        for i in 0..w {
+            let before = i.wrapping_sub(3);
+            let right = x[(i + 1).min(w - 1)];
+            if before > 5 {
+                out[[3, i]] = right;
+            }
+        }
+        // A guarded subtraction does not overflow.
+        for i in 0..w {
+            let right = x[(i + 1).min(w - 1)];
+            if i >= 4 && i - 4 < 30 {
+                out[[3, i]] -= right;
+            } else if w >= 40 && i < w - 40 {
+                out[[3, i]] += right;
+            }
+        }
+    }
+}
+
+source! { channels;
+    fn run(
+        image: &Tensor<u8, 3>,
+        gray: &mut Tensor<u8, 2>,
+        sums: &mut Tensor<f32, 2>,
+        swapped: &mut Tensor<u16, 3>,
+    ) {
+        for (y, x) in qd::ndrange(gray.shape()) {
+            let [red, green, blue] = [image[[y, x, 0]], image[[y, x, 1]], image[[y, x, 2]]];
+            gray[[y, x]] = ((red as u32 * 77 + green as u32 * 150 + blue as u32 * 29) / 256) as u8;
+        }
+        for i in 0..sums.shape()[0] {
+            for c in 0..2 {
+                sums[[i, c]] = image[[0, i, c]] as f32 * 0.5 - sums[[i, 0]];
+            }
+        }
+        for (y, x) in qd::ndrange([swapped.shape()[0], swapped.shape()[1]]) {
+            swapped[[y, x, 1]] = image[[y, x, 0]] as u16;
+            swapped[[y, x, 0]] = image[[y, x, 2]] as u16 + swapped.shape()[2] as u16;
+        }
+    }
+}
+
 /// Numbers of both signs, without order.
 fn numbers<T>(n: usize, of: impl Fn(i64) -> T) -> Vec<T> {
     (0..n as i64).map(|k| of((k * 7919 + 13) % 101 - 50)).collect()
@@ -237,5 +486,124 @@ fn inner_loops_with_varying_trip_counts_match_for_every_strip_length(
         let out = Array::zeros([n, 2]);
         referee!(&on.program, plain [] [x, list] [out]);
     }
+    Ok(())
+}
+
+#[on_all_backends]
+fn conditions_around_inner_loops_match_for_every_strip_length(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-5 };
+    for m in if backend == Cpu { &COUNTS[1..14] } else { &COUNTS[3..6] } {
+        for n in [1, 5, 34] {
+            let b = Array::new(&numbers(n * m, |k| k as f32 * 0.125), [n, *m]);
+            let (out, rows) = (Array::zeros([*m, *m]), Array::zeros([n, n]));
+            referee!(&on.program, triangles [1.5] [b] [out, rows] within tolerance);
+        }
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn sums_along_rows_match_for_every_strip_length(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-12 };
+    for n in if backend == Cpu { &COUNTS[..] } else { &COUNTS[2..5] } {
+        for m in [2, 3, 40] {
+            let b = Array::new(&numbers(n * m, |k| k as f64 * 0.25), [*n, m]);
+            let x = Array::of(&numbers(n + m, |k| k as f64 - 2.5));
+            let (y, tails) = (Array::zeros([*n]), Array::zeros([*n]));
+            referee!(&on.program, row_sums [0.5] [b, x] [y, tails] within tolerance);
+        }
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn clamped_and_guarded_neighbours_match_for_every_strip_length(
+    backend: TestBackend,
+) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-4 };
+    for w in if backend == Cpu { &COUNTS[1..] } else { &COUNTS[3..6] } {
+        for h in [1, 4] {
+            let image = Array::new(&numbers(h * w, |k| k as f32 * 0.125), [h, *w]);
+            let mask = Array::new(&numbers(35, |k| k as f32 * 0.25), [5, 7]);
+            let [rows, squares, edges, out] = [(); 4].map(|()| Array::zeros([h, *w]));
+            for reach in [0, 1, 9] {
+                let [rows, squares, edges] = [&rows, &squares, &edges].map(Clone::clone);
+                referee!(&on.program, clamps [reach] [image] [rows, squares, edges] within tolerance);
+            }
+            referee!(&on.program, guards [] [mask, image] [out] within tolerance);
+        }
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn updates_in_place_match_for_every_strip_length(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-4 };
+    for w in if backend == Cpu { &COUNTS[1..] } else { &COUNTS[3..6] } {
+        for k in [0, w / 2] {
+            let a = Array::new(&numbers(5 * w, |k| k as f32 * 0.125), [5, *w]);
+            let b = Array::new(&numbers(5 * w, |k| k as i32), [5, *w]);
+            let c = Array::of(&numbers(2 * w, |k| k as u8));
+            referee!(&on.program, updates [k] [] [a, b, c] within tolerance);
+        }
+    }
+    Ok(())
+}
+
+#[on_all_backends]
+fn names_and_numbers_of_strips_keep_their_meaning(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let tolerance = if backend == Cpu || on.world.is_some() { 0.0 } else { 1e-4 };
+    for w in if backend == Cpu { &COUNTS[1..] } else { &COUNTS[3..6] } {
+        let image = Array::new(&numbers(3 * w, |k| k as f32 * 0.125), [3, *w]);
+        let (out, sums) = (Array::zeros([3, *w]), Array::zeros([3]));
+        for reach in [0, 1, 9] {
+            let (out, sums) = (out.clone(), sums.clone());
+            referee!(&on.program, names [reach] [image] [out, sums] within tolerance);
+        }
+        let x = Array::of(&numbers(*w, |k| k as i32));
+        let out = Array::zeros([4, *w]);
+        referee!(&on.program, wraps [] [x] [out]);
+    }
+    Ok(())
+}
+
+/// The CPU has a version for the extent that literal indices suggest.
+#[on_all_backends]
+fn channels_match_for_every_extent(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for w in [1, 33, 100] {
+        for channels in [3, 4, 7] {
+            let image = Array::new(&numbers(2 * w * channels, |k| k as u8), [2, w, channels]);
+            let (gray, sums) = (Array::zeros([2, w]), Array::zeros([w, channels - 1]));
+            let swapped = Array::zeros([2, w, channels - 1]);
+            referee!(&on.program, channels [] [image] [gray, sums, swapped]);
+        }
+    }
+    Ok(())
+}
+
+#[qd::kernel]
+fn third_channel(image: &Tensor<f32, 2>, out: &mut Tensor<f32, 1>) {
+    for i in 0..out.len() {
+        out[i] = image[[i, 2]] + image[[i, 0]];
+    }
+}
+
+#[on_all_backends]
+fn a_missing_channel_is_reported(backend: TestBackend) -> quadrants::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let image = on.program.tensor_from(&[1.0; 10], [5, 2])?;
+    let mut out = on.program.zeros([5])?;
+    let launched = third_channel(&image, &mut out).launch().and_then(|()| on.program.sync());
+    let Err(Error::Kernel(error)) = launched else { panic!("reported: {launched:?}") };
+    assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error}");
+    assert_eq!(out.to_vec()?, [1.0; 5], "a failed read gives zero");
     Ok(())
 }

@@ -65,6 +65,93 @@ source! { histogram;
     }
 }
 
+const PRIMES: [i32; 20] =
+    [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71];
+
+#[qd::func]
+fn prime(at: usize) -> i32 {
+    PRIMES[at % 20]
+}
+
+source! { unrolled;
+    fn run(x: &Tensor<i32, 1>, out: &mut Tensor<i32, 2>) {
+        for i in 0..x.len() {
+            const STEPS: [[i32; 3]; 8] =
+                [[1, 0, 2], [0, 3, 1], [2, 2, 2], [5, 1, 0], [1, 1, 4], [0, 0, 7], [3, 1, 1], [2, 6, 0]];
+            // Sorted in registers by nested triangular loops, downwards in the second.
+            let mut v = [0; 7];
+            for k in 0..7 {
+                v[6 - k] = (x[i] * (k as i32 + 3)) % 17;
+            }
+            for a in 0..6 {
+                for b in (a + 1..7).rev() {
+                    if v[b] < v[a] {
+                        (v[a], v[b]) = (v[b], v[a]);
+                    }
+                }
+            }
+            // A loop that ends early, around one that does not.
+            let mut w = [0; 18];
+            let mut turns = 0;
+            for round in 0..5 {
+                for k in 0..6 {
+                    w[3 * k + round % 3] += STEPS[(k + round) % 8][k % 3] * v[(k + round) % 7];
+                }
+                if w[17 - round] > 40 {
+                    continue;
+                }
+                turns += 1;
+                if w[round] > 90 {
+                    break;
+                }
+            }
+            // Table and arrays by indices from the device.
+            let mut sum = 0;
+            let mut at = x[i] as usize;
+            while at > 0 {
+                sum += prime(at) * w[at % 18] - STEPS[at % 8][at % 3];
+                at /= 2;
+            }
+            for k in 0..18 {
+                out[[i, k]] = w[k];
+            }
+            out[[i, 18]] = sum + turns;
+            out[[i, 19]] = v[3] + if i % 2 == 0 { PRIMES[i % 20] } else { v[i % 7] };
+        }
+    }
+}
+
+source! { columns;
+    fn run(first: usize, x: &Tensor<i32, 2>, out: &mut Tensor<i32, 2>) {
+        for j in 0..x.shape()[1] {
+            // Batches of loads: of any length, with a sum that the next index depends on, and with an empty range.
+            let mut sum = 0;
+            let mut largest = -1;
+            for k in 0..x.shape()[0] {
+                let value = x[[k, j]];
+                sum = (sum * 3 + value) % 1009;
+                largest = largest.max(value - sum % 5);
+            }
+            let mut chased = 0;
+            for k in 1..x.shape()[0] {
+                chased += x[[(k + chased as usize) % 19, j]] % 7;
+            }
+            let mut tail = 0;
+            for k in first..x.shape()[0] {
+                tail += x[[k, j]] * k as i32;
+            }
+            let mut none = 5;
+            for k in 30..x.shape()[0] {
+                none += x[[k, j]];
+            }
+            out[[0, j]] = sum;
+            out[[1, j]] = largest + chased;
+            out[[2, j]] = tail;
+            out[[3, j]] = none;
+        }
+    }
+}
+
 source! { sorted;
     fn run(x: &Tensor<i32, 2>, out: &mut Tensor<i32, 2>) {
         for i in 0..x.shape()[0] {
@@ -187,6 +274,12 @@ fn dynamic_indices_of_local_arrays_match_plain_rust(backend: TestBackend) -> qua
     let x = Array::of(&(0..50).map(|i| i * 7919 % 401).collect::<Vec<i32>>());
     let out = Array::zeros([9]);
     referee!(&on.program, stacks [] [x] [out]);
+    let x = Array::of(&(0..300).map(|i| i * 7919 % 1013).collect::<Vec<i32>>());
+    let out = Array::zeros([300, 20]);
+    referee!(&on.program, unrolled [] [x] [out]);
+    let x = Array::new(&(0..190).map(|i| i * 7919 % 113).collect::<Vec<i32>>(), [19, 10]);
+    let out = Array::zeros([4, 10]);
+    referee!(&on.program, columns[7][x][out]);
     let rows = Array::new(&(0..120).map(|i| i * 7919 % 113).collect::<Vec<i32>>(), [5, 24]);
     let out = Array::zeros([5, 24]);
     referee!(&on.program, sorted [] [rows] [out]);

@@ -5,6 +5,22 @@
 //! this tests the CPU body, on the simulator the interpreter, on hardware the
 //! compiled code.
 
+/// The same functions in a kernel and on the host.
+macro_rules! on_host_too {
+    ($($(#[$attribute:meta])* fn $name:ident($($params:tt)*) -> $to:ty $body:block)*) => {
+        #[allow(clippy::all, clippy::pedantic)] // code as people write it
+        mod device {
+            use super::*;
+            $(#[qd::func] $(#[$attribute])* pub(super) fn $name($($params)*) -> $to $body)*
+        }
+        #[allow(clippy::all, clippy::pedantic)] // as above
+        mod host {
+            use super::*;
+            $($(#[$attribute])* pub(super) fn $name($($params)*) -> $to $body)*
+        }
+    };
+}
+
 mod accumulators;
 mod aggregates;
 mod agreement;
@@ -16,11 +32,13 @@ mod built;
 mod calls;
 mod casts;
 mod choices;
+mod closures;
 mod complex;
 mod distinct;
 mod elements;
 mod enums;
 mod exchanges;
+mod exits;
 mod fields;
 mod floats;
 mod flow;
@@ -34,6 +52,9 @@ mod local_arrays;
 mod loops;
 mod methods;
 mod narrow;
+mod natural;
+mod own_funcs;
+mod patterns;
 mod print;
 mod random;
 mod ranks;
@@ -43,11 +64,13 @@ mod resolution;
 mod results;
 mod reviewed;
 mod scalars;
+mod scatters;
 mod shared_extents;
 mod shared_structs;
 mod shorthand;
 mod tensors;
 mod top;
+mod user_macros;
 
 use array::{Array, Same, same};
 

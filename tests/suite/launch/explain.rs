@@ -20,6 +20,83 @@ fn total(x: &Tensor<f32, 1>, shift: usize, sum: &mut Tensor<f32, 1>) {
     }
 }
 
+#[qd::kernel]
+fn product(a: &Tensor<f32, 2>, b: &Tensor<f32, 2>, c: &mut Tensor<f32, 2>) {
+    let n = a.shape()[1];
+    for (i, j) in qd::ndrange(c.shape()) {
+        let mut sum = 0.0;
+        for k in 0..n {
+            sum += a[[i, k]] * b[[k, j]];
+        }
+        c[[i, j]] = sum;
+    }
+}
+
+#[qd::kernel]
+fn halved(x: &Tensor<f64, 1>, y: &mut Tensor<f64, 1>) {
+    qd::block_for(x.len() / 32, 32, |b| {
+        let mut tile = b.shared::<f64>(32);
+        let base = b.index() * 32;
+        b.each(|t| {
+            tile[t] = x[base + t];
+        });
+        b.each(|t| {
+            y[base + t] = tile[31 - t].mul_add(0.5, 1.0);
+        });
+    });
+}
+
+/// What an iteration reads, writes and computes, and what the function uses of the device.
+#[on_all_backends]
+fn an_explanation_counts_work_and_registers(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let prog = &on.program;
+    let (a, b) = (prog.zeros([64, 10])?, prog.zeros([10, 32])?);
+    let mut c = prog.zeros([64, 32])?;
+    let explanation = product(&a, &b, &mut c).explain(prog)?;
+    let [task] = &explanation.tasks[..] else { panic!("{explanation}") };
+    let work = task.work;
+    assert_eq!((work.read_bytes, work.written_bytes), (80, 4), "{explanation}");
+    assert_eq!((work.float_operations, work.double_operations), (20, 0), "{explanation}");
+    assert!(!work.has_open_loop, "{explanation}");
+    let text = explanation.to_string();
+    assert!(text.contains("an iteration reads 80 bytes and writes 4, 20 f32 operations"), "{text}");
+    assert!(text.contains("0.24 float operations per byte"), "{text}");
+
+    let (x, mut y) = (prog.zeros([64])?, prog.zeros([64])?);
+    let blocks = halved(&x, &mut y).explain(prog)?;
+    let [task] = &blocks.tasks[..] else { panic!("{blocks}") };
+    assert_eq!((task.work.read_bytes, task.work.written_bytes), (256, 256), "{blocks}");
+    assert_eq!(task.work.double_operations, 64, "{blocks}");
+    if backend == TestBackend::Cpu {
+        assert!(task.usage.is_none() && task.balance.is_none(), "{blocks}");
+    } else {
+        let usage = task.usage.expect("of a device");
+        assert!(usage.registers > 0 && usage.blocks_per_multiprocessor > 0, "{blocks}");
+        assert_eq!(usage.shared_bytes, 256, "{blocks}");
+        let occupancy = task.occupancy.expect("of a device");
+        assert!(occupancy > 0.0 && occupancy <= 1.0, "{blocks}");
+        assert!(task.balance.is_some_and(|balance| balance > 0.0), "{blocks}");
+        assert!(blocks.to_string().contains("limited by memory"), "{blocks}");
+    }
+    // A loop whose bounds are read from a tensor.
+    let index = prog.zeros::<u32, 1>([8])?;
+    let (x, mut y) = (prog.zeros::<f32, 1>([16])?, prog.zeros::<f32, 1>([8])?);
+    let rows = rows(&index, &x, &mut y).explain(prog)?;
+    assert!(rows.tasks[0].work.has_open_loop, "{rows}");
+    assert!(rows.to_string().contains("one trip of loops"), "{rows}");
+    Ok(())
+}
+
+#[qd::kernel]
+fn rows(begin: &Tensor<u32, 1>, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    for i in 0..y.len() - 1 {
+        for k in begin[i] as usize..begin[i + 1] as usize {
+            y[i] += x[k];
+        }
+    }
+}
+
 #[on_all_backends]
 fn an_explanation_names_what_was_not_proven(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };

@@ -139,12 +139,16 @@ fn a_failed_first_fill_frees_the_memory_after_it(backend: TestBackend) -> Result
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     world.set_schedule(Schedule::Random);
-    let wait = if backend == Cuda { "cuStreamSynchronize" } else { "hipStreamSynchronize" };
+    let (fill, record) = match backend {
+        Cuda => ("cuMemsetD8Async", "cuEventRecord"),
+        _ => ("hipMemsetD8Async", "hipEventRecord"),
+    };
     for seed in 0..50 {
         world.set_seed(seed);
-        world.fail(wait, 1, Code::OUT_OF_MEMORY);
+        world.fail(fill, 1, Code::OUT_OF_MEMORY);
         assert!(on.program.zeros::<f32, 1>([N]).is_err());
-        world.fail(wait, 1, Code::OUT_OF_MEMORY);
+        // The copy is under way when the event after it fails.
+        world.fail(record, 1, Code::OUT_OF_MEMORY);
         assert!(on.program.tensor_from(&[1.0f32; N], [N]).is_err());
         on.program.device_sync()?;
         assert_eq!(world.reports(), [], "seed {seed}");

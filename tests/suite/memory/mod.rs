@@ -1,7 +1,9 @@
-//! Promises: no memory is freed, and no host read made, before the streams stamped on the buffer are done with it; no
-//! other stream waits for either; slices and host arrays follow the same order.
+//! Promises: no memory is freed or reused, and no host read made, before the streams stamped on the buffer are done
+//! with it; no other stream waits for either; slices and host arrays follow the same order.
 
 mod concurrent_uploads;
+mod host_api;
 mod host_arrays;
+mod reuse;
 mod slices;
 mod stream_order;

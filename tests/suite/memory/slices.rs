@@ -31,7 +31,7 @@ fn slices_read_and_write_their_range(backend: TestBackend) -> Result<()> {
     assert_eq!(t.row(2)?.row(1)?.to_vec()?, [14, 15]);
     assert_eq!((t.slice(2..2)?.len(), t.slice(..0)?.to_vec()?), (0, vec![]));
     t.slice_mut(1..2)?.fill(-1)?;
-    t.row_mut(3)?.row_mut(0)?.copy_from(&[7, 8])?;
+    t.row_mut(3)?.row_mut(0)?.write(&[7, 8])?;
     let (mut low, mut high) = t.split_at_mut(3)?;
     assert_eq!((low.shape(), high.shape()), ([3, 3, 2], [1, 3, 2]));
     low.row_mut(0)?.fill(5)?;

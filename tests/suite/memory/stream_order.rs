@@ -1,10 +1,10 @@
 //! Memory in stream order: when it is freed, which streams wait, and that nothing leaks.
 
 use quadrants::{self as qd, Result, Stream, Tensor};
-use quadrants_driver_sim::{OpKind, Schedule, World};
+use quadrants_driver_sim::{OpKind, Schedule, Trace, World};
 use quadrants_tests::{On, TestBackend, on_all_backends, on_gpu_backends};
 
-use crate::common::{copy, order, set, three_blocks};
+use crate::common::{copy, on_seeds, order, set, three_blocks};
 
 const N: usize = 40;
 
@@ -14,18 +14,6 @@ fn smooth(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     for i in 0..y.len() {
         y[i] += x[i] * 2.0 - first;
     }
-}
-
-/// Runs `body` on seeds of the random schedule where the backend is simulated, else a few times.
-fn on_seeds(on: &On, seeds: u64, mut body: impl FnMut(u64) -> Result<()>) -> Result<()> {
-    let Some(world) = &on.world else { return (0..8).try_for_each(body) };
-    world.set_schedule(Schedule::Random);
-    for seed in 0..seeds {
-        world.set_seed(seed);
-        body(seed)?;
-        assert_eq!(world.reports(), [], "seed {seed}");
-    }
-    Ok(())
 }
 
 fn streams<const K: usize>(on: &On) -> [Stream; K] {
@@ -38,7 +26,7 @@ fn a_free_waits_for_the_last_reader_on_any_stream(backend: TestBackend) -> Resul
     let program = &on.program;
     let all: [Stream; 6] = streams(&on);
     let mut outs = [(); 6].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
-    on_seeds(&on, 1000, |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         let value = seed as f32 + 1.0;
         // More readers than a tensor keeps stamps of inline; the writer is one of them.
         let mut x = program.zeros::<f32, 1>([N])?;
@@ -66,7 +54,7 @@ fn reused_memory_does_not_inherit_old_stamps(backend: TestBackend) -> Result<()>
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [s1, s2] = streams(&on);
-    on_seeds(&on, 1000, |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         for round in 0..4 {
             let value = (seed * 4 + round) as f32;
             let mut old = program.zeros::<f32, 1>([N])?;
@@ -88,12 +76,12 @@ fn host_writes_wait_for_readers_and_writers(backend: TestBackend) -> Result<()> 
     let [s1, s2] = streams(&on);
     let mut x = program.zeros::<f32, 1>([N])?;
     let [mut a, mut b] = [(); 2].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
-    on_seeds(&on, 1000, |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         let value = seed as f32;
         x.fill(value)?;
         copy(&x, &mut a).launch_on(&s1)?;
         copy(&x, &mut b).launch_on(&s2)?;
-        x.copy_from(&[value + 1.0; N])?;
+        x.write(&[value + 1.0; N])?;
         assert_eq!(a.to_vec()?, [value; N], "seed {seed}");
         assert_eq!(b.to_vec()?, [value; N], "seed {seed}");
         set(value + 2.0, &mut x).launch_on(&s1)?;
@@ -119,6 +107,7 @@ fn host_reads_wait_only_for_writers(backend: TestBackend) -> Result<()> {
     let program = &on.program;
     let [s1, s2, s3] = streams(&on);
     let [mut x, mut y, mut z] = [(); 3].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
+    program.device_sync()?;
     set(3.0, &mut x).launch_on(&s1)?;
     s1.synchronize()?;
     // A reader of `x`, and unrelated work.
@@ -141,18 +130,27 @@ fn host_reads_wait_only_for_writers(backend: TestBackend) -> Result<()> {
     Ok(())
 }
 
+/// The memory of a large tensor is freed by its drop, that of a small one when the pools are trimmed.
 #[on_gpu_backends]
-fn a_free_delays_no_user_stream(backend: TestBackend) -> Result<()> {
+fn a_free_delays_no_user_stream(
+    backend: TestBackend,
+    #[values(N, (1 << 18) + 1)] len: usize,
+) -> Result<()> {
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let world = on.world.as_ref().expect("simulated");
     let program = &on.program;
     let [s1, s2] = streams(&on);
-    let mut x = program.tensor_from(&[1.0f32; N], [N])?;
+    let mut x = program.tensor_from(&vec![1.0f32; len], [len])?;
     let [mut y, mut z] = [(); 2].map(|()| program.zeros::<f32, 1>([N]).expect("memory"));
     set(2.0, &mut x).launch_on(&s1)?;
     order(program, &s1, &s2)?;
     copy(&x, &mut y).launch_on(&s2)?;
+    let frees = |trace: Trace| trace.records().iter().filter(|r| r.kind == OpKind::Free).count();
+    assert_eq!(frees(world.trace()), 0);
     drop(x);
+    assert_eq!(frees(world.trace()), usize::from(len > N));
+    program.trim_pools();
+    assert_eq!(frees(world.trace()), 1);
     set(3.0, &mut y).launch_on(&s2)?;
     set(4.0, &mut z).launch_on(&s1)?;
     let trace = world.trace();
@@ -184,7 +182,7 @@ fn tensors_without_elements_are_supported(backend: TestBackend) -> Result<()> {
     let mut full = program.zeros::<f32, 1>([N])?;
     three_blocks(&mut x, &mut full, &mut y).launch_on(&stream)?;
     x.fill(1.0)?;
-    x.copy_from(&[])?;
+    x.write(&[])?;
     assert!(x.to_vec()?.is_empty());
     assert!(plane.to_vec()?.is_empty());
     assert_eq!(full.to_vec()?, [3.0; N]);

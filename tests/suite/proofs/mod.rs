@@ -3,7 +3,9 @@
 
 mod attacks;
 mod counters;
+mod device_bounds;
 mod forms;
+mod index_width;
 mod inspections;
 mod interiors;
 mod neighbours;

@@ -65,7 +65,7 @@ impl OnDevice {
     /// The buffers after the tasks ran, or the error.
     pub(super) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Vec<u8>>, String> {
         let (kernel, device) = (trial.case.kernel, &*self.device);
-        let request = CompileRequest::new(&device.info().arch, trial.form, trial.passing);
+        let request = CompileRequest::new(&device.info().arch, trial.forms, trial.passing);
         let compiled = self.compiler.compile(kernel, &request).map_err(|e| format!("{e:?}"))?;
         let driver = |error: quadrants::rhi::Error| format!("{error:?}");
         // SAFETY: dropped at the end of this function; the device's own calls alone come in between.
@@ -73,7 +73,7 @@ impl OnDevice {
         let memory = Memory::new(device, &trial.case).map_err(driver)?;
         let module = device.load_module(&Image::Binary(&compiled.image)).map_err(driver)?;
         let args = match trial.passing {
-            Passing::Value => memory.words[..block_words(kernel, trial.form)].to_vec(),
+            Passing::Value => memory.words[..block_words(kernel, trial.forms)].to_vec(),
             Passing::Buffer => vec![memory.block],
         };
         let launched = trial.case.tasks.iter().try_for_each(|task| {

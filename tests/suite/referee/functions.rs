@@ -4,7 +4,7 @@ use quadrants::ir::{
     Const,
     MathFn::{self, *},
     ScalarType,
-    abi::{Form, Passing},
+    abi::{Form, Forms, Passing},
     offload,
 };
 use quadrants_samples::{Builder, F32, F64, U64, case::Case, generate::Rng, run::Arg};
@@ -90,7 +90,7 @@ fn compute(
     let mut case = Case::with(&kernel, &[tensor(x), tensor(y), tensor(x)]);
     case.large = true;
     let expected = case.interpret(Form::Checked).expect("it ends");
-    let trial = Trial { case, form: Form::Checked, passing: Passing::Value, expected };
+    let trial = Trial { case, forms: Forms::CHECKED, passing: Passing::Value, expected };
     let found = on.run(&trial).unwrap_or_else(|said| panic!("{function:?}: {said}"));
     let last = |buffers: &[Vec<u8>]| {
         let bytes = buffers.last().expect("tensors").chunks_exact(ty.size());

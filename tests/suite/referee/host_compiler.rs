@@ -49,7 +49,7 @@ impl Referee for Host {
             .iter()
             .map(|trial| {
                 let kernel = trial.case.kernel;
-                let request = CompileRequest::new("any", trial.form, trial.passing);
+                let request = CompileRequest::new("any", trial.forms, trial.passing);
                 let text = self.compiler.text(kernel, &request).expect("a text").text;
                 HostText { kernel, text, passing: trial.passing }
             })

@@ -20,10 +20,12 @@ use std::{
 };
 
 use quadrants::ir::{
-    Kernel, Offloaded,
-    abi::{Form, Passing},
+    Kernel, Offloaded, TaskId,
+    abi::{Forms, Passing},
     launch_analysis::LaunchAnalysis,
-    offload, print, simplify,
+    offload, print,
+    schedule::schedule,
+    simplify,
 };
 use quadrants_samples::{
     case::Case,
@@ -57,20 +59,20 @@ trait Referee: Sync {
 /// A kernel in one form with arguments, and the expected buffers.
 struct Trial<'a> {
     case: Case<'a>,
-    form: Form,
+    forms: Forms,
     passing: Passing,
     expected: Vec<Vec<u8>>,
 }
 
 /// What a sample was offloaded to, in each form that it can run in: the name of the proven one is another, so that
 /// both stand in one program.
-struct Forms {
+struct Kernels {
     checked: Offloaded,
-    proven: Option<Offloaded>,
+    proven: Option<(Offloaded, Forms)>,
 }
 
-impl Forms {
-    /// At least half of the kernels are simplified, as those of a program are.
+impl Kernels {
+    /// Half of the kernels are simplified and scheduled, as those of a program are. Scheduling reorders iterations.
     fn new(sample: &Sample, style: Style, referee: &dyn Referee) -> Self {
         let mut checked = offload(&sample.0).expect("a valid kernel");
         if style.separate || referee.wants_simple() {
@@ -78,9 +80,18 @@ impl Forms {
         }
         let plan = LaunchAnalysis::new(&checked);
         let words = Case::with(&checked, &sample.1).words;
-        let proven = checked.tasks().all(|(task, _)| plan.prove(task, &words));
-        let proven = proven
-            .then(|| Offloaded { name: format!("{}_proven", checked.name), ..checked.clone() });
+        let mut forms = plan.forms(&words);
+        // Some of the kernels that can have 32-bit indices have 64-bit indices.
+        if forms == Forms::NARROW && checked.exprs.len().is_multiple_of(4) {
+            forms = Forms::PROVEN;
+        }
+        let scheduled = |forms| match style.separate {
+            true => schedule(&checked, forms),
+            false => checked.clone(),
+        };
+        let name = format!("{}_proven", checked.name);
+        let proven = forms.is_proven().then(|| (Offloaded { name, ..scheduled(forms) }, forms));
+        let checked = scheduled(Forms::CHECKED);
         Self { checked, proven }
     }
 
@@ -88,15 +99,16 @@ impl Forms {
     fn trials(&self, sample: &Sample, style: Style) -> Vec<Trial<'_>> {
         let by_value = sample.0.exprs.len().is_multiple_of(2);
         let passings = [Passing::Value, Passing::Buffer];
-        let checked = (&self.checked, Form::Checked, passings[usize::from(by_value)]);
+        let checked = (&self.checked, Forms::CHECKED, passings[usize::from(by_value)]);
         let proven = self.proven.iter();
-        let proven = proven.map(|kernel| (kernel, Form::Proven, passings[usize::from(!by_value)]));
-        let trial = |(kernel, form, passing)| {
+        let proven =
+            proven.map(|(kernel, forms)| (kernel, *forms, passings[usize::from(!by_value)]));
+        let trial = |(kernel, forms, passing): (_, Forms, _)| {
             let mut case = Case::with(kernel, &sample.1);
             case.large = style.separate;
             case.any_error = style.separate;
-            let expected = case.interpret(form).ok()?;
-            Some(Trial { case, form, passing, expected })
+            let expected = case.interpret(forms.of(TaskId::new(0))).ok()?;
+            Some(Trial { case, forms, passing, expected })
         };
         [checked].into_iter().chain(proven).filter_map(trial).collect()
     }
@@ -117,13 +129,15 @@ fn all(referee: &dyn Referee, seeds: Range<u64>, exact: bool, test: &str) -> [u6
             }
             let samples: Vec<_> =
                 (from..seeds.end.min(from + AT_ONCE)).map(|seed| draw(seed, exact)).collect();
-            let forms: Vec<Forms> =
-                samples.iter().map(|(sample, style)| Forms::new(sample, *style, referee)).collect();
+            let kernels: Vec<Kernels> = samples
+                .iter()
+                .map(|(sample, style)| Kernels::new(sample, *style, referee))
+                .collect();
             let mut trials = Vec::new();
             let mut seed_of = Vec::new();
-            for ((forms, (sample, style)), seed) in forms.iter().zip(&samples).zip(from..) {
-                for trial in forms.trials(sample, *style) {
-                    counts[usize::from(trial.form == Form::Proven)].fetch_add(1, Ordering::Relaxed);
+            for ((kernels, (sample, style)), seed) in kernels.iter().zip(&samples).zip(from..) {
+                for trial in kernels.trials(sample, *style) {
+                    counts[usize::from(trial.forms.is_proven())].fetch_add(1, Ordering::Relaxed);
                     trials.push(trial);
                     seed_of.push(seed);
                 }
@@ -155,12 +169,12 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
             .zip(0..)
             .map(|((kernel, args), number): (_, u32)| (named(kernel, number), args.clone()))
             .collect();
-        let forms: Vec<Forms> =
-            samples.iter().map(|sample| Forms::new(sample, style, referee)).collect();
+        let kernels: Vec<Kernels> =
+            samples.iter().map(|sample| Kernels::new(sample, style, referee)).collect();
         let mut trials = Vec::new();
         let mut of = Vec::new();
-        for (at, (forms, sample)) in forms.iter().zip(&samples).enumerate() {
-            for trial in forms.trials(sample, style) {
+        for (at, (kernels, sample)) in kernels.iter().zip(&samples).enumerate() {
+            for trial in kernels.trials(sample, style) {
                 trials.push(trial);
                 of.push(at);
             }
@@ -170,20 +184,20 @@ fn explain(referee: &dyn Referee, sample: Sample, style: Style, seed: u64, test:
     };
     let (kernel, args) = shrink(sample, first_bad);
     let sample = (kernel, args);
-    let forms = Forms::new(&sample, style, referee);
-    let trials = forms.trials(&sample, style);
+    let kernels = Kernels::new(&sample, style, referee);
+    let trials = kernels.trials(&sample, style);
     let verdicts = referee.judge(&trials);
     let said: Vec<String> = trials
         .iter()
         .zip(verdicts)
         .filter_map(|(trial, verdict)| {
-            Some(format!("{:?}, {:?}: {}", trial.form, trial.passing, verdict?))
+            Some(format!("{:?}, {:?}: {}", trial.forms, trial.passing, verdict?))
         })
         .collect();
     panic!(
         "seed {seed}, made smaller:\n{}\n{}\n{:?}\n{}\nthis seed alone: QUADRANTS_TEST_SEED={seed} cargo test -p quadrants-tests --test suite {test}",
         print(&sample.0),
-        forms.checked,
+        kernels.checked,
         sample.1,
         said.join("\n")
     )

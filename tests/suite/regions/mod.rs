@@ -2,4 +2,5 @@
 //! region leaves nothing behind.
 
 mod fork_join;
+mod host;
 pub(crate) mod overlap;

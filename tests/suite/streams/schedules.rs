@@ -10,21 +10,9 @@ use quadrants_tests::{
     on_all_backends, on_gpu_backends,
 };
 
-use crate::common::{copy, saxpy, set};
+use crate::common::{copy, on_seeds, saxpy, set};
 
 const N: usize = 40;
-
-/// Runs `body` on a thousand seeds of the random schedule where the backend is simulated, else a few times.
-fn on_seeds(world: Option<&WorldLease>, mut body: impl FnMut(u64) -> Result<()>) -> Result<()> {
-    let Some(world) = world else { return (0..8).try_for_each(body) };
-    world.set_schedule(Schedule::Random);
-    for seed in 0..1000 {
-        world.set_seed(seed);
-        body(seed)?;
-        assert_eq!(world.reports(), [], "seed {seed}");
-    }
-    Ok(())
-}
 
 fn tensors<const K: usize>(program: &Program) -> [Tensor<f32, 1>; K] {
     [(); K].map(|()| program.zeros([N]).expect("memory"))
@@ -37,7 +25,7 @@ fn rerecording_an_event_does_not_change_earlier_waits(backend: TestBackend) -> R
     let [s1, s2, s3] = [(); 3].map(|()| program.create_stream().expect("a stream"));
     let event = program.create_event()?;
     let [mut a, mut b, mut c] = tensors(program);
-    on_seeds(on.world.as_ref(), |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         let value = seed as f32 + 1.0;
         set(value, &mut a).launch_on(&s1)?;
         event.record(&s1)?;
@@ -61,7 +49,7 @@ fn events_order_the_default_stream_both_ways(backend: TestBackend) -> Result<()>
     assert_eq!(program.default_stream().handle(), StreamHandle::DEFAULT);
     let (there, back) = (program.create_event()?, program.create_event()?);
     let [mut a, mut b] = tensors(program);
-    on_seeds(on.world.as_ref(), |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         let value = seed as f32;
         set(value, &mut a).launch()?;
         there.record(program.default_stream())?;
@@ -88,6 +76,7 @@ fn sync_waits_for_the_default_stream_and_device_sync_for_all_streams(
     let program = &on.program;
     let stream = program.create_stream()?;
     let [mut a, mut b] = tensors(program);
+    program.device_sync()?;
     set(1.0, &mut a).launch()?;
     set(2.0, &mut b).launch_on(&stream)?;
     assert_eq!(world.live().pending, 2);
@@ -113,7 +102,7 @@ fn an_event_orders_a_write_after_an_earlier_read(backend: TestBackend) -> Result
     let [s1, s2] = [(); 2].map(|()| program.create_stream().expect("a stream"));
     let (written, read) = (program.create_event()?, program.create_event()?);
     let [mut a, mut b] = tensors(program);
-    on_seeds(on.world.as_ref(), |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         for round in 0..3 {
             let value = (seed * 3 + round) as f32;
             set(value, &mut a).launch_on(&s1)?;
@@ -134,7 +123,7 @@ fn a_stream_dropped_with_work_in_flight_completes_it(backend: TestBackend) -> Re
     let Some(on) = backend.open() else { return Ok(()) };
     let program = &on.program;
     let [mut a, mut b, mut c] = tensors(program);
-    on_seeds(on.world.as_ref(), |seed| {
+    on_seeds(on.world.as_ref(), 1000, |seed| {
         let value = seed as f32;
         let stream = program.create_stream()?;
         let mut passing = program.zeros::<f32, 1>([N])?;
@@ -181,7 +170,7 @@ fn a_foreign_stream_delays_frees_and_is_never_destroyed(
     let builder = argument_limit.map_or(builder.clone(), |limit| builder.argument_limit(limit));
     let program = builder.open(opened.clone())?;
     let [mut kept] = tensors(&program);
-    on_seeds(world.as_ref(), |seed| {
+    on_seeds(world.as_ref(), 1000, |seed| {
         let value = seed as f32;
         // SAFETY: the stream is the device's, and destroyed at the end of this test.
         let stream = unsafe { Stream::from_raw(&program, handle)? };
@@ -220,7 +209,7 @@ fn events_order_foreign_streams(backend: TestBackend) -> Result<()> {
         let ours = program.create_stream()?;
         let event = program.create_event()?;
         let [mut a, mut b] = tensors(&program);
-        on_seeds(world.as_ref(), |seed| {
+        on_seeds(world.as_ref(), 1000, |seed| {
             let value = seed as f32;
             set(value, &mut a).launch_on(&theirs)?;
             event.record(&theirs)?;

@@ -18,19 +18,19 @@ use quadrants::{
 };
 use quadrants_frontend::{CONVERSIONS, builtin_functions, builtin_methods, syntax};
 
-/// A page may not be longer.
+/// A page may not be longer, except for the error catalogue, which is made from the sources.
 const MAX_LINES: usize = 300;
 
 /// Names for the groups of types in the tables.
 const GROUPS: [(&str, &str); 5] = [
-    ("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 usize", "numbers"),
-    ("i8 i16 i32 i64 u8 u16 u32 u64 usize", "integers"),
-    ("i8 i16 i32 i64", "signed integers"),
+    ("f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize", "numbers"),
+    ("i8 i16 i32 i64 isize u8 u16 u32 u64 usize", "integers"),
+    ("i8 i16 i32 i64 isize", "signed integers"),
     ("u8 u16 u32 u64 usize", "unsigned integers"),
     ("f32 f64", "floats"),
 ];
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
 }
 
@@ -62,7 +62,8 @@ fn each_page_is_listed_tested_and_short() {
     let tests = read("tests/src/book.rs");
     for (name, text) in pages() {
         let lines = text.lines().count();
-        assert!(lines <= MAX_LINES, "{name} has {lines} lines, over {MAX_LINES}");
+        let is_short = lines <= MAX_LINES || name == "error-catalogue.md";
+        assert!(is_short, "{name} has {lines} lines, over {MAX_LINES}");
         let path = format!("../../docs/book/src/{name}");
         assert!(tests.contains(&path), "tests/src/book.rs does not run {name}");
     }
@@ -150,7 +151,12 @@ fn all() -> impl Iterator<Item = &'static Builtin> {
 
 #[test]
 fn the_reference_page_is_made_from_the_compilers_tables() {
-    let path = root().join("docs/book/src/reference.md");
+    check_generated("reference.md", &PARTS, part);
+}
+
+/// Compares the generated parts of a page, which comments name, with what `part` makes, or rewrites them.
+pub(super) fn check_generated(page: &str, names: &[&str], part: impl Fn(&str) -> String) {
+    let path = root().join("docs/book/src").join(page);
     let page = fs::read_to_string(&path).expect("the page exists");
     let mut made = String::new();
     let mut rest = page.as_str();
@@ -161,13 +167,13 @@ fn the_reference_page_is_made_from_the_compilers_tables() {
         rest = after;
     }
     made += rest;
-    for name in PARTS {
+    for name in names {
         assert!(made.contains(&format!("<!-- generated: {name} -->")), "the page lacks `{name}`");
     }
     if env::var_os("QUADRANTS_BLESS").is_some() {
         fs::write(&path, &made).expect("the page can be written");
     }
-    assert!(page == made || env::var_os("QUADRANTS_BLESS").is_some(), "the tables are\n{made}");
+    assert!(page == made || env::var_os("QUADRANTS_BLESS").is_some(), "the parts are\n{made}");
 }
 
 /// The generated parts of the page.
@@ -199,7 +205,7 @@ fn part(name: &str) -> String {
 
 fn scalar_types() -> Vec<&'static str> {
     // `usize` is `u64` in the IR.
-    ScalarType::ALL.into_iter().map(ScalarType::name).chain(["usize"]).collect()
+    ScalarType::ALL.into_iter().map(ScalarType::name).chain(["usize", "isize"]).collect()
 }
 
 fn limits() -> String {

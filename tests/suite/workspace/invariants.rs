@@ -1,11 +1,12 @@
-//! The dependency rules of the workspace, read from its metadata, and the tests that docs/unsafe.md names.
+//! The dependency rules of the workspace, read from its metadata, and the tests that docs/unsafe.md
+//! and SECURITY.md name.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
 
-use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand};
+use super::metadata::{list, packages, text};
 
 /// The workspace dependencies of each crate: unconditional ones,
 /// and optional ones.
@@ -15,29 +16,17 @@ struct Layers {
 }
 
 fn layers() -> Layers {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let metadata = MetadataCommand::new()
-        .manifest_path(manifest)
-        .features(CargoOpt::AllFeatures)
-        .no_deps()
-        .exec()
-        .expect("cargo metadata");
-    let members: BTreeSet<String> = metadata.packages.iter().map(|p| p.name.to_string()).collect();
+    let packages = packages();
+    let members: BTreeSet<&str> = packages.iter().map(|package| text(package, "name")).collect();
     let of = |optional: bool| {
-        metadata
-            .packages
-            .iter()
-            .map(|package| {
-                let dependencies = package
-                    .dependencies
-                    .iter()
-                    .filter(|d| d.kind == DependencyKind::Normal && d.optional == optional)
-                    .filter(|d| members.contains(&d.name))
-                    .map(|d| d.name.clone())
-                    .collect();
-                (package.name.to_string(), dependencies)
-            })
-            .collect()
+        let dependencies = |package| {
+            let all = list(package, "dependencies").iter();
+            // The kind of those that are for neither tests nor build scripts is null.
+            let normal = all.filter(|d| d["kind"].is_null() && d["optional"] == optional);
+            let own = normal.map(|d| text(d, "name")).filter(|name| members.contains(name));
+            (text(package, "name").to_owned(), own.map(str::to_owned).collect())
+        };
+        packages.iter().map(dependencies).collect()
     };
     Layers { always: of(false), optional: of(true) }
 }
@@ -111,9 +100,9 @@ fn only_tests_depend_on_samples() {
     assert!(users.is_empty(), "{users:?}");
 }
 
-/// The tests that `docs/unsafe.md` names exist.
+/// The tests that `docs/unsafe.md` and `SECURITY.md` name exist.
 #[test]
-fn the_unsafe_table_names_existing_tests() {
+fn the_unsafe_and_security_tables_name_existing_tests() {
     fn collect(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -126,17 +115,45 @@ fn the_unsafe_table_names_existing_tests() {
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
-    let table = std::fs::read_to_string(root.join("docs/unsafe.md")).expect("the table");
     let mut sources = String::new();
     collect(root, &mut sources);
-    let names = table.split('`').skip(1).step_by(2).filter(|name| {
-        name.matches('_').count() > 2
-            && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
-    });
-    let mut count = 0;
-    for name in names {
-        count += 1;
-        assert!(sources.contains(&format!("fn {name}(")), "there is no test `{name}`");
+    for (file, least) in [("docs/unsafe.md", 80), ("SECURITY.md", 10)] {
+        let table = std::fs::read_to_string(root.join(file)).expect("the table");
+        let names = table.split('`').skip(1).step_by(2).filter(|name| {
+            name.matches('_').count() > 2
+                && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+        });
+        let mut count = 0;
+        for name in names {
+            count += 1;
+            let exists = sources.contains(&format!("fn {name}("));
+            assert!(exists, "{file}: there is no test `{name}`");
+        }
+        assert!(count > least, "{file}: {count}");
     }
-    assert!(count > 80, "{count}");
+}
+
+/// A method of the trait `Device` with a default body would otherwise be missing in a device that passes calls on.
+#[test]
+fn the_recording_device_passes_every_call_on() {
+    let read = |path: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let methods = |text: &str| -> BTreeSet<String> {
+        let lines = text.lines().filter_map(|line| {
+            let line = line.strip_prefix("    ")?;
+            let rest = line.strip_prefix("unsafe fn ").or(line.strip_prefix("fn "))?;
+            rest.split('(').next().map(str::to_owned)
+        });
+        lines.collect()
+    };
+    let contract = read("rhi/src/device.rs");
+    let begin = contract.find("trait Device").expect("the trait");
+    let end = begin + contract[begin..].find("\n}\n").expect("its end");
+    let (wanted, found) =
+        (methods(&contract[begin..end]), methods(&read("program/src/profile/device.rs")));
+    assert!(wanted.len() > 30, "{wanted:?}");
+    let missing: Vec<_> = wanted.difference(&found).collect();
+    assert!(missing.is_empty(), "program/src/profile/device.rs lacks {missing:?}");
 }

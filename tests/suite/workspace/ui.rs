@@ -1,10 +1,9 @@
 //! Compile errors of invalid kernels: `tests/ui` has a program per subject, and beside it the messages of rustc.
 //!
-//! rustc is called directly, with the libraries that cargo built for this test, so that nothing is built twice. After a
+//! rustc is called directly, with the library that cargo built for this test, so that nothing is built twice. After a
 //! change of the messages, `QUADRANTS_BLESS=1` rewrites the files; review the difference.
 
 use std::{
-    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -12,8 +11,9 @@ use std::{
     thread,
 };
 
-/// The libraries that the programs use.
-const LIBRARIES: [&str; 1] = ["quadrants"];
+use serde_json::Value;
+
+use super::metadata::list;
 
 /// What the messages depend on and the files do not contain: each text with its placeholder.
 struct Placeholders(Vec<(String, &'static str)>);
@@ -21,7 +21,7 @@ struct Placeholders(Vec<(String, &'static str)>);
 #[test]
 fn compile_errors_have_the_recorded_messages() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let libraries = libraries();
+    let library = library();
     let placeholders = placeholders(folder);
     let mut programs: Vec<PathBuf> = fs::read_dir(folder.join("ui"))
         .expect("tests/ui exists")
@@ -36,7 +36,7 @@ fn compile_errors_have_the_recorded_messages() {
     let check_all = || {
         let mut differences = Vec::new();
         while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let found = messages(program, &libraries, output.path(), &placeholders);
+            let found = messages(program, &library, output.path(), &placeholders);
             let file = program.with_extension("stderr");
             if bless {
                 fs::write(&file, &found).expect("the file can be written");
@@ -57,8 +57,11 @@ fn compile_errors_have_the_recorded_messages() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The files of [`LIBRARIES`], from cargo, which has just built them.
-fn libraries() -> BTreeMap<&'static str, PathBuf> {
+/// The facade's library: that of `QUADRANTS_TEST_LIBRARY`, or else from cargo, which has just built it.
+fn library() -> PathBuf {
+    if let Some(library) = env::var_os("QUADRANTS_TEST_LIBRARY") {
+        return library.into();
+    }
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--tests", "--message-format=json"]);
     cargo.args(["--package", env!("CARGO_PKG_NAME")]).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -67,18 +70,14 @@ fn libraries() -> BTreeMap<&'static str, PathBuf> {
     }
     let output = cargo.output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = cargo_metadata::Message::parse_stream(&output.stdout[..]);
-    let mut found = BTreeMap::new();
-    for message in messages.flatten() {
-        let cargo_metadata::Message::CompilerArtifact(artifact) = message else { continue };
-        let library = LIBRARIES.into_iter().find(|name| *name == artifact.target.name);
-        let file = artifact.filenames.iter().find(|file| file.extension() == Some("rlib"));
-        if let (Some(name), Some(file)) = (library, file) {
-            found.insert(name, file.clone().into_std_path_buf());
-        }
-    }
-    assert_eq!(found.len(), LIBRARIES.len(), "cargo named {found:?}");
-    found
+    let messages = output.stdout.split(|&byte| byte == b'\n');
+    let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let files = messages
+        .filter(|message| message["target"]["name"] == "quadrants")
+        .flat_map(|message| list(&message, "filenames").to_vec());
+    let mut libraries = files.filter_map(|file| file.as_str().map(PathBuf::from));
+    let is_library = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "rlib");
+    libraries.find(is_library).expect("cargo names the library")
 }
 
 fn placeholders(folder: &Path) -> Placeholders {
@@ -102,24 +101,17 @@ fn rustc() -> Command {
 }
 
 /// What rustc prints for a program, with placeholders and without its closing summary.
-fn messages(
-    program: &Path,
-    libraries: &BTreeMap<&str, PathBuf>,
-    output: &Path,
-    placeholders: &Placeholders,
-) -> String {
+fn messages(program: &Path, library: &Path, output: &Path, placeholders: &Placeholders) -> String {
     let mut rustc = rustc();
     rustc.current_dir(env!("CARGO_MANIFEST_DIR"));
     let name = program.file_name().expect("a file has a name");
     rustc.arg(Path::new("ui").join(name));
     rustc.args(["--edition", "2024", "--crate-type", "bin", "--emit=metadata", "--color=never"]);
     rustc.arg("-o").arg(output.join(name).with_extension("rmeta"));
-    for (name, file) in libraries {
-        rustc.arg("--extern").arg(format!("{name}={}", file.display()));
-        let folder = file.parent().expect("a library is in a folder");
-        for folder in [folder.to_owned(), folder.join("deps")] {
-            rustc.arg("-L").arg(format!("dependency={}", folder.display()));
-        }
+    rustc.arg("--extern").arg(format!("quadrants={}", library.display()));
+    let folder = library.parent().expect("a library is in a folder");
+    for folder in [folder.to_owned(), folder.join("deps")] {
+        rustc.arg("-L").arg(format!("dependency={}", folder.display()));
     }
     let result = rustc.output().expect("rustc starts");
     assert!(!result.status.success(), "{} compiles", program.display());

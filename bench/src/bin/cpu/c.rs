@@ -1,32 +1,32 @@
-//! The rival in C: compiled by the system's compiler when the bench runs, and loaded.
+//! The functions of the rival in C.
 
-use std::{ffi::c_long, mem::ManuallyDrop, process::Command};
+use std::{ffi::c_long, mem::ManuallyDrop};
 
 use libloading::Library;
-
-const FLAGS: &[&str] =
-    &["-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp", "-shared", "-fPIC", "-lm"];
+use quadrants_bench::c::compile;
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         /// The functions of `rivals.c`.
         pub(crate) struct C {
             $($name: unsafe extern "C" fn($($ty),*),)*
-            // Never unloaded: OpenMP's threads, which go with it, may still wait for work in a loop.
             _library: ManuallyDrop<Library>,
         }
 
         impl C {
             /// Compiles and loads; says why where that cannot be.
             pub(crate) fn load(fast_math: bool) -> Result<Self, String> {
-                let library = compile(fast_math)?;
+                let fast_math = fast_math.then_some("-ffast-math");
+                let options: Vec<_> =
+                    std::iter::once("-mprefer-vector-width=512").chain(fast_math).collect();
+                let library = compile(include_str!("rivals.c"), &options)?;
                 // SAFETY: the signatures are those of the C file.
                 unsafe {
                     Ok(Self {
                         $($name: *library
                             .get(concat!(stringify!($name), "\0").as_bytes())
                             .map_err(|error| error.to_string())?,)*
-                        _library: ManuallyDrop::new(library),
+                        _library: library,
                     })
                 }
             }
@@ -103,23 +103,4 @@ impl C {
 
 fn length(of: &[f32]) -> c_long {
     of.len() as c_long
-}
-
-fn compile(fast_math: bool) -> Result<Library, String> {
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (source, library) = (folder.path().join("rivals.c"), folder.path().join("rivals.so"));
-    std::fs::write(&source, include_str!("rivals.c")).map_err(|error| error.to_string())?;
-    let mut command = Command::new("cc");
-    command
-        .args(FLAGS)
-        .args(fast_math.then_some("-ffast-math"))
-        .arg(&source)
-        .arg("-o")
-        .arg(&library);
-    let output = command.output().map_err(|error| format!("cc: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    // SAFETY: what was compiled has no initializers but those of OpenMP.
-    unsafe { Library::new(&library) }.map_err(|error| error.to_string())
 }

@@ -9,6 +9,7 @@ use crate::{
     SharedExtent, Stmt, Task, UnaryOp,
     abi::ArgLayout,
     launch_analysis::interval::Interval,
+    tables::tables_of,
     visit::{Nodes, Reach},
 };
 
@@ -34,6 +35,9 @@ pub(super) struct Builder<'k> {
     /// The slot of each expression, so that shared expressions are visited once. Cleared when a local changes.
     values: HashMap<ExprId, Slot>,
     required: Vec<(Slot, Below)>,
+    /// Whether 64-bit values are examined, and those that were on every path to the current position.
+    pub(super) examines: bool,
+    fitted: Vec<Slot>,
     pub(super) threads: u32,
     extents: HashMap<LocalId, Vec<SharedExtent>>,
     pub(super) locals: Vec<Option<Slot>>,
@@ -43,6 +47,8 @@ pub(super) struct Builder<'k> {
     pub(super) implications: HashMap<LocalId, Implications>,
     /// The locals that indices, bounds and conditions depend on.
     relevant: Vec<bool>,
+    /// The values of the tables.
+    tables: HashMap<LocalId, Interval>,
 }
 
 impl<'k> Builder<'k> {
@@ -56,7 +62,10 @@ impl<'k> Builder<'k> {
                 steps: Vec::new(),
                 has_requirements: false,
                 is_unprovable: false,
+                examined: HashMap::new(),
             },
+            examines: false,
+            fitted: Vec::new(),
             leaves: HashMap::new(),
             constants: HashMap::new(),
             slots: HashMap::new(),
@@ -71,6 +80,17 @@ impl<'k> Builder<'k> {
             definitions: HashMap::new(),
             implications: HashMap::new(),
             relevant,
+            tables: HashMap::new(),
+        }
+    }
+
+    /// Finds the tables of a task.
+    pub(super) fn find_tables(&mut self, task: &Task) {
+        for (array, values) in tables_of(self.nodes, task) {
+            let values = values.iter().map(|value| value.as_int().map(Interval::point));
+            // Floats have no interval.
+            let joined = values.reduce(|all, value| Some(all?.join(value?))).flatten();
+            self.tables.extend(joined.map(|values| (array, values)));
         }
     }
 
@@ -286,20 +306,23 @@ impl<'k> Builder<'k> {
     /// in it. A region that requires nothing and gives no value is dropped.
     fn region(&mut self, enter: Option<Step>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
         let (start, replaced) = (self.proof.steps.len(), self.replaced.len());
-        let required = self.required.len();
+        let (required, fitted) = (self.required.len(), self.fitted.len());
         let (locals, implications) = (self.locals.clone(), self.implications.clone());
         self.proof.steps.extend(enter);
         self.assume(facts);
         body(self);
         let end = self.proof.steps.len();
         let region_steps = &mut self.proof.steps[start..];
-        let is_needed = |step: &Step| matches!(step, Step::Require { .. } | Step::Join { .. });
+        let is_needed = |step: &Step| {
+            matches!(step, Step::Require { .. } | Step::Fit { .. } | Step::Join { .. })
+        };
         if region_steps.iter().any(is_needed) {
             region_steps.iter_mut().for_each(|step| step.end_at(end));
         } else {
             self.proof.steps.truncate(start);
         }
         self.required.truncate(required);
+        self.fitted.truncate(fitted);
         for (node, before) in self.replaced.drain(replaced..).rev() {
             match before {
                 Some(slot) => self.slots.insert(node, slot),
@@ -426,7 +449,48 @@ impl<'k> Builder<'k> {
         }
         let slot = self.value_of(value);
         self.values.insert(value, slot);
+        if self.examines {
+            self.examine(value, slot);
+        }
         slot
+    }
+
+    /// Whether an operation has an operand that cannot fit into 32 bits, and a result that hardly can then: a hash, for
+    /// example.
+    fn has_wide_operand(&self, value: ExprId) -> bool {
+        let is_wide = |operand: ExprId| self.proof.examined.get(&operand) == Some(&false);
+        match self.nodes.exprs[value].kind {
+            ExprKind::Unary { op: UnaryOp::Not, value } => {
+                self.nodes.exprs[value].ty == ScalarType::U64 || is_wide(value)
+            }
+            ExprKind::Unary { value, .. } => is_wide(value),
+            ExprKind::Binary { op, lhs, rhs } => {
+                use BinaryOp::{Add, Mul, Or, Shl, Sub, Xor};
+                matches!(op, Add | Sub | Mul | Or | Xor | Shl) && (is_wide(lhs) || is_wide(rhs))
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets launches find out whether a 64-bit value fits into 32 bits, unless it cannot be known.
+    fn examine(&mut self, value: ExprId, slot: Slot) {
+        let ty = self.nodes.exprs[value].ty;
+        if !matches!(ty, ScalarType::U64 | ScalarType::I64) {
+            return;
+        }
+        let constant = match self.nodes.exprs[value].kind {
+            ExprKind::Const(value) => value.as_int().map(Interval::point),
+            _ => None,
+        };
+        let may_fit = match constant {
+            Some(constant) => constant.fits(ty),
+            None => !self.unconstrained.contains(&slot) && !self.has_wide_operand(value),
+        };
+        *self.proof.examined.entry(value).or_insert(true) &= may_fit;
+        if may_fit && constant.is_none() && !self.fitted.contains(&slot) {
+            self.fitted.push(slot);
+            self.push(Step::Fit { slot, ty });
+        }
     }
 
     fn value_of(&mut self, value: ExprId) -> Slot {
@@ -495,6 +559,12 @@ impl<'k> Builder<'k> {
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
                 self.compute(Node::DivRem(op, ty, lhs, rhs))
+            }
+            ExprKind::Load(Element { array: Array::Local(array), .. }) => {
+                match self.tables.get(&array) {
+                    Some(values) => self.constant(*values),
+                    None => self.unknown(ty),
+                }
             }
             ExprKind::Bits { .. }
             | ExprKind::Temp(_)

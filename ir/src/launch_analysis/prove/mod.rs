@@ -12,15 +12,15 @@ mod program;
 
 use super::{extents::Extents, interval::Interval};
 use crate::{
-    Offloaded, ScalarType, Task,
+    ExprId, LocalId, Offloaded, ScalarType, Task, TaskId,
     abi::{ArgLayout, MAX_BOUND},
 };
 
 use build::Builder;
 use program::{Leaf, Slot};
 
-pub(super) use program::Proof;
 pub use program::UnprovenIndex;
+pub(super) use program::{Outcome, Proof};
 
 /// Conservative bounds of a loop whose bounds the device computes.
 #[derive(Debug)]
@@ -30,11 +30,38 @@ pub(super) struct ConservativeBounds {
     dims: Vec<(Slot, Slot, ScalarType)>,
 }
 
+/// What the bounds proof of a task knows about the 64-bit values in its body. In a launch with [32-bit
+/// indices](crate::abi::Forms::with_narrow_indices), each value that may fit into 32 bits does so wherever the proof
+/// examines it. These are the indices of tensors and shared arrays, conditions, bounds of loops, and the values of the
+/// locals that it [follows](Self::follows).
+pub(crate) struct Narrowable {
+    proof: Proof,
+    followed: Vec<bool>,
+}
+
+impl Narrowable {
+    pub(crate) fn new(kernel: &Offloaded, task: TaskId) -> Self {
+        let task = &kernel.tasks[task.index()];
+        let proof = Proof::new(kernel, &ArgLayout::new(&kernel.params), task);
+        Self { proof, followed: build::relevant(kernel.into(), task) }
+    }
+
+    pub(crate) fn may_fit(&self, value: ExprId) -> bool {
+        self.proof.may_fit(value)
+    }
+
+    pub(crate) fn follows(&self, local: LocalId) -> bool {
+        self.followed.get(local.index()) == Some(&true)
+    }
+}
+
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
         let mut builder = Builder::new(kernel, layout, build::relevant(kernel.into(), task));
         builder.threads = task.kind.threads().unwrap_or(1);
+        builder.find_tables(task);
         builder.block(task.prelude);
+        builder.examines = true;
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
             let slot = builder.leaf(Leaf::Dimension(at));
             builder.set(dim.var, slot);

@@ -1,9 +1,11 @@
 //! The program of a bounds proof, and its evaluation in a launch.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 
 use crate::{
-    BinaryOp, DivRemOp, MathFn, ScalarType, SiteId,
+    BinaryOp, DivRemOp, ExprId, MathFn, ScalarType, SiteId,
     launch_analysis::{extents::Extents, interval::Interval},
 };
 
@@ -23,6 +25,8 @@ pub(crate) struct Proof {
     pub(crate) has_requirements: bool,
     /// Whether an index may be any value of its type, so that no arguments can prove it.
     pub(super) is_unprovable: bool,
+    /// The 64-bit values that were [examined](Step::Fit), by whether they may fit into 32 bits.
+    pub(super) examined: HashMap<ExprId, bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +91,20 @@ pub(super) enum Step {
         site: SiteId,
         axis: u8,
     },
+    /// Examines whether a value of type `ty`, which has 64 bits, fits into 32 bits.
+    Fit {
+        slot: Slot,
+        ty: ScalarType,
+    },
+}
+
+/// What the bounds proof of a task gives in a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    /// Whether all indices are in range.
+    pub(crate) in_bounds: bool,
+    /// Whether all examined values fit into 32 bits.
+    pub(crate) fits: bool,
 }
 
 /// An index that a launch could not prove in range.
@@ -197,28 +215,48 @@ impl Proof {
         self.run(args, extents).is_some()
     }
 
+    /// As [`holds`](Self::holds), and whether the values fit into 32 bits. With `all`, an index out of range does not
+    /// end the evaluation.
+    pub(crate) fn outcome(&self, args: &[u64], extents: &Extents, all: bool) -> Outcome {
+        let (mut in_bounds, mut fits) = (true, true);
+        let unproven = |_| {
+            in_bounds = false;
+            all
+        };
+        self.run_with(args, extents, unproven, |slot, ty| fits &= slot.fits(ty));
+        Outcome { in_bounds, fits }
+    }
+
+    /// Whether a value may fit into 32 bits, so that launches [find out](Self::outcome) whether it does.
+    pub(crate) fn may_fit(&self, value: ExprId) -> bool {
+        self.examined.get(&value) == Some(&true)
+    }
+
     /// The indices that may be out of range.
     pub(crate) fn unproven(&self, args: &[u64], extents: &Extents) -> Vec<UnprovenIndex> {
         let mut found = Vec::new();
-        self.run_with(args, extents, |index| {
+        let unproven = |index| {
             found.push(index);
             true
-        });
+        };
+        self.run_with(args, extents, unproven, |_, _| ());
         found
     }
 
     /// Evaluates the program. Returns the final values of the slots, or none if an index may be out of range.
     pub(super) fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
-        self.run_with(args, extents, |_| false)
+        self.run_with(args, extents, |_| false, |_, _| ())
     }
 
-    /// Evaluates the program. Where an index may be out of range, it goes on if `unproven` returns true.
+    /// Evaluates the program. Where an index may be out of range, it goes on if `unproven` returns true. `fit` receives
+    /// the values that are [examined](Step::Fit).
     #[inline(always)]
     fn run_with(
         &self,
         args: &[u64],
         extents: &Extents,
         mut unproven: impl FnMut(UnprovenIndex) -> bool,
+        mut fit: impl FnMut(Interval, ScalarType),
     ) -> Option<SmallVec<[Interval; 24]>> {
         let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
         for &(slot, leaf) in &self.leaves {
@@ -275,6 +313,7 @@ impl Proof {
                         _ => known.join(value),
                     };
                 }
+                Step::Fit { slot, ty } => fit(slots[slot as usize], ty),
                 Step::Require { index, below, site, axis } => {
                     let index = slots[index as usize];
                     let below = match below {
@@ -288,7 +327,8 @@ impl Proof {
                     };
                     let inside = index.lo >= 0 && index.hi < below;
                     if index.is_wrapped() || !inside {
-                        let values = (!index.is_wrapped()).then_some((index.lo, index.hi));
+                        let is_any = index.is_wrapped() || index == Interval::of(ScalarType::U64);
+                        let values = (!is_any).then_some((index.lo, index.hi));
                         if !unproven(UnprovenIndex { site, axis, values, extent: below }) {
                             return None;
                         }
@@ -328,12 +368,13 @@ impl Node {
         if a.is_wrapped() || b.is_wrapped() || c.is_wrapped() {
             return Interval::WRAPPED;
         }
+        // A result that may have wrapped is still a value of its type.
         match self {
-            Self::Neg(ty, _) => a.neg(ty),
+            Self::Neg(ty, _) => a.neg(ty).or_all(ty),
             Self::Not(ty, _) => a.not(ty),
-            Self::Abs(ty, _) => a.abs(ty),
+            Self::Abs(ty, _) => a.abs(ty).or_all(ty),
             Self::Cast(ty, _) => a.cast(ty),
-            Self::Binary(op, ty, ..) => Interval::binary(op, ty, a, b),
+            Self::Binary(op, ty, ..) => Interval::binary(op, ty, a, b).or_all(ty),
             Self::Limit(function, ..) => Interval::limit(function, a, b),
             Self::DivRem(DivRemOp::Div, ty, ..) => Interval::div(ty, a, b),
             Self::DivRem(DivRemOp::Rem, ty, ..) => Interval::rem(ty, a, b),

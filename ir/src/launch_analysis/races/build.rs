@@ -5,30 +5,26 @@
 //! selection of both values; a local that a loop assigns is unknown in it, unless the loop adds the same amount in each
 //! iteration.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
 use super::{
+    broadcast::Broadcast,
     cause::{Origin, Origins},
-    pairs::{classes, conflicting_pairs, countable, without_repetition},
+    load::Float,
+    pairs::{classes, conflicting_pairs, uncountable, without_repetition},
     program::{
         Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount,
     },
 };
 use crate::{
-    Array, BinaryOp, BlockId, CollectiveOp, DivRemOp, Element, ExprId, ExprKind, GroupId, LocalId,
-    MathFn, Offloaded, ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
+    Array, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded,
+    ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId,
     abi::ArgLayout,
-    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot},
+    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot, TicketSource},
     visit::{Nodes, Reach},
 };
-
-/// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
-const ENDLESS: i128 = 1 << 62;
-
-/// The maximum depth of expressions that are checked for a change in a loop.
-const STEADY_DEPTH: usize = 6;
 
 type Env = HashMap<LocalId, Slot>;
 
@@ -37,8 +33,8 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) layout: &'k ArgLayout,
     /// The tensors that are changed by accesses that may be concurrent.
     pub(super) changed: Vec<bool>,
-    /// The tensors that are only added to.
-    countable: Vec<bool>,
+    /// The arrays that are not only added to; of shared arrays, those of the current phase.
+    pub(super) uncountable: HashSet<Array>,
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
@@ -50,19 +46,37 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) values: HashMap<ExprId, Slot>,
     /// Reads of unchanged tensors.
     pub(super) loads: HashMap<(ParamId, Index), Slot>,
+    /// Reads of shared arrays that no phase has changed since.
+    pub(super) shared_loads: HashMap<(LocalId, Index), Slot>,
+    /// The arrays that the current phase changes.
+    pub(super) changed_here: HashSet<Array>,
+    /// The slots of floats that are read from memory, arguments or constants.
+    pub(super) exact_floats: HashSet<Slot>,
+    /// The slots of constants, arguments and comparisons of floats.
+    pub(super) floats: HashMap<Float, Slot>,
     pub(super) shared_dims: HashMap<LocalId, Index>,
     pub(super) in_prelude: bool,
     /// The number of the current phase, from 1; between phases, that of the previous phase.
-    phase: usize,
-    in_phase: bool,
+    pub(super) phase: usize,
+    pub(super) in_phase: bool,
     /// The thread number of the current phase.
-    thread: Option<LocalId>,
+    pub(super) thread: Option<LocalId>,
     /// The conditions that hold here.
-    guards: Guards,
-    loops: SmallVec<[TripCount; 2]>,
+    pub(super) guards: Guards,
+    pub(super) loops: SmallVec<[TripCount; 2]>,
+    /// How many of the loops are around the current phase.
+    pub(super) loops_of_block: usize,
+    /// How many of the conditions are around the current phase.
+    pub(super) guards_of_block: usize,
+    /// Whether a thread may have left a block around the current code of a phase before.
+    pub(super) has_jumped: bool,
+    /// What single threads store in the current phase.
+    pub(super) broadcasts: Vec<Broadcast>,
+    /// What a thread gives to the collective of the current phase.
+    pub(super) input: Option<Slot>,
     /// The number of loops that were followed turn by turn; none if that is not wanted.
     pub(super) unrolled: Option<usize>,
-    task: TaskRaces,
+    pub(super) task: TaskRaces,
 }
 
 pub(crate) fn races(kernel: &Offloaded, layout: &ArgLayout) -> Races {
@@ -102,9 +116,9 @@ fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize)
             tasks.iter().zip(pair).for_each(|(task, at)| compared[task.index()][*at] = true);
         }
     }
-    let counted: Vec<u32> =
+    let counted: Vec<TicketSource> =
         tasks.iter().zip(&compared).flat_map(|(task, compared)| task.counted(compared)).collect();
-    let is_counted = |tensor: ParamId| counted.contains(&tensor.raw());
+    let is_counted = |source: TicketSource| counted.contains(&source);
     for (task, compared) in tasks.iter_mut().zip(&compared) {
         task.prune(compared, &is_counted);
     }
@@ -120,7 +134,7 @@ fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize)
 }
 
 /// The locals that a block assigns, and the temporaries that it sets.
-fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<TempId>) {
+pub(super) fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<TempId>) {
     let mut all = (Vec::new(), Vec::new());
     for stmt in &nodes.blocks[block].stmts {
         match stmt {
@@ -160,7 +174,7 @@ impl<'k> TaskBuilder<'k> {
             nodes,
             layout,
             changed,
-            countable: countable(kernel, task),
+            uncountable: uncountable(kernel, task),
             temps: assigned(nodes, task.body).1,
             temp_values: HashMap::new(),
             steps: Builder::default(),
@@ -168,6 +182,10 @@ impl<'k> TaskBuilder<'k> {
             env: Env::new(),
             values: HashMap::new(),
             loads: HashMap::new(),
+            shared_loads: HashMap::new(),
+            changed_here: HashSet::new(),
+            exact_floats: HashSet::new(),
+            floats: HashMap::new(),
             shared_dims: HashMap::new(),
             in_prelude: true,
             phase: 0,
@@ -175,6 +193,11 @@ impl<'k> TaskBuilder<'k> {
             thread: None,
             guards: Guards::new(),
             loops: SmallVec::new(),
+            loops_of_block: 0,
+            guards_of_block: 0,
+            has_jumped: false,
+            broadcasts: Vec::new(),
+            input: None,
             unrolled: unroll.then_some(0),
             task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
@@ -199,6 +222,9 @@ impl<'k> TaskBuilder<'k> {
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
             let slot = builder.steps.push(Node::Var(at));
             builder.env.insert(dim.var, slot);
+        }
+        if task.kind.has_device_bounds() {
+            builder.bounds(task.kind.dims().unwrap_or_default());
         }
         builder.block(task.body);
         builder.pairs();
@@ -227,7 +253,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Makes locals unknown.
-    fn forget(&mut self, locals: &[LocalId], scope: Scope) {
+    pub(super) fn forget(&mut self, locals: &[LocalId], scope: Scope) {
         for local in locals {
             let ty = int_type(self.nodes.locals[*local].ty);
             let slot = self.unknown_from(Origin::Changed(*local), ty, scope);
@@ -245,7 +271,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// The scope of values that the current code computes in a way that is not followed.
-    fn scope_here(&self) -> Scope {
+    pub(super) fn scope_here(&self) -> Scope {
         match self.task.threads {
             _ if self.in_prelude => Scope::Loop,
             Some(_) if !self.in_phase => Scope::Block,
@@ -267,7 +293,6 @@ impl<'k> TaskBuilder<'k> {
 
     /// Follows a statement. Returns whether the code after it cannot be reached.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> bool {
-        let nodes = self.nodes;
         self.values.clear();
         match *stmt {
             Stmt::Let { local, value } => {
@@ -281,7 +306,10 @@ impl<'k> TaskBuilder<'k> {
                 let slot = self.value(value);
                 self.env.insert(local, slot);
             }
-            Stmt::Store { ref element, .. } => self.access(element, AccessKind::Write),
+            Stmt::Store { ref element, value } => {
+                self.access(element, AccessKind::Write);
+                self.note_broadcast(element, value);
+            }
             Stmt::Shared { .. } => {
                 if let Some((array, dims)) = stmt.shared_extents() {
                     let dims = dims.into_iter().map(|dim| self.shared_extent(dim)).collect();
@@ -293,44 +321,20 @@ impl<'k> TaskBuilder<'k> {
                 self.guards.push(Guard { cond, is: true });
             }
             Stmt::If { cond, then, otherwise } => return self.branch(cond, then, otherwise),
-            Stmt::For { var, begin, end, body, down, .. } => {
-                let bounds = [begin, end].map(|bound| self.value(bound));
-                if self.unrolled_for(var, bounds, body, down) {
-                    return false;
-                }
-                self.counted_loop(var, bounds, body, down);
+            Stmt::For { .. } | Stmt::Loop { .. } => self.any_loop(stmt),
+            Stmt::Phase { var, body, collective } => self.phase(var, body, collective),
+            Stmt::Break | Stmt::Continue => {
+                self.has_jumped = true;
+                return true;
             }
-            Stmt::Loop { body } => {
-                if !self.unrolled_while(body) {
-                    self.endless_loop(body);
-                }
-            }
-            Stmt::Phase { var, body, collective } => {
-                let slot = self.steps.push(Node::Var(self.task.dims - 1));
-                self.env.insert(var, slot);
-                self.phase += 1;
-                (self.in_phase, self.thread) = (true, Some(var));
-                self.block(body);
-                let locals = assigned(nodes, body).0;
-                self.forget(&locals, Scope::Iteration);
-                (self.in_phase, self.thread) = (false, None);
-                if let Some(collective) = collective {
-                    let scope = match collective.op {
-                        CollectiveOp::Reduce(_) => Scope::Block,
-                        _ => Scope::Iteration,
-                    };
-                    self.forget(&[collective.local], scope);
-                }
-            }
-            Stmt::Break | Stmt::Continue => return true,
             Stmt::SetTemp { temp, value } => {
                 if self.in_prelude && self.guards.is_empty() && self.loops.is_empty() {
                     let slot = self.value(value);
                     self.temp_values.insert(temp, slot);
                 }
             }
-            Stmt::CollectiveInput { .. }
-            | Stmt::Array { .. }
+            Stmt::CollectiveInput { value, .. } => self.input = Some(self.value(value)),
+            Stmt::Array { .. }
             | Stmt::Print { .. }
             | Stmt::Reduce { .. }
             | Stmt::ReduceTemp { .. }
@@ -339,16 +343,24 @@ impl<'k> TaskBuilder<'k> {
         false
     }
 
+    pub(super) fn ticket(&mut self, counter: Counter) -> Slot {
+        let id = self.steps.program.counters.len();
+        self.steps.program.counters.push(counter);
+        self.steps.push(Node::Ticket { counter: id, id: id as u32 })
+    }
+
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) -> bool {
         let cond = self.value(cond);
         let before = self.env.clone();
         let mut sides = [(then, true), (otherwise, false)].map(|(block, is)| {
+            self.forget_shared();
             self.env.clone_from(&before);
             self.guards.push(Guard { cond, is });
             let ends = self.block(block);
             self.guards.pop();
             (std::mem::take(&mut self.env), ends)
         });
+        self.forget_shared();
         match [sides[0].1, sides[1].1] {
             [true, true] => {
                 self.env = before;
@@ -379,175 +391,6 @@ impl<'k> TaskBuilder<'k> {
         false
     }
 
-    fn counted_loop(&mut self, var: LocalId, [begin, end]: [Slot; 2], body: BlockId, down: bool) {
-        let ty = int_type(self.nodes.locals[var].ty);
-        let scope = self.scope_here();
-        let variable = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
-        self.loops.push(TripCount::Range { ty, begin, end });
-        let nth = if down {
-            let last = self.steps.number(1);
-            let last = self.steps.push(Node::Binary(BinaryOp::Sub, ty, end, last));
-            self.steps.push(Node::Binary(BinaryOp::Sub, ty, last, variable))
-        } else {
-            self.steps.push(Node::Binary(BinaryOp::Sub, ty, variable, begin))
-        };
-        let guards = self.guards.len();
-        let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
-        let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
-        self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
-        // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
-        let unsigned = ty.map(ScalarType::unsigned);
-        let nth = self.steps.push(Node::Cast { from: ty, to: unsigned, value: nth });
-        self.repeated(body, nth, unsigned, Some((var, variable)));
-        self.guards.truncate(guards);
-        self.loops.pop();
-    }
-
-    fn endless_loop(&mut self, body: BlockId) {
-        let locals = assigned(self.nodes, body).0;
-        if self.nodes.runs_once(body) {
-            self.block(body);
-            self.forget(&locals, self.scope_here());
-            return;
-        }
-        let ty = Some(ScalarType::U64);
-        let scope = self.scope_here();
-        let begin = self.steps.number(0);
-        let bound = self.bound_of(body);
-        let end = bound.unwrap_or_else(|| self.steps.number(ENDLESS));
-        let nth = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
-        self.loops.push(match bound {
-            Some(end) => TripCount::Range { ty, begin, end },
-            None => TripCount::Unknown,
-        });
-        let guards = self.guards.len();
-        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, end));
-        self.guards.push(Guard { cond, is: true });
-        self.repeated(body, nth, ty, None);
-        self.guards.truncate(guards);
-        self.loops.pop();
-    }
-
-    /// The maximum trip count of `while local < end { …; local += by }`, if `end` and `by` do not change.
-    fn bound_of(&mut self, body: BlockId) -> Option<Slot> {
-        let nodes = self.nodes;
-        let Stmt::If { cond, then, otherwise } = *nodes.blocks[body].stmts.first()? else {
-            return None;
-        };
-        let (cond, leaves) = match nodes.exprs[cond].kind {
-            ExprKind::Unary { op: UnaryOp::Not, value } => (value, then),
-            _ => (cond, otherwise),
-        };
-        let ExprKind::Binary { op: BinaryOp::Lt, lhs, rhs } = nodes.exprs[cond].kind else {
-            return None;
-        };
-        let ExprKind::Local(local) = nodes.exprs[lhs].kind else { return None };
-        let locals = assigned(nodes, body).0;
-        let (_, _, by) = self
-            .progressions(body, &locals)
-            .into_iter()
-            .find(|(changed, op, _)| *changed == local && *op == BinaryOp::Add)?;
-        if !matches!(nodes.blocks[leaves].stmts[..], [Stmt::Break]) || !self.is_steady(rhs, &locals)
-        {
-            return None;
-        }
-        let ty = nodes.locals[local].ty;
-        let of = int_type(ty);
-        let (first, end, by) = (*self.env.get(&local)?, self.value(rhs), self.value(by));
-        // The local grows without overflow, so that it stays below `end` until the loop ends.
-        let [one, most] = [1, ty.int_range()?.1].map(|value| self.steps.number(value));
-        let grows = self.steps.push(Node::Binary(BinaryOp::Ge, of, by, one));
-        let room = self.steps.push(Node::Binary(BinaryOp::Sub, of, most, by));
-        let fits = self.steps.push(Node::Binary(BinaryOp::Le, of, end, room));
-        let is_bool = int_type(ScalarType::Bool);
-        let is_bounded = self.steps.push(Node::Binary(BinaryOp::And, is_bool, grows, fits));
-        let last = self.steps.push(Node::Limit(MathFn::Max, of, first, end));
-        let distance = self.steps.push(Node::Binary(BinaryOp::Sub, of, last, first));
-        let unsigned = int_type(ty.unsigned());
-        let distance = self.steps.push(Node::Cast { from: of, to: unsigned, value: distance });
-        let to = Some(ScalarType::U64);
-        let distance = self.steps.push(Node::Cast { from: unsigned, to, value: distance });
-        // The quotient, rounded up.
-        let by = self.steps.push(Node::Cast { from: of, to, value: by });
-        let rest = self.steps.push(Node::Binary(BinaryOp::Sub, to, by, one));
-        let sum = self.steps.push(Node::Binary(BinaryOp::Add, to, distance, rest));
-        let trip_count = self.steps.push(Node::DivRem(DivRemOp::Div, to, sum, by));
-        let endless = self.steps.number(ENDLESS);
-        Some(self.steps.push(Node::Select(is_bounded, trip_count, endless)))
-    }
-
-    /// Follows the body of a loop, in iteration `nth`. The loop's variable is not known before it.
-    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType, var: Option<(LocalId, Slot)>) {
-        let nodes = self.nodes;
-        let (mut locals, _) = assigned(nodes, body);
-        locals.sort_unstable();
-        let steady = self.progressions(body, &locals);
-        locals.dedup();
-        let steady: Vec<_> = steady
-            .into_iter()
-            .filter_map(|(local, op, by)| {
-                let of_local = int_type(nodes.locals[local].ty);
-                let by = self.value(by);
-                let times = if ty == of_local {
-                    nth
-                } else {
-                    self.steps.push(Node::Cast { from: ty, to: of_local, value: nth })
-                };
-                let share = self.steps.push(Node::Binary(BinaryOp::Mul, of_local, times, by));
-                let before = *self.env.get(&local)?;
-                Some((local, self.steps.push(Node::Binary(op, of_local, before, share))))
-            })
-            .collect();
-        let scope = self.scope_here();
-        self.forget(&locals, scope);
-        self.env.extend(steady);
-        self.env.extend(var);
-        self.block(body);
-        self.forget(&locals, scope);
-    }
-
-    /// The locals to which each iteration of a loop adds the same amount, or from which it subtracts the same amount.
-    fn progressions(&self, body: BlockId, locals: &[LocalId]) -> Vec<(LocalId, BinaryOp, ExprId)> {
-        let nodes = self.nodes;
-        let mut steady = Vec::new();
-        for stmt in &nodes.blocks[body].stmts {
-            if let Stmt::Assign { local, value } = *stmt
-                && locals.iter().filter(|other| **other == local).count() == 1
-                && !nodes.continues(body)
-                && let ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } =
-                    nodes.exprs[value].kind
-                && let ExprKind::Local(changed) = nodes.exprs[lhs].kind
-                && changed == local
-                && self.is_steady(rhs, locals)
-            {
-                steady.push((local, op, rhs));
-            }
-        }
-        steady
-    }
-
-    /// Whether an expression has the same value in all iterations of a loop that assigns `locals`.
-    fn is_steady(&self, value: ExprId, locals: &[LocalId]) -> bool {
-        self.is_steady_to(value, locals, STEADY_DEPTH)
-    }
-
-    fn is_steady_to(&self, value: ExprId, locals: &[LocalId], depth: usize) -> bool {
-        match &self.nodes.exprs[value].kind {
-            ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
-            // A local of the loop itself is not known before it.
-            ExprKind::Local(local) => !locals.contains(local) && self.env.contains_key(local),
-            kind @ (ExprKind::Unary { .. }
-            | ExprKind::Binary { .. }
-            | ExprKind::Cast { .. }
-            | ExprKind::Math { .. }
-            | ExprKind::Select { .. }) => {
-                depth > 0
-                    && kind.operands().all(|value| self.is_steady_to(value, locals, depth - 1))
-            }
-            _ => false,
-        }
-    }
-
     /// Follows an expression at the root of a statement, which may access a tensor. Returns its value.
     fn effect(&mut self, value: ExprId) -> Slot {
         let nodes = self.nodes;
@@ -558,26 +401,29 @@ impl<'k> TaskBuilder<'k> {
                 self.access(element, AccessKind::Atomic);
                 let is_int = nodes.exprs[value].ty.is_int();
                 let origin = Origin::OldValue(element.array, element.site);
-                let Some(tensor) = element.tensor().filter(|_| is_int && !self.in_prelude) else {
-                    return self.unknown_from(origin, ty, Scope::Iteration);
+                let (source, outer) = match element.array {
+                    Array::Tensor(tensor) => (TicketSource::Tensor(tensor.raw()), 0),
+                    Array::Shared(array) if self.in_phase => {
+                        let (array, phase) = (array.raw(), self.phase as u32);
+                        (TicketSource::Shared { array, phase }, self.loops_of_block)
+                    }
+                    _ => return self.unknown_from(origin, ty, Scope::Iteration),
                 };
-                // A concurrent task may draw tickets, even if this one cannot.
-                let amount = self.value(value);
-                let loops = self.loops.clone();
-                self.task.increments.push(CounterIncrement { tensor, amount, ty, loops });
-                if !self.countable[tensor.index()] {
+                if !is_int || self.in_prelude {
                     return self.unknown_from(origin, ty, Scope::Iteration);
                 }
-                let counter = Counter {
-                    tensor: tensor.raw(),
-                    ty,
-                    cell: element.index.iter().map(|index| self.value(*index)).collect(),
-                    extents: self.extents(element.array),
-                    amount,
-                };
-                let id = self.steps.program.counters.len();
-                self.steps.program.counters.push(counter);
-                self.steps.push(Node::Ticket { counter: id, id: id as u32 })
+                // A concurrent task may draw tickets, even if this one cannot.
+                let amount = self.value(value);
+                let loops = SmallVec::from_slice(&self.loops[outer..]);
+                let by_one = self.only_thread().is_some();
+                self.task.increments.push(CounterIncrement { source, amount, ty, loops, by_one });
+                if self.uncountable.contains(&element.array) {
+                    return self.unknown_from(origin, ty, Scope::Iteration);
+                }
+                let cell = element.index.iter().map(|index| self.value(*index)).collect();
+                let extents = self.extents(element.array);
+                let is_of_one_thread = false;
+                self.ticket(Counter { source, ty, cell, extents, amount, is_of_one_thread })
             }
             _ => self.value(value),
         }
@@ -691,10 +537,20 @@ impl<'k> TaskBuilder<'k> {
             }
             ExprKind::Const(constant) => match constant.as_int() {
                 Some(value) => Node::Const(value),
-                None => return self.steps.unknown(ty, Scope::Loop),
+                None => {
+                    return self.float(Float::Constant(expr.ty, constant.bits()), ty, Scope::Loop);
+                }
             },
-            ExprKind::Param(_) | ExprKind::Dim { .. } if expr.ty.is_float() => {
-                return self.steps.unknown(ty, Scope::Loop);
+            ExprKind::Param(param) if expr.ty.is_float() => {
+                return self.float(Float::Argument(param), ty, Scope::Loop);
+            }
+            ExprKind::Binary { op, lhs, rhs } if op.is_comparison() && of_float(lhs) => {
+                let operands = [lhs, rhs].map(|value| self.value(value));
+                if !operands.iter().all(|slot| self.exact_floats.contains(slot)) {
+                    return self.steps.result_of(ty, &operands);
+                }
+                let scope = self.steps.scope_of(&operands);
+                return self.float(Float::Comparison(op, operands), ty, scope);
             }
             ExprKind::Param(param) => Node::Argument { word: self.layout.word(param), ty: expr.ty },
             ExprKind::Dim { tensor, axis } => {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::{
     build::TaskBuilder,
-    program::{Access, TaskRaces},
+    program::{Access, TaskRaces, array_of},
 };
 use crate::{
-    Array, LocalId, ParamId, SiteId,
+    Array, LocalId, SiteId,
     races::{IntType, Node, Obstacle, Scope, Slot, obstacle},
 };
 
@@ -17,14 +17,14 @@ pub enum Cause {
     /// An index depends on a value that the host does not know.
     Unknown(Origin),
     /// An index depends on tickets of different counters, which may be equal.
-    Counters(ParamId),
+    Counters(Array),
     /// An index depends on tickets of a counter, but not in a way that separates them.
-    Ticket(ParamId),
-    /// The list that is written by tickets has more rows than there are counters. Outside of their tensor, counters
+    Ticket(Array),
+    /// The list that is written by tickets has more rows than there are counters. Outside of their array, counters
     /// give 0.
     Rows {
-        /// The tensor of the counters.
-        tensor: ParamId,
+        /// The array of the counters.
+        counted: Array,
         /// The number of rows of the list.
         rows: u64,
         /// The number of counters.
@@ -96,7 +96,7 @@ impl TaskRaces {
             Node::Ticket { counter, .. } => Some(&self.program.counters[*counter]),
             _ => None,
         })?;
-        let tensor = ParamId::new(counter.tensor);
+        let array = array_of(counter.source);
         let word = |slot: Slot| match self.program.steps[slot as usize] {
             Node::Argument { word, .. } => args.get(word).copied(),
             _ => None,
@@ -109,15 +109,15 @@ impl TaskRaces {
                 if is_fixed {
                     continue;
                 }
-                return Some(Cause::Counters(tensor));
+                return Some(Cause::Counters(array));
             };
             let rows = access.extents.get(at).and_then(|extent| word(*extent));
             if let (Some(rows), Some(counters)) = (rows, word(*extent))
                 && rows > counters
             {
-                return Some(Cause::Rows { tensor, rows, counters });
+                return Some(Cause::Rows { counted: array, rows, counters });
             }
         }
-        Some(Cause::Ticket(tensor))
+        Some(Cause::Ticket(array))
     }
 }

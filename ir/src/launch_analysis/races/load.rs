@@ -1,4 +1,4 @@
-//! Loads, and the extents of what is accessed.
+//! Loads, floats, and the extents of what is accessed.
 
 use super::{
     build::{TaskBuilder, int_type},
@@ -6,17 +6,28 @@ use super::{
     program::AccessKind,
 };
 use crate::{
-    Array, Element, ScalarType, SharedExtent,
+    Array, BinaryOp, Element, ParamId, ScalarType, SharedExtent,
     races::{DistinctRead, Index, IntType, Node, Scope, Slot},
 };
+
+/// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic has not: a compiler
+/// may contract it in one place and not in another.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Float {
+    Constant(ScalarType, u64),
+    Argument(ParamId),
+    Comparison(BinaryOp, [Slot; 2]),
+}
 
 impl TaskBuilder<'_> {
     /// Follows a load. Returns its value.
     pub(super) fn load(&mut self, element: &Element, ty: IntType) -> Slot {
         self.access(element, AccessKind::Read);
         let origin = Origin::Read(element.array, element.site);
-        let Array::Tensor(tensor) = element.array else {
-            return self.unknown_from(origin, ty, Scope::Iteration);
+        let tensor = match element.array {
+            Array::Tensor(tensor) => tensor,
+            Array::Shared(array) => return self.shared_load(element, array, ty),
+            Array::Local(_) => return self.unknown_from(origin, ty, Scope::Iteration),
         };
         if self.in_prelude {
             return self.steps.unknown(ty, Scope::Loop);
@@ -39,6 +50,7 @@ impl TaskBuilder<'_> {
         } else {
             self.unknown_from(origin, ty, self.steps.scope_of(&index))
         };
+        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
         self.loads.insert((tensor, index), slot);
         slot
     }
@@ -66,5 +78,13 @@ impl TaskBuilder<'_> {
                 None => self.steps.unknown(int_type(ScalarType::U64), Scope::Loop),
             },
         }
+    }
+
+    /// The unknown value of a float that is exact, or of a comparison.
+    pub(super) fn float(&mut self, float: Float, ty: IntType, scope: Scope) -> Slot {
+        let is_number = !matches!(float, Float::Comparison(..));
+        let slot = *self.floats.entry(float).or_insert_with(|| self.steps.unknown(ty, scope));
+        self.exact_floats.extend(is_number.then_some(slot));
+        slot
     }
 }

@@ -5,10 +5,13 @@
 //! [`crate::races`] defines what two forms prove. Pairs of accesses that are disjoint for all arguments, as accesses to
 //! `t[i]` and `t[[i, k]]`, are removed when the program is built.
 
+mod broadcast;
 mod build;
 mod cause;
 mod load;
+mod loops;
 mod pairs;
+mod phases;
 mod program;
 mod unroll;
 

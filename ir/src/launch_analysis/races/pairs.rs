@@ -1,4 +1,4 @@
-//! Which accesses the race check compares, and which tensors are counters.
+//! Which accesses the race check compares, and which arrays are counters.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,29 +22,46 @@ pub(super) fn without_repetition(pairs: &mut Vec<Pair>, [first, second]: [&[usiz
     pairs.retain(|[a, b]| seen.insert([first[*a], second[*b]]));
 }
 
-/// The tensors that a task, and all tasks concurrent with it, access only by atomic additions that are not negative.
-pub(super) fn countable(kernel: &Offloaded, task: &Task) -> Vec<bool> {
-    let mut countable = vec![true; kernel.params.len()];
+/// The arrays that a task, or a task concurrent with it, does not only access by atomic additions that are not
+/// negative.
+pub(super) fn uncountable(kernel: &Offloaded, task: &Task) -> HashSet<Array> {
+    let mut found = HashSet::new();
     for other in &kernel.tasks {
         if std::ptr::eq(task, other) || task.group != other.group {
-            count(kernel.into(), other.body, &mut countable);
+            uncountable_in(kernel.into(), other.body, &mut found);
         }
     }
-    countable
+    found
 }
 
-fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
+/// Adds the arrays that a block changes.
+pub(super) fn changed_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Array>) {
     for stmt in &nodes.blocks[block].stmts {
-        if let Stmt::Store { element, .. } = stmt
-            && let Some(tensor) = element.tensor()
-        {
-            countable[tensor.index()] = false;
+        if let Stmt::Store { element, .. } = stmt {
+            found.insert(element.array);
+        }
+        for value in stmt.exprs() {
+            if let ExprKind::Atomic { element, .. } = &nodes.exprs[value].kind {
+                found.insert(element.array);
+            }
+        }
+        for inner in stmt.blocks() {
+            changed_in(nodes, inner, found);
+        }
+    }
+}
+
+/// Adds the arrays that a block does not only access by atomic additions that are not negative.
+pub(super) fn uncountable_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Array>) {
+    for stmt in &nodes.blocks[block].stmts {
+        if let Stmt::Store { element, .. } = stmt {
+            found.insert(element.array);
         }
         for value in stmt.exprs() {
             let kind = &nodes.exprs[value].kind;
-            let Some(tensor) = kind.element().and_then(Element::tensor) else { continue };
+            let Some(Element { array, .. }) = kind.element() else { continue };
             let ExprKind::Atomic { op: AtomicOp::Add, value, .. } = *kind else {
-                countable[tensor.index()] = false;
+                found.insert(*array);
                 continue;
             };
             let by = &nodes.exprs[value];
@@ -53,10 +70,12 @@ fn count(nodes: Nodes<'_>, block: BlockId, countable: &mut [bool]) {
                 _ => None,
             };
             let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
-            countable[tensor.index()] &= is_unsigned || constant.is_some_and(|value| value >= 0);
+            if !is_unsigned && constant.is_none_or(|value| value < 0) {
+                found.insert(*array);
+            }
         }
         for inner in stmt.blocks() {
-            count(nodes, inner, countable);
+            uncountable_in(nodes, inner, found);
         }
     }
 }

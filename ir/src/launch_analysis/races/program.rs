@@ -8,8 +8,8 @@ use crate::{
     launch_analysis::extents::Extents,
     races::{
         AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
-        Side, Slot, Space, Values, Var, VarKind, collision, disjoint, disjoint_in_loop,
-        exact_range, int_range, range_of, refuted_between, refuted_in_loop,
+        Side, Slot, Space, TicketSource, Values, Var, VarKind, collision, disjoint,
+        disjoint_in_loop, exact_range, int_range, range_of, refuted_between, refuted_in_loop,
     },
 };
 
@@ -38,8 +38,8 @@ pub struct Race {
 /// A counter that may overflow, so that its tickets repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overflow {
-    /// The counter's tensor.
-    pub tensor: ParamId,
+    /// The counter's array; of a prefix sum, the local that has it.
+    pub array: Array,
     /// The number of bits of the counter.
     pub bits: u32,
     /// The maximum sum of the amounts that are added; none if it is unknown.
@@ -55,14 +55,17 @@ pub(crate) struct Races {
     pub(super) unrolled: Option<Box<Self>>,
 }
 
-/// An atomic addition to a counter's tensor, which one iteration may execute several times.
+/// An atomic addition to a counter's array, which one iteration may execute several times, or the input of a prefix
+/// sum.
 #[derive(Clone, Debug)]
 pub(super) struct CounterIncrement {
-    pub(super) tensor: ParamId,
+    pub(super) source: TicketSource,
     pub(super) amount: Slot,
     pub(super) ty: IntType,
-    /// The inner loops around it.
+    /// The inner loops around it; if blocks count by themselves, those in the phase.
     pub(super) loops: SmallVec<[TripCount; 2]>,
+    /// Whether only one thread of each block executes it.
+    pub(super) by_one: bool,
 }
 
 /// The trip count of an inner loop.
@@ -253,8 +256,8 @@ impl Races {
         })
     }
 
-    /// None if the numbers that a counter's additions reserve are distinct while these tasks run. All additions to its
-    /// tensor count as additions to one element.
+    /// None if the numbers that a counter's additions reserve are distinct while these tasks, or the phase, run. All
+    /// additions to its array count as additions to one element.
     fn overflow(
         &self,
         task: &TaskRaces,
@@ -264,16 +267,28 @@ impl Races {
     ) -> Option<Overflow> {
         let counter = &task.program.counters[counter];
         let bits = 8 * counter.ty?.size() as u32;
-        let tensor = ParamId::new(counter.tensor);
+        let most = match counter.source {
+            TicketSource::Scan(_) => int_range(counter.ty).1.unsigned_abs(),
+            _ => 1 << bits,
+        };
         let tasks = self.tasks.iter().enumerate().filter(|(at, _)| concurrent(*at));
         let of_task = |(at, task): (usize, &TaskRaces)| {
             let extents = (launch.extents_of)(TaskId::new(at as u32));
-            task.amount_added_to(tensor, bits, &extents, launch.args)
+            task.amount_added_to(counter.source, bits, &extents, launch.args)
         };
         let increments =
             tasks.map(of_task).try_fold(0u128, |sum, increments| sum.checked_add(increments?));
-        let fits = increments.is_some_and(|increments| increments <= 1 << bits);
-        (!fits).then_some(Overflow { tensor, bits, increments })
+        let fits = increments.is_some_and(|increments| increments <= most);
+        (!fits).then_some(Overflow { array: array_of(counter.source), bits, increments })
+    }
+}
+
+/// The array of a counter; of a prefix sum, the local that has it.
+pub(super) fn array_of(source: TicketSource) -> Array {
+    match source {
+        TicketSource::Tensor(tensor) => Array::Tensor(ParamId::new(tensor)),
+        TicketSource::Shared { array, .. } => Array::Shared(LocalId::new(array)),
+        TicketSource::Scan(local) => Array::Local(LocalId::new(local)),
     }
 }
 
@@ -307,23 +322,26 @@ impl Access {
 }
 
 impl TaskRaces {
-    /// The maximum sum of the amounts that the task adds to one element of a tensor; none if unknown.
+    /// The maximum sum of the amounts that the task, or a block in a phase, adds to one element; none if unknown, or if
+    /// an amount of a prefix sum may be negative.
     fn amount_added_to(
         &self,
-        tensor: ParamId,
+        source: TicketSource,
         bits: u32,
         extents: &Extents,
         args: &[u64],
     ) -> Option<u128> {
         let mut increments =
-            self.increments.iter().filter(|increment| increment.tensor == tensor).peekable();
+            self.increments.iter().filter(|increment| increment.source == source).peekable();
         if increments.peek().is_none() || extents.is_empty() {
             return Some(0);
         }
-        let runs = u128::from(extents.iterations()) * u128::from(self.threads.unwrap_or(1));
+        let blocks = if source.is_of_block() { 1 } else { extents.iterations() };
+        let threads = u128::from(self.threads.unwrap_or(1));
         let (space, values) = self.evaluate(args, extents);
         let side = Side { program: &self.program, args, space: &space, is_counter: &|_| false };
         let sum = |increment: &CounterIncrement| {
+            let runs = u128::from(blocks) * if increment.by_one { 1 } else { threads };
             let mut trip_counts =
                 increment.loops.iter().map(|trip_count| trip_count.max(&space, &values));
             let mut count =
@@ -332,9 +350,11 @@ impl TaskRaces {
                 // A launch that makes more additions would take years.
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
             }
-            let most = range_of(side, increment.amount, increment.ty)
-                .unwrap_or_else(|| int_range(increment.ty))
-                .1;
+            let (least, most) = range_of(side, increment.amount, increment.ty)
+                .unwrap_or_else(|| int_range(increment.ty));
+            if matches!(source, TicketSource::Scan(_)) && least < 0 {
+                return None;
+            }
             count?.checked_mul(most.unsigned_abs())
         };
         increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
@@ -359,8 +379,8 @@ impl TaskRaces {
         (space, values)
     }
 
-    /// The tensors of the counters that the accesses depend on which `compared` marks.
-    pub(super) fn counted(&self, compared: &[bool]) -> Vec<u32> {
+    /// What the tickets are drawn from that the accesses depend on which `compared` marks.
+    pub(super) fn counted(&self, compared: &[bool]) -> Vec<TicketSource> {
         let program = &self.program;
         let mut reached = vec![false; program.steps.len()];
         let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
@@ -370,15 +390,15 @@ impl TaskRaces {
         }
         let nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counters = nodes.filter_map(|(node, _)| match node {
-            Node::Ticket { counter, .. } => Some(program.counters[*counter].tensor),
+            Node::Ticket { counter, .. } => Some(program.counters[*counter].source),
             _ => None,
         });
         counters.collect()
     }
 
     /// Removes the steps, conditions and additions that no comparison needs, and numbers the variables.
-    pub(super) fn prune(&mut self, compared: &[bool], is_counted: &dyn Fn(ParamId) -> bool) {
-        self.increments.retain(|increment| is_counted(increment.tensor));
+    pub(super) fn prune(&mut self, compared: &[bool], is_counted: &dyn Fn(TicketSource) -> bool) {
+        self.increments.retain(|increment| is_counted(increment.source));
         let program = &mut self.program;
         let mut needed = vec![false; program.steps.len()];
         for increment in &self.increments {
@@ -425,6 +445,8 @@ impl TaskRaces {
             let slots = counter.cell.iter_mut().chain(&mut counter.extents);
             slots.chain([&mut counter.amount]).for_each(moved);
         }
+        program.totals.retain(|slots| slots.iter().all(|at| needed[*at as usize]));
+        program.totals.iter_mut().flatten().for_each(moved);
         for read in &mut program.distinct {
             read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }

@@ -1,9 +1,11 @@
 //! Loops of block-level code that are followed turn by turn: barriers separate their turns, and what a thread accesses
 //! in a turn often depends on it in a way that no formula of the turn's number has, as in `d = 1 << turn`.
 
-use super::build::TaskBuilder;
+use std::collections::HashSet;
+
+use super::build::{TaskBuilder, int_type};
 use crate::{
-    BlockId, ExprKind, LocalId, Stmt, UnaryOp,
+    BlockId, ExprKind, LocalId, ScalarType, Stmt, UnaryOp,
     races::{Node, Slot},
     visit::Nodes,
 };
@@ -19,15 +21,32 @@ impl TaskBuilder<'_> {
         self.unrolled.is_some() && self.is_block_level() && self.access_count() < UNROLLED_ACCESSES
     }
 
+    /// Follows a loop.
+    pub(super) fn any_loop(&mut self, stmt: &Stmt) {
+        let has_jumped = self.has_jumped;
+        match *stmt {
+            Stmt::For { var, begin, end, body, down, .. } => {
+                let bounds = [begin, end].map(|bound| self.value(bound));
+                if !self.unrolled_for(var, bounds, body, down) {
+                    self.counted_loop(var, bounds, body, down);
+                }
+            }
+            Stmt::Loop { body } if !self.unrolled_while(body) => self.endless_loop(body),
+            _ => {}
+        }
+        // Jumps in the loop lead to its next turn or to its end.
+        self.has_jumped = has_jumped;
+    }
+
+    /// The locals that are declared outside of a loop. Those of a turn are not known in the next one.
+    fn known(&self) -> HashSet<LocalId> {
+        self.env.keys().copied().collect()
+    }
+
     /// Follows a loop over few constant values turn by turn. Returns false if it is none.
-    pub(super) fn unrolled_for(
-        &mut self,
-        var: LocalId,
-        bounds: [Slot; 2],
-        body: BlockId,
-        down: bool,
-    ) -> bool {
-        let [Some(begin), Some(end)] = bounds.map(|slot| self.steps.constant(slot)) else {
+    fn unrolled_for(&mut self, var: LocalId, bounds: [Slot; 2], body: BlockId, down: bool) -> bool {
+        let ty = int_type(self.nodes.locals[var].ty);
+        let [Some(begin), Some(end)] = bounds.map(|slot| self.steps.constant(slot, ty)) else {
             return false;
         };
         if !self.unrolls() || end - begin > TURNS || leaves(self.nodes, body) {
@@ -36,17 +55,19 @@ impl TaskBuilder<'_> {
         self.unrolled = self.unrolled.map(|count| count + 1);
         let turns = begin..end;
         let values: Vec<i128> = if down { turns.rev().collect() } else { turns.collect() };
+        let known = self.known();
         for value in values {
             let slot = self.steps.push(Node::Const(value));
             self.env.insert(var, slot);
             self.block(body);
+            self.env.retain(|local, _| known.contains(local));
         }
         true
     }
 
     /// Follows `while condition { … }` turn by turn, if the condition is known in each of few turns. Returns false if
     /// it is not.
-    pub(super) fn unrolled_while(&mut self, body: BlockId) -> bool {
+    fn unrolled_while(&mut self, body: BlockId) -> bool {
         let nodes = self.nodes;
         let Some((Stmt::If { cond, then, otherwise }, rest)) =
             nodes.blocks[body].stmts.split_first()
@@ -69,19 +90,21 @@ impl TaskBuilder<'_> {
             ExprKind::Unary { op: UnaryOp::Not, value } => (value, 1 - end),
             _ => (*cond, end),
         };
+        let known = self.known();
         for _ in 0..=TURNS {
             if !self.unrolls() {
                 return false;
             }
             self.values.clear();
             let slot = self.value(cond);
-            match self.steps.constant(slot) {
+            match self.steps.constant(slot, int_type(ScalarType::Bool)) {
                 Some(value) if value == end => return true,
                 Some(_) => {
                     self.unrolled = self.unrolled.map(|count| count + 1);
                     for stmt in rest {
                         self.stmt(stmt);
                     }
+                    self.env.retain(|local, _| known.contains(local));
                 }
                 None => return false,
             }

@@ -1,7 +1,10 @@
 //! Facts about two values of one kind, one of each access: tickets, elements that differ, products, operations that are
 //! their own inverse.
 
-use super::{Formula, Linear, Terms};
+use super::{
+    Formula, IntType, Involution, Linear, Node, Slot, Terms, TicketSource, int_range, widens,
+};
+use crate::UnaryOp;
 
 /// The maximum number of pairs of values of one kind that facts are stated about.
 const MAX_PAIRS: usize = 24;
@@ -112,7 +115,23 @@ impl Terms<'_> {
     ) -> Option<()> {
         let counter = self.sides[side].program.counters[counter].clone();
         let other = self.sides[other_side].program.counters[other_counter].clone();
-        if counter.tensor != other.tensor || counter.ty != other.ty {
+        // Blocks do not share their counters. Within a block, a ticket that one thread draws for all may be the very
+        // one that the other side has as its own.
+        let differ = if self.is_in_block() {
+            !counter.is_of_one_thread && !other.is_of_one_thread
+        } else {
+            !counter.source.is_of_block()
+        };
+        if counter.ty != other.ty || !differ {
+            return None;
+        }
+        if let [TicketSource::Scan(_), TicketSource::Scan(_)] = [counter.source, other.source]
+            && counter.amount == other.amount
+        {
+            let tickets = [(side, &counter, ticket), (other_side, &other, other_ticket)];
+            return self.relate_prefix_sums(tickets);
+        }
+        if counter.source != other.source {
             return None;
         }
         let types = [side, other_side].map(|side| self.sides[side].program.index_type);
@@ -147,6 +166,11 @@ impl Terms<'_> {
         }
         self.system.add(Formula::Any(cases));
         Some(())
+    }
+
+    /// Whether both sides are threads of one block.
+    fn is_in_block(&self) -> bool {
+        self.is_same_loop && self.sides[0].space.is_in_block()
     }
 
     fn relate_involutions(&mut self) {
@@ -215,4 +239,46 @@ fn increasing(
     };
     let equal = Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?]);
     Some(Formula::Any(vec![equal, grows([x, y], [f, g])?, grows([y, x], [g, f])?]))
+}
+
+impl Terms<'_> {
+    /// The reversal of the bits of a value of unsigned type `ty`, shifted so that `bits` bits remain.
+    pub(super) fn reversed(
+        &mut self,
+        side: usize,
+        value: Slot,
+        ty: IntType,
+        bits: u32,
+    ) -> Option<Linear> {
+        let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
+        let most = if is_unsigned { (1 << bits) - 1 } else { int_range(ty).1 };
+        let least = if is_unsigned { 0 } else { int_range(ty).0 };
+        let result = self.fresh(least, most);
+        let value = self.exact(side, value, ty)?;
+        let (lo, hi) = self.system.range(&value)?;
+        if is_unsigned && lo >= 0 && hi <= most {
+            let reversal = Involution::ReverseBits(bits);
+            self.involutions.push((side, reversal, [value, result.clone()]));
+        }
+        Some(result)
+    }
+
+    /// The type and the operand of a reversal of bits, possibly in a wider type.
+    pub(super) fn reversal(&self, side: usize, of: Slot, ty: IntType) -> Option<(IntType, Slot)> {
+        let steps = &self.sides[side].program.steps;
+        match steps[of as usize] {
+            Node::Unary(UnaryOp::ReverseBits, own, value) if own == ty => Some((own, value)),
+            Node::Cast { from, to, value }
+                if to == ty && widens(from, to) && int_range(from).0 == 0 =>
+            {
+                match steps[value as usize] {
+                    Node::Unary(UnaryOp::ReverseBits, own, value) if own == from => {
+                        Some((own, value))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
 }

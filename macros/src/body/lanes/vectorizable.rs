@@ -4,7 +4,10 @@ use proc_macro2::Ident;
 use quadrants_frontend::is_builtin_method;
 use syn::{BinOp, Expr, ExprBinary, Stmt, UnOp};
 
-use super::{Lanes, Meaning};
+use super::{
+    Lanes, Meaning, StripKind,
+    clamps::{Before, CLAMPS},
+};
 use crate::ast::{
     atomic_op, immutable_name, is_assignment, pattern_ident, pattern_names, unparenthesized,
 };
@@ -12,6 +15,7 @@ use crate::ast::{
 /// Methods of numbers that are one SIMD instruction or a few.
 const SIMD_METHODS: &[&str] = &[
     "abs",
+    "abs_diff",
     "ceil",
     "clamp",
     "copysign",
@@ -21,6 +25,8 @@ const SIMD_METHODS: &[&str] = &[
     "mul_add",
     "recip",
     "round_ties_even",
+    "saturating_add",
+    "saturating_sub",
     "signum",
     "sqrt",
     "trunc",
@@ -33,12 +39,29 @@ impl Lanes<'_, '_> {
     /// Whether each iteration of a strip may run statements by itself. The names that they bind must hide none.
     pub(super) fn all_vectorizable(&mut self, stmts: &[Stmt], in_loop: bool) -> bool {
         let known = self.names.len();
-        let all = stmts.iter().all(|stmt| match stmt {
-            Stmt::Local(local) => self.local_is_vectorizable(local, in_loop),
-            Stmt::Expr(expr, _) => self.is_vectorizable(expr, in_loop),
-            Stmt::Item(_) | Stmt::Macro(_) => false,
+        if !self.is_conditional {
+            self.before = Before::new(known);
+        }
+        let all = stmts.iter().all(|stmt| {
+            let vectorizable = match stmt {
+                Stmt::Local(local) => self.local_is_vectorizable(local, in_loop),
+                Stmt::Expr(expr, _) => self.is_vectorizable(expr, in_loop),
+                Stmt::Item(_) | Stmt::Macro(_) => false,
+            };
+            if !self.is_conditional {
+                self.before.pass(stmt);
+            }
+            vectorizable
         });
         self.names.truncate(known);
+        all
+    }
+
+    /// As [`all_vectorizable`](Self::all_vectorizable), for statements under a condition.
+    fn branch_is_vectorizable(&mut self, stmts: &[Stmt], in_loop: bool) -> bool {
+        let outer = std::mem::replace(&mut self.is_conditional, true);
+        let all = self.all_vectorizable(stmts, in_loop);
+        self.is_conditional = outer;
         all
     }
 
@@ -46,12 +69,13 @@ impl Lanes<'_, '_> {
         let (Some(pattern), Some(init)) = (pattern_ident(&local.pat), &local.init) else {
             return false;
         };
+        let is_same = self.is_same(&init.expr);
         let vectorizable = init.diverge.is_none()
             && self.hides_none(&pattern.ident)
-            && self.is_vectorizable(&init.expr, in_loop);
-        let is_uniform = pattern.mutability.is_none() && self.is_same(&init.expr);
-        let meaning = if is_uniform { Meaning::Uniform } else { Meaning::Varying };
-        self.names.push((pattern.ident.clone(), meaning));
+            && (is_same || self.is_vectorizable(&init.expr, in_loop));
+        let (meaning, is_early) = self.meaning_of(local).unwrap_or((Meaning::Varying, false));
+        let is_typed = self.is_typed(local);
+        self.bind(pattern.ident.clone(), meaning, is_early, is_typed);
         vectorizable
     }
 
@@ -79,6 +103,13 @@ impl Lanes<'_, '_> {
                 matches!(unary.op, UnOp::Neg(_) | UnOp::Not(_))
                     && self.is_vectorizable(&unary.expr, in_loop)
             }
+            Expr::Binary(ExprBinary { left, op: BinOp::And(_) | BinOp::Or(_), right, .. }) => {
+                let left = self.is_vectorizable(left, in_loop);
+                let outer = std::mem::replace(&mut self.is_conditional, true);
+                let right = self.is_vectorizable(right, in_loop);
+                self.is_conditional = outer;
+                left && right
+            }
             Expr::Binary(ExprBinary { left, right, .. })
             | Expr::Assign(syn::ExprAssign { left, right, .. }) => {
                 self.is_vectorizable(left, in_loop) && self.is_vectorizable(right, in_loop)
@@ -86,14 +117,18 @@ impl Lanes<'_, '_> {
             Expr::If(choice) => {
                 let otherwise = choice.else_branch.as_ref();
                 self.is_vectorizable(&choice.cond, in_loop)
-                    && self.all_vectorizable(&choice.then_branch.stmts, in_loop)
-                    && otherwise
-                        .is_none_or(|(_, otherwise)| self.is_vectorizable(otherwise, in_loop))
+                    && self.branch_is_vectorizable(&choice.then_branch.stmts, in_loop)
+                    && otherwise.is_none_or(|(_, otherwise)| {
+                        let outer = std::mem::replace(&mut self.is_conditional, true);
+                        let all = self.is_vectorizable(otherwise, in_loop);
+                        self.is_conditional = outer;
+                        all
+                    })
             }
             Expr::Block(block) => {
                 block.label.is_none()
                     && block.attrs.is_empty()
-                    && self.all_vectorizable(&block.block.stmts, in_loop)
+                    && self.branch_is_vectorizable(&block.block.stmts, in_loop)
             }
             Expr::Index(index) => self.access_is_vectorizable(index, in_loop),
             // In inner loops, a field of an element that all iterations share: components of others are not neighbours.
@@ -137,7 +172,8 @@ impl Lanes<'_, '_> {
                 .all(|arg| !self.names_tensor(arg) && self.is_vectorizable(arg, false))
     }
 
-    /// Whether neighbouring iterations access the same element, or neighbours in memory.
+    /// Whether neighbouring iterations access the same element, or neighbours in memory. If only the latency of chains
+    /// counts, any element.
     fn access_is_vectorizable(&mut self, index: &syn::ExprIndex, in_loop: bool) -> bool {
         if let Expr::MethodCall(call) = unparenthesized(&index.expr) {
             return self.is_extent(call) && matches!(unparenthesized(&index.index), Expr::Lit(_));
@@ -149,23 +185,38 @@ impl Lanes<'_, '_> {
             Expr::Array(array) => array.elems.iter().collect(),
             single => vec![single],
         };
-        if !indices.iter().all(|index| self.is_vectorizable(index, in_loop)) {
+        if !indices.iter().all(|index| self.is_same(index) || self.is_vectorizable(index, in_loop))
+        {
             return false;
         }
         let Some((last, before)) = indices.split_last() else { return false };
         !in_loop
+            || self.kind == StripKind::Chains
             || before.iter().all(|index| self.is_same(index))
-                && (self.is_same(last) || self.is_next(last))
+                && (self.is_same(last) || self.is_next_index(last))
     }
 
-    /// Whether an index is the loop's variable, or at a uniform distance from it.
-    fn is_next(&self, index: &Expr) -> bool {
+    /// Whether an index is the loop's variable at a uniform distance, or clamped.
+    pub(super) fn is_next_index(&mut self, index: &Expr) -> bool {
+        if !self.is_next(index) {
+            return false;
+        }
+        let clamped = !self.is_conditional && self.is_clamped(index);
+        self.clamped += usize::from(clamped);
+        clamped || !has_clamp(index)
+    }
+
+    /// Whether an index is the loop's variable, or at a uniform distance from it, where no method clamps it.
+    pub(super) fn is_next(&self, index: &Expr) -> bool {
         match unparenthesized(index) {
-            Expr::Path(path) => {
-                let variable = immutable_name(self.variable).flatten();
-                variable.is_some_and(|variable| path.path.is_ident(&variable))
-            }
-            Expr::Cast(cast) => self.is_next(&cast.expr),
+            Expr::Path(path) => path.path.get_ident().is_some_and(|name| {
+                let meaning = self.names.iter().rev().find(|(known, _)| known == name);
+                match meaning {
+                    Some((_, Meaning::Next)) => true,
+                    _ => immutable_name(self.variable).flatten().as_ref() == Some(name),
+                }
+            }),
+            Expr::Cast(cast) => is_integer(&cast.ty) && self.is_next(&cast.expr),
             Expr::Binary(ExprBinary { left, op: BinOp::Add(_), right, .. }) => {
                 self.is_next(left) && self.is_same(right)
                     || self.is_same(left) && self.is_next(right)
@@ -173,12 +224,18 @@ impl Lanes<'_, '_> {
             Expr::Binary(ExprBinary { left, op: BinOp::Sub(_), right, .. }) => {
                 self.is_next(left) && self.is_same(right)
             }
+            Expr::MethodCall(call) => {
+                CLAMPS.contains(&&*call.method.to_string())
+                    && call.turbofish.is_none()
+                    && self.is_next(&call.receiver)
+                    && call.args.iter().all(|arg| self.is_uniform(arg))
+            }
             _ => false,
         }
     }
 
     /// Whether the iterations of a strip find the same value when they evaluate an expression at the same time.
-    fn is_same(&self, expr: &Expr) -> bool {
+    pub(super) fn is_same(&self, expr: &Expr) -> bool {
         match unparenthesized(expr) {
             Expr::Index(index) if self.names_tensor(&index.expr) => {
                 match unparenthesized(&index.index) {
@@ -227,9 +284,9 @@ impl Lanes<'_, '_> {
                     && self.is_uniform(&binary.right)
             }
             Expr::MethodCall(call) => {
-                let of_two = matches!(&*call.method.to_string(), "min" | "max");
                 self.is_extent(call)
-                    || of_two
+                    || is_builtin_method(&call.method.to_string())
+                        && call.turbofish.is_none()
                         && self.is_uniform(&call.receiver)
                         && call.args.iter().all(|arg| self.is_uniform(arg))
             }
@@ -247,7 +304,23 @@ impl Lanes<'_, '_> {
             && self.names_tensor(&call.receiver)
     }
 
-    fn names_tensor(&self, expr: &Expr) -> bool {
+    pub(super) fn names_tensor(&self, expr: &Expr) -> bool {
         self.scope.rewrite(&[], false).is_tensor(expr)
     }
+}
+
+/// Whether an index is clamped by a method.
+fn has_clamp(index: &Expr) -> bool {
+    match unparenthesized(index) {
+        Expr::MethodCall(_) => true,
+        Expr::Cast(cast) => has_clamp(&cast.expr),
+        Expr::Binary(binary) => has_clamp(&binary.left) || has_clamp(&binary.right),
+        _ => false,
+    }
+}
+
+fn is_integer(ty: &syn::Type) -> bool {
+    const INTEGERS: [&str; 10] =
+        ["i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
+    matches!(ty, syn::Type::Path(path) if INTEGERS.iter().any(|name| path.path.is_ident(name)))
 }

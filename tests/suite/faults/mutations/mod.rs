@@ -17,7 +17,7 @@ use scenarios::{Outcome, SCENARIOS, Scenario};
 use crate::faults::current;
 
 /// The calls that are ignored.
-const CALLS: [&str; 13] = [
+const CALLS: [&str; 14] = [
     "cuStreamWaitEvent",
     "cuEventRecord",
     "cuStreamSynchronize",
@@ -25,6 +25,7 @@ const CALLS: [&str; 13] = [
     "cuCtxSynchronize",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
+    "cuCtxSetCurrent",
     "hipStreamWaitEvent",
     "hipEventRecord",
     "hipStreamSynchronize",
@@ -107,6 +108,7 @@ fn every_wait_record_and_context_switch_is_necessary(
     let random = (0..seeds.unwrap_or(4)).map(|seed| (Schedule::Random, seed));
     let tries: Vec<(Schedule, u64)> = tries.into_iter().chain(random).collect();
     let (mut made, mut killed, mut kept, mut survivors) = (0, 0, Vec::new(), Vec::new());
+    let (mut staging_is_needed, mut memory_is_needed) = (false, 0);
     for (name, hazards, scenario) in SCENARIOS {
         let apart = |how: &(Schedule, u64), mutant| {
             apart(backend, (limit, hazards), scenario, *how, mutant)
@@ -128,6 +130,9 @@ fn every_wait_record_and_context_switch_is_necessary(
             let tries = &tries[..if long { 2 } else { tries.len() }];
             if tries.iter().any(|how| apart(how, Some((call, nth))).is_err()) {
                 killed += 1;
+                staging_is_needed |= releases_staging(&calls, at);
+                let is_again = name == scenarios::MEMORY_AGAIN;
+                memory_is_needed += usize::from(is_again && releases_memory(&calls, at));
                 continue;
             }
             let which = format!("{name}: {call}, number {nth}, in front of {}", next(&calls, at).1);
@@ -145,6 +150,9 @@ fn every_wait_record_and_context_switch_is_necessary(
         println!("kept: {kept}");
     }
     assert!(survivors.is_empty(), "not missed:\n{}", survivors.join("\n"));
+    assert!(staging_is_needed, "no scenario used staging memory again");
+    // Each of three readers was the last one once, and one was at work when the memory was freed.
+    assert!(memory_is_needed >= 4, "{memory_is_needed} records keep memory from its next user");
     Ok(())
 }
 
@@ -165,9 +173,41 @@ fn kept_for(scenario: &str, calls: &[&'static str], at: usize) -> Option<&'stati
             && kept.before.contains(&next)
             && kept.scenario.is_none_or(|only| only == scenario)
     };
+    if releases_staging(calls, at) {
+        return Some("the event of staging memory that no later copy of the scenario uses");
+    }
+    let drops = [
+        scenarios::COPIES,
+        scenarios::FIRST_FILLS,
+        scenarios::MEMORY_AGAIN,
+        scenarios::HOST_REGIONS,
+        scenarios::PINNED_MEMORY,
+    ];
+    if releases_memory(calls, at) && drops.contains(&scenario) {
+        return Some(
+            "the event of memory that is used again after a wait, in stream order, or never",
+        );
+    }
     let found = KEPT.iter().find(is_it).map(|kept| kept.reason);
     let made_for = calls[at].ends_with("PushCurrent_v2") && next_at > at;
     found.or_else(|| if made_for { kept_for(scenario, calls, next_at) } else { None })
+}
+
+/// Whether the call records the event after which an upload's staging memory is used again.
+fn releases_staging(calls: &[&'static str], at: usize) -> bool {
+    let mut before = calls[..at].iter().rev();
+    let before = before.find(|call| !is_switch(call) && !call.contains("EventCreate"));
+    calls[at].ends_with("EventRecord")
+        && before.is_some_and(|call| call.contains("MemcpyHtoDAsync"))
+}
+
+/// Whether the call records an event after which a dropped tensor's memory is used again. All other records are behind
+/// an upload, or in front of a wait.
+fn releases_memory(calls: &[&'static str], at: usize) -> bool {
+    let mut later = calls[at + 1..].iter().filter(|call| !is_switch(call));
+    calls[at].ends_with("EventRecord")
+        && !releases_staging(calls, at)
+        && later.next().is_none_or(|call| !call.ends_with("StreamWaitEvent"))
 }
 
 fn is_switch(call: &str) -> bool {

@@ -9,6 +9,7 @@ mod guards;
 mod indices;
 mod phases;
 mod plain;
+mod positions;
 mod sequential;
 mod tensor_phases;
 mod tickets;
@@ -175,7 +176,7 @@ impl Bench {
 impl<const N: usize> Pair<N> {
     fn reset(&mut self) -> Result<()> {
         self.plain = plain::Tensor::new(self.first.clone(), self.plain.shape());
-        self.device.copy_from(&self.first)
+        self.device.write(&self.first)
     }
 
     fn check(&self, launch: &str, sorted: bool) -> Result<()> {

@@ -1,0 +1,78 @@
+//! The covariance matrix of the columns of a table: the products of its centered columns.
+
+use quadrants::{self as qd, Result, Tensor};
+use quadrants_bench::corpus::{
+    Arg::{Buffer, I32},
+    Corpus, Sizes, Step, uniform_f32,
+};
+
+#[qd::kernel]
+fn covariance(
+    data: &Tensor<f32, 2>,
+    mean: &mut Tensor<f32, 1>,
+    centered: &mut Tensor<f32, 2>,
+    out: &mut Tensor<f32, 2>,
+) {
+    let [n, m] = data.shape();
+    for j in 0..m {
+        let mut sum = 0.0;
+        for i in 0..n {
+            sum += data[[i, j]];
+        }
+        mean[j] = sum / n as f32;
+    }
+    for (i, j) in qd::ndrange([n, m]) {
+        centered[[i, j]] = data[[i, j]] - mean[j];
+    }
+    for (i, j) in qd::ndrange([m, m]) {
+        if i <= j {
+            let mut sum = 0.0;
+            for k in 0..n {
+                sum += centered[[k, i]] * centered[[k, j]];
+            }
+            sum /= (n - 1) as f32;
+            out[[i, j]] = sum;
+            out[[j, i]] = sum;
+        }
+    }
+}
+
+pub(crate) fn case(corpus: &Corpus) -> Result<()> {
+    let sizes = Sizes { gpu: 1536, cpu: 256, small: 37 };
+    let Some(case) = corpus.case("polybench/covariance", sizes) else { return Ok(()) };
+    let (n, m) = (case.n() * 9 / 8, case.n());
+    let mut data = uniform_f32(n * m, 1);
+    // The columns share a part, so that they are correlated.
+    for (row, common) in data.chunks_mut(m).zip(uniform_f32(n, 2)) {
+        row.iter_mut().for_each(|value| *value += common);
+    }
+    let program = corpus.program();
+    let tdata = program.tensor_from(&data, [n, m])?;
+    let mean = program.zeros::<f32, 1>([m])?;
+    let (centered, out) = (program.zeros::<f32, 2>([n, m])?, program.zeros::<f32, 2>([m, m])?);
+    let args = |buffers: &[usize]| {
+        let buffers = buffers.iter().map(|at| Buffer(*at));
+        buffers.chain([I32(n as i32), I32(m as i32)]).collect::<Vec<_>>()
+    };
+    case.buffers([
+        data.into(),
+        vec![0.0f32; m].into(),
+        vec![0.0f32; n * m].into(),
+        vec![0.0f32; m * m].into(),
+    ])
+    .results(&[(1, 1e-4), (3, 1e-4)])
+    .cuda(
+        include_str!("covariance.cu"),
+        vec![
+            Step::over("means", m, &args(&[0, 1])),
+            Step::over2("center", [n, m], &args(&[0, 1, 2])),
+            Step::over2("covariance", [m, m], &args(&[2, 3])),
+        ],
+    )
+    .c(include_str!("covariance.c"), &[n, m])
+    .run(
+        (mean, centered, out),
+        |(mean, centered, out)| covariance(&tdata, mean, centered, out).launch(),
+        |(mean, _, out)| Ok(vec![mean.to_vec()?.into(), out.to_vec()?.into()]),
+    )
+}

@@ -1,0 +1,17 @@
+#include <math.h>
+
+void run(void **buffers, const long *sizes) {
+    const float *input = buffers[0];
+    float *a = buffers[1];
+    long n = sizes[0];
+#pragma omp parallel for
+    for (long i = 0; i < n * n; i++) a[i] = input[i];
+    for (long k = 0; k < n; k++) {
+        a[k * n + k] = sqrtf(a[k * n + k]);
+#pragma omp parallel for
+        for (long i = k + 1; i < n; i++) a[i * n + k] /= a[k * n + k];
+#pragma omp parallel for
+        for (long i = k + 1; i < n; i++)
+            for (long j = k + 1; j <= i; j++) a[i * n + j] -= a[i * n + k] * a[j * n + k];
+    }
+}

@@ -1,0 +1,211 @@
+//! Loops in a task: their variables, trip counts, and the locals that each iteration changes by the same amount.
+
+use super::{
+    build::{TaskBuilder, assigned, int_type},
+    program::TripCount,
+};
+use crate::{
+    BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, LoopDim, MathFn, ScalarType, Stmt,
+    UnaryOp,
+    races::{Guard, IntType, Node, Slot},
+};
+
+/// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
+const ENDLESS: i128 = 1 << 62;
+
+/// The maximum depth of expressions that are checked for a change in a loop.
+const STEADY_DEPTH: usize = 6;
+
+impl TaskBuilder<'_> {
+    /// Adds the bounds of a loop that only the device computes to the conditions of its iterations. The launch knows
+    /// only conservative ones.
+    pub(super) fn bounds(&mut self, dims: &[LoopDim]) {
+        for (at, dim) in dims.iter().enumerate() {
+            let ty = int_type(self.nodes.locals[dim.var].ty);
+            let variable = self.steps.push(Node::Var(at));
+            let (begin, end) = (self.value(dim.begin), self.value(dim.end));
+            let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
+            let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
+            self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
+        }
+    }
+
+    pub(super) fn counted_loop(
+        &mut self,
+        var: LocalId,
+        [begin, end]: [Slot; 2],
+        body: BlockId,
+        down: bool,
+    ) {
+        let ty = int_type(self.nodes.locals[var].ty);
+        let scope = self.scope_here();
+        let variable = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        self.loops.push(TripCount::Range { ty, begin, end });
+        let nth = if down {
+            let last = self.steps.number(1);
+            let last = self.steps.push(Node::Binary(BinaryOp::Sub, ty, end, last));
+            self.steps.push(Node::Binary(BinaryOp::Sub, ty, last, variable))
+        } else {
+            self.steps.push(Node::Binary(BinaryOp::Sub, ty, variable, begin))
+        };
+        let guards = self.guards.len();
+        let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
+        let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
+        self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
+        // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
+        let unsigned = ty.map(ScalarType::unsigned);
+        let nth = self.steps.push(Node::Cast { from: ty, to: unsigned, value: nth });
+        self.repeated(body, nth, unsigned, Some((var, variable)));
+        self.guards.truncate(guards);
+        self.loops.pop();
+    }
+
+    pub(super) fn endless_loop(&mut self, body: BlockId) {
+        let locals = assigned(self.nodes, body).0;
+        if self.nodes.runs_once(body) {
+            self.forget_shared();
+            self.block(body);
+            self.forget_shared();
+            self.forget(&locals, self.scope_here());
+            return;
+        }
+        let ty = Some(ScalarType::U64);
+        let scope = self.scope_here();
+        let begin = self.steps.number(0);
+        let bound = self.bound_of(body);
+        let end = bound.unwrap_or_else(|| self.steps.number(ENDLESS));
+        let nth = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        self.loops.push(match bound {
+            Some(end) => TripCount::Range { ty, begin, end },
+            None => TripCount::Unknown,
+        });
+        let guards = self.guards.len();
+        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, end));
+        self.guards.push(Guard { cond, is: true });
+        self.repeated(body, nth, ty, None);
+        self.guards.truncate(guards);
+        self.loops.pop();
+    }
+
+    /// The maximum trip count of `while local < end { …; local += by }`, if `end` and `by` do not change.
+    fn bound_of(&mut self, body: BlockId) -> Option<Slot> {
+        let nodes = self.nodes;
+        let Stmt::If { cond, then, otherwise } = *nodes.blocks[body].stmts.first()? else {
+            return None;
+        };
+        let (cond, leaves) = match nodes.exprs[cond].kind {
+            ExprKind::Unary { op: UnaryOp::Not, value } => (value, then),
+            _ => (cond, otherwise),
+        };
+        let ExprKind::Binary { op: BinaryOp::Lt, lhs, rhs } = nodes.exprs[cond].kind else {
+            return None;
+        };
+        let ExprKind::Local(local) = nodes.exprs[lhs].kind else { return None };
+        let locals = assigned(nodes, body).0;
+        let (_, _, by) = self
+            .progressions(body, &locals)
+            .into_iter()
+            .find(|(changed, op, _)| *changed == local && *op == BinaryOp::Add)?;
+        if !matches!(nodes.blocks[leaves].stmts[..], [Stmt::Break]) || !self.is_steady(rhs, &locals)
+        {
+            return None;
+        }
+        let ty = nodes.locals[local].ty;
+        let of = int_type(ty);
+        let (first, end, by) = (*self.env.get(&local)?, self.value(rhs), self.value(by));
+        // The local grows without overflow, so that it stays below `end` until the loop ends.
+        let [one, most] = [1, ty.int_range()?.1].map(|value| self.steps.number(value));
+        let grows = self.steps.push(Node::Binary(BinaryOp::Ge, of, by, one));
+        let room = self.steps.push(Node::Binary(BinaryOp::Sub, of, most, by));
+        let fits = self.steps.push(Node::Binary(BinaryOp::Le, of, end, room));
+        let is_bool = int_type(ScalarType::Bool);
+        let is_bounded = self.steps.push(Node::Binary(BinaryOp::And, is_bool, grows, fits));
+        let last = self.steps.push(Node::Limit(MathFn::Max, of, first, end));
+        let distance = self.steps.push(Node::Binary(BinaryOp::Sub, of, last, first));
+        let unsigned = int_type(ty.unsigned());
+        let distance = self.steps.push(Node::Cast { from: of, to: unsigned, value: distance });
+        let to = Some(ScalarType::U64);
+        let distance = self.steps.push(Node::Cast { from: unsigned, to, value: distance });
+        // The quotient, rounded up.
+        let by = self.steps.push(Node::Cast { from: of, to, value: by });
+        let rest = self.steps.push(Node::Binary(BinaryOp::Sub, to, by, one));
+        let sum = self.steps.push(Node::Binary(BinaryOp::Add, to, distance, rest));
+        let trip_count = self.steps.push(Node::DivRem(DivRemOp::Div, to, sum, by));
+        let endless = self.steps.number(ENDLESS);
+        Some(self.steps.push(Node::Select(is_bounded, trip_count, endless)))
+    }
+
+    /// Follows the body of a loop, in iteration `nth`. The loop's variable is not known before it.
+    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType, var: Option<(LocalId, Slot)>) {
+        let nodes = self.nodes;
+        let (mut locals, _) = assigned(nodes, body);
+        locals.sort_unstable();
+        let steady = self.progressions(body, &locals);
+        locals.dedup();
+        let steady: Vec<_> = steady
+            .into_iter()
+            .filter_map(|(local, op, by)| {
+                let of_local = int_type(nodes.locals[local].ty);
+                let by = self.value(by);
+                let times = if ty == of_local {
+                    nth
+                } else {
+                    self.steps.push(Node::Cast { from: ty, to: of_local, value: nth })
+                };
+                let share = self.steps.push(Node::Binary(BinaryOp::Mul, of_local, times, by));
+                let before = *self.env.get(&local)?;
+                Some((local, self.steps.push(Node::Binary(op, of_local, before, share))))
+            })
+            .collect();
+        let scope = self.scope_here();
+        self.forget(&locals, scope);
+        self.env.extend(steady);
+        self.env.extend(var);
+        self.forget_shared();
+        self.block(body);
+        self.forget_shared();
+        self.forget(&locals, scope);
+    }
+
+    /// The locals to which each iteration of a loop adds the same amount, or from which it subtracts the same amount.
+    fn progressions(&self, body: BlockId, locals: &[LocalId]) -> Vec<(LocalId, BinaryOp, ExprId)> {
+        let nodes = self.nodes;
+        let mut steady = Vec::new();
+        for stmt in &nodes.blocks[body].stmts {
+            if let Stmt::Assign { local, value } = *stmt
+                && locals.iter().filter(|other| **other == local).count() == 1
+                && !nodes.continues(body)
+                && let ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs } =
+                    nodes.exprs[value].kind
+                && let ExprKind::Local(changed) = nodes.exprs[lhs].kind
+                && changed == local
+                && self.is_steady(rhs, locals)
+            {
+                steady.push((local, op, rhs));
+            }
+        }
+        steady
+    }
+
+    /// Whether an expression has the same value in all iterations of a loop that assigns `locals`.
+    fn is_steady(&self, value: ExprId, locals: &[LocalId]) -> bool {
+        self.is_steady_to(value, locals, STEADY_DEPTH)
+    }
+
+    fn is_steady_to(&self, value: ExprId, locals: &[LocalId], depth: usize) -> bool {
+        match &self.nodes.exprs[value].kind {
+            ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Dim { .. } => true,
+            // A local of the loop itself is not known before it.
+            ExprKind::Local(local) => !locals.contains(local) && self.env.contains_key(local),
+            kind @ (ExprKind::Unary { .. }
+            | ExprKind::Binary { .. }
+            | ExprKind::Cast { .. }
+            | ExprKind::Math { .. }
+            | ExprKind::Select { .. }) => {
+                depth > 0
+                    && kind.operands().all(|value| self.is_steady_to(value, locals, depth - 1))
+            }
+            _ => false,
+        }
+    }
+}

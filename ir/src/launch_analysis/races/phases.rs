@@ -1,0 +1,108 @@
+//! Phases of thread blocks: what they count, what a collective gives, and which elements of shared arrays keep their
+//! values.
+
+use std::collections::HashSet;
+
+use smallvec::SmallVec;
+
+use super::{
+    build::{TaskBuilder, assigned, int_type},
+    cause::Origin,
+    pairs::{changed_in, uncountable_in},
+    program::CounterIncrement,
+};
+use crate::{
+    Array, BinaryOp, BlockId, Collective, CollectiveOp, Element, LocalId, ReduceOp, ScalarType,
+    races::{Counter, Index, IntType, Node, Scope, Slot, TicketSource},
+};
+
+impl TaskBuilder<'_> {
+    pub(super) fn phase(&mut self, var: LocalId, body: BlockId, collective: Option<Collective>) {
+        let nodes = self.nodes;
+        let slot = self.steps.push(Node::Var(self.task.dims - 1));
+        self.env.insert(var, slot);
+        self.phase += 1;
+        self.uncountable.retain(|array| matches!(array, Array::Tensor(_)));
+        let mut uncountable = HashSet::new();
+        uncountable_in(nodes, body, &mut uncountable);
+        self.changed_here.clear();
+        changed_in(nodes, body, &mut self.changed_here);
+        let changed = &self.changed_here;
+        self.shared_loads.retain(|(array, _), _| !changed.contains(&Array::Shared(*array)));
+        let shared = uncountable.into_iter().filter(|array| matches!(array, Array::Shared(_)));
+        self.uncountable.extend(shared);
+        (self.in_phase, self.thread, self.has_jumped) = (true, Some(var), false);
+        (self.loops_of_block, self.guards_of_block) = (self.loops.len(), self.guards.len());
+        self.block(body);
+        self.keep_broadcasts(body);
+        let locals = assigned(nodes, body).0;
+        self.forget(&locals, Scope::Iteration);
+        (self.in_phase, self.thread) = (false, None);
+        let input = self.input.take();
+        let Some(Collective { op, local }) = collective else { return };
+        let ty = nodes.locals[local].ty;
+        match (op, input) {
+            (CollectiveOp::Scan { op: ReduceOp::Add, exclusive }, Some(amount)) if ty.is_int() => {
+                let sum = self.prefix_sum(local, slot, amount, exclusive);
+                self.env.insert(local, sum);
+            }
+            (CollectiveOp::Reduce(op), input) => {
+                self.forget(&[local], Scope::Block);
+                let sum = self.env.get(&local).copied().filter(|_| op == ReduceOp::Add);
+                let total = input.zip(sum).filter(|_| ty.is_int());
+                self.steps.program.totals.extend(total.map(|(amount, sum)| [amount, sum, slot]));
+            }
+            _ => self.forget(&[local], Scope::Iteration),
+        }
+    }
+
+    /// The sum of the amounts of the threads before the thread, or up to it.
+    fn prefix_sum(&mut self, local: LocalId, thread: Slot, amount: Slot, exclusive: bool) -> Slot {
+        let ty = int_type(self.nodes.locals[local].ty);
+        let source = TicketSource::Scan(local.raw());
+        let cell = Index::from_slice(&[thread]);
+        self.task.increments.push(CounterIncrement {
+            source,
+            amount,
+            ty,
+            loops: SmallVec::new(),
+            by_one: false,
+        });
+        let before = self.ticket(Counter {
+            source,
+            ty,
+            cell,
+            extents: Index::new(),
+            amount,
+            is_of_one_thread: false,
+        });
+        if exclusive {
+            return before;
+        }
+        self.steps.push(Node::Binary(BinaryOp::Add, ty, before, amount))
+    }
+
+    /// Makes the elements of shared arrays unknown where block-level code has several ways.
+    pub(super) fn forget_shared(&mut self) {
+        if self.is_block_level() {
+            self.shared_loads.clear();
+        }
+    }
+
+    /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
+    pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
+        let origin = Origin::Read(element.array, element.site);
+        if !self.in_phase || self.changed_here.contains(&element.array) {
+            return self.unknown_from(origin, ty, Scope::Iteration);
+        }
+        let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
+        if let Some(slot) = self.shared_loads.get(&(array, index.clone())) {
+            return *slot;
+        }
+        let scope = self.steps.scope_of(&index).max(Scope::Block);
+        let slot = self.unknown_from(origin, ty, scope);
+        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
+        self.shared_loads.insert((array, index), slot);
+        slot
+    }
+}

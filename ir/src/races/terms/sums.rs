@@ -1,0 +1,94 @@
+//! Facts about prefix sums over the threads of a block, and about sums over all of them.
+//!
+//! No amount is negative, and the sum of all fits the type, so that nothing wraps. Amounts are bounded by those of any
+//! thread, whatever holds for the threads of the two accesses.
+
+use super::{Formula, IntType, Linear, Side, Slot, Terms, TicketSource, range_of};
+use crate::races::{Counter, node::int_range};
+
+/// The bounds of the amounts that the threads of a block give.
+#[derive(Clone, Copy)]
+struct Amounts {
+    /// The largest amount.
+    most: i128,
+    /// The number of the last thread.
+    last: i128,
+}
+
+impl Terms<'_> {
+    /// The bounds of the amounts, if their sum cannot wrap.
+    fn amounts(&mut self, side: usize, amount: Slot, ty: IntType, thread: Slot) -> Option<Amounts> {
+        let index_type = self.sides[side].program.index_type;
+        let thread = self.exact(side, thread, index_type)?;
+        let (least, most) = range_of(self.sides[side], amount, ty)?;
+        let (first, last) = self.system.range(&thread)?;
+        let sum = last.checked_add(1)?.checked_mul(most)?;
+        let fits = first >= 0 && least >= 0 && sum <= int_range(ty).1;
+        fits.then_some(Amounts { most, last })
+    }
+
+    /// The value of a slot that is the sum of an amount over all threads.
+    pub(super) fn total(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
+        let totals = &self.sides[side].program.totals;
+        let [amount, _, thread] = *totals.iter().find(|[_, sum, _]| *sum == slot)?;
+        let Amounts { most, last } = self.amounts(side, amount, ty, thread)?;
+        Some(self.fresh(0, (last + 1) * most))
+    }
+
+    /// The value of a prefix sum: at most the number of earlier threads times the largest amount. With the thread's own
+    /// amount it is at most the sum over all threads, and less by at most what the later ones can add.
+    pub(super) fn prefix_sum(&mut self, side: usize, counter: usize) -> Option<Linear> {
+        let Side { program, .. } = self.sides[side];
+        let Counter { source: TicketSource::Scan(_), ty, ref cell, amount, .. } =
+            program.counters[counter]
+        else {
+            return None;
+        };
+        let thread_slot = *cell.first()?;
+        let Amounts { most, last } = self.amounts(side, amount, ty, thread_slot)?;
+        let sum = self.fresh(0, last * most);
+        let thread = self.exact(side, thread_slot, program.index_type)?;
+        self.system.add(Formula::at_most(&sum, &thread.scale(most)?));
+        let end = sum.add(&self.exact(side, amount, ty)?)?;
+        let rest = thread.scale(-1)?.add_constant(last)?.scale(most)?;
+        for [_, total, _] in program.totals.iter().filter(|[of, ..]| *of == amount) {
+            let total = self.exact(side, *total, ty)?;
+            self.system.add(Formula::at_most(&end, &total));
+            self.system.add(Formula::at_most(&total, &end.add(&rest)?));
+        }
+        Some(sum)
+    }
+
+    /// States that the prefix sum of a later thread is larger by the amounts of the threads from the earlier one on.
+    pub(super) fn relate_prefix_sums(
+        &mut self,
+        sums: [(usize, &Counter, &Linear); 2],
+    ) -> Option<()> {
+        let mut of = |(side, counter, sum): (usize, &Counter, &Linear)| {
+            let index_type = self.sides[side].program.index_type;
+            let thread_slot = *counter.cell.first()?;
+            let thread = self.exact(side, thread_slot, index_type)?;
+            let amount = self.exact(side, counter.amount, counter.ty)?;
+            let bounds = self.amounts(side, counter.amount, counter.ty, thread_slot)?;
+            Some((thread, amount, bounds.most, sum.clone()))
+        };
+        let [first, second] = [of(sums[0])?, of(sums[1])?];
+        type Sum = (Linear, Linear, i128, Linear);
+        let grows = |(thread, amount, most, sum): &Sum, (later, _, _, later_sum): &Sum| {
+            let distance = later_sum.sub(sum)?;
+            let between = later.sub(thread)?.add_constant(-1)?;
+            Some(Formula::All(vec![
+                Formula::less(thread, later)?,
+                Formula::at_most(amount, &distance)?,
+                Formula::at_most(&distance, &between.scale(*most)?.add(amount)?)?,
+            ]))
+        };
+        let same = Formula::All(vec![
+            Formula::equal(&first.0, &second.0)?,
+            Formula::equal(&first.3, &second.3)?,
+        ]);
+        let cases = vec![same, grows(&first, &second)?, grows(&second, &first)?];
+        self.system.add(Formula::Any(cases));
+        Some(())
+    }
+}

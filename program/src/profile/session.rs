@@ -1,0 +1,364 @@
+//! A recording: the operations and host calls since a profile began.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    panic::Location,
+    sync::Arc,
+    thread::{self, ThreadId},
+    time::{Duration, Instant},
+};
+
+use quadrants_ir::Offloaded;
+use quadrants_rhi::{EventHandle, FunctionHandle};
+use smallvec::SmallVec;
+
+use super::activity::Exact;
+use super::timeline::{GraphNode, LaneKind, SpanKind};
+
+/// The largest number of recorded operations and host calls.
+pub(super) const MAX_SPANS: usize = 1 << 20;
+
+/// The names in a kernel: what spans of its tasks need, also after the kernel is dropped.
+#[derive(Debug)]
+pub(super) struct KernelNames {
+    pub(super) id: u32,
+    pub(super) name: Arc<str>,
+    pub(super) file: Arc<str>,
+    /// The line and the group of each task.
+    pub(super) tasks: Vec<(u32, u32)>,
+}
+
+/// An operation of a stream.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) what: What,
+    pub(super) lane: usize,
+    /// Nanoseconds from the begin of the session; none while they are not known.
+    pub(super) times: Option<(f64, f64)>,
+    pub(super) submitted: Duration,
+}
+
+/// What an operation is.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// A task of a kernel; none where its kernel is not known.
+    Task(Option<(Arc<KernelNames>, usize)>),
+    /// An operation on this many bytes.
+    Bytes(SpanKind, u64),
+    Free,
+    Graph(GraphLaunch),
+    Foreign(ForeignNames),
+}
+
+/// A launch of a graph.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GraphLaunch {
+    pub(super) contents: Option<Arc<GraphContents>>,
+    /// When each node started and ended, in nanoseconds from the start of the launch, where that is known.
+    pub(super) node_times: Option<Vec<(u64, u64)>>,
+}
+
+/// What a graph contains.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GraphContents {
+    /// The operations in a few words.
+    pub(crate) summary: String,
+    /// In the order in which they were added to the driver's graph.
+    pub(crate) nodes: Arc<[GraphNode]>,
+}
+
+/// What a span of a foreign operation needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignNames {
+    /// The number that hazards name it by.
+    pub(crate) id: u32,
+    pub(crate) name: &'static str,
+    pub(crate) at: &'static Location<'static>,
+    /// How many tensors it reads, and how many it writes.
+    pub(crate) tensors: (u32, u32),
+}
+
+/// A call of the host.
+#[derive(Debug)]
+pub(super) struct HostCall {
+    pub(super) kind: SpanKind,
+    pub(super) name: &'static str,
+    pub(super) bytes: Option<u64>,
+    pub(super) lane: usize,
+    pub(super) start: Duration,
+    pub(super) end: Duration,
+    /// The number of operations that were recorded before.
+    pub(super) before: usize,
+    pub(super) waits: Waits,
+}
+
+/// What a call of the host waits for.
+#[derive(Debug)]
+pub(super) enum Waits {
+    Nothing,
+    Device,
+    Lane(usize),
+    Operations(Sources),
+}
+
+/// Operations, by their number.
+pub(super) type Sources = SmallVec<[usize; 2]>;
+
+/// A place in a recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mark {
+    pub(super) operations: usize,
+    pub(super) host_calls: usize,
+    pub(super) at: Duration,
+}
+
+/// An operation whose times the device does not have yet: the events before and after it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    pub(super) operation: usize,
+    pub(super) lane: usize,
+    pub(super) events: (EventHandle, EventHandle),
+}
+
+/// A row of the timeline, and the state of the order of its operations.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    pub(super) name: String,
+    pub(super) kind: LaneKind,
+    last: Option<usize>,
+    /// What the next operation waits for, besides the last one.
+    waits_for: Sources,
+    /// The event of the last operation with known times, and its time. Times are measured from there, because a float
+    /// holds short times exactly.
+    pub(super) anchor: Option<(EventHandle, f64)>,
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) began: Instant,
+    /// The event at time 0; none on a device whose operations are complete when their call returns.
+    pub(super) base: Option<EventHandle>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) host_calls: Vec<HostCall>,
+    pub(super) lanes: Vec<LaneState>,
+    /// By the handle of the stream, or by its id where handles are all equal.
+    streams: HashMap<u64, usize>,
+    threads: HashMap<ThreadId, usize>,
+    /// The operations that the last record of an event stands for: the last ones of each lane.
+    records: HashMap<u64, Sources>,
+    pub(super) arrows: Vec<(usize, usize)>,
+    /// Launches that conflict without an order.
+    pub(super) conflicts: Vec<(usize, usize)>,
+    /// Launches that conflict with the next one on a stream, by its id.
+    next_conflicts: Vec<(usize, u32)>,
+    functions: HashMap<FunctionHandle, (Arc<KernelNames>, usize)>,
+    /// Each of them once, because a graph is launched often.
+    graphs: HashSet<Arc<GraphContents>>,
+    pub(super) pending: VecDeque<Pending>,
+    pub(super) idle_events: Vec<EventHandle>,
+    /// Whether a thread reads the times of pending operations.
+    pub(super) is_reading: bool,
+    pub(super) lost: u64,
+    /// Recording by the driver's profiling interface, if it has one.
+    pub(super) exact: Option<Exact>,
+    /// What the timeline says about its times.
+    pub(super) notes: Vec<String>,
+}
+
+impl KernelNames {
+    fn new(id: u32, kernel: &Offloaded) -> Self {
+        let tasks = kernel.tasks.iter().map(|task| (task.line, task.group.index() as u32));
+        let (name, file) = (kernel.name.as_str().into(), kernel.file.as_str().into());
+        Self { id, name, file, tasks: tasks.collect() }
+    }
+}
+
+impl Session {
+    pub(super) fn new(began: Instant, base: Option<EventHandle>) -> Self {
+        Self {
+            began,
+            base,
+            operations: Vec::new(),
+            host_calls: Vec::new(),
+            lanes: Vec::new(),
+            streams: HashMap::new(),
+            threads: HashMap::new(),
+            records: HashMap::new(),
+            arrows: Vec::new(),
+            conflicts: Vec::new(),
+            next_conflicts: Vec::new(),
+            functions: HashMap::new(),
+            graphs: HashSet::new(),
+            pending: VecDeque::new(),
+            idle_events: Vec::new(),
+            is_reading: false,
+            lost: 0,
+            exact: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The lane of a stream that was seen before.
+    pub(super) fn known_lane(&self, key: u64) -> Option<usize> {
+        self.streams.get(&key).copied()
+    }
+
+    /// Adds the lane of a stream, unless another thread has done so.
+    pub(super) fn add_lane(&mut self, key: u64, kind: LaneKind) -> usize {
+        if let Some(lane) = self.known_lane(key) {
+            return lane;
+        }
+        let number = 1 + self.lanes.iter().filter(|lane| lane.kind == kind).count();
+        let name = match kind {
+            LaneKind::Stream(id) => format!("stream {id}"),
+            LaneKind::Fills if number == 1 => "fills".to_owned(),
+            LaneKind::Fills => format!("fills {number}"),
+            LaneKind::Frees => "frees".to_owned(),
+            // These are named where the timeline is made.
+            LaneKind::Worker | LaneKind::Nodes(_) | LaneKind::Copies | LaneKind::Host => {
+                String::new()
+            }
+        };
+        let lane = self.push_lane(name, kind);
+        self.streams.insert(key, lane);
+        lane
+    }
+
+    fn push_lane(&mut self, name: String, kind: LaneKind) -> usize {
+        let waits_for = Sources::new();
+        self.lanes.push(LaneState { name, kind, last: None, waits_for, anchor: None });
+        self.lanes.len() - 1
+    }
+
+    /// The lane of the calling thread.
+    pub(super) fn thread_lane(&mut self) -> usize {
+        let current = thread::current();
+        if let Some(lane) = self.threads.get(&current.id()) {
+            return *lane;
+        }
+        let name = match self.threads.len() {
+            0 => "host".to_owned(),
+            n => current.name().map_or_else(|| format!("host {}", n + 1), |n| format!("host: {n}")),
+        };
+        let lane = self.push_lane(name, LaneKind::Host);
+        self.threads.insert(current.id(), lane);
+        lane
+    }
+
+    /// Forgets a stream, whose handle a new one may have.
+    pub(super) fn forget_stream(&mut self, key: u64) {
+        self.streams.remove(&key);
+    }
+
+    pub(super) fn forget_event(&mut self, key: u64) {
+        self.records.remove(&key);
+    }
+
+    /// Tells the functions of a kernel's tasks. Of a kernel that is one native function, the line is that of its first
+    /// task.
+    pub(super) fn name_functions(
+        &mut self,
+        id: u32,
+        kernel: &Offloaded,
+        functions: &[FunctionHandle],
+    ) {
+        let Some(first) = functions.first() else { return };
+        if self.functions.get(first).is_some_and(|(names, _)| names.id == id) {
+            return;
+        }
+        let mut names = KernelNames::new(id, kernel);
+        if functions.len() < names.tasks.len() {
+            let line = names.tasks.iter().map(|task| task.0).find(|line| *line != 0);
+            names.tasks = vec![(line.unwrap_or(0), 0)];
+        }
+        let names = Arc::new(names);
+        for (task, function) in functions.iter().enumerate() {
+            self.functions.insert(*function, (names.clone(), task));
+        }
+    }
+
+    pub(super) fn task_of(&self, function: FunctionHandle) -> What {
+        What::Task(self.functions.get(&function).cloned())
+    }
+
+    /// Whether more spans can be recorded. If not, one is counted as lost.
+    pub(super) fn has_room(&mut self) -> bool {
+        let has_room = self.operations.len() + self.host_calls.len() < MAX_SPANS;
+        self.lost += u64::from(!has_room);
+        has_room
+    }
+
+    /// Records an operation that was enqueued. Returns its number.
+    pub(super) fn push(&mut self, mut operation: Operation) -> usize {
+        if let What::Graph(GraphLaunch { contents: Some(contents), .. }) = &mut operation.what {
+            match self.graphs.get(contents) {
+                Some(known) => *contents = known.clone(),
+                None => drop(self.graphs.insert(contents.clone())),
+            }
+        }
+        let number = self.operations.len();
+        let lane = &mut self.lanes[operation.lane];
+        for from in lane.waits_for.drain(..) {
+            self.arrows.push((from, number));
+        }
+        lane.last = Some(number);
+        if let (What::Task(_) | What::Foreign(_), LaneKind::Stream(id)) =
+            (&operation.what, lane.kind)
+        {
+            let ours = self.next_conflicts.extract_if(.., |conflict| conflict.1 == id);
+            self.conflicts.extend(ours.map(|(earlier, _)| (earlier, number)));
+        }
+        self.operations.push(operation);
+        number
+    }
+
+    /// The next launch on the stream `later` conflicts with the last launch of a kernel on the stream `earlier`, by
+    /// the ids of the streams and the number of the kernel. Foreign operations count as launches.
+    pub(super) fn conflict(&mut self, (earlier, kernel): (u32, u32), later: u32) {
+        let is_earlier = |operation: &Operation| {
+            let lane = self.lanes[operation.lane].kind;
+            let id = match &operation.what {
+                What::Task(Some((names, _))) => Some(names.id),
+                What::Foreign(names) => Some(names.id),
+                _ => None,
+            };
+            id == Some(kernel) && (lane == LaneKind::Stream(earlier) || lane == LaneKind::Worker)
+        };
+        if let Some(number) = self.operations.iter().rposition(is_earlier) {
+            self.next_conflicts.push((number, later));
+        }
+    }
+
+    /// An event was recorded on a lane.
+    pub(super) fn record(&mut self, event: u64, lane: usize) {
+        let sources = self.ends_of(lane);
+        self.records.insert(event, sources);
+    }
+
+    /// A lane waits for the last record of an event.
+    pub(super) fn wait(&mut self, event: u64, lane: usize) {
+        let Some(sources) = self.records.get(&event) else { return };
+        for &source in sources {
+            let of = self.operations[source].lane;
+            if of == lane {
+                continue;
+            }
+            let waits_for = &mut self.lanes[lane].waits_for;
+            match waits_for.iter_mut().find(|other| self.operations[**other].lane == of) {
+                Some(other) => *other = source.max(*other),
+                None => waits_for.push(source),
+            }
+        }
+    }
+
+    pub(super) fn sources_of(&self, event: u64) -> Sources {
+        self.records.get(&event).cloned().unwrap_or_default()
+    }
+
+    /// The operations after which all work of a lane is complete.
+    fn ends_of(&self, lane: usize) -> Sources {
+        let lane = &self.lanes[lane];
+        lane.last.into_iter().chain(lane.waits_for.iter().copied()).collect()
+    }
+}

@@ -1,0 +1,114 @@
+//! The worker streams of host-side regions, each with the event of its join, and the event of the fork. A stream keeps
+//! those of its regions, so that a repeated region creates nothing.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use quadrants_rhi::StreamOptions;
+use quadrants_runtime::{self as rt, EventLease};
+
+use crate::{
+    Result,
+    capture::active,
+    hazards::Clock,
+    state::ProgramShared,
+    stream::{next_event_number, state::StreamState},
+};
+
+/// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones.
+pub(super) const MAX_WORKERS: usize = 31;
+
+/// Where a stream keeps the workers of its regions. All are joined. There are several sets where threads had regions on
+/// the stream at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct KeptRegions(Mutex<Vec<WorkerSet>>);
+
+#[derive(Debug)]
+pub(super) struct WorkerSet {
+    pub(super) fork: RegionEvent,
+    pub(super) workers: Vec<Worker>,
+}
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) stream: Arc<StreamState>,
+    pub(super) join: RegionEvent,
+}
+
+/// A pooled event of a region.
+#[derive(Debug)]
+pub(super) struct RegionEvent {
+    lease: EventLease,
+    /// Identifies it for captures.
+    number: u64,
+    /// What the last record stands for. Empty where hazards are not tracked.
+    clock: Clock,
+}
+
+impl KeptRegions {
+    /// Takes a set of workers, or makes one without workers.
+    pub(super) fn take(&self, shared: &ProgramShared) -> Result<WorkerSet> {
+        if let Some(kept) = self.0.lock().pop() {
+            return Ok(kept);
+        }
+        Ok(WorkerSet { fork: RegionEvent::new(shared)?, workers: Vec::new() })
+    }
+
+    pub(super) fn give_back(&self, set: WorkerSet) {
+        self.0.lock().push(set);
+    }
+
+    /// The worker streams.
+    pub(crate) fn streams(&self) -> Vec<Arc<StreamState>> {
+        let sets = self.0.lock();
+        sets.iter().flat_map(|set| &set.workers).map(|worker| worker.stream.clone()).collect()
+    }
+}
+
+impl Worker {
+    pub(super) fn new(shared: &Arc<ProgramShared>) -> Result<Self> {
+        let stream = rt::Stream::new(&shared.context, StreamOptions::default())?;
+        let join = RegionEvent::new(shared)?;
+        Ok(Self { stream: StreamState::new(shared, stream)?, join })
+    }
+}
+
+impl RegionEvent {
+    fn new(shared: &ProgramShared) -> Result<Self> {
+        let lease = shared.context.lease_event()?;
+        Ok(Self { lease, number: next_event_number(), clock: Clock::default() })
+    }
+
+    /// Records the work that a stream has so far.
+    pub(super) fn record(&mut self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
+        let record = |recorder: &dyn active::Recorder| recorder.record_event(self.number, stream);
+        if active::with(shared, record).is_some() {
+            return Ok(());
+        }
+        let (context, stream) = (&shared.context, &stream.stream);
+        let clock = shared.hazards.as_ref().map(|tracker| tracker.clock_of(stream));
+        // SAFETY: the event is leased, and the stream is live as long as its state.
+        let recorded =
+            unsafe { context.device().event_record(self.lease.handle(), stream.handle()) };
+        context.observe(recorded)?;
+        self.clock = clock.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Makes later work of a stream wait for the recorded work.
+    pub(super) fn wait(&self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
+        let wait = |recorder: &dyn active::Recorder| recorder.wait_event(self.number, stream);
+        if let Some(captured) = active::with(shared, wait) {
+            return captured;
+        }
+        let (context, stream) = (&shared.context, &stream.stream);
+        // SAFETY: as above.
+        let waited =
+            unsafe { context.device().stream_wait_event(stream.handle(), self.lease.handle()) };
+        context.observe(waited)?;
+        if let Some(tracker) = &shared.hazards {
+            tracker.add_wait(stream.id(), &self.clock);
+        }
+        Ok(())
+    }
+}

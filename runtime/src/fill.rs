@@ -1,0 +1,223 @@
+//! The first fill of buffers: the internal streams on which it runs, and its order before the first use.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{
+        AtomicU64, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use quadrants_rhi::{self as rhi, Device, DevicePtr, StreamHandle, StreamOptions};
+
+use crate::{
+    Context, Result, Stamp, Stream,
+    context::{creation_error, destroy_stream},
+    staging::{Pinned, STAGING_CHUNK},
+    stream_registry::{Position, StreamRegistry},
+};
+
+/// The number of streams of large uploads. Uploads of as many threads run at once.
+const UPLOAD_STREAMS: usize = 4;
+
+/// Uploads of at most this many bytes run on the stream of allocations.
+const SMALL_UPLOAD: usize = 64 << 10;
+
+/// A stream asks whether fills are complete when this many launches had to compare their tensors with them.
+const LAUNCHES_BEFORE_QUERY: u64 = 8;
+
+/// The internal streams of allocations, first fills and uploads. They never wait for the user's work. They are
+/// registered, so that a fill has a stamp.
+#[derive(Debug)]
+pub(crate) struct FillStreams {
+    pub(crate) allocate: InternalStream,
+    uploads: [OnceLock<InternalStream>; UPLOAD_STREAMS],
+    next_upload: AtomicUsize,
+}
+
+/// A registered stream of the context.
+#[derive(Debug)]
+pub(crate) struct InternalStream {
+    pub(crate) handle: StreamHandle,
+    pub(crate) id: u32,
+    position: Arc<Position>,
+}
+
+/// The fills that a stream waits for: per internal stream, the last position.
+#[derive(Debug, Default)]
+pub(crate) struct AwaitedFills {
+    positions: [AtomicU64; 1 + UPLOAD_STREAMS],
+    compared: AtomicU64,
+}
+
+impl InternalStream {
+    fn new(device: &dyn Device, registry: &StreamRegistry) -> Result<Self> {
+        let (id, position) = registry.allocate_id()?;
+        let handle = device.create_stream(StreamOptions::default()).map_err(|error| {
+            registry.retire(id, &position);
+            creation_error(error)
+        })?;
+        registry.register_internal(id, handle, &position);
+        Ok(Self { handle, id, position })
+    }
+
+    /// The stamp of a fill that was just enqueued.
+    pub(crate) fn next_stamp(&self) -> Stamp {
+        Stamp { stream: self.id, sequence: self.position.advance() }
+    }
+}
+
+impl FillStreams {
+    pub(crate) fn new(device: &dyn Device, registry: &StreamRegistry) -> Result<Self> {
+        Ok(Self {
+            allocate: InternalStream::new(device, registry)?,
+            uploads: Default::default(),
+            next_upload: AtomicUsize::new(0),
+        })
+    }
+
+    /// Destroys the stream of allocations of a context that could not be made.
+    pub(crate) fn destroy(&self, device: &dyn Device) -> rhi::Result<()> {
+        // SAFETY: the stream was never used.
+        unsafe { destroy_stream(device, self.allocate.handle) }
+    }
+
+    fn index_of(&self, id: u32) -> Option<usize> {
+        if id == self.allocate.id {
+            return Some(0);
+        }
+        let is_upload =
+            |stream: &OnceLock<InternalStream>| stream.get().is_some_and(|stream| stream.id == id);
+        self.uploads.iter().position(is_upload).map(|index| 1 + index)
+    }
+}
+
+impl Context {
+    /// The internal stream for an upload of `bytes`.
+    pub(crate) fn upload_stream(&self, bytes: usize) -> Result<&InternalStream> {
+        let streams = &self.fill_streams;
+        if bytes <= SMALL_UPLOAD {
+            return Ok(&streams.allocate);
+        }
+        let index = streams.next_upload.fetch_add(1, Relaxed) % UPLOAD_STREAMS;
+        let slot = &streams.uploads[index];
+        if let Some(stream) = slot.get() {
+            return Ok(stream);
+        }
+        let stream = InternalStream::new(&**self.device(), &self.registry)?;
+        if let Err(stream) = slot.set(stream) {
+            // Another thread was faster.
+            // SAFETY: created above and never used.
+            self.destroyed(unsafe { destroy_stream(&**self.device(), stream.handle) });
+            self.registry.retire(stream.id, &stream.position);
+        }
+        Ok(slot.get().unwrap_or(&streams.allocate))
+    }
+
+    /// Orders later work of `stream` after the first fill `fill`. The host does not wait. Returns whether the fill is
+    /// known to be complete.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub(crate) fn order_fill_before(
+        self: &Arc<Self>,
+        fill: Stamp,
+        stream: &Stream,
+    ) -> Result<bool> {
+        self.check()?;
+        if self.registry.is_complete(fill) {
+            return Ok(true);
+        }
+        let awaited = &stream.awaited_fills;
+        // SAFETY: the handle lives as long as the stream is borrowed.
+        if unsafe { self.await_fill(fill, stream.handle(), awaited)? } {
+            // The wait is work of the stream.
+            let _ = stream.next_stamp();
+            return Ok(false);
+        }
+        let compared = awaited.compared.fetch_add(1, Relaxed) + 1;
+        if !compared.is_multiple_of(LAUNCHES_BEFORE_QUERY) {
+            return Ok(false);
+        }
+        self.registry.query(fill, |handle| {
+            // SAFETY: the stream is leased.
+            self.observe(unsafe { self.device().stream_query(handle) })
+        })
+    }
+
+    /// Orders the next free after the first fill `fill`.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub(crate) fn order_fill_before_free(self: &Arc<Self>, fill: Stamp) -> Result<()> {
+        // SAFETY: the internal stream lives as long as the context.
+        unsafe { self.await_fill(fill, self.free_on, &self.fills_before_frees)? };
+        Ok(())
+    }
+
+    /// Orders later work of `stream` after `fill`, unless it is already: `awaited` belongs to the stream. Returns
+    /// whether a wait was enqueued.
+    ///
+    /// # Safety
+    /// `stream` is a live stream of this context.
+    unsafe fn await_fill(
+        self: &Arc<Self>,
+        fill: Stamp,
+        stream: StreamHandle,
+        awaited: &AwaitedFills,
+    ) -> Result<bool> {
+        let index = self.fill_streams.index_of(fill.stream);
+        let position = index.map(|index| &awaited.positions[index]);
+        if position.is_some_and(|position| position.load(Acquire) >= fill.sequence) {
+            return Ok(false);
+        }
+        // SAFETY: by the caller.
+        let ordered = unsafe { self.order_after(stream, [fill])? };
+        if let (Some(position), Some(newest)) = (position, ordered.first()) {
+            // Release pairs with the acquire load above: a thread that skips its wait because of this enqueues its
+            // launch after the wait.
+            position.fetch_max(newest.sequence, Release);
+        }
+        Ok(true)
+    }
+}
+
+/// Enqueues copies of `contents` on `stream`, in chunks through staging memory. The host waits only for staging memory.
+///
+/// # Errors
+/// The device's error. No copy is then in flight.
+///
+/// # Safety
+/// `dst` has as many bytes as `contents` and is valid for work on `stream`, which is a live stream of this context.
+pub(crate) unsafe fn enqueue_upload(
+    context: &Arc<Context>,
+    dst: DevicePtr,
+    contents: &[u8],
+    stream: StreamHandle,
+) -> Result<()> {
+    let device = context.device();
+    for (at, chunk) in contents.chunks(STAGING_CHUNK).enumerate() {
+        let staging = Pinned::staging(context, chunk.len())?;
+        // SAFETY: the block has at least the bytes of a chunk and is not in use; the caller guarantees the destination
+        // and the stream; the event is leased.
+        let copied = unsafe {
+            std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
+            let dst = dst.offset(at * STAGING_CHUNK);
+            context
+                .observe(device.copy_htod_async(dst, staging.as_ptr(), chunk.len(), stream))
+                .and_then(|()| {
+                    let event = context.lease_event()?;
+                    context.observe(device.event_record(event.handle(), stream))?;
+                    Ok(event)
+                })
+        };
+        match copied {
+            Ok(event) => staging.retire(event),
+            Err(error) => {
+                staging.wait_or_leak();
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
