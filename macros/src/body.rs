@@ -152,7 +152,7 @@ impl<'a> Body<'a> {
         };
         let arguments = quote! {
             #support::LoopAt::blocks(#number), 0..#all, #support::block_weight(#size, #weight),
-            #[inline(always)] move |((#begin, #end), #piece)| {
+            #[inline(always)] move |([(#begin, #end)], #piece)| {
                 #rebound
                 for #index in #begin..#end {
                     let #pattern = #cx.threads(#this, #size, #piece);

@@ -11,6 +11,10 @@ use quadrants_ir::{
 /// The number of texts in one translation unit.
 const BATCH: usize = 36;
 
+/// How many dumped texts are compiled unless tests run at full size. Compiling all that the suites write takes ten
+/// minutes.
+const SAMPLED: usize = 2000;
+
 /// Source texts in a few translation units.
 pub struct Units {
     pub units: Vec<String>,
@@ -51,7 +55,8 @@ fn combine(texts: &[String]) -> String {
 }
 
 /// The texts of the files `*.extension` in the folder in the variable `QUADRANTS_COMPILE_DUMP`, sorted by name. Test
-/// runs with `QUADRANTS_DUMP` write them. None if the variable is not set.
+/// runs with `QUADRANTS_DUMP` write them. Unless tests run at full size, at most [`SAMPLED`] of them, evenly over all
+/// names. None if the variable is not set.
 fn dumped_sources(extension: &str) -> io::Result<Option<Vec<String>>> {
     let Some(folder) = env::var_os("QUADRANTS_COMPILE_DUMP") else { return Ok(None) };
     let mut paths = Vec::new();
@@ -62,5 +67,8 @@ fn dumped_sources(extension: &str) -> io::Result<Option<Vec<String>>> {
         }
     }
     paths.sort();
+    if !crate::full_size() && paths.len() > SAMPLED {
+        paths = (0..SAMPLED).map(|i| paths[i * paths.len() / SAMPLED].clone()).collect();
+    }
     paths.iter().map(fs::read_to_string).collect::<io::Result<_>>().map(Some)
 }

@@ -2,7 +2,7 @@
 //!
 //! All steps run, even after a failure, so that one log shows all problems.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf, process::Command, time::Instant};
 
 use crate::{
     book, fuzz,
@@ -18,69 +18,84 @@ const CROP: [&str; 2] = ["--crop", "256x256+0+0"];
 
 /// Runs every step and prints the totals of tests and steps.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
-    let mut totals = Totals::default();
-    let mut failures = Vec::new();
-    {
-        let mut step = |name: &str, result: Result<(), Failure>| match result {
-            Ok(()) => totals.passed += 1,
+    let mut steps = Steps {
+        totals: Totals::default(),
+        failures: Vec::new(),
+        since: Instant::now(),
+        times: Vec::new(),
+    };
+    steps.add("tidy", tidy::run(workspace));
+    steps.add("documentation", documentation(workspace));
+    if book::is_possible() {
+        steps.add("the book as HTML", book::run(workspace));
+    } else {
+        println!("left out: the book as HTML, because mdBook is not installed");
+    }
+    if deny(workspace, "--version").output().is_ok_and(|output| output.status.success()) {
+        let mut deny = deny(workspace, "check");
+        steps.add("dependencies", shell::run(deny.args(["bans", "licenses", "sources"])));
+    } else {
+        println!("left out: the rules for dependencies, because cargo-deny is not installed");
+    }
+    steps.add("features", features(workspace));
+    steps.add("packages", package::run(workspace));
+    steps.add("source fuzzer", fuzz::in_ci(workspace));
+    steps.add("the quadrants command", command(workspace));
+    steps.add("sharing with cudarc", cudarc(workspace));
+    galaxies(workspace, &mut steps);
+    external_users(workspace, &mut steps);
+    // The README's test command at full size, with documentation and examples.
+    let tests = matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto, Size::Full);
+    steps.add_tests("tests", tests);
+    if let Some(result) = dumped_sources(workspace) {
+        steps.add("sources", result);
+    }
+    steps.finish()
+}
+
+/// The results of the steps so far.
+struct Steps {
+    totals: Totals,
+    failures: Vec<String>,
+    /// The end of the previous step.
+    since: Instant,
+    /// The steps with their seconds.
+    times: Vec<(String, u64)>,
+}
+
+impl Steps {
+    fn add(&mut self, name: &str, result: Result<(), Failure>) {
+        self.add_tests(name, result.map(|()| Totals { passed: 1, ..Totals::default() }));
+    }
+
+    /// Adds a step with several results.
+    fn add_tests(&mut self, name: &str, result: Result<Totals, Failure>) {
+        self.times.push((name.to_owned(), self.since.elapsed().as_secs()));
+        self.since = Instant::now();
+        match result {
+            Ok(totals) => self.totals.add(totals),
             Err(failure) => {
                 println!("FAILED: {name}: {failure}");
-                totals.failed += 1;
-                failures.push(name.to_owned());
-            }
-        };
-        step("tidy", tidy::run(workspace));
-        step("documentation", documentation(workspace));
-        if book::is_possible() {
-            step("the book as HTML", book::run(workspace));
-        } else {
-            println!("left out: the book as HTML, because mdBook is not installed");
-        }
-        if deny(workspace, "--version").output().is_ok_and(|output| output.status.success()) {
-            let mut deny = deny(workspace, "check");
-            step("dependencies", shell::run(deny.args(["bans", "licenses", "sources"])));
-        } else {
-            println!("left out: the rules for dependencies, because cargo-deny is not installed");
-        }
-        step("features", features(workspace));
-        step("packages", package::run(workspace));
-        step("source fuzzer", fuzz::in_ci(workspace));
-        step("the quadrants command", command(workspace));
-        step("sharing with cudarc", cudarc(workspace));
-        for (name, result) in galaxies(workspace) {
-            step(&name, result);
-        }
-        for (name, result) in external_users(workspace) {
-            step(&name, result);
-        }
-    }
-    // The README's test command at full size, with documentation and examples.
-    match matrix::test(workspace, BackendChoice::All, DeviceChoice::Auto, Size::Full) {
-        Ok(tests) => totals.add(tests),
-        Err(failure) => {
-            println!("FAILED: tests: {failure}");
-            totals.failed += 1;
-            failures.push("tests".to_owned());
-        }
-    }
-    if let Some(result) = dumped_sources(workspace) {
-        match result {
-            Ok(()) => totals.passed += 1,
-            Err(failure) => {
-                println!("FAILED: sources: {failure}");
-                totals.failed += 1;
-                failures.push("sources".to_owned());
+                self.totals.failed += 1;
+                self.failures.push(name.to_owned());
             }
         }
     }
-    for name in &failures {
-        println!("failed step: {name}");
-    }
-    println!("{totals}");
-    if failures.is_empty() {
-        totals.success()
-    } else {
-        Err(Failure::Steps { count: failures.len() })
+
+    /// Prints the steps' times, the failed steps and the totals.
+    fn finish(self) -> Result<(), Failure> {
+        for (name, seconds) in &self.times {
+            println!("{seconds:5} s  {name}");
+        }
+        for name in &self.failures {
+            println!("failed step: {name}");
+        }
+        println!("{}", self.totals);
+        if self.failures.is_empty() {
+            self.totals.success()
+        } else {
+            Err(Failure::Steps { count: self.failures.len() })
+        }
     }
 }
 
@@ -131,14 +146,14 @@ fn cudarc(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// The example on the whole picture, then on a part of it on every backend; the catalogues must agree.
-fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
+fn galaxies(workspace: &Workspace, steps: &mut Steps) {
     let mut build = workspace.cargo(["build", "--release", "--package", "quadrants"]);
     build.args(["--example", "galaxies"]);
     let mut simulator =
         workspace.cargo(["build", "--release", "--package", "quadrants-driver-sim"]);
     let built = shell::run(&mut build).and_then(|()| shell::run(&mut simulator));
     if built.is_err() {
-        return vec![("build of galaxies and the simulator".to_owned(), built)];
+        return steps.add("build of galaxies and the simulator", built);
     }
     let release = workspace.target().join("release");
     let program = release.join("examples/galaxies");
@@ -150,15 +165,12 @@ fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
         command.args(["--backend", backend, "--streams", streams, "--out"]).arg(to);
         command
     };
-    let mut results = Vec::new();
-    let mut run = |name: String, mut command: Command| {
-        results.push((name, shell::run(&mut command)));
-    };
+    let mut run = |name: &str, mut command: Command| steps.add(name, shell::run(&mut command));
 
-    run("galaxies on cpu".to_owned(), galaxies("cpu", "explicit", out("whole")));
+    run("galaxies on cpu", galaxies("cpu", "explicit", out("whole")));
     let mut part = galaxies("cpu", "explicit", out("cpu-explicit"));
     part.args(CROP);
-    run("galaxies on a part, cpu explicit".to_owned(), part);
+    run("galaxies on a part, cpu explicit", part);
     let expected = out("cpu-explicit").join("sources.csv");
     for (backend, library_variable) in [
         ("cpu", None),
@@ -174,32 +186,28 @@ fn galaxies(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
             if let Some(variable) = library_variable {
                 part.env(variable, &library);
             }
-            run(format!("galaxies on a part, {backend} {streams}"), part);
+            run(&format!("galaxies on a part, {backend} {streams}"), part);
         }
     }
-    results
 }
 
 /// The packages in tests/external, which use one layer crate each from outside the workspace.
-fn external_users(workspace: &Workspace) -> Vec<(String, Result<(), Failure>)> {
+fn external_users(workspace: &Workspace, steps: &mut Steps) {
     let folder = workspace.path("tests/external");
     let packages = match fs::read_dir(&folder).map_err(at(&folder)) {
         Ok(packages) => packages,
-        Err(failure) => return vec![("external users".to_owned(), Err(failure))],
+        Err(failure) => return steps.add("external users", Err(failure)),
     };
     let mut manifests: Vec<PathBuf> = packages
         .filter_map(|entry| Some(entry.ok()?.path().join("Cargo.toml")))
         .filter(|manifest| manifest.is_file())
         .collect();
     manifests.sort();
-    manifests
-        .into_iter()
-        .map(|manifest| {
-            let mut test = workspace.cargo(["test", "--quiet", "--manifest-path"]);
-            // One target folder for all: they share their dependencies.
-            test.arg(&manifest).arg("--target-dir").arg(workspace.target().join("external"));
-            let name = manifest.parent().and_then(|p| p.file_name()).unwrap_or_default();
-            (format!("external user {}", name.to_string_lossy()), shell::run(&mut test))
-        })
-        .collect()
+    for manifest in manifests {
+        let mut test = workspace.cargo(["test", "--quiet", "--manifest-path"]);
+        // One target folder for all: they share their dependencies.
+        test.arg(&manifest).arg("--target-dir").arg(workspace.target().join("external"));
+        let name = manifest.parent().and_then(|p| p.file_name()).unwrap_or_default();
+        steps.add(&format!("external user {}", name.to_string_lossy()), shell::run(&mut test));
+    }
 }

@@ -78,15 +78,15 @@ impl Body<'_> {
             true => quote!(#support::Simple(#weight)),
             false => exact_weight(&self.scope, each),
         };
-        let (method, parameter) = match &strips {
-            _ if is_space => ("nd_for", quote!([#((#begins, #ends)),*])),
-            None => ("par_for", quote!((#(#begins, #ends),*))),
-            Some(_) => ("par_for_strips", quote!((#(#begins, #ends),*))),
+        let method = match &strips {
+            _ if is_space => "nd_for",
+            None => "par_for",
+            Some(_) => "par_for_strips",
         };
         let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
         let arguments = quote! {
             #at, #iterated, #weight, #(#width,)*
-            #[inline(always)] move |(#parameter, #piece)| { #rebound #copies #inspected #loops }
+            #[inline(always)] move |([#((#begins, #ends)),*], #piece)| { #rebound #copies #inspected #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
         around(&reductions, &scatters, support, call)
@@ -166,7 +166,7 @@ impl Body<'_> {
             scatters.iter().map(|scatter| scatter.begin(support, &piece)).collect();
         let arguments = quote! {
             #at, &#values, #weight,
-            #[inline(always)] move |((#begin, #end), #piece)| { #rebound #copies #loops }
+            #[inline(always)] move |([(#begin, #end)], #piece)| { #rebound #copies #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
         let call = quote!({ let #values = #range; #call });

@@ -203,7 +203,7 @@ fn escape<'launch>(
                 ),
                 32usize,
                 #[inline(always)]
-                move |((begin0, end0), piece)| {
+                move |([(begin0, end0)], piece)| {
                     let mut steps = ::quadrants::macro_support::body::WithAccess::with_access(
                         steps,
                         piece.access,

@@ -151,7 +151,7 @@ pub fn saxpy<'launch>(
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
-                move |((begin0, end0), piece)| {
+                move |([(begin0, end0)], piece)| {
                     let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
                         y,
                         piece.access,

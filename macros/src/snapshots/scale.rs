@@ -223,7 +223,7 @@ fn scale<'launch, T: Float>(
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 12u32,
                 #[inline(always)]
-                move |((begin0, end0), piece)| {
+                move |([(begin0, end0)], piece)| {
                     let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
                         y,
                         piece.access,

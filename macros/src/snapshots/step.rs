@@ -247,7 +247,7 @@ fn step<'launch>(
                             ),
                             10u32,
                             #[inline(always)]
-                            move |((begin0, end0), piece)| {
+                            move |([(begin0, end0)], piece)| {
                                 let mut half = half;
                                 let mut a = ::quadrants::macro_support::body::WithAccess::with_access(
                                     a,

@@ -145,7 +145,7 @@ fn sum<'launch>(
                     0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                     10u32,
                     #[inline(always)]
-                    move |((begin0, end0), piece)| {
+                    move |([(begin0, end0)], piece)| {
                         let mut total = ::quadrants::macro_support::body::WithAccess::with_access(
                             total,
                             piece.access,

@@ -6,49 +6,49 @@ use super::element_ref::ElementRef;
 use crate::dsl::{AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax};
 
 /// Adds `value` and returns the old element; does nothing and returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_add<T: AtomicAdd>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: a reference to an element of a tensor or shared array; the loop's iterations access it only atomically.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_add(address, value) })
 }
 
 /// Keeps the smaller value and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_min<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_min(address, value) })
 }
 
 /// Keeps the larger value and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_max<T: AtomicMinMax>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_max(address, value) })
 }
 
 /// Stores the bitwise and, and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_and<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_and(address, value) })
 }
 
 /// Stores the bitwise or, and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_or<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_or(address, value) })
 }
 
 /// Stores the bitwise exclusive or, and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_xor<T: AtomicBits>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::fetch_xor(address, value) })
 }
 
 /// Stores `value` and returns the old element; returns zero if the reference is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_exchange<T: AtomicExchange>(element: ElementRef<T>, value: T) -> T {
     // SAFETY: as for `atomic_add`.
     element.address().map_or_else(T::default, |address| unsafe { T::exchange(address, value) })
@@ -56,7 +56,7 @@ pub fn atomic_exchange<T: AtomicExchange>(element: ElementRef<T>, value: T) -> T
 
 /// Stores `value` if the element has the bits of `expected`, and returns the old element; returns zero if the reference
 /// is out of range.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn atomic_compare_exchange<T: AtomicExchange>(
     element: ElementRef<T>,
     expected: T,

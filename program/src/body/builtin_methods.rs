@@ -58,11 +58,11 @@ pub trait FromFloat: Sized {
 }
 
 impl FromFloat for f16 {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_f32(value: f32) -> Self {
         f16::from_f32(value)
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_f64(value: f64) -> Self {
         f16::from_f64(value)
     }
@@ -82,22 +82,22 @@ pub trait ToFloat: Sized {
 }
 
 impl<T: Number> ToFloat for T {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f32(self) -> f32 {
         Number::to_f32(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f64(self) -> f64 {
         Number::to_f64(self)
     }
 }
 
 impl ToFloat for f16 {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f32(self) -> f32 {
         f16::to_f32(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f64(self) -> f64 {
         f16::to_f64(self)
     }
@@ -144,7 +144,7 @@ macro_rules! builtin {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Method<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             #[track_caller]
             fn call(this: &mut Self, ($($arg,)*): ($($ty,)*)) -> $out {
                 let $this = *this;
@@ -154,7 +154,7 @@ macro_rules! builtin {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, (Self, $($ty,)*)> for $of {
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             #[track_caller]
             fn call(($this, $($arg,)*): (Self, $($ty,)*)) -> $out {
                 $body
@@ -345,7 +345,7 @@ macro_rules! functions {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn call(($($arg,)*): ($($ty,)*)) -> Self {
                 Self::$name($($arg),*)
             }

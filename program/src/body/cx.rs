@@ -9,10 +9,11 @@ use quadrants_ir::{
 
 use super::{
     failure::{ErrorKind, Errors},
-    level::Level,
+    level::{Level, Leveled},
     native::Run,
-    parallel::{LoopAt, LoopInt, Proven},
+    parallel::{LoopAt, LoopInt},
     print::{PrinterGuard, TextArgument},
+    split::Proven,
     view::{Access, View, WithAccess},
 };
 use crate::{
@@ -26,11 +27,16 @@ use crate::{
 /// One launch of a CPU body: its argument block, what it checks, and the instruction level at which it runs.
 pub struct Cx<'a, L> {
     args: &'a [u64],
+    pub(super) launch: Launch<'a>,
+    level: PhantomData<L>,
+}
+
+/// What a launch of a CPU body checks and prints, and where its errors go.
+pub(super) struct Launch<'a> {
     /// The words of the loops' interiors, if the launch checks anything.
     interiors: &'a [u64],
-    run: Run,
+    pub(super) run: Run,
     pub(super) errors: Errors,
-    level: PhantomData<L>,
 }
 
 /// The parameters of a launch, read in order.
@@ -90,40 +96,14 @@ impl<'a, L: Level> Cx<'a, L> {
     pub(super) unsafe fn new(args: &'a [u64], interiors: &'a [u64], run: Run) -> Self {
         // SAFETY: the caller guarantees the addresses in the block.
         let errors = unsafe { Errors::new(args[ERROR_WORD] as *mut _, args[LAUNCH_WORD]) };
-        Self { args, interiors, run, errors, level: PhantomData }
-    }
-
-    /// Whether the kernel prints.
-    #[inline(always)]
-    pub(super) fn prints(&self) -> bool {
-        self.run.prints
-    }
-
-    /// Makes this thread ready to print outside of iterations, where the kernel prints.
-    #[inline(always)]
-    pub(super) fn printer(&self) -> Option<PrinterGuard> {
-        self.prints().then(|| self.errors.printer().enter())
-    }
-
-    /// The iterations of a loop that are proven.
-    #[inline(always)]
-    pub(super) fn proven<I: LoopInt, const N: usize>(&self, at: LoopAt) -> Proven<I, N> {
-        if !self.run.checked.has_loop(at.number) {
-            return Proven::All;
-        }
-        let words = at.interior.and_then(|at| self.interiors.get(at..at + 2 * N));
-        let interior = std::array::from_fn(|k| match words {
-            Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
-            None => (I::ZERO, I::ZERO),
-        });
-        Proven::Within { interior, inspects: self.run.checked.inspects(at.number) }
+        Self { args, launch: Launch { interiors, run, errors }, level: PhantomData }
     }
 
     /// Whether the accesses outside of loops are proven.
     #[inline(always)]
     #[must_use]
     pub fn is_proven(&self) -> bool {
-        !self.run.checked.serial
+        !self.launch.run.checked.serial
     }
 
     /// The parameters of the launch.
@@ -131,7 +111,7 @@ impl<'a, L: Level> Cx<'a, L> {
     #[must_use]
     pub fn args(&self) -> Args<'a> {
         let words = &self.args[FIRST_PARAM_WORD..];
-        Args { words, errors: self.errors, access: Access::checked_unless(self.is_proven()) }
+        Args { words, errors: self.launch.errors, access: Access::checked_unless(self.is_proven()) }
     }
 
     /// `assert!` in an iteration: reports a failed condition as a device error. The caller then ends the iteration.
@@ -140,7 +120,7 @@ impl<'a, L: Level> Cx<'a, L> {
     #[track_caller]
     pub fn holds(&self, condition: bool) -> bool {
         if !condition {
-            self.errors.report(ErrorKind::Assert, Location::caller(), &[]);
+            self.launch.errors.report(ErrorKind::Assert, Location::caller(), &[]);
         }
         condition
     }
@@ -151,14 +131,14 @@ impl<'a, L: Level> Cx<'a, L> {
     #[track_caller]
     pub fn fail(&self, values: &[TextArgument]) {
         let values: Vec<u64> = TextArgument::scalars(values).map(|value| value.bits()).collect();
-        self.errors.report(ErrorKind::Assert, Location::caller(), &values);
+        self.launch.errors.report(ErrorKind::Assert, Location::caller(), &values);
     }
 
     /// Writes the kernel's result.
     #[inline(always)]
     pub fn finish<T: KernelValue>(&self, value: T) {
         let temporaries = self.args[TEMPORARIES_WORD] as *mut u64;
-        let mut word = self.run.result_word;
+        let mut word = self.launch.run.result_word;
         value.push_scalars(&mut |scalar| {
             // SAFETY: the maker of `self` guarantees the temporaries, which have a word for each scalar of the result
             // of a kernel that has one.
@@ -167,23 +147,31 @@ impl<'a, L: Level> Cx<'a, L> {
         });
     }
 
-    /// Calls `f(a)`, compiled for level `L`.
+    /// Runs [`C::code`](Leveled::code), compiled for level `L`.
     #[inline(always)]
-    pub(super) fn call<A, F: Fn(A)>(&self, f: &F, a: A) {
+    pub(super) fn run_at_level<C: Leveled<A>, A>(&self, arguments: A) {
         // SAFETY: the maker of `self` guarantees that the processor has the instructions.
-        unsafe { L::call(f, a) }
+        unsafe { L::run::<C, A>(arguments) }
+    }
+}
+
+impl Launch<'_> {
+    /// Makes this thread ready to print outside of iterations, where the kernel prints.
+    pub(super) fn printer(&self) -> Option<PrinterGuard> {
+        self.run.prints.then(|| self.errors.printer().enter())
     }
 
-    #[inline(always)]
-    pub(super) fn call_memory_bound<A, F: Fn(A)>(&self, f: F, a: A) {
-        // SAFETY: as in `call`; that level requires no instructions that `L` lacks.
-        unsafe { L::MemoryBound::call(&f, a) }
-    }
-
-    /// As [`call`](Self::call), with the closure by value: attributes are allowed on closures only as call arguments.
-    #[inline(always)]
-    pub(super) fn call_by_value<A, F: Fn(A)>(&self, f: F, a: A) {
-        self.call(&f, a);
+    /// The iterations of a loop that are proven.
+    pub(super) fn proven<I: LoopInt, const N: usize>(&self, at: LoopAt) -> Proven<I, N> {
+        if !self.run.checked.has_loop(at.number) {
+            return Proven::All;
+        }
+        let words = at.interior.and_then(|at| self.interiors.get(at..at + 2 * N));
+        let interior = std::array::from_fn(|k| match words {
+            Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
+            None => (I::ZERO, I::ZERO),
+        });
+        Proven::Within { interior, inspects: self.run.checked.inspects(at.number) }
     }
 }
 

@@ -27,14 +27,14 @@ impl<T: KernelValue> ElementRef<T> {
     }
 
     /// Reads the value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[must_use]
     pub fn read(self) -> T {
         T::read(self.location)
     }
 
     /// Writes the value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn write(self, value: T) {
         if self.writes {
             value.write(self.location);
@@ -52,7 +52,7 @@ impl<T: KernelValue> ElementRef<T> {
     }
 
     /// A reference to an element of the value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     #[must_use]
     pub fn element<I>(self, at: I) -> ElementRef<T::Of>

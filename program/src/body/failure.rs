@@ -98,7 +98,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
 ///
 /// # Panics
 /// Outside of kernels, as `assert!` does.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn check(condition: bool, message: &'static str) {
     if !condition {
@@ -161,7 +161,7 @@ fn comparison(operator: &'static str, text: &str, values: &[TextArgument]) -> St
 ///
 /// # Panics
 /// Outside of kernels, as the division would.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn divisor<T: Copy + 'static>(value: T) -> T {
     if is_zero_int(value) {
@@ -208,7 +208,7 @@ impl<T, const N: usize> Bounded<usize> for [T; N] {
 ///
 /// # Panics
 /// If it is out of range: in a kernel with a device error, as [`check`] does.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub(crate) fn check_index(index: usize, len: usize) -> usize {
     let [index] = check_indices([index], [len]);
@@ -309,7 +309,7 @@ impl Errors {
 
     /// Runs a piece of a body on a thread that is not inside a body yet. A device error ends the piece and is recorded;
     /// any other panic propagates.
-    pub(super) fn run(self, piece: impl FnOnce()) {
+    pub(super) fn run(self, piece: &mut dyn FnMut()) {
         IN_BODY.set(IN_BODY.get() + 1);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run_inside(piece)));
         IN_BODY.set(IN_BODY.get() - 1);
@@ -319,8 +319,7 @@ impl Errors {
     }
 
     /// As [`run`](Self::run), on a thread that is inside a body already.
-    #[inline(always)]
-    pub(super) fn run_inside(self, piece: impl FnOnce()) {
+    pub(super) fn run_inside(self, piece: &mut dyn FnMut()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(piece)) {
             self.handle_panic(payload);
         }
@@ -358,7 +357,7 @@ fn raise(kind: ErrorKind, values: Vec<u64>, message: impl FnOnce() -> String) ->
 ///
 /// # Panics
 /// As [`divisor`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) -> T {
     macro_rules! wrapping {
@@ -429,8 +428,8 @@ mod tests {
         let mut record = ErrorRecord::default();
         // SAFETY: the record outlives its use.
         let errors = unsafe { Errors::new(&raw mut record, 7) };
-        errors.run(|| check(false, "never"));
-        errors.run(|| assert_eq!(divisor(0_i32), 1));
+        errors.run(&mut || check(false, "never"));
+        errors.run(&mut || assert_eq!(divisor(0_i32), 1));
         assert_eq!(record.state, ErrorRecord::FULL);
         assert_eq!(record.site, LOCATION_SITE | ErrorKind::Assert as u32);
         assert_eq!(record.launch, 7);
@@ -467,7 +466,7 @@ mod tests {
     fn other_panics_propagate() {
         // SAFETY: no record.
         let errors = unsafe { Errors::new(ptr::null_mut(), 0) };
-        let outcome = catch_unwind(|| errors.run(|| resume_unwind(Box::new(5_u8))));
+        let outcome = catch_unwind(|| errors.run(&mut || resume_unwind(Box::new(5_u8))));
         assert_eq!(outcome.unwrap_err().downcast_ref::<u8>(), Some(&5));
         assert_eq!(IN_BODY.get(), 0);
     }

@@ -1,6 +1,4 @@
-//! Instruction levels: functions with `#[target_feature]` that compile an inlined closure for newer processors.
-
-use std::hint::black_box;
+//! Instruction levels: functions with `#[target_feature]` that compile the same code for newer processors.
 
 /// A set of processor instructions that a body is compiled for.
 ///
@@ -9,14 +7,53 @@ pub trait Level: Copy + Send + Sync + 'static {
     /// The level for memory-bound loops. It requires no instructions that this level lacks.
     type MemoryBound: Level;
 
-    /// Calls `f(a)`, compiled for this level; `f` must be `#[inline(always)]`.
+    /// Whether the level for memory-bound loops is another one.
+    const HAS_MEMORY_BOUND: bool;
+
+    /// Runs [`C::code`](Leveled::code), compiled for this level.
     ///
     /// # Safety
     /// The processor must have the level's instructions.
-    unsafe fn call<A, F: Fn(A)>(f: &F, a: A);
+    unsafe fn run<C: Leveled<A>, A>(arguments: A);
 
     /// Whether the processor has the level's instructions.
     fn available() -> bool;
+}
+
+/// Code that is compiled once for each instruction level. `A` is what it is called with.
+///
+/// rustc puts the instances of a trait's method into the codegen unit of the module that `Self` is from. So `Self` is a
+/// type of the kernel's module: the kernels of a crate are compiled in parallel, and incrementally.
+pub trait Leveled<A> {
+    /// The code. Implementations are `#[inline(always)]`.
+    fn code(arguments: A);
+
+    /// The code for every processor of the target.
+    fn baseline(arguments: A) {
+        Self::code(arguments);
+    }
+
+    /// The code for [`Avx2`].
+    ///
+    /// # Safety
+    /// The processor must have the level's instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn avx2(arguments: A) {
+        Self::code(arguments);
+    }
+
+    /// The code for [`Avx512`].
+    ///
+    /// # Safety
+    /// The processor must have the level's instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(
+        enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    unsafe fn avx512(arguments: A) {
+        Self::code(arguments);
+    }
 }
 
 /// The instructions that every processor of the target has.
@@ -40,49 +77,60 @@ pub(super) const STRIP_LEN: usize = 64;
 #[cfg(target_arch = "x86_64")]
 pub(super) const STRIP_LEN_AVX512: usize = 128;
 
-macro_rules! levels {
-    ($(
-        $(#[$cfg:meta])*
-        $level:ident, $memory_bound:ident, $function:ident, [$($feature:tt)*], $available:expr;
-    )*) => {$(
-        $(#[$cfg])*
-        impl Level for $level {
-            type MemoryBound = $memory_bound;
+impl Level for Baseline {
+    type MemoryBound = Self;
+    const HAS_MEMORY_BOUND: bool = false;
 
-            #[inline(always)]
-            unsafe fn call<A, F: Fn(A)>(f: &F, a: A) {
-                $($feature)*
-                fn $function<A, F: Fn(A)>(f: &F, a: A) {
-                    f(a);
-                }
-                // Never inlined, so that the loop is compiled once for the calling thread and the pool's threads. rustc
-                // 1.95 ignores `#[inline(never)]` next to `#[target_feature]`.
-                let function: unsafe fn(&F, A) = black_box($function::<A, F>);
-                // SAFETY: the caller guarantees that the processor has the instructions.
-                unsafe { function(f, a) }
-            }
+    #[inline(always)]
+    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+        C::baseline(arguments);
+    }
 
-            fn available() -> bool {
-                $available
-            }
-        }
-    )*};
+    fn available() -> bool {
+        true
+    }
 }
 
-levels! {
-    Baseline, Baseline, baseline, [], true;
-    #[cfg(target_arch = "x86_64")]
-    Avx2, Avx2, avx2, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]],
-        std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
-            && std::is_x86_feature_detected!("bmi1") && std::is_x86_feature_detected!("bmi2")
-            && std::is_x86_feature_detected!("lzcnt") && std::is_x86_feature_detected!("popcnt");
-    // Memory-bound loops use 32-byte vectors: LLVM processes four registers per round, and with 64-byte registers on
-    // two or three tensors the hardware prefetcher falls behind. 32-byte vectors are 10 to 33 % faster there.
-    #[cfg(target_arch = "x86_64")]
-    Avx512, Avx2, avx512, [#[target_feature(
-        enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
-    )]],
-        Avx2::available() && std::is_x86_feature_detected!("avx512f")
-            && std::is_x86_feature_detected!("avx512vl") && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512cd");
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx2 {
+    type MemoryBound = Self;
+    const HAS_MEMORY_BOUND: bool = false;
+
+    #[inline(always)]
+    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+        // SAFETY: the caller guarantees that the processor has the instructions.
+        unsafe { C::avx2(arguments) }
+    }
+
+    fn available() -> bool {
+        std::is_x86_feature_detected!("avx2")
+            && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("bmi1")
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("lzcnt")
+            && std::is_x86_feature_detected!("popcnt")
+    }
+}
+
+// Memory-bound loops use 32-byte vectors: LLVM processes four registers per round, and with 64-byte registers on two or
+// three tensors the hardware prefetcher falls behind. 32-byte vectors are 10 to 33 % faster there.
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx512 {
+    type MemoryBound = Avx2;
+    const HAS_MEMORY_BOUND: bool = true;
+
+    #[inline(always)]
+    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+        // SAFETY: the caller guarantees that the processor has the instructions.
+        unsafe { C::avx512(arguments) }
+    }
+
+    fn available() -> bool {
+        Avx2::available()
+            && std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512vl")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512cd")
+    }
 }

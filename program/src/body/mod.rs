@@ -7,6 +7,10 @@
 //! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are
 //! compiled with that level's instructions.
 //!
+//! How long a crate of kernels takes to compile depends on what is compiled for each loop. So what splits a loop is
+//! behind `dyn Fn` ([`split`]), and debug builds call the functions whose attribute is
+//! `cfg_attr(not(debug_assertions), inline(always))`: inlined, they would make up three quarters of a body.
+//!
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
 mod accumulate;
@@ -30,6 +34,7 @@ mod probe;
 mod reduce;
 mod scatter;
 mod site;
+mod split;
 mod stepped_range;
 mod thread_block;
 mod view;

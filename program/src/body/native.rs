@@ -10,7 +10,7 @@ use quadrants_ir::{
 
 use super::{
     cx::Cx,
-    level::{self, Level},
+    level::{self, Level, Leveled},
 };
 use crate::error::BoxError;
 
@@ -217,12 +217,16 @@ unsafe fn instance<B: Body, L: Level, const WIDE: usize>(
 ) {
     // SAFETY: the caller's promises.
     let cx = unsafe { Cx::<L>::new(args, interiors, run) };
-    let _printer = cx.printer();
-    cx.errors.run(|| {
-        cx.call_by_value(
-            #[inline(always)]
-            |()| B::run::<L, WIDE>(&cx),
-            (),
-        );
-    });
+    let _printer = cx.launch.printer();
+    cx.launch.errors.run(&mut || cx.run_at_level::<B, _>(WholeBody::<L, WIDE>(&cx)));
+}
+
+/// What the code of a whole body is called with.
+struct WholeBody<'a, 'b, L, const WIDE: usize>(&'a Cx<'b, L>);
+
+impl<B: Body, L: Level, const WIDE: usize> Leveled<WholeBody<'_, '_, L, WIDE>> for B {
+    #[inline(always)]
+    fn code(WholeBody(cx): WholeBody<'_, '_, L, WIDE>) {
+        B::run::<L, WIDE>(cx);
+    }
 }

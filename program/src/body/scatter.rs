@@ -9,11 +9,7 @@
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{
-    element_ref::ElementRef,
-    parallel::{Piece, PieceId},
-    view::View,
-};
+use super::{element_ref::ElementRef, parallel::Piece, split::PieceId, view::View};
 use crate::{
     dsl::{Accumulate, AtomicAdd, AtomicBits, AtomicMinMax},
     tensor::element::Element,

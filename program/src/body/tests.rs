@@ -38,7 +38,7 @@ unsafe impl Body for Saxpy {
             0..x.len(),
             5,
             #[inline(always)]
-            move |((begin, end), piece)| {
+            move |([(begin, end)], piece)| {
                 let (x, y) = (x.with_access(piece.access), y.with_access(piece.access));
                 for i in begin..end {
                     let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
@@ -92,7 +92,7 @@ unsafe impl Body for Panics {
             0..1_u64 << 20,
             1,
             #[inline(always)]
-            move |((begin, _), _)| {
+            move |([(begin, _)], _)| {
                 check(!quietly, "fails");
                 if begin == 0 {
                     std::panic::resume_unwind(Box::new("panics"));

@@ -83,10 +83,10 @@ impl<L: Level> Cx<'_, L> {
         threads: usize,
         piece: Piece,
     ) -> ThreadBlock<G> {
-        if self.prints() {
+        if self.launch.run.prints {
             Printer::move_to(&index.numbers());
         }
-        ThreadBlock { index, threads, errors: self.errors, access: piece.access }
+        ThreadBlock { index, threads, errors: self.launch.errors, access: piece.access }
     }
 }
 
@@ -194,7 +194,7 @@ impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     }
 
     /// A reference to an element; to nothing if the index is checked and out of range.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         let inside = self.access.allows(&index, &self.shape, self.errors, caller);
         let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };

@@ -254,7 +254,7 @@ impl<T: KernelValue, const N: usize> View<T, N> {
     }
 
     /// A reference to an element; to nothing if the index is checked and out of range.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
         let inside = self.access.allows(&index, &self.shape, self.errors, caller);
         let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
