@@ -20,7 +20,9 @@ use crate::print_scheduled;
 /// The number of elements of each tensor: a power of 2 and of 4, for the shapes.
 const ELEMENTS: usize = 64;
 /// The number of argument sets per kernel.
-const ROUNDS: usize = 12;
+fn rounds() -> usize {
+    if samples::full_size() { 12 } else { 6 }
+}
 
 /// The sanitizer and the optimizer take most of the test's time.
 fn checks() -> Checks {
@@ -161,7 +163,7 @@ fn printed_text_leaves_the_messages_of_the_interpreter() {
 fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
     let mut random = Random(index as u64 + 1);
     let mut list = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let mut case = Case::new(kernel, 7 + round as u64);
         for (i, param) in kernel.params.iter().enumerate() {
             let id = ParamId::new(i as u32);
@@ -177,7 +179,7 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                         // Shorter than the other dimensions, and empty.
                         shape[0] = [40, 3, 0][round % 3];
                     }
-                    if kernel.name == "gathered" && i == 1 && round >= ROUNDS - 4 {
+                    if kernel.name == "gathered" && i == 1 && round >= rounds() - 4 {
                         shape[0] = [5, 0][round / 2 % 2];
                     }
                     case.tensor(id, &shape, bytes);
