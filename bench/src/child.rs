@@ -1,5 +1,5 @@
-//! What benches of whole processes share: a child that is this program again, and the rival's calls from nothing to a
-//! loaded kernel, in a process of its own.
+//! Child processes for benchmarks of process start: runs this executable again, and makes the rival's driver calls up
+//! to a loaded kernel in a process of its own.
 
 use std::{
     ffi::{CString, OsStr, c_char, c_int, c_uint, c_void},

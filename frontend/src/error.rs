@@ -2,7 +2,7 @@
 
 use quadrants_ir::types::Type;
 
-use crate::{builder::Misuse, rule::Rejection, syntax::Span};
+use crate::{misuse::Misuse, rule::Rejection, syntax::Span};
 
 /// An error in translating a kernel to IR.
 ///

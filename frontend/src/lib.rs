@@ -8,6 +8,7 @@ mod encoding;
 mod error;
 mod literal;
 mod lower;
+mod misuse;
 mod names;
 mod operands;
 mod races;

@@ -14,7 +14,7 @@ pub fn tables(kernel: &Offloaded, task: &Task) -> HashMap<LocalId, Vec<Const>> {
 }
 
 pub(crate) fn tables_of(nodes: Nodes<'_>, task: &Task) -> HashMap<LocalId, Vec<Const>> {
-    let mut found = Found { nodes, tables: HashMap::new(), written: HashSet::new() };
+    let mut found = TableCollector { nodes, tables: HashMap::new(), written: HashSet::new() };
     for (_, expr) in nodes.exprs.iter() {
         if let ExprKind::Atomic { element: Element { array: Array::Local(array), .. }, .. } =
             expr.kind
@@ -24,7 +24,7 @@ pub(crate) fn tables_of(nodes: Nodes<'_>, task: &Task) -> HashMap<LocalId, Vec<C
     }
     found.block(task.prelude);
     found.block(task.body);
-    let Found { mut tables, written, .. } = found;
+    let TableCollector { mut tables, written, .. } = found;
     tables.retain(|array, _| !written.contains(array));
     tables
 }
@@ -38,14 +38,14 @@ pub(crate) fn fill_len(nodes: Nodes<'_>, stmts: &[Stmt], at: usize) -> usize {
         .count()
 }
 
-struct Found<'k> {
+struct TableCollector<'k> {
     nodes: Nodes<'k>,
     tables: HashMap<LocalId, Vec<Const>>,
     /// The arrays that are written in another way.
     written: HashSet<LocalId>,
 }
 
-impl Found<'_> {
+impl TableCollector<'_> {
     fn block(&mut self, block: BlockId) {
         let nodes = self.nodes;
         let stmts = &nodes.blocks[block].stmts;

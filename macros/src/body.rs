@@ -7,9 +7,9 @@
 mod channels;
 mod cost;
 mod jumps;
-mod lanes;
 mod loops;
 mod scope;
+mod strips;
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream};
 use quote::quote;

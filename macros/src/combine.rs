@@ -21,7 +21,7 @@ use syn::{
 
 use self::{
     components::Components,
-    statement::{Form, Statement},
+    statement::{Rewritten, Statement},
 };
 use crate::{
     ast::{loop_bindings, unparenthesized},
@@ -78,8 +78,8 @@ pub(crate) fn is_marked(attributes: &[Attribute]) -> bool {
 
 /// The operations of a loop's marked statements, by the names of the locals.
 pub(crate) fn combinations(body: &syn::Block) -> Vec<(Ident, AtomicOp)> {
-    struct Found(Vec<(Ident, AtomicOp)>);
-    impl VisitMut for Found {
+    struct CombineCollector(Vec<(Ident, AtomicOp)>);
+    impl VisitMut for CombineCollector {
         fn visit_expr_mut(&mut self, expr: &mut Expr) {
             if let Some(found) = combination(expr)
                 && !self.0.iter().any(|(local, _)| *local == found.local)
@@ -89,7 +89,7 @@ pub(crate) fn combinations(body: &syn::Block) -> Vec<(Ident, AtomicOp)> {
             visit_mut::visit_expr_mut(self, expr);
         }
     }
-    let mut found = Found(Vec::new());
+    let mut found = CombineCollector(Vec::new());
     found.visit_block_mut(&mut body.clone());
     found.0
 }
@@ -137,7 +137,7 @@ impl Marked<'_> {
     fn local(&mut self, local: &Ident) -> bool {
         let Self { each, writable, number, around } = self;
         let (op, conditional, mixed) = (None, false, false);
-        let mut uses = Uses { local, writable, op, count: 0, conditional, mixed };
+        let mut uses = LocalUses { local, writable, op, count: 0, conditional, mixed };
         uses.visit_block_mut(&mut each.body.clone());
         let all = possible_locals(&each.body).into_iter().chain(possible_locals(&each.expr));
         let (Some(op), false) = (uses.op, uses.mixed) else { return false };
@@ -200,7 +200,7 @@ impl Marked<'_> {
 }
 
 /// How a loop's body uses a local.
-struct Uses<'a> {
+struct LocalUses<'a> {
     local: &'a Ident,
     writable: &'a [Ident],
     op: Option<AtomicOp>,
@@ -212,10 +212,10 @@ struct Uses<'a> {
     mixed: bool,
 }
 
-impl VisitMut for Uses<'_> {
+impl VisitMut for LocalUses<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if let Some(found) = Statement::of(expr, self.local, self.writable) {
-            let conditional = matches!(found.form, Form::Choice(_));
+            let conditional = matches!(found.form, Rewritten::Choice(_));
             self.mixed |= self.op.is_some_and(|known| known != found.op);
             self.mixed |= self.op.is_some() && self.conditional != conditional;
             self.op = Some(found.op);
@@ -240,10 +240,10 @@ impl VisitMut for Marker<'_> {
         if let Some(Statement { op, form, .. }) = Statement::of(expr, self.local, self.writable) {
             let at = Span::mixed_site().located_at(spans::first(expr));
             match form {
-                Form::Choice(value) => *expr = marked_choice(at, self.into, op, &value),
+                Rewritten::Choice(value) => *expr = marked_choice(at, self.into, op, &value),
                 // Its statements are marked next.
-                Form::Several(block) => *expr = block,
-                Form::One(simple) => {
+                Rewritten::Several(block) => *expr = block,
+                Rewritten::One(simple) => {
                     *expr = simple;
                     let mark = Ident::new(NAME, at);
                     let attributes = match expr {

@@ -1,6 +1,6 @@
-//! Reductions in a parallel loop: tensors of which the loop's body only combines values into one element, as in
-//! `atomic_add(&mut sum[0], x[i]);`, and [locals](crate::combine) that it combines into. The CPU body combines them per
-//! piece of the loop first.
+//! Code generation for reductions in the CPU body: finds tensors that a parallel loop uses only to combine values into
+//! one element, as in `atomic_add(&mut sum[0], x[i]);`, and [locals](crate::combine) that it combines into, and emits
+//! partial results per piece of the loop.
 
 use std::collections::HashSet;
 

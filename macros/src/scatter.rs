@@ -1,6 +1,6 @@
-//! Scatters in a parallel loop: tensors of which the loop's body only combines values into elements that each iteration
-//! chooses, as in `atomic_add(&mut bins[x[i]], 1);`. In the CPU body, pieces of the loop combine into private copies of
-//! small tensors.
+//! Code generation for scatters in the CPU body: finds tensors that a parallel loop uses only to combine values into
+//! elements that each iteration chooses, as in `atomic_add(&mut bins[x[i]], 1);`, and lets the pieces of the loop
+//! combine into private copies of small tensors.
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::AtomicOp;
@@ -28,8 +28,8 @@ pub(crate) struct Scatter {
 }
 
 /// What a body does with the tensors that it scatters into.
-struct Uses {
-    /// Each tensor with its operation, and how often it is named where that is known to be a scatter or an extent.
+struct ScatterUses {
+    /// Each tensor with its operation, and the number of its occurrences that are scatters.
     tensors: Vec<(Ident, AtomicOp, usize)>,
     /// The tensors whose extents are read.
     extents: Vec<Ident>,
@@ -42,10 +42,10 @@ pub(crate) fn find(
     reductions: &[Reduction],
     is_tensor: impl Fn(&Ident) -> bool,
 ) -> Vec<Scatter> {
-    let mut uses = Uses { tensors: Vec::new(), extents: Vec::new() };
+    let mut uses = ScatterUses { tensors: Vec::new(), extents: Vec::new() };
     uses.visit_block(&each.body);
     let names = idents(&each.body);
-    let Uses { tensors, extents } = uses;
+    let ScatterUses { tensors, extents } = uses;
     let found = tensors.into_iter().filter(|(tensor, _, scatters)| {
         let known = scatters + extents.iter().filter(|name| *name == tensor).count();
         // The body uses the tensor for nothing else, and nothing else has its name.
@@ -107,7 +107,7 @@ impl Scatter {
     }
 }
 
-impl Visit<'_> for Uses {
+impl Visit<'_> for ScatterUses {
     fn visit_stmt(&mut self, stmt: &Stmt) {
         if let Stmt::Expr(Expr::Call(call), Some(_)) = stmt
             && let Some((tensor, op, _)) = combining_atomic(call)

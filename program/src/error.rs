@@ -1,15 +1,19 @@
 //! The errors of programs, and their severity.
 
+mod npy_problem;
+
 use std::fmt;
 
 use quadrants_ir::format::comparison_text;
 use quadrants_rhi::Severity;
 
 use crate::{
-    Hazard, Layout, NpyProblem,
+    Hazard, Layout,
     dlpack::DlpackProblem,
     variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, TRACE_VARIABLE},
 };
+
+pub use npy_problem::NpyProblem;
 
 /// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

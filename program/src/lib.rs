@@ -38,7 +38,7 @@ pub use capture::{Graph, GraphLaunch};
 pub use dlpack::DlpackProblem;
 pub use error::{
     BoxError, CounterOverflow, Error, ForeignMemoryProblem, KernelError, KernelErrorCause,
-    RaceExample, RaceReason, Result,
+    NpyProblem, RaceExample, RaceReason, Result,
 };
 pub use foreign::{ForeignCall, ForeignRead, ForeignWrite};
 pub use hazards::{Hazard, HazardUse, Hazards};
@@ -52,7 +52,6 @@ pub use launch::{
     Explanation, KernelResult, Launch, TaskExplanation, launcher::KernelLauncher,
     region_graph::RegionStatistics,
 };
-pub use npy::NpyProblem;
 pub use output::{KernelMessage, KernelOutput};
 pub use pinned::Pinned;
 pub use profile::{

@@ -353,7 +353,7 @@ impl Buffer {
 
     /// The access history, which the caller maintains; this crate does not use it.
     #[must_use]
-    pub fn uses(&self) -> &AccessHistory {
+    pub fn access_history(&self) -> &AccessHistory {
         &self.uses
     }
 

@@ -14,7 +14,6 @@ mod access_history;
 mod block_cache;
 mod block_reuse;
 mod buffer;
-mod cache;
 mod cache_entry;
 mod context;
 mod error;
@@ -23,6 +22,7 @@ mod fill;
 mod graph;
 mod handle_pool;
 mod image_bundle;
+mod image_cache;
 mod lease_map;
 mod leases;
 mod module;
@@ -39,13 +39,15 @@ mod sync;
 
 pub use access_history::{AccessHistory, Origin, Use};
 pub use buffer::Buffer;
-pub use cache::{CacheStatistics, CachedImage, ImageCache, cached_images, check_cache_folder};
 pub use cache_entry::{ImageKey, ImageLabel, ImageProblem};
 pub use context::{Completed, Context, StreamUse};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::{ChildGraph, Graph, GraphBuilder, NodeLaunch};
 pub use image_bundle::{BundleError, BundleWriter, ImageBundle};
+pub use image_cache::{
+    CacheStatistics, CachedImage, ImageCache, cached_images, check_cache_folder,
+};
 pub use lease_map::{Leasable, Lease, LeaseMap};
 pub use leases::{EventLease, PoolStatistics, StreamLease};
 pub use module::Module;

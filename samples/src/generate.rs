@@ -26,7 +26,7 @@ pub struct Style {
 
 /// The context of a generated statement.
 #[derive(Clone, Copy)]
-struct Place {
+struct StatementContext {
     depth: u32,
     in_loop: bool,
     parallel: bool,
@@ -206,7 +206,7 @@ impl Generator<'_> {
         let mut items = Vec::new();
         for _ in 0..=self.rng.below(most) {
             if self.rng.chance(50) {
-                let place = Place { depth: 3, in_loop: false, parallel: false };
+                let place = StatementContext { depth: 3, in_loop: false, parallel: false };
                 let stmts = self.stmts(place, 5);
                 items.push(self.builder.serial(stmts));
             } else if self.rng.chance(15) {
@@ -276,7 +276,7 @@ impl Generator<'_> {
         let mark = self.scope.len();
         let outside = std::mem::replace(&mut self.own_from, mark);
         self.scope.extend(vars);
-        let stmts = self.stmts(Place { depth: 3, in_loop: false, parallel: true }, 5);
+        let stmts = self.stmts(StatementContext { depth: 3, in_loop: false, parallel: true }, 5);
         self.scope = before;
         self.combined.clear();
         self.own_from = outside;
@@ -316,7 +316,7 @@ impl Generator<'_> {
         self.may.own = own;
     }
 
-    fn stmts(&mut self, place: Place, most: u64) -> Vec<Stmt> {
+    fn stmts(&mut self, place: StatementContext, most: u64) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         for _ in 0..=self.rng.below(most) {
             self.stmt(place, &mut stmts);
@@ -324,14 +324,14 @@ impl Generator<'_> {
         stmts
     }
 
-    fn scoped(&mut self, place: Place) -> BlockId {
+    fn scoped(&mut self, place: StatementContext) -> BlockId {
         let mark = self.scope.len();
-        let stmts = self.stmts(Place { depth: place.depth - 1, ..place }, 3);
+        let stmts = self.stmts(StatementContext { depth: place.depth - 1, ..place }, 3);
         self.scope.truncate(mark);
         self.builder.block(stmts)
     }
 
-    fn stmt(&mut self, place: Place, stmts: &mut Vec<Stmt>) {
+    fn stmt(&mut self, place: StatementContext, stmts: &mut Vec<Stmt>) {
         let nested = if place.depth > 0 { 12 } else { 8 };
         match self.rng.below(nested) {
             0..=2 => {
@@ -389,7 +389,7 @@ impl Generator<'_> {
                 let end = self.builder.binary(BinaryOp::Add, begin, three);
                 let var = self.builder.local("k", ty);
                 self.scope.push(var);
-                let body = self.scoped(Place { in_loop: true, ..place });
+                let body = self.scoped(StatementContext { in_loop: true, ..place });
                 self.scope.pop();
                 let unroll = self.rng.pick(&[None, None, Some(0), Some(2)]);
                 let down = self.rng.pick(&[false, true]);
@@ -400,7 +400,7 @@ impl Generator<'_> {
     }
 
     /// A `loop` with a counter, so that it terminates.
-    fn repeat(&mut self, place: Place, stmts: &mut Vec<Stmt>) {
+    fn repeat(&mut self, place: StatementContext, stmts: &mut Vec<Stmt>) {
         let counter = self.builder.variable("n", U32);
         let zero = self.builder.constant(0u32);
         stmts.push(Stmt::Let { local: counter, value: zero });
@@ -413,7 +413,7 @@ impl Generator<'_> {
         let mut body =
             vec![Stmt::If { cond, then, otherwise }, Stmt::Assign { local: counter, value }];
         let mark = self.scope.len();
-        let place = Place { depth: place.depth - 1, in_loop: true, ..place };
+        let place = StatementContext { depth: place.depth - 1, in_loop: true, ..place };
         body.extend(self.stmts(place, 3));
         self.scope.truncate(mark);
         let body = self.builder.block(body);

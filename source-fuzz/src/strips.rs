@@ -15,7 +15,7 @@ const WIDTHS: [usize; 9] = [2, 8, 17, 31, 33, 64, 70, 130, 270];
 
 /// What a loop does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+enum LoopPattern {
     Channels,
     Clamps,
     Conditions,
@@ -29,7 +29,7 @@ enum Form {
 /// A loop, and the names of its tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct Strip {
-    form: Form,
+    form: LoopPattern,
     num: Num,
     /// The tensor that is read.
     from: String,
@@ -46,28 +46,28 @@ impl Generator {
 
     fn strip(&mut self, params: &mut Vec<(String, KernelParam)>) -> Strip {
         let form = *self.rng.pick(&[
-            Form::Channels,
-            Form::Clamps,
-            Form::Clamps,
-            Form::Clamps,
-            Form::Conditions,
-            Form::Guards,
-            Form::Leaving,
-            Form::Rows,
-            Form::Scatter,
-            Form::Update,
+            LoopPattern::Channels,
+            LoopPattern::Clamps,
+            LoopPattern::Clamps,
+            LoopPattern::Clamps,
+            LoopPattern::Conditions,
+            LoopPattern::Guards,
+            LoopPattern::Leaving,
+            LoopPattern::Rows,
+            LoopPattern::Scatter,
+            LoopPattern::Update,
         ]);
         let (height, width) = (self.rng.within(2, 4), *self.rng.pick(&WIDTHS));
         let (num, read, written) = match form {
-            Form::Channels => {
+            LoopPattern::Channels => {
                 let shape = vec![height, width.min(70), self.rng.within(2, 4)];
                 (*self.rng.pick(&NUMS), shape.clone(), shape)
             }
-            Form::Rows => {
+            LoopPattern::Rows => {
                 let shape = vec![width.min(33), self.rng.within(2, 9)];
                 (*self.rng.pick(&[Num::F32, Num::F64]), shape.clone(), shape)
             }
-            Form::Scatter => {
+            LoopPattern::Scatter => {
                 let num = *self.rng.pick(&[Num::I32, Num::U32, Num::I64, Num::Usize]);
                 (num, vec![self.rng.within(900, 1900)], vec![self.rng.within(2, 9)])
             }
@@ -83,14 +83,14 @@ impl Generator {
     pub(crate) fn strip_loop(&mut self, strip: &Strip) -> String {
         let frozen = self.freeze();
         let text = match strip.form {
-            Form::Channels => self.channels(strip),
-            Form::Clamps => self.clamps(strip),
-            Form::Conditions => self.conditions(strip),
-            Form::Guards => self.guards(strip),
-            Form::Leaving => self.leaving(strip),
-            Form::Rows => self.row_sums(strip),
-            Form::Scatter => self.scatter(strip),
-            Form::Update => self.update(strip),
+            LoopPattern::Channels => self.channels(strip),
+            LoopPattern::Clamps => self.clamps(strip),
+            LoopPattern::Conditions => self.conditions(strip),
+            LoopPattern::Guards => self.guards(strip),
+            LoopPattern::Leaving => self.leaving(strip),
+            LoopPattern::Rows => self.row_sums(strip),
+            LoopPattern::Scatter => self.scatter(strip),
+            LoopPattern::Update => self.update(strip),
         };
         self.thaw(&frozen);
         text

@@ -1,4 +1,4 @@
-//! Benches: all of them built, those of a backend run, their lines made into a table, a JSON file and a plot.
+//! `cargo xtask bench`: builds all benches, runs those of one backend, and writes a table, a JSON file and a plot.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ pub(crate) struct BenchArgs {
     /// Only cases whose `bench: case` has this text.
     #[arg(long)]
     filter: Option<String>,
-    /// Samples of each side, instead of what each case holds for enough.
+    /// Samples of each side; the default depends on the case.
     #[arg(long)]
     samples: Option<usize>,
     /// Where `bench.json` and `bench.svg` go.
@@ -102,7 +102,7 @@ fn build(workspace: &Workspace) -> Result<Vec<Built>, Failure> {
     Ok(built)
 }
 
-/// A folder with the benches and a script, each bench's failure told and not in the way of the next.
+/// Writes a folder with the benches and a script that runs them all and reports each failure.
 fn pack(folder: &Path, benches: &[Built], options: &[String]) -> Result<(), Failure> {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).map_err(at(&bin))?;

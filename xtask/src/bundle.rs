@@ -12,7 +12,7 @@ use crate::{
     shell::{self, Failure, Workspace, at},
 };
 
-/// What a machine without Rust can be sent over a slow line.
+/// The largest bundle, in MiB: it is sent to machines without Rust, which may have a slow connection.
 const LIMIT_MIB: u64 = 60;
 
 /// The script that the bundle is run with; `@BACKEND@` stands for the backend, `@SKIP@` for the modules
@@ -178,7 +178,7 @@ pub(crate) fn library(messages: &str, name: &str) -> Option<PathBuf> {
     files.find(|file| file.ends_with(".rlib")).map(PathBuf::from)
 }
 
-/// Takes the symbol names out. Without the tool the bundle is larger, and the limit decides.
+/// Removes the symbol names, if `strip` is installed. Otherwise the bundle is larger, and may exceed the limit.
 pub(crate) fn strip(path: &Path) {
     let mut strip = std::process::Command::new("strip");
     strip.arg("--strip-unneeded").arg(path);

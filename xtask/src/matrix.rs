@@ -288,7 +288,7 @@ fn probe(suite: &Built) -> Command {
     probe
 }
 
-/// Runs tests, shows what a person should see, and hands over the programs that ended.
+/// Runs tests, prints the relevant lines, and passes the results of each test program to `add`.
 fn follow(
     mut command: Command,
     mut listener: Listener,

@@ -98,7 +98,7 @@ impl Listener {
         Self { program: program.to_owned(), ..Self::default() }
     }
 
-    /// Takes a line, and says whether a person should see it.
+    /// Parses a line, and returns whether it should be printed.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         let trimmed = line.trim_start();
         if let Some(rest) = trimmed.strip_prefix("Running ")

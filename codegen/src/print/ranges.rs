@@ -1,5 +1,5 @@
-//! Ranges of integers that the text of a task knows: of loop variables where the grid is known to be small, of serial
-//! loops with constant bounds, and of what is computed from these.
+//! Value ranges of integers, for printing signed arithmetic: of the counters of loops that a small grid covers, of the
+//! variables of serial loops with constant bounds, and of what is computed from these.
 //!
 //! Signed arithmetic wraps, which C++ does by unsigned types only. Where the result is known to be in range, it is
 //! printed in the signed type: then the device compiler may assume that nothing wraps, and adds the constant distances
@@ -12,7 +12,8 @@ use super::task::TaskPrinter;
 /// The smallest and the largest value.
 pub(super) type ValueRange = (i64, i64);
 
-/// A version of a loop for grids of fewer than 2^20 blocks, with at most 2^10 threads each, has counters below this.
+/// Counters are below this in the version of a loop for grids that cover it: they have fewer than 2^20 blocks of at most
+/// 2^10 threads.
 const COVERED_END: i64 = 1 << 30;
 
 impl TaskPrinter<'_> {

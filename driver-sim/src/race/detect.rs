@@ -28,7 +28,7 @@ pub(crate) struct Detector {
 
 /// A conflict of the current operation with an earlier one.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct Conflict {
     address: u64,
     bytes: usize,
     with: Epoch,
@@ -121,13 +121,13 @@ impl State {
             for (range, now) in ranges {
                 shadow.touch(range, now, by, &clock, |range, with, was| {
                     let address = base + range.start as u64;
-                    found.push(Found { address, bytes: range.len(), with, was, now });
+                    found.push(Conflict { address, bytes: range.len(), with, was, now });
                 });
             }
         }
-        let mut pairs: Vec<(Found, usize)> = Vec::new();
+        let mut pairs: Vec<(Conflict, usize)> = Vec::new();
         for next in found {
-            let same = |(first, _): &&mut (Found, usize)| {
+            let same = |(first, _): &&mut (Conflict, usize)| {
                 (first.with, first.was, first.now) == (next.with, next.was, next.now)
             };
             let known = pairs.iter().any(|(first, _)| first.with == next.with);

@@ -3,11 +3,11 @@
 use quadrants_ir::{CollectiveOp, ReduceOp, ScalarType};
 
 use super::{
-    misuse::Misuse,
     state::{Atom, KernelBuilder, Value, caller, literal, pair_ix, type_ix},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
+use crate::misuse::Misuse;
 use crate::syntax::{BlockFor, Expr, ExprKind, LetCollective, Phase, Shuffle, StmtKind};
 
 /// A block of threads in [`KernelBuilder::block_for`].

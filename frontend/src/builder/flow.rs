@@ -7,10 +7,10 @@ use quadrants_ir::{
 };
 
 use super::{
-    misuse::Misuse,
     state::{Atom, KernelBuilder, Value, caller, type_ix},
     value::Operand,
 };
+use crate::misuse::Misuse;
 use crate::syntax::{
     Block, Dim, Expr, ExprKind, For, LoopOptions, Order, StmtKind, StreamParallelArgument,
 };

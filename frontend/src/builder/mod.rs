@@ -24,7 +24,6 @@
 
 mod blocks;
 mod flow;
-mod misuse;
 mod part;
 mod state;
 mod tensor;
@@ -38,9 +37,9 @@ use quadrants_ir::{
     types::{Constant, ParamType, Type},
 };
 
+pub use crate::misuse::Misuse;
 pub use crate::syntax::Shuffle;
 pub use blocks::{PerThread, Threads};
-pub use misuse::Misuse;
 pub use part::{Elements, Part};
 pub use state::{KernelBuilder, Value};
 pub use tensor::{Indices, TensorParam};

@@ -3,11 +3,11 @@
 use quadrants_ir::{AtomicOp, ScalarType, types::Type};
 
 use super::{
-    misuse::Misuse,
     state::{KernelBuilder, Value, caller},
     tensor::{Indices, TensorParam},
     value::Operand,
 };
+use crate::misuse::Misuse;
 use crate::syntax::{Expr, ExprKind, StmtKind};
 
 /// A tensor parameter whose elements are aggregates.

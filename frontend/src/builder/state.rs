@@ -11,7 +11,7 @@ use quadrants_ir::{
     types::{ParamType, Type},
 };
 
-use super::misuse::Misuse;
+use crate::misuse::Misuse;
 use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, TypeIx};
 
 /// Builds a kernel by calls; see the [module](super).

@@ -3,10 +3,10 @@
 use quadrants_ir::{AtomicOp, ScalarType};
 
 use super::{
-    misuse::Misuse,
     state::{KernelBuilder, Value, caller, literal},
     value::Operand,
 };
+use crate::misuse::Misuse;
 use crate::syntax::{Expr, ExprKind, StmtKind};
 
 /// A tensor parameter of a kernel being built.

@@ -4,10 +4,8 @@ use std::ops;
 
 use quadrants_ir::{Const, MathFn, ScalarType};
 
-use super::{
-    misuse::Misuse,
-    state::{KernelBuilder, Value, type_ix},
-};
+use super::state::{KernelBuilder, Value, type_ix};
+use crate::misuse::Misuse;
 use crate::syntax::{BinaryOp, Block, Expr, ExprKind, StmtKind, UnaryOp};
 
 /// A variable of a kernel that is being built.

@@ -48,7 +48,7 @@ enum Kind {
 
 /// How a loop uses a local, in source order. All vectors have the lines.
 #[derive(Default)]
-struct Uses<'a> {
+struct LoopUses<'a> {
     /// `let`s of the same name.
     hidden: Vec<u32>,
     combined: Vec<(u32, Kind)>,
@@ -65,7 +65,7 @@ struct Uses<'a> {
 
 /// Why the loop `each`, which assigns the local `name`, does not only combine values into it.
 fn reason(each: &For, name: &str) -> NotCombined {
-    let mut uses = Uses::default();
+    let mut uses = LoopUses::default();
     any_in_block(&each.body, &mut |node| {
         uses.add(node, name);
         false
@@ -90,7 +90,7 @@ fn reason(each: &For, name: &str) -> NotCombined {
     }
 }
 
-impl<'a> Uses<'a> {
+impl<'a> LoopUses<'a> {
     fn add(&mut self, node: Node<'a>, name: &str) {
         match node {
             Node::Stmt(stmt) => {

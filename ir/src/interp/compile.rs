@@ -106,7 +106,7 @@ pub(super) struct Compiler<'k> {
 }
 
 /// Where an element is.
-enum Place {
+enum ElementLocation {
     /// In a tensor, by the linear index.
     Linear(Reg, Reg, Size),
     /// In a tensor of scalars, by two indices.
@@ -249,10 +249,16 @@ impl Compiler<'_> {
                 let value = self.value(value);
                 let nothing = self.temporary();
                 let op = match self.place(element, nothing) {
-                    Place::Linear(tensor, at, size) => Op::Store1(value, tensor, at, size),
-                    Place::Dense(tensor, [i, j], size) => Op::Store2(value, tensor, i, j, size),
-                    Place::Shared(first, len, at) => Op::SharedStore(value, first, len, at),
-                    Place::Dynamic(array, at) => Op::DynamicStore(value, array, at),
+                    ElementLocation::Linear(tensor, at, size) => {
+                        Op::Store1(value, tensor, at, size)
+                    }
+                    ElementLocation::Dense(tensor, [i, j], size) => {
+                        Op::Store2(value, tensor, i, j, size)
+                    }
+                    ElementLocation::Shared(first, len, at) => {
+                        Op::SharedStore(value, first, len, at)
+                    }
+                    ElementLocation::Dynamic(array, at) => Op::DynamicStore(value, array, at),
                 };
                 self.code.push(op);
             }
@@ -568,10 +574,12 @@ impl Compiler<'_> {
         match expr.kind {
             ExprKind::Load(ref element) => {
                 let op = match self.place(element, to) {
-                    Place::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
-                    Place::Dense(tensor, [i, j], size) => Op::Load2(to, tensor, i, j, size),
-                    Place::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
-                    Place::Dynamic(array, at) => Op::DynamicLoad(to, array, at),
+                    ElementLocation::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
+                    ElementLocation::Dense(tensor, [i, j], size) => {
+                        Op::Load2(to, tensor, i, j, size)
+                    }
+                    ElementLocation::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
+                    ElementLocation::Dynamic(array, at) => Op::DynamicLoad(to, array, at),
                 };
                 self.code.push(op);
             }
@@ -627,22 +635,22 @@ impl Compiler<'_> {
 
     /// The place of an element. In the checked form: skips the next operation and clears the register `clear` if an
     /// index is out of range.
-    fn place(&mut self, element: &Element, clear: Reg) -> Place {
+    fn place(&mut self, element: &Element, clear: Reg) -> ElementLocation {
         let index = self.index(element);
         let param = match element.array {
             Array::Tensor(param) => param,
             Array::Shared(_) | Array::Local(_) => {
                 if let Some((array, at)) = self.dynamic(element, &index, clear) {
-                    return Place::Dynamic(array, at);
+                    return ElementLocation::Dynamic(array, at);
                 }
                 let (first, len, at) = self.shared(element, &index, clear);
-                return Place::Shared(first, len, at);
+                return ElementLocation::Shared(first, len, at);
             }
         };
         let (tensor, size) = (self.tensor(param), self.size(param));
         let place = match index[..] {
-            [i, j] if self.is_dense(param) => Place::Dense(tensor, [i, j], size),
-            _ => Place::Linear(tensor, self.element(param, &index), size),
+            [i, j] if self.is_dense(param) => ElementLocation::Dense(tensor, [i, j], size),
+            _ => ElementLocation::Linear(tensor, self.element(param, &index), size),
         };
         self.check(tensor, &index, clear, element.site);
         place

@@ -35,12 +35,12 @@ pub use memory::{Fault, Memory, SliceMemory};
 #[derive(Debug)]
 pub struct Interpreter {
     arguments: usize,
-    tasks: Vec<Forms>,
+    tasks: Vec<CompiledForms>,
     fuel: u64,
 }
 
 #[derive(Debug)]
-struct Forms {
+struct CompiledForms {
     proven: Code,
     checked: Code,
     /// The word of the loop's interior in the argument block of the checked form.
@@ -54,7 +54,7 @@ impl Interpreter {
         let layout = ArgLayout::new(&kernel.params);
         let tasks = kernel.tasks().map(|(id, task)| {
             let interior = abi::interior_word(kernel, id);
-            Forms {
+            CompiledForms {
                 proven: compile(kernel, &layout, task, Part::Whole(Form::Proven)),
                 checked: compile(kernel, &layout, task, Part::Whole(Form::Checked)),
                 interior: interior..interior + abi::interior_words(&task.kind),

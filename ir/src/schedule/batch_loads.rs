@@ -3,8 +3,8 @@
 //! load. Measured on an H200: sums along the columns of a matrix, with one thread per column, take 0.39 ms instead of
 //! 0.87.
 //!
-//! Only where it was found to pay: in loops with a constant begin (a product of triangular matrices, whose begin is
-//! another in each iteration, took 1.8 times as long with batches), and with few loads (N-body has four: 1.14 times).
+//! Applied only to loops with a constant lower bound and few loads. Others took longer with batches: a product of
+//! triangular matrices, whose lower bound varies, 1.8 times as long, and N-body, with four loads, 1.14 times.
 
 use std::collections::{HashMap, HashSet};
 

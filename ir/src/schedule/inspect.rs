@@ -61,7 +61,7 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// Grows with the slice.
+    /// The number of expressions and locals in the slice.
     fn size(&self) -> usize {
         let exprs = self.nodes.exprs.iter().filter(|(id, _)| self.reach.contains(*id)).count();
         exprs + self.reach.locals.iter().filter(|used| **used).count()

@@ -73,10 +73,10 @@ pub struct Grid {
     pub small_blocks: bool,
 }
 
-/// A reduction: all iterations combine a value into the same place, and the loop does not use it otherwise.
+/// A reduction: all iterations combine a value into one target, and the loop does not use it otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reduction {
-    /// The place.
+    /// The element or local.
     pub target: ReductionTarget,
     /// The operation.
     pub op: AtomicOp,

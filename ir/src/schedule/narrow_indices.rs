@@ -3,8 +3,8 @@
 //!
 //! Indices that are sums of products keep 64 bits. Addresses have 64 bits, and a device compiler adds the constant
 //! distances of adjacent elements to an address at no cost only if it knows that the sum does not wrap: with 32-bit
-//! sums, a matrix product takes 1.5 times as long. Outside of serial loops, all indices have 32 bits if any has
-//! another operation.
+//! sums, a matrix product takes 1.5 times as long. Outside of serial loops, all indices are narrowed if at least
+//! one has an operation other than addition and multiplication.
 //!
 //! A launch has [these forms](crate::abi::Forms::with_narrow_indices) only if the bounds proof showed that every value
 //! that it [examined](Narrowable) fits. The rewrite therefore follows the proof: it changes a value only where the

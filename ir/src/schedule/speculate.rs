@@ -58,7 +58,7 @@ pub(super) fn can_speculate_iterations(kernel: &Offloaded, task: &Task) -> bool 
         && before.iter().all(|stmt| is_definition(stmt) && is_pure(kernel, stmt))
 }
 
-/// Whether a statement only computes, and loads elements that may also be those of another index.
+/// Whether a statement has no side effects, and its loads may be replaced by loads of any other valid element.
 fn is_pure(kernel: &Offloaded, stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Assign { .. } => true,

@@ -1,6 +1,6 @@
-//! Tensors whose last axis is short, such as the channels of `image[[y, x, 2]]`. The distance between neighbouring
-//! elements then is an extent, which LLVM does not know, so that it does not vectorize. A loop that accesses the last
-//! axis by literals only has a version for the extent that these suggest.
+//! Versions of loops for tensors whose last axis is short, such as the channels of `image[[y, x, 2]]`. The stride
+//! between neighbouring elements is then a run-time value, so that LLVM does not vectorize. A loop that accesses the
+//! last axis by literals only has a version for the extent that these suggest.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -11,7 +11,7 @@ use syn::{
 
 use crate::{ast::unparenthesized, tokens::idents};
 
-/// Longer axes are not guessed.
+/// The largest extent of a last axis for which a loop has a version.
 const MAX_CHANNELS: usize = 8;
 
 /// A tensor, and the extent of its last axis that a loop suggests.
@@ -29,7 +29,7 @@ struct Accesses {
     others: Vec<Ident>,
 }
 
-/// `loops`, which runs iterations of `body`, with a version for the suggested extents if there are any.
+/// Adds a version for the suggested extents, if there are any, to `loops`, which runs the iterations of `body`.
 pub(super) fn versions(
     support: &TokenStream,
     body: &Block,

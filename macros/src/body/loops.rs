@@ -8,7 +8,7 @@ use syn::{Block, Expr, ExprForLoop, Pat, RangeLimits, visit_mut::VisitMut};
 use super::{
     Body, channels,
     cost::{exact_weight, is_simple, weight},
-    jumps, lanes, loop_call,
+    jumps, loop_call, strips,
 };
 use crate::{
     affine::{affine_tensors, variable},
@@ -48,7 +48,7 @@ impl Body<'_> {
         let innermost = variables.len().saturating_sub(1);
         let strips = reductions
             .is_empty()
-            .then(|| lanes::strips(&self.scope, each, variables[innermost]))
+            .then(|| strips::strips(&self.scope, each, variables[innermost]))
             .flatten();
         let nested = variables.iter().zip(&bounds).enumerate();
         let loops = nested.rev().fold(body, |body, (at, (pattern, (begin, end)))| {

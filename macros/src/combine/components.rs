@@ -36,7 +36,7 @@ struct Component {
 impl<'a> Components<'a> {
     /// `None` if the loop uses the local as a whole, or a part that differs between iterations, or no part.
     pub(super) fn of(each: &ExprForLoop, local: &'a Ident, number: usize) -> Option<Self> {
-        let mut found = Found { local, places: Vec::new() };
+        let mut found = ComponentCollector { local, places: Vec::new() };
         found.visit_block_mut(&mut each.body.clone());
         let uses = possible_locals(&each.body).into_iter().chain(possible_locals(&each.expr));
         if found.places.is_empty()
@@ -107,12 +107,12 @@ fn constant_index(index: &Expr) -> Option<Vec<u64>> {
     }
 }
 
-struct Found<'a> {
+struct ComponentCollector<'a> {
     local: &'a Ident,
     places: Vec<(Vec<Step>, Expr)>,
 }
 
-impl VisitMut for Found<'_> {
+impl VisitMut for ComponentCollector<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match path(expr, self.local) {
             Some(path) => self.places.push((path, expr.clone())),

@@ -17,11 +17,11 @@ pub(super) struct Statement {
     pub(super) op: AtomicOp,
     /// How often it has the local's name.
     pub(super) occurrences: usize,
-    pub(super) form: Form,
+    pub(super) form: Rewritten,
 }
 
 /// What a statement is rewritten to.
-pub(super) enum Form {
+pub(super) enum Rewritten {
     /// `local op= value`, `local = local.min(value)` or `local = value.min(local)`.
     One(Expr),
     /// A block of statements with one value each.
@@ -36,13 +36,13 @@ impl Statement {
         match expr {
             Expr::Binary(binary) if name(&binary.left) == Some(local) => {
                 let (op, _) = operation(&binary.op)?;
-                let form = Form::One(expr.clone());
+                let form = Rewritten::One(expr.clone());
                 is_free(&binary.right, local).then_some(Self { op, occurrences: 1, form })
             }
             Expr::Assign(assign) if name(&assign.left) == Some(local) => {
                 let value = unparenthesized(&assign.right);
                 if let Some((op, value)) = chosen_value(value, local) {
-                    return Some(Self { op, occurrences: 3, form: Form::Choice(value) });
+                    return Some(Self { op, occurrences: 3, form: Rewritten::Choice(value) });
                 }
                 let at = Span::mixed_site().located_at(spans::first(expr));
                 if let Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(flag), .. }) = value {
@@ -50,7 +50,7 @@ impl Statement {
                         true => (AtomicOp::Or, syn::parse_quote_spanned!(at=> |=)),
                         false => (AtomicOp::And, syn::parse_quote_spanned!(at=> &=)),
                     };
-                    let form = Form::One(compound(&assign.left, of, flag.to_token_stream())?);
+                    let form = Rewritten::One(compound(&assign.left, of, flag.to_token_stream())?);
                     return Some(Self { op, occurrences: 1, form });
                 }
                 let terms = Terms::of(value, local, writable)?;
@@ -60,7 +60,7 @@ impl Statement {
             }
             Expr::If(branch) => {
                 let (op, value) = choice(branch, local)?;
-                Some(Self { op, occurrences: 2, form: Form::Choice(value) })
+                Some(Self { op, occurrences: 2, form: Rewritten::Choice(value) })
             }
             _ => None,
         }
@@ -136,14 +136,14 @@ impl Terms {
         Some(Self { op, values })
     }
 
-    fn form(&self, left: &Expr, at: Span) -> Option<Form> {
+    fn form(&self, left: &Expr, at: Span) -> Option<Rewritten> {
         if let [Term { how: How::Operator | How::Method(_), .. }] = &self.values[..] {
-            return Some(Form::One(self.statement(left, &self.values[0], at)?));
+            return Some(Rewritten::One(self.statement(left, &self.values[0], at)?));
         }
         let statements: Option<Vec<_>> =
             self.values.iter().map(|term| self.statement(left, term, at)).collect();
         let statements = statements?;
-        Some(Form::Several(syn::parse_quote_spanned!(at=> { #(#statements;)* })))
+        Some(Rewritten::Several(syn::parse_quote_spanned!(at=> { #(#statements;)* })))
     }
 
     fn statement(&self, left: &Expr, term: &Term, at: Span) -> Option<Expr> {

@@ -111,12 +111,12 @@ fn binds(body: &syn::Block, name: &Ident) -> bool {
 
 /// Whether an index into `local` uses a variable.
 fn chooses_part(body: &syn::Block, local: &Ident, variable: &Ident) -> bool {
-    struct Found<'a> {
+    struct UnrolledCollector<'a> {
         local: &'a Ident,
         variable: &'a Ident,
         found: bool,
     }
-    impl VisitMut for Found<'_> {
+    impl VisitMut for UnrolledCollector<'_> {
         fn visit_expr_index_mut(&mut self, index: &mut syn::ExprIndex) {
             self.found |= is_part(&index.expr, self.local)
                 && possible_locals(&index.index).contains(self.variable);
@@ -127,7 +127,7 @@ fn chooses_part(body: &syn::Block, local: &Ident, variable: &Ident) -> bool {
             Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
         }
     }
-    let mut found = Found { local, variable, found: false };
+    let mut found = UnrolledCollector { local, variable, found: false };
     found.visit_block_mut(&mut body.clone());
     found.found
 }

@@ -21,7 +21,6 @@ mod collective;
 mod cx;
 mod element_ref;
 mod failure;
-mod lanes;
 mod level;
 mod method;
 mod method_scope;
@@ -36,6 +35,7 @@ mod scatter;
 mod site;
 mod split;
 mod stepped_range;
+mod strips;
 mod thread_block;
 mod view;
 
@@ -59,10 +59,6 @@ pub use failure::{
     resolve_site,
 };
 pub(crate) use failure::{check_index, check_indices};
-pub use lanes::{
-    are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,
-    without_ends,
-};
 pub use level::Level;
 pub use method::{
     NoMethod, OwnMethod, ResultOf, ResultOfFunction, ResultOfTensorMethod, TypeOfCall,
@@ -100,6 +96,10 @@ pub use site::{
     has_operators, identity_of, seen, typed, value_of,
 };
 pub use stepped_range::{IntRange, SteppedRange};
+pub use strips::{
+    are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,
+    without_ends,
+};
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
 pub use view::{Access, ElementCount, Elements, View, WithAccess, index_of, indices_of};
 

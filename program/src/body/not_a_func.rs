@@ -1,4 +1,4 @@
-//! What emitted code calls in place of a function that is not a func, so that the only error is that it is none.
+//! Stand-ins for called functions without `#[func]`, so that rustc reports only the missing attribute.
 //!
 //! Emitted code imports the type that has the name of a called function. If there is no such type, the name is that of
 //! [`NotAFunc`], which a scope outside of the import declares. All code then compiles but for the check of

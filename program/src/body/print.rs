@@ -23,7 +23,7 @@ use quadrants_ir::{
 use super::probe::Probe;
 use crate::KernelValue;
 
-/// The dimensions of a loop or grid, and one more.
+/// The most numbers that identify an iteration in a message.
 const MOST_DIMS: usize = 4;
 
 /// A type whose values kernels print by `{}`.

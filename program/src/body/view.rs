@@ -151,8 +151,8 @@ pub fn indices_of<T: Element>(begin: T, end: T, before: i64, after: i64) -> (usi
     (low, high)
 }
 
-/// The index `((at + before) as usize) + after`, twice. It is out of range of every tensor if the first addition wraps,
-/// and if `at` is no integer.
+/// The index `((at + before) as usize) + after`, as the smallest and the largest index. It is out of range of every
+/// tensor if the first addition wraps, and if `at` is not an integer.
 #[inline(always)]
 #[must_use]
 pub fn index_of<T: Element>(at: T, before: i64, after: i64) -> (usize, usize) {

@@ -1,4 +1,4 @@
-//! Captured graphs as users have them, and their launches.
+//! [`Graph`] and [`GraphLaunch`]: launches of captured graphs, with replaced arguments.
 
 use std::{fmt, sync::Arc};
 

@@ -200,7 +200,7 @@ impl Tracker {
                 }
             };
             // SAFETY: `order` is locked here and in `record_launch`, and a buffer belongs to one program.
-            unsafe { buffer.uses().each(visit) };
+            unsafe { buffer.access_history().each(visit) };
         });
         conflicts
     }
@@ -246,7 +246,7 @@ impl Tracker {
         launch.each(|buffer, writes, by, bytes| {
             // SAFETY: `order` is locked here and in `conflicts`, and a buffer belongs to one program.
             unsafe {
-                buffer.uses().put(
+                buffer.access_history().put(
                     Use { stamp, bytes: bytes(), writes, by },
                     |old| order.complete.covers(old),
                     |old| order.is_before(old, stamp.stream, own),

@@ -23,7 +23,7 @@ use crate::{
 
 /// A loaded image of a kernel: a module, and its functions in the order of the tasks.
 #[derive(Debug)]
-pub(crate) struct LoadedForm {
+pub(crate) struct LoadedImage {
     functions: Vec<FunctionHandle>,
     // Keeps the functions valid.
     module: Module,
@@ -39,7 +39,7 @@ pub(crate) struct KernelLoader {
     pub(crate) argument_limit: usize,
 }
 
-impl LoadedForm {
+impl LoadedImage {
     #[inline]
     pub(crate) fn first_function(&self) -> Option<FunctionHandle> {
         self.functions.first().copied()
@@ -118,11 +118,11 @@ impl KernelLoader {
         scheduled: &Offloaded,
         native: Option<&NativeBody>,
         forms: Forms,
-    ) -> Result<LoadedForm> {
+    ) -> Result<LoadedImage> {
         if self.image_kind() == ImageKind::Native {
             let image = native_image(kernel, native, forms);
             let names = ["body".to_owned()];
-            return LoadedForm::load(&self.context, &kernel.name, image, &names, &[]);
+            return LoadedImage::load(&self.context, &kernel.name, image, &names, &[]);
         }
         dump::schedule(kernel, scheduled, forms);
         if let Some(compiler) = &self.compiler {
@@ -133,7 +133,7 @@ impl KernelLoader {
         self.compile(scheduled, forms)
     }
 
-    fn compile(&self, kernel: &Offloaded, forms: Forms) -> Result<LoadedForm> {
+    fn compile(&self, kernel: &Offloaded, forms: Forms) -> Result<LoadedImage> {
         let Some(compiler) = &self.compiler else {
             return Err(Error::NoCompiler { kernel: kernel.name.clone() });
         };
@@ -161,7 +161,7 @@ impl KernelLoader {
         kernel: &Offloaded,
         compiler: &dyn Compiler,
         cached: &CachedKernel<'_>,
-    ) -> Result<Option<LoadedForm>> {
+    ) -> Result<Option<LoadedImage>> {
         let load = |image: Vec<u8>| match self.load_compiled(kernel, &image) {
             Err(error) if error.severity() != Severity::ContextLost => {
                 tracing::debug!(kernel = kernel.name, %error, "a kept image");
@@ -181,7 +181,7 @@ impl KernelLoader {
         cached.get(arch).map_or(Ok(None), load)
     }
 
-    fn load_compiled(&self, kernel: &Offloaded, image: &[u8]) -> Result<LoadedForm> {
+    fn load_compiled(&self, kernel: &Offloaded, image: &[u8]) -> Result<LoadedImage> {
         let names: Vec<String> = kernel.tasks().map(|(id, _)| kernel.function_name(id)).collect();
         let image = match self.context.device().capabilities().image {
             ImageKind::Text => match std::str::from_utf8(image) {
@@ -193,7 +193,7 @@ impl KernelLoader {
         let limit = self.context.device().info().max_shared_bytes;
         let shared: Vec<_> =
             kernel.tasks().map(|(_, task)| dynamic_shared_limit(kernel, task, limit)).collect();
-        LoadedForm::load(&self.context, &kernel.name, image, &names, &shared)
+        LoadedImage::load(&self.context, &kernel.name, image, &names, &shared)
     }
 
     /// The error for a kernel that could not be compiled, after the exported kernels were searched.

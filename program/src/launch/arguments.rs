@@ -48,7 +48,7 @@ pub struct ArgList<'a> {
     all_on_device: bool,
     /// The launch shapes of a launch with several tasks. Here so that repeated launches reuse the memory.
     pub(crate) shapes: LaunchShapes,
-    /// Of a free list: the next free list, and how many follow. None and 0 of a list in use.
+    /// The next list in the list of free lists, and the number of those after it. `None` and 0 while this one is in use.
     next: Option<Box<ArgList<'a>>>,
     free_after: u8,
 }
@@ -200,7 +200,7 @@ pub(crate) struct TensorArg<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TensorMemory<'a> {
     Device(&'a DeviceTensor),
-    /// A host array. It is staged before the launch; the launcher never sees it.
+    /// A host array. It is copied to the device before the launch; the launcher never sees it.
     Host(&'a dyn HostElements),
 }
 
@@ -357,7 +357,7 @@ impl<'a> ArgList<'a> {
     }
 }
 
-/// Whether one of the tensors is in a buffer that graphs share. Not inlined: most devices never ask.
+/// Whether one of the tensors is in a buffer that graphs share. Not inlined, because few devices have such buffers.
 #[inline(never)]
 pub(super) fn any_shared(tensors: &[TensorArg<'_>]) -> bool {
     let mut device_tensors = tensors.iter().filter_map(TensorArg::device_tensor);

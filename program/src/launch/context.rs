@@ -28,7 +28,7 @@ use crate::{
     kernel::{
         dump,
         kernel_def::KernelDef,
-        loader::{KernelLoader, LoadedForm},
+        loader::{KernelLoader, LoadedImage},
     },
 };
 
@@ -58,8 +58,8 @@ pub(crate) struct KernelContext {
     pub(super) temporary_bytes: usize,
     /// The launch word of launch number 0.
     kernel_word: u64,
-    /// The bits of the launch number that the launch word holds, if all tasks are proven and if not: none where nothing
-    /// is reported.
+    /// The bits of the launch number that the launch word holds: for launches whose tasks are all proven, and for
+    /// others. Zero if such a launch reports nothing.
     number_masks: [u64; 2],
     pub(super) fast_path: FastPathKind,
     // Before the images: its graphs use their functions.
@@ -188,7 +188,7 @@ impl KernelContext {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        let decided = match self.recall(stream, checks, words) {
+        let decided = match self.find_in_history(stream, checks, words) {
             Some(decided) => decided,
             None => {
                 let decided = self.analyse(loader, checks, words)?;
@@ -204,7 +204,7 @@ impl KernelContext {
 
     /// The decision of an earlier launch with the same inputs. The second time in a row, it is written to the launch
     /// cache; a number that changes with each launch would overwrite the entry each time.
-    pub(super) fn recall(
+    pub(super) fn find_in_history(
         &self,
         stream: u32,
         checks: Checks,
@@ -297,12 +297,12 @@ impl KernelContext {
 
     /// The loaded image for these forms. Compiles and loads it where that is not done yet.
     #[inline(always)]
-    pub(crate) fn loaded(&self, loader: &KernelLoader, forms: Forms) -> Result<&LoadedForm> {
+    pub(crate) fn loaded(&self, loader: &KernelLoader, forms: Forms) -> Result<&LoadedImage> {
         self.images.get_or_load(forms, &self.kernel.name, || self.load(loader, forms))
     }
 
     #[cold]
-    fn load(&self, loader: &KernelLoader, forms: Forms) -> Result<LoadedForm> {
+    fn load(&self, loader: &KernelLoader, forms: Forms) -> Result<LoadedImage> {
         let scheduled = match self.plan.is_native() {
             true => &self.kernel,
             false => self.images.scheduled(forms, &self.kernel),

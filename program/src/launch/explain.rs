@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Result,
-    kernel::loader::{KernelLoader, LoadedForm},
+    kernel::loader::{KernelLoader, LoadedImage},
     variables::EXPLAIN_VARIABLE,
 };
 
@@ -220,7 +220,7 @@ impl KernelContext {
         &self,
         loader: &KernelLoader,
         forms: Forms,
-        loaded: Option<&LoadedForm>,
+        loaded: Option<&LoadedImage>,
         shapes: &[Option<LaunchConfig>],
         words: &[u64],
     ) -> Result<Explanation> {

@@ -80,7 +80,9 @@ fn submit_other_forms<'a>(
 ) -> FastPath<'a> {
     let ArgList { words, shapes, tensors, .. } = &mut *args;
     let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Others, words);
-    let Some(entry) = entry else { return submit_recalled(args, context, shared, stream, checks) };
+    let Some(entry) = entry else {
+        return submit_from_history(args, context, shared, stream, checks);
+    };
     let function = entry.function();
     let Some(LaunchDecision { forms, first: Some(config) }) = entry.read(words, shapes) else {
         words.truncate(context.launch_cache.argument_words());
@@ -92,9 +94,9 @@ fn submit_other_forms<'a>(
     launched
 }
 
-/// [`submit_fast`] where the launch before had other inputs, and an earlier one the same.
+/// [`submit_fast`] for inputs that are not in the launch cache, but in the launch history.
 #[inline(never)]
-fn submit_recalled<'a>(
+fn submit_from_history<'a>(
     mut args: Args<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
@@ -102,7 +104,7 @@ fn submit_recalled<'a>(
     checks: Checks,
 ) -> FastPath<'a> {
     let ArgList { words, tensors, .. } = &mut *args;
-    let Some(decided) = context.recall(stream.stream.id(), checks, words) else {
+    let Some(decided) = context.find_in_history(stream.stream.id(), checks, words) else {
         return FastPath::Declined(args);
     };
     let (Some(function), Some(Some(config))) = (decided.function, decided.shapes.first()) else {
@@ -129,7 +131,7 @@ fn submit_several_calls<'a>(
     let decision = entry.and_then(|entry| entry.read(words, shapes));
     let forms = match decision {
         Some(LaunchDecision { forms, .. }) => Some(forms),
-        None => context.recall(stream.stream.id(), checks, words).map(|decided| {
+        None => context.find_in_history(stream.stream.id(), checks, words).map(|decided| {
             shapes.clear();
             shapes.extend_from_slice(&decided.shapes);
             decided.push_interiors(words);

@@ -15,7 +15,7 @@ pub(crate) const MAX_WORKERS: usize = 31;
 
 /// Where a launch stream keeps its workers from one region to the next.
 #[derive(Debug, Default)]
-pub(crate) struct KeptWorkers(Mutex<Option<Box<WorkerSet>>>);
+pub(crate) struct WorkerSetCache(Mutex<Option<Box<WorkerSet>>>);
 
 /// The workers and the fork event that a launch stream keeps from one region to the next.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct ForkJoin<'a> {
     context: &'a Arc<Context>,
     device: &'a Arc<dyn Device>,
     stream: StreamHandle,
-    kept: &'a KeptWorkers,
+    kept: &'a WorkerSetCache,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
     worker_set: Option<Box<WorkerSet>>,
     count: usize,
@@ -53,7 +53,7 @@ impl<'a> ForkJoin<'a> {
         context: &'a Arc<Context>,
         device: &'a Arc<dyn Device>,
         stream: StreamHandle,
-        kept: &'a KeptWorkers,
+        kept: &'a WorkerSetCache,
     ) -> Self {
         let worker_set = kept.0.lock().take();
         Self { context, device, stream, kept, worker_set, count: 0, joined: 0, all_joined: false }
@@ -141,8 +141,8 @@ impl<'a> ForkJoin<'a> {
         }
     }
 
-    /// Gives the workers back where another thread has given back its own meanwhile. These come first, so that the next
-    /// region takes them in the same order.
+    /// Gives the workers back if another thread has returned others in the meantime. This thread's workers come first,
+    /// so that the next region uses them in the same order.
     #[cold]
     fn merge(&self, mut ours: Box<WorkerSet>) {
         let mut surplus = Vec::new();

@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::OnceLock};
 use parking_lot::ReentrantMutex;
 use quadrants_ir::{Offloaded, abi::Forms, schedule::schedule};
 
-use crate::{Error, Result, kernel::loader::LoadedForm};
+use crate::{Error, Result, kernel::loader::LoadedImage};
 
 /// The most images with other forms than [`Forms::NARROW`] and [`Forms::CHECKED`]. Launches that would need more use
 /// the image in which all tasks are checked.
@@ -31,7 +31,7 @@ struct OtherImage {
 struct Image {
     /// The kernel as it is compiled for a device.
     scheduled: OnceLock<Offloaded>,
-    loaded: OnceLock<LoadedForm>,
+    loaded: OnceLock<LoadedImage>,
     /// Held while the image is loaded, so that it is loaded once; true while its thread loads.
     loading: ReentrantMutex<Cell<bool>>,
 }
@@ -46,7 +46,7 @@ impl Images {
 
     /// The image for these forms, if it is loaded.
     #[inline(always)]
-    pub(super) fn get(&self, forms: Forms) -> Option<&LoadedForm> {
+    pub(super) fn get(&self, forms: Forms) -> Option<&LoadedImage> {
         self.image(forms).loaded.get()
     }
 
@@ -59,8 +59,8 @@ impl Images {
         &self,
         forms: Forms,
         kernel: &str,
-        load: impl FnOnce() -> Result<LoadedForm>,
-    ) -> Result<&LoadedForm> {
+        load: impl FnOnce() -> Result<LoadedImage>,
+    ) -> Result<&LoadedImage> {
         let image = self.image(forms);
         match image.loaded.get() {
             Some(loaded) => Ok(loaded),
@@ -77,7 +77,7 @@ impl Images {
         &self,
         wanted: Forms,
         kernel: &str,
-        load: impl FnOnce() -> Result<LoadedForm>,
+        load: impl FnOnce() -> Result<LoadedImage>,
     ) -> Result<Forms> {
         if matches!(wanted, Forms::NARROW | Forms::CHECKED) {
             return Ok(wanted);
@@ -118,7 +118,11 @@ impl Images {
 
 impl Image {
     #[cold]
-    fn load(&self, kernel: &str, load: impl FnOnce() -> Result<LoadedForm>) -> Result<&LoadedForm> {
+    fn load(
+        &self,
+        kernel: &str,
+        load: impl FnOnce() -> Result<LoadedImage>,
+    ) -> Result<&LoadedImage> {
         let loading = self.loading.lock();
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);

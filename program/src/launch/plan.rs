@@ -17,9 +17,9 @@ use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
-    kernel::loader::LoadedForm,
+    kernel::loader::LoadedImage,
     launch::{
-        fork_join::{ForkJoin, KeptWorkers, MAX_WORKERS},
+        fork_join::{ForkJoin, MAX_WORKERS, WorkerSetCache},
         grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config},
         region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
     },
@@ -61,7 +61,7 @@ pub(crate) struct EnqueueTarget<'a> {
     /// The context's device, or its [interposer](Context::interpose).
     pub(crate) device: &'a Arc<dyn Device>,
     pub(crate) stream: &'a rt::Stream,
-    pub(crate) workers: &'a KeptWorkers,
+    pub(crate) workers: &'a WorkerSetCache,
     pub(crate) graphs: &'a Graphs,
 }
 
@@ -208,7 +208,7 @@ impl Plan {
     pub(crate) fn enqueue(
         &self,
         target: EnqueueTarget<'_>,
-        loaded: &LoadedForm,
+        loaded: &LoadedImage,
         first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         args: &[u64],
@@ -311,7 +311,7 @@ const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 struct Enqueue<'a> {
     target: EnqueueTarget<'a>,
     device: &'a dyn Device,
-    loaded: &'a LoadedForm,
+    loaded: &'a LoadedImage,
     shapes: &'a [Option<LaunchConfig>],
     args: &'a [u64],
     /// Whether something was enqueued already.

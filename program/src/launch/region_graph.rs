@@ -16,7 +16,7 @@ use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle, enviro
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
 use crate::{
-    Error, Result, kernel::loader::LoadedForm, launch::grid::LaunchShapes,
+    Error, Result, kernel::loader::LoadedImage, launch::grid::LaunchShapes,
     variables::GRAPHS_VARIABLE,
 };
 
@@ -67,7 +67,7 @@ pub(crate) struct GraphKey {
 
 #[derive(Clone, Copy)]
 pub(crate) struct RegionTasks<'a> {
-    pub(crate) loaded: &'a LoadedForm,
+    pub(crate) loaded: &'a LoadedImage,
     /// By task; none where a task has no iteration.
     pub(crate) shapes: &'a [Option<LaunchConfig>],
     /// The argument block.

@@ -12,8 +12,8 @@ use super::{
     arguments::{ArgList, TensorArg},
     errors::{argument_error, launch_error, result_error},
     fast_path::{FastPath, is_direct},
+    host_array_copies::launch_with_copies,
     plan::LaunchFailure,
-    staged::launch_staged,
     submit::{ResultWords, Submission},
     target::LaunchTarget,
 };
@@ -120,7 +120,7 @@ fn launch_indirect(
     }
     if has_host_array {
         let launch = |args: &mut ArgList<'_>| launch(shared, def, args, requested, target);
-        launch_staged(program, args, stream, launch)
+        launch_with_copies(program, args, stream, launch)
     } else {
         launch(shared, def, args, requested, target)
     }

@@ -11,14 +11,15 @@ use crate::{
 };
 
 /// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken
-/// after all that the launch enqueued: a wait of another thread in between would take unfinished work for complete.
+/// after all that the launch enqueued: otherwise a wait of another thread in between would treat
+/// unfinished work as complete.
 ///
 /// `R` also records the launch where hazards are tracked, and is `()` elsewhere. All methods are inlined, so that on
 /// the fast path, which tracks no hazards, the guard stays in registers.
-pub(super) struct StampGuard<'a, R: RecordUses = ()>(Uses<'a, R>);
+pub(super) struct StampGuard<'a, R: RecordUses = ()>(StampedTensors<'a, R>);
 
 #[derive(Clone, Copy)]
-struct Uses<'a, R> {
+struct StampedTensors<'a, R> {
     params: &'a [TensorParamUse],
     tensors: &'a [TensorArg<'a>],
     stream: &'a StreamState,
@@ -51,7 +52,7 @@ impl<'a, R: RecordUses> StampGuard<'a, R> {
         stream: &'a StreamState,
         record: R,
     ) -> Self {
-        Self(Uses { params, tensors, stream, record })
+        Self(StampedTensors { params, tensors, stream, record })
     }
 
     /// Stamps the tensors. Faster than a drop, which is the path of panics.
@@ -72,11 +73,11 @@ impl<R: RecordUses> Drop for StampGuard<'_, R> {
 
 #[cold]
 #[inline(never)]
-fn stamp_after_panic(uses: Uses<'_, impl RecordUses>) {
+fn stamp_after_panic(uses: StampedTensors<'_, impl RecordUses>) {
     uses.stamp();
 }
 
-impl<R: RecordUses> Uses<'_, R> {
+impl<R: RecordUses> StampedTensors<'_, R> {
     #[inline(always)]
     fn stamp(self) {
         let stamp = self.stream.stream.next_stamp();

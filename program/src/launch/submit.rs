@@ -23,7 +23,7 @@ use crate::{
         order::LaunchUses,
         tracker::{Tracker, wait_tracked},
     },
-    kernel::loader::LoadedForm,
+    kernel::loader::LoadedImage,
     region::active as region,
     state::ProgramShared,
     stream::state::StreamState,
@@ -107,7 +107,7 @@ impl Submission<'_> {
     #[inline(always)]
     pub(super) fn enqueue(
         self,
-        loaded: &LoadedForm,
+        loaded: &LoadedImage,
         first: Option<LaunchConfig>,
         shapes: &[Option<LaunchConfig>],
         words: &[u64],

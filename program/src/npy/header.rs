@@ -4,7 +4,7 @@ use std::io::Read;
 
 use quadrants_ir::ScalarType;
 
-use super::NpyProblem;
+use crate::NpyProblem;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The elements begin at a multiple of this.

@@ -4,7 +4,6 @@
 //! believed before the size of the file agrees.
 
 mod header;
-mod problem;
 
 use std::{
     fs::File,
@@ -12,10 +11,8 @@ use std::{
     path::Path,
 };
 
-pub use problem::NpyProblem;
-
 use self::header::Header;
-use crate::{Element, Error, Program, Result, Tensor};
+use crate::{Element, Error, NpyProblem, Program, Result, Tensor};
 
 impl Program {
     /// A tensor with the elements of a `.npy` file, which may be in column-major order, or big-endian.

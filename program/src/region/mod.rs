@@ -9,7 +9,7 @@ mod workers;
 use std::{fmt, sync::Arc};
 
 use active::{ActiveRegion, OUTSIDE};
-pub(crate) use workers::KeptRegions;
+pub(crate) use workers::RegionWorkers;
 use workers::{MAX_WORKERS, Worker, WorkerSet};
 
 #[cfg(doc)]

@@ -21,7 +21,7 @@ pub(super) const MAX_WORKERS: usize = 31;
 /// Where a stream keeps the workers of its regions. All are joined. There are several sets where threads had regions on
 /// the stream at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct KeptRegions(Mutex<Vec<WorkerSet>>);
+pub(crate) struct RegionWorkers(Mutex<Vec<WorkerSet>>);
 
 #[derive(Debug)]
 pub(super) struct WorkerSet {
@@ -45,7 +45,7 @@ pub(super) struct RegionEvent {
     clock: Clock,
 }
 
-impl KeptRegions {
+impl RegionWorkers {
     /// Takes a set of workers, or makes one without workers.
     pub(super) fn take(&self, shared: &ProgramShared) -> Result<WorkerSet> {
         if let Some(kept) = self.0.lock().pop() {

@@ -18,11 +18,11 @@ use crate::{
     launch::{
         Messages,
         error_record::RecordSlot,
-        fork_join::KeptWorkers,
+        fork_join::WorkerSetCache,
         launch_memory::{LaunchMemory, StreamLaunchMemory},
         plan::EnqueueTarget,
     },
-    region::KeptRegions,
+    region::RegionWorkers,
     state::ProgramShared,
 };
 
@@ -38,9 +38,9 @@ pub(crate) struct StreamState {
     /// Whether other code made the stream, and may capture it.
     foreign: bool,
     /// The workers and events of the last region that was launched here.
-    pub(crate) workers: KeptWorkers,
+    pub(crate) workers: WorkerSetCache,
     /// The worker streams of host-side regions that forked from this one.
-    pub(crate) regions: KeptRegions,
+    pub(crate) regions: RegionWorkers,
     pub(crate) launch_memory: StreamLaunchMemory,
     /// Made by the first launch of a kernel that prints.
     pub(crate) messages: OnceLock<Messages>,
@@ -68,7 +68,7 @@ fn refuse_captured(shared: &ProgramShared, stream: &rt::Stream) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct AbandonedStream {
     _error_record: Option<RecordSlot>,
-    _workers: KeptWorkers,
+    _workers: WorkerSetCache,
     _launch_memory: StreamLaunchMemory,
     _messages: OnceLock<Messages>,
 }
@@ -86,8 +86,8 @@ impl StreamState {
             record_address,
             shared_handle: AtomicBool::new(foreign),
             foreign,
-            workers: KeptWorkers::default(),
-            regions: KeptRegions::default(),
+            workers: WorkerSetCache::default(),
+            regions: RegionWorkers::default(),
             launch_memory: StreamLaunchMemory::default(),
             messages: OnceLock::new(),
             making_messages: Mutex::new(()),
@@ -282,7 +282,7 @@ impl Drop for StreamState {
                     // Unfinished work may still use the message buffer.
                     let left = AbandonedStream {
                         _error_record: None,
-                        _workers: KeptWorkers::default(),
+                        _workers: WorkerSetCache::default(),
                         _launch_memory: StreamLaunchMemory::default(),
                         _messages: std::mem::take(&mut self.messages),
                     };

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The outcome of one kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum RunOutcome {
     /// All runs had the same results.
     Agrees,
     /// All runs returned this kind of error.
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
 }
 
 /// Runs all kernels.
-pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, Verdict>, Failure> {
+pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, RunOutcome>, Failure> {
     let mut verdicts = BTreeMap::new();
     for chunk in binaries.chunks(2) {
         let results: Vec<_> = std::thread::scope(|scope| {
@@ -42,7 +42,7 @@ pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, Verdict>, Failure
     Ok(verdicts)
 }
 
-fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
+fn one(binary: &Binary) -> Result<BTreeMap<u64, RunOutcome>, Failure> {
     let mut verdicts = BTreeMap::new();
     let mut from = 0;
     loop {
@@ -92,13 +92,13 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
             if !ended || !status.success() {
                 // After all kernels, when simulated worlds are dropped.
                 if let Some(last) = verdicts.keys().next_back().copied() {
-                    verdicts.insert(last, Verdict::Crashed(format!("after it: {status}")));
+                    verdicts.insert(last, RunOutcome::Crashed(format!("after it: {status}")));
                 }
             }
             return Ok(verdicts);
         };
         let why = if waited { status.to_string() } else { "it does not end".to_owned() };
-        verdicts.insert(number, Verdict::Crashed(why));
+        verdicts.insert(number, RunOutcome::Crashed(why));
         from = number + 1;
         if binary.numbers.iter().all(|number| *number < from) {
             return Ok(verdicts);
@@ -106,13 +106,13 @@ fn one(binary: &Binary) -> Result<BTreeMap<u64, Verdict>, Failure> {
     }
 }
 
-fn verdict(line: &str) -> Option<(u64, Verdict)> {
+fn verdict(line: &str) -> Option<(u64, RunOutcome)> {
     let (number, result) = line.split_once(' ')?;
     let verdict = match result.split_once(' ').unwrap_or((result, "")) {
-        ("agrees", _) => Verdict::Agrees,
-        ("error", text) => Verdict::Error(text.to_owned()),
-        ("differs", text) => Verdict::Differs(text.to_owned()),
-        ("panic", text) => Verdict::Crashed(format!("panic on {text}")),
+        ("agrees", _) => RunOutcome::Agrees,
+        ("error", text) => RunOutcome::Error(text.to_owned()),
+        ("differs", text) => RunOutcome::Differs(text.to_owned()),
+        ("panic", text) => RunOutcome::Crashed(format!("panic on {text}")),
         _ => return None,
     };
     Some((number.parse().ok()?, verdict))

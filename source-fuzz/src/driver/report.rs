@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use quadrants_source_fuzz::{Coverage, Module};
 
-use super::{compile::Rejection, execute::Verdict};
+use super::{compile::Rejection, execute::RunOutcome};
 
 /// The defects that traps find if their fixes are reverted.
 const KNOWN: [u8; 4] = [1, 2, 3, 4];
@@ -15,7 +15,7 @@ pub(crate) struct Report<'a> {
     seed: u64,
     modules: &'a [Module],
     rejected: &'a BTreeMap<u64, Rejection>,
-    verdicts: &'a BTreeMap<u64, Verdict>,
+    verdicts: &'a BTreeMap<u64, RunOutcome>,
     folder: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Report<'a> {
         seed: u64,
         modules: &'a [Module],
         rejected: &'a BTreeMap<u64, Rejection>,
-        verdicts: &'a BTreeMap<u64, Verdict>,
+        verdicts: &'a BTreeMap<u64, RunOutcome>,
         folder: &std::path::Path,
     ) -> Self {
         Self { seed, modules, rejected, verdicts, folder: folder.to_owned() }
@@ -48,13 +48,13 @@ impl<'a> Report<'a> {
             return plain.then(|| format!("rejected without a trap:\n{}", of.rendered.trim_end()));
         }
         match self.verdicts.get(&module.number) {
-            Some(Verdict::Agrees) => None,
-            Some(Verdict::Error(text)) if plain && !text.starts_with("Kernel") => {
+            Some(RunOutcome::Agrees) => None,
+            Some(RunOutcome::Error(text)) if plain && !text.starts_with("Kernel") => {
                 Some(format!("no trap, and all runs return an error: {text}"))
             }
-            Some(Verdict::Error(_)) => None,
-            Some(Verdict::Differs(text)) => Some(format!("differs: {text}")),
-            Some(Verdict::Crashed(text)) => Some(format!("crashed: {text}")),
+            Some(RunOutcome::Error(_)) => None,
+            Some(RunOutcome::Differs(text)) => Some(format!("differs: {text}")),
+            Some(RunOutcome::Crashed(text)) => Some(format!("crashed: {text}")),
             None => Some("did not run".to_owned()),
         }
     }
@@ -86,10 +86,10 @@ impl<'a> Report<'a> {
                 sums.all += 1;
                 match self.verdicts.get(&module.number) {
                     _ if self.rejected.contains_key(&module.number) => sums.rejected += 1,
-                    Some(Verdict::Agrees) => sums.agree += 1,
-                    Some(Verdict::Error(_)) => sums.errors += 1,
-                    Some(Verdict::Differs(_)) => sums.differ += 1,
-                    Some(Verdict::Crashed(_)) | None => sums.crash += 1,
+                    Some(RunOutcome::Agrees) => sums.agree += 1,
+                    Some(RunOutcome::Error(_)) => sums.errors += 1,
+                    Some(RunOutcome::Differs(_)) => sums.differ += 1,
+                    Some(RunOutcome::Crashed(_)) | None => sums.crash += 1,
                 }
             }
         }

@@ -35,7 +35,7 @@ const CALLS: [&str; 14] = [
 ];
 
 /// Calls that no scenario detects when ignored, and why they stay.
-struct Kept {
+struct UndetectedCall {
     /// The only scenario that it applies to.
     scenario: Option<&'static str>,
     /// The end of the function's name.
@@ -45,8 +45,8 @@ struct Kept {
     reason: &'static str,
 }
 
-const KEPT: &[Kept] = &[
-    Kept {
+const KEPT: &[UndetectedCall] = &[
+    UndetectedCall {
         scenario: None,
         call: "hipSetDevice",
         before: &[
@@ -65,25 +65,25 @@ const KEPT: &[Kept] = &[
         ],
         reason: "a handle names its device; but 0 is the current one's default stream, and one rule holds for all",
     },
-    Kept {
+    UndetectedCall {
         scenario: None,
         call: "hipSetDevice",
         before: &["hipFreeAsync"],
         reason: "a free that fails is made again behind a wait",
     },
-    Kept {
+    UndetectedCall {
         scenario: None,
         call: "hipSetDevice",
         before: &["hipEventCreateWithFlags"],
         reason: "an event of another device that is never recorded, which is all the runner wants of it",
     },
-    Kept {
+    UndetectedCall {
         scenario: None,
         call: "StreamSynchronize",
         before: &["cuStreamSynchronize", "hipStreamSynchronize"],
         reason: "the context's end, whose streams have no work left; but HIP does not promise to run what they have",
     },
-    Kept {
+    UndetectedCall {
         scenario: Some("values"),
         call: "StreamSynchronize",
         before: &["cuModuleUnload", "hipModuleUnload"],
@@ -95,7 +95,7 @@ const KEPT: &[Kept] = &[
 type Mutant = Option<(&'static str, u64)>;
 /// The calls that opening the program makes, and all.
 type Calls = (usize, Vec<&'static str>);
-type Verdict = std::result::Result<Calls, String>;
+type ScenarioResult = std::result::Result<Calls, String>;
 
 #[on_gpu_backends]
 fn every_wait_record_and_context_switch_is_necessary(
@@ -168,7 +168,7 @@ fn next(calls: &[&'static str], at: usize) -> (usize, &'static str) {
 /// Why an undetected call is kept. A context switch is kept with the call that it precedes.
 fn kept_for(scenario: &str, calls: &[&'static str], at: usize) -> Option<&'static str> {
     let (next_at, next) = next(calls, at);
-    let is_it = |kept: &&Kept| {
+    let is_it = |kept: &&UndetectedCall| {
         calls[at].ends_with(kept.call)
             && kept.before.contains(&next)
             && kept.scenario.is_none_or(|only| only == scenario)
@@ -222,7 +222,7 @@ fn apart(
     scenario: Scenario,
     how: (Schedule, u64),
     mutant: Mutant,
-) -> Verdict {
+) -> ScenarioResult {
     let run = || run(backend, options, scenario, how, mutant);
     std::thread::scope(|scope| scope.spawn(run).join())
         .unwrap_or_else(|_| Err("a panic".to_owned()))
@@ -235,7 +235,7 @@ fn run(
     scenario: Scenario,
     (schedule, seed): (Schedule, u64),
     mutant: Mutant,
-) -> Verdict {
+) -> ScenarioResult {
     let (world, opened) = backend.simulated_device();
     world.allow_races();
     world.set_schedule(schedule);

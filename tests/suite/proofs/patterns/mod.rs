@@ -69,8 +69,8 @@ macro_rules! launch {
         crate::proofs::patterns::plain::start();
         loops::$name($($scalar,)* $(&$read.plain,)* $(&mut $out.plain),+);
         let log = crate::proofs::patterns::plain::finish();
-        let verdict = crate::proofs::patterns::Verdict::$verdict;
-        assert!(!log.outside || verdict == crate::proofs::patterns::Verdict::Sound);
+        let verdict = crate::proofs::patterns::Expected::$verdict;
+        assert!(!log.outside || verdict == crate::proofs::patterns::Expected::Sound);
         if !log.outside {
             let launched = kernels::$name($($scalar,)* $(&$read.device,)* $(&mut $out.device),+).launch();
             let launch = format!("{}{:?}", stringify!($name), ($($scalar,)*));
@@ -85,7 +85,7 @@ pub(crate) use {launch, patterns};
 
 /// The expected result of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum Expected {
     /// It is accepted and has no race.
     Accept,
     /// It has a race and is rejected.
@@ -142,7 +142,7 @@ impl Bench {
     fn judge(
         &mut self,
         launch: &str,
-        expected: Verdict,
+        expected: Expected,
         launched: Result<()>,
         races: bool,
     ) -> bool {
@@ -153,15 +153,15 @@ impl Bench {
         };
         let is_expected = !(ran && races)
             && match expected {
-                Verdict::Accept => ran,
-                Verdict::Collide => !ran && races,
-                Verdict::Refuse => !ran && !races,
-                Verdict::Sound => true,
+                Expected::Accept => ran,
+                Expected::Collide => !ran && races,
+                Expected::Refuse => !ran && !races,
+                Expected::Sound => true,
             };
         if !is_expected {
             self.failures.push(format!("{launch} ran: {ran}, races: {races} {error}"));
         }
-        if expected == Verdict::Sound && !ran && !races {
+        if expected == Expected::Sound && !ran && !races {
             println!("{launch} is refused without a race");
         }
         if ran {

@@ -1,12 +1,12 @@
-//! What a strip knows about the ends of an axis: clamped indices such as `(x + 1).min(width - 1)`, and conditions such
-//! as `column >= 0 && column < width`.
+//! Strips at the ends of an axis: clamped indices such as `(x + 1).min(width - 1)`, and conditions such as
+//! `column >= 0 && column < width`.
 //!
-//! Successive iterations have successive indices, except where they are clamped. Every operation of such an index keeps
-//! the order of its operands, and no distance grows. So if the first and the last iteration of a strip have indices as
-//! far apart as the iterations, all between are successive too, and the strip loads neighbours in memory. A comparison
-//! of successive numbers with a uniform one that holds at both ends holds between. Operations that wrap make the last
-//! number smaller than the first; a cast may wrap back, so that the operand of a cast is such a number too. Elsewhere,
-//! at the ends of an axis, the strip computes each index and condition.
+//! A clamped index is a monotonic function of the loop's variable, and its difference between two iterations is at most
+//! that of the variable. So if the indices of the first and the last iteration of a strip of `W` differ by `W - 1`,
+//! no index of the strip is clamped, and the strip loads neighbours in memory. A comparison of such an index with a
+//! uniform value that holds for the first and the last iteration holds for all. Arithmetic that wraps makes the last
+//! index smaller than the first. A cast can undo that, so the operands of casts are compared too. Where the indices
+//! differ by less, at the ends of an axis, the strip computes each index and condition.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{BinOp, Expr, ExprBinary, Lit, Pat, Stmt, visit_mut::VisitMut};
 
-use super::{Lanes, Meaning};
+use super::{Meaning, StripBuilder};
 use crate::{
     ast::{each_expr, is_one_of, pattern_ident, unparenthesized},
     sites,
@@ -110,7 +110,7 @@ impl Contiguous {
     }
 }
 
-impl Lanes<'_, '_> {
+impl StripBuilder<'_, '_> {
     /// Whether an expression can be evaluated before the statements around it. Elements may have been written by then,
     /// and a division could report an error twice. Of the names that these statements bind, it uses only those of
     /// locals that can be computed before, too.
@@ -147,13 +147,14 @@ impl Lanes<'_, '_> {
         clamps && self.is_next(index) && self.is_early(index)
     }
 
-    /// If statements have clamped indices or conditions on successive numbers: their version without.
+    /// Returns a copy of the statements without clamps and conditions, if they have clamped indices or conditions on
+    /// such indices.
     pub(super) fn contiguous(&mut self, stmts: &[Stmt]) -> Option<Contiguous> {
         let known = self.names.len();
         self.before = Before::new(known);
         let mut early = Vec::new();
         let mut replaced = stmts.to_vec();
-        let mut found = Found::default();
+        let mut found = Requirements::default();
         for (stmt, original) in replaced.iter_mut().zip(stmts) {
             match stmt {
                 Stmt::Local(local) => {
@@ -306,16 +307,17 @@ fn is_typed(pattern: &Pat) -> bool {
     matches!(pattern, Pat::Type(typed) if idents(&typed.ty).iter().all(|name| name != "_"))
 }
 
-/// The numbers that must be successive, and the conditions that must hold for the first and the last iteration.
+/// What a strip without clamps and conditions requires: numbers that must be successive, and conditions that must hold
+/// for the first and the last iteration.
 #[derive(Default)]
-struct Found {
+struct Requirements {
     numbers: Vec<Expr>,
     conditions: Vec<Expr>,
 }
 
-impl Found {
+impl Requirements {
     /// The position of a number.
-    fn number(&mut self, lanes: &Lanes<'_, '_>, number: &Expr) -> usize {
+    fn number(&mut self, lanes: &StripBuilder<'_, '_>, number: &Expr) -> usize {
         let text = quote!(#number).to_string();
         let known = self.numbers.iter().position(|known| quote!(#known).to_string() == text);
         known.unwrap_or_else(|| {
@@ -326,8 +328,8 @@ impl Found {
         })
     }
 
-    /// The clamped operands of casts in a number: where these wrap, the cast may wrap back.
-    fn operands(&mut self, lanes: &Lanes<'_, '_>, number: &Expr) {
+    /// Adds the clamped operands of the casts in a number: a cast can undo an overflow of its operand.
+    fn operands(&mut self, lanes: &StripBuilder<'_, '_>, number: &Expr) {
         let clamped = |operand: &Expr| matches!(unparenthesized(operand), Expr::MethodCall(_));
         for operand in casts(number) {
             if clamped(&operand) && lanes.is_next(&operand) {
@@ -343,8 +345,8 @@ fn block_of(value: Expr) -> syn::Block {
 
 /// Replaces clamped indices by successive ones, and conditions by `true`.
 struct Replace<'l, 'f, 'b, 'a> {
-    lanes: &'l Lanes<'b, 'a>,
-    found: &'f mut Found,
+    lanes: &'l StripBuilder<'b, 'a>,
+    found: &'f mut Requirements,
 }
 
 impl Replace<'_, '_, '_, '_> {

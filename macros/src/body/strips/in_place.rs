@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{BinOp, Expr, ExprAssign, ExprBinary, ExprIndex, Stmt};
 
-use super::Lanes;
+use super::StripBuilder;
 use crate::{
     ast::{is_assignment, pattern_names, unparenthesized},
     tokens::{idents, internal},
@@ -61,7 +61,7 @@ fn operator(assigning: &BinOp) -> Option<BinOp> {
     })
 }
 
-impl Lanes<'_, '_> {
+impl StripBuilder<'_, '_> {
     /// A body that updates a tensor in place.
     pub(super) fn in_place(&mut self, stmts: &[Stmt]) -> Option<TokenStream> {
         let (target, value) = update(stmts)?;

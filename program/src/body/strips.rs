@@ -78,7 +78,7 @@ pub fn optimization_barrier() {
     black_box(());
 }
 
-/// The same value. LLVM does not put it into a vector with those of other iterations.
+/// Returns the value. LLVM cannot combine it with the values of other iterations into a vector.
 #[inline(always)]
 #[must_use]
 pub fn scalar<T: Copy + 'static>(value: T) -> T {

@@ -5,7 +5,7 @@ use quadrants_frontend::is_builtin_method;
 use syn::{BinOp, Expr, ExprBinary, Stmt, UnOp};
 
 use super::{
-    Lanes, Meaning, StripKind,
+    Meaning, StripBuilder, StripKind,
     clamps::{Before, CLAMPS},
 };
 use crate::ast::{
@@ -35,7 +35,7 @@ const SIMD_METHODS: &[&str] = &[
     "wrapping_sub",
 ];
 
-impl Lanes<'_, '_> {
+impl StripBuilder<'_, '_> {
     /// Whether each iteration of a strip may run statements by itself. The names that they bind must hide none.
     pub(super) fn all_vectorizable(&mut self, stmts: &[Stmt], in_loop: bool) -> bool {
         let known = self.names.len();

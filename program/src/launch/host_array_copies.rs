@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Calls `launch` with device copies of the host arrays among the arguments, and copies back those that may be written.
-pub(crate) fn launch_staged<R>(
+pub(crate) fn launch_with_copies<R>(
     program: &Arc<ProgramInner>,
     args: &ArgList<'_>,
     stream: &rt::Stream,

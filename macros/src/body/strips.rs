@@ -17,8 +17,8 @@
 //! - **Sums along rows**, as in `sum += a[[i, k]] * x[k]` with a strip along `i`: iterations access rows of their own,
 //!   and a sum of floats has a fixed order, so that LLVM vectorizes neither loop. Strips of a few iterations hide the
 //!   latency of the additions ([`StripKind::Chains`]).
-//! - **Conditions around inner loops**, as in `if j <= i { … }`: a strip runs only where all iterations decide equally.
-//!   Where they do not, narrower strips are tried, and then single iterations.
+//! - **Conditions around inner loops**, as in `if j <= i { … }`: a strip runs only where the condition is
+//!   uniform in it. Otherwise narrower strips are tried, and then single iterations.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -49,32 +49,33 @@ const WIDE: usize = 64;
 /// Iterations of a strip if more do: wider strips would not fit in registers.
 const NARROW: usize = 32;
 
-/// Iterations of the strips after those. Such a strip takes about as long as one iteration alone.
+/// Iterations of the narrowest strips, which are tried after wider ones. Such a strip takes about as long as one
+/// iteration alone.
 const SHORT: usize = 8;
 
-/// Iterations of a strip of [`StripKind::Chains`]: more would access rows whose lines displace each other from the L1
-/// cache.
+/// Iterations of a strip of [`StripKind::Chains`]: with more rows, conflict misses of the L1 cache cost more than the
+/// strips gain.
 const CHAINS: usize = 4;
 
-/// Where conditions guard accesses at the ends of a row, so many iterations at each end run in the shortest strips.
+/// The number of iterations at each end of a row that run in the narrowest strips if conditions guard accesses there.
 const MARGIN: usize = SHORT;
 
 pub(super) struct Strips {
     from: Ident,
     /// The widths, and the body for each, the widest first: narrower strips run what wider ones leave.
     bodies: Vec<(TokenStream, TokenStream)>,
-    /// Whether a strip is left, before it has any effect, if its iterations decide differently.
+    /// Whether the body has conditions. If one is not uniform in a strip, the strip is left before it has any effect.
     has_conditions: bool,
     /// Whether conditions guard accesses at the ends of a row.
     has_guards: bool,
 }
 
-/// What strips gain from.
+/// Why a loop runs in strips.
 #[derive(Clone, Copy, PartialEq)]
 enum StripKind {
-    /// SIMD lanes.
+    /// To use SIMD lanes.
     Simd,
-    /// The latency of chains of float operations, which several iterations hide from each other.
+    /// To overlap independent chains of float operations, each of which waits for the one before.
     Chains,
 }
 
@@ -84,14 +85,14 @@ enum Meaning {
     Uniform,
     /// A value per iteration.
     Varying,
-    /// Successive integers in successive iterations, but where they are [clamped](Lanes::contiguous).
+    /// Successive integers in successive iterations, but where they are [clamped](StripBuilder::contiguous).
     Next,
     /// A local with an array, in which each iteration has an element.
     Array(Ident),
 }
 
-/// The state while the body of a strip is made.
-struct Lanes<'b, 'a> {
+/// The state while the body of a strip is emitted.
+struct StripBuilder<'b, 'a> {
     scope: &'b Scope<'a>,
     /// The pattern of the loop's last variable.
     variable: &'b Pat,
@@ -103,13 +104,14 @@ struct Lanes<'b, 'a> {
     before: Before,
     /// Whether an expression is evaluated under a condition.
     is_conditional: bool,
-    /// How many clamped indices were found.
+    /// The number of clamped indices.
     clamped: usize,
     /// The locals that inner loops may combine floats into, one after another.
     floats: Vec<Ident>,
-    /// Whether an inner loop does so.
+    /// Whether an inner loop combines floats into one of these locals.
     has_chain: bool,
-    /// Whether something before must not be repeated: it has an effect other than on locals, or takes long.
+    /// Whether earlier statements must not be repeated, because they have an effect other than on locals or take long.
+    /// Then the strip cannot be left any more.
     has_effects: bool,
     has_conditions: bool,
     has_guards: bool,
@@ -138,7 +140,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
         let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Uniform };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
-        let mut lanes = Lanes {
+        let mut lanes = StripBuilder {
             scope,
             variable,
             from: from.clone(),
@@ -164,7 +166,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
             StripKind::Simd => has_loops || is_update || lanes.clamped > 0,
             StripKind::Chains => lanes.has_chain,
         };
-        let Lanes { arrays, width, has_conditions, has_guards, .. } = lanes;
+        let StripBuilder { arrays, width, has_conditions, has_guards, .. } = lanes;
         let bodies = vec![(width, tokens)];
         let strips = Strips { from: from.clone(), bodies, has_conditions, has_guards };
         is_useful.then_some((arrays, strips))
@@ -232,8 +234,8 @@ impl Strips {
         }}
     }
 
-    /// As [`around`](Self::around), for bodies with conditions: the widest strip whose iterations decide equally runs,
-    /// or a few single iterations.
+    /// As [`around`](Self::around), for bodies with conditions: the widest strip in which they are uniform runs, or a few
+    /// single iterations.
     fn around_conditions(
         &self,
         support: &TokenStream,
@@ -287,7 +289,7 @@ fn strip_label() -> syn::Lifetime {
     syn::Lifetime::new("'strip", proc_macro2::Span::mixed_site())
 }
 
-impl Lanes<'_, '_> {
+impl StripBuilder<'_, '_> {
     /// Statements of the body, or of an inner loop whose iterations are the same for the whole strip.
     fn block(&mut self, stmts: &[Stmt], in_loop: bool) -> Option<TokenStream> {
         let (known, floats) = (self.names.len(), self.floats.len());
@@ -355,7 +357,7 @@ impl Lanes<'_, '_> {
         })
     }
 
-    /// A condition around inner loops. The strip is left if its iterations decide differently.
+    /// A condition around inner loops. The strip is left if the condition is not uniform in it.
     fn choice(&mut self, choice: &syn::ExprIf) -> Option<TokenStream> {
         if !choice.attrs.is_empty() {
             return None;
