@@ -12,8 +12,8 @@ use super::task::TaskPrinter;
 /// The smallest and the largest value.
 pub(super) type ValueRange = (i64, i64);
 
-/// Counters are below this in the version of a loop for grids that cover it: they have fewer than 2^20 blocks of at most
-/// 2^10 threads.
+/// Counters are below this in the version of a loop for grids that cover it. Such a grid has fewer than 2^20 blocks of
+/// at most 2^10 threads.
 const COVERED_END: i64 = 1 << 30;
 
 impl TaskPrinter<'_> {

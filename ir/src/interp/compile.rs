@@ -248,7 +248,7 @@ impl Compiler<'_> {
             Stmt::Store { ref element, value } => {
                 let value = self.value(value);
                 let nothing = self.temporary();
-                let op = match self.place(element, nothing) {
+                let op = match self.location(element, nothing) {
                     ElementLocation::Linear(tensor, at, size) => {
                         Op::Store1(value, tensor, at, size)
                     }
@@ -573,7 +573,7 @@ impl Compiler<'_> {
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
             ExprKind::Load(ref element) => {
-                let op = match self.place(element, to) {
+                let op = match self.location(element, to) {
                     ElementLocation::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
                     ElementLocation::Dense(tensor, [i, j], size) => {
                         Op::Load2(to, tensor, i, j, size)
@@ -635,7 +635,7 @@ impl Compiler<'_> {
 
     /// The place of an element. In the checked form: skips the next operation and clears the register `clear` if an
     /// index is out of range.
-    fn place(&mut self, element: &Element, clear: Reg) -> ElementLocation {
+    fn location(&mut self, element: &Element, clear: Reg) -> ElementLocation {
         let index = self.index(element);
         let param = match element.array {
             Array::Tensor(param) => param,

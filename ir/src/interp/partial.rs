@@ -26,7 +26,7 @@ pub(super) struct Partial<'k> {
 
 #[derive(Clone, Copy)]
 enum Target<'k> {
-    ElementLocation(&'k ReductionTarget, Option<SiteId>, ScalarType),
+    Reduction(&'k ReductionTarget, Option<SiteId>, ScalarType),
     Tensor(ParamId),
 }
 
@@ -60,7 +60,7 @@ impl<'k> Compiler<'k> {
         for Reduction { target, op, ty, site } in &schedule.reductions {
             let used = self.consecutive(2);
             let (target, combine) =
-                (Target::ElementLocation(target, *site, *ty), select::combine(*op, *ty));
+                (Target::Reduction(target, *site, *ty), select::combine(*op, *ty));
             self.partials.push(Partial { target, combine, used, len: 1 });
         }
         if let Some(Privatized { tensor, op, ty }) = schedule.privatized {
@@ -73,7 +73,7 @@ impl<'k> Compiler<'k> {
 
     /// Combines a value into the partial result of a target. Returns false if it has none.
     pub(super) fn combine_partially(&mut self, target: &ReductionTarget, value: Reg) -> bool {
-        let is_target = |partial: &&Partial<'_>| matches!(partial.target, Target::ElementLocation(of, ..) if of == target);
+        let is_target = |partial: &&Partial<'_>| matches!(partial.target, Target::Reduction(of, ..) if of == target);
         let Some(partial) = self.partials.iter().find(is_target).copied() else { return false };
         let at = self.constant(0);
         self.combine_at(partial, at, value);
@@ -84,13 +84,13 @@ impl<'k> Compiler<'k> {
     pub(super) fn reduce(&mut self, element: &Element, index: &[Reg], value: Reg) -> bool {
         let Some(tensor) = element.tensor() else { return false };
         let found = self.partials.iter().find(|partial| match partial.target {
-            Target::ElementLocation(ReductionTarget::Element(of, _), ..) => *of == tensor,
+            Target::Reduction(ReductionTarget::Element(of, _), ..) => *of == tensor,
             Target::Tensor(of) => of == tensor,
-            Target::ElementLocation(..) => false,
+            Target::Reduction(..) => false,
         });
         let Some(partial) = found.copied() else { return false };
         match partial.target {
-            Target::ElementLocation(..) => {
+            Target::Reduction(..) => {
                 let at = self.constant(0);
                 self.combine_at(partial, at, value);
             }
@@ -128,13 +128,13 @@ impl<'k> Compiler<'k> {
             let unused = self.code.len();
             self.code.push(Op::Unless(partial.used, END));
             match partial.target {
-                Target::ElementLocation(ReductionTarget::Temp(temp), _, ty) => {
+                Target::Reduction(ReductionTarget::Temp(temp), _, ty) => {
                     let values_per_word = 8 / ty.size();
                     let index = self.constant((abi::temp_word(*temp) * values_per_word) as u64);
                     let (old, base) = (self.temporary(), TEMPORARIES_WORD as Reg);
                     self.code.push(Op::Atomic(old, base, index, partial.first(), partial.combine));
                 }
-                Target::ElementLocation(ReductionTarget::Element(tensor, index), site, _) => {
+                Target::Reduction(ReductionTarget::Element(tensor, index), site, _) => {
                     let index: Vec<Reg> = index.iter().map(|at| self.value(*at)).collect();
                     let at = self.element(*tensor, &index);
                     let (base, old) = (self.tensor(*tensor), self.temporary());

@@ -234,8 +234,8 @@ impl Strips {
         }}
     }
 
-    /// As [`around`](Self::around), for bodies with conditions: the widest strip in which they are uniform runs, or a few
-    /// single iterations.
+    /// As [`around`](Self::around), for bodies with conditions: the widest strip in which they are uniform runs, or
+    /// a few single iterations.
     fn around_conditions(
         &self,
         support: &TokenStream,

@@ -58,10 +58,12 @@ pub trait FromFloat: Sized {
 }
 
 impl FromFloat for f16 {
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_f32(value: f32) -> Self {
         f16::from_f32(value)
     }
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_f64(value: f64) -> Self {
         f16::from_f64(value)
@@ -82,10 +84,12 @@ pub trait ToFloat: Sized {
 }
 
 impl<T: Number> ToFloat for T {
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f32(self) -> f32 {
         Number::to_f32(self)
     }
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f64(self) -> f64 {
         Number::to_f64(self)
@@ -93,10 +97,12 @@ impl<T: Number> ToFloat for T {
 }
 
 impl ToFloat for f16 {
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f32(self) -> f32 {
         f16::to_f32(self)
     }
+    #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn to_f64(self) -> f64 {
         f16::to_f64(self)
@@ -144,6 +150,7 @@ macro_rules! builtin {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Method<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
+            #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             #[track_caller]
             fn call(this: &mut Self, ($($arg,)*): ($($ty,)*)) -> $out {
@@ -154,6 +161,7 @@ macro_rules! builtin {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, (Self, $($ty,)*)> for $of {
+            #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             #[track_caller]
             fn call(($this, $($arg,)*): (Self, $($ty,)*)) -> $out {
@@ -345,6 +353,7 @@ macro_rules! functions {
         // SAFETY: as above.
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> Function<{ name_number(stringify!($name)) }, ($($ty,)*)> for $of {
+            #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn call(($($arg,)*): ($($ty,)*)) -> Self {
                 Self::$name($($arg),*)

@@ -48,7 +48,8 @@ pub struct ArgList<'a> {
     all_on_device: bool,
     /// The launch shapes of a launch with several tasks. Here so that repeated launches reuse the memory.
     pub(crate) shapes: LaunchShapes,
-    /// The next list in the list of free lists, and the number of those after it. `None` and 0 while this one is in use.
+    /// The next list in the list of free lists, and the number of those after it. `None` and 0 while this one is in
+    /// use.
     next: Option<Box<ArgList<'a>>>,
     free_after: u8,
 }

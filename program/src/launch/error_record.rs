@@ -2,7 +2,8 @@
 //!
 //! A record is in pinned memory, so that the host checks it with one load. The word by which threads decide which of
 //! them reports is in device memory, where it can be changed atomically. Only a wait for a record's own stream consumes
-//! it: the host checks the record, synchronizes with the stream so that nothing can write any more, and takes the report.
+//! it: the host checks the record, synchronizes with the stream so that nothing can write any more, and takes the
+//! report.
 
 use std::{
     collections::HashMap,
