@@ -183,7 +183,7 @@ pub(super) const ENUMS: &[Listed] = &[
     },
     Listed {
         name: "NpyProblem",
-        file: "program/src/npy/problem.rs",
+        file: "program/src/error/npy_problem.rs",
         ident: "NpyProblem",
         about: "The problem in `Error::Npy`.",
         entries: entries! {
