@@ -105,8 +105,8 @@ pub(super) struct Compiler<'k> {
     speculative: Option<Reg>,
 }
 
-/// Where an element is.
-enum ElementLocation {
+/// The address of an element.
+enum Address {
     /// In a tensor, by the linear index.
     Linear(Reg, Reg, Size),
     /// In a tensor of scalars, by two indices.
@@ -248,17 +248,11 @@ impl Compiler<'_> {
             Stmt::Store { ref element, value } => {
                 let value = self.value(value);
                 let nothing = self.temporary();
-                let op = match self.location(element, nothing) {
-                    ElementLocation::Linear(tensor, at, size) => {
-                        Op::Store1(value, tensor, at, size)
-                    }
-                    ElementLocation::Dense(tensor, [i, j], size) => {
-                        Op::Store2(value, tensor, i, j, size)
-                    }
-                    ElementLocation::Shared(first, len, at) => {
-                        Op::SharedStore(value, first, len, at)
-                    }
-                    ElementLocation::Dynamic(array, at) => Op::DynamicStore(value, array, at),
+                let op = match self.address(element, nothing) {
+                    Address::Linear(tensor, at, size) => Op::Store1(value, tensor, at, size),
+                    Address::Dense(tensor, [i, j], size) => Op::Store2(value, tensor, i, j, size),
+                    Address::Shared(first, len, at) => Op::SharedStore(value, first, len, at),
+                    Address::Dynamic(array, at) => Op::DynamicStore(value, array, at),
                 };
                 self.code.push(op);
             }
@@ -573,13 +567,11 @@ impl Compiler<'_> {
         let to = to.unwrap_or_else(|| self.temporary());
         match expr.kind {
             ExprKind::Load(ref element) => {
-                let op = match self.location(element, to) {
-                    ElementLocation::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
-                    ElementLocation::Dense(tensor, [i, j], size) => {
-                        Op::Load2(to, tensor, i, j, size)
-                    }
-                    ElementLocation::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
-                    ElementLocation::Dynamic(array, at) => Op::DynamicLoad(to, array, at),
+                let op = match self.address(element, to) {
+                    Address::Linear(tensor, at, size) => Op::Load1(to, tensor, at, size),
+                    Address::Dense(tensor, [i, j], size) => Op::Load2(to, tensor, i, j, size),
+                    Address::Shared(first, len, at) => Op::SharedLoad(to, first, len, at),
+                    Address::Dynamic(array, at) => Op::DynamicLoad(to, array, at),
                 };
                 self.code.push(op);
             }
@@ -635,22 +627,22 @@ impl Compiler<'_> {
 
     /// The place of an element. In the checked form: skips the next operation and clears the register `clear` if an
     /// index is out of range.
-    fn location(&mut self, element: &Element, clear: Reg) -> ElementLocation {
+    fn address(&mut self, element: &Element, clear: Reg) -> Address {
         let index = self.index(element);
         let param = match element.array {
             Array::Tensor(param) => param,
             Array::Shared(_) | Array::Local(_) => {
                 if let Some((array, at)) = self.dynamic(element, &index, clear) {
-                    return ElementLocation::Dynamic(array, at);
+                    return Address::Dynamic(array, at);
                 }
                 let (first, len, at) = self.shared(element, &index, clear);
-                return ElementLocation::Shared(first, len, at);
+                return Address::Shared(first, len, at);
             }
         };
         let (tensor, size) = (self.tensor(param), self.size(param));
         let place = match index[..] {
-            [i, j] if self.is_dense(param) => ElementLocation::Dense(tensor, [i, j], size),
-            _ => ElementLocation::Linear(tensor, self.element(param, &index), size),
+            [i, j] if self.is_dense(param) => Address::Dense(tensor, [i, j], size),
+            _ => Address::Linear(tensor, self.element(param, &index), size),
         };
         self.check(tensor, &index, clear, element.site);
         place
