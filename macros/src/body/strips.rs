@@ -140,7 +140,7 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
         let meaning = |at| if at == last { Meaning::Varying } else { Meaning::Uniform };
         let names = names.into_iter().enumerate();
         let names = names.filter_map(|(at, name)| Some((name?, meaning(at)))).collect();
-        let mut lanes = StripBuilder {
+        let mut builder = StripBuilder {
             scope,
             variable,
             from: from.clone(),
@@ -159,14 +159,14 @@ pub(super) fn strips(scope: &Scope<'_>, each: &syn::ExprForLoop, variable: &Pat)
         };
         // Without inner loops, the body itself must gain from SIMD.
         let tokens = match is_update {
-            true => lanes.in_place(stmts)?,
-            false => lanes.block(stmts, !has_loops)?,
+            true => builder.in_place(stmts)?,
+            false => builder.block(stmts, !has_loops)?,
         };
         let is_useful = match kind {
-            StripKind::Simd => has_loops || is_update || lanes.clamped > 0,
-            StripKind::Chains => lanes.has_chain,
+            StripKind::Simd => has_loops || is_update || builder.clamped > 0,
+            StripKind::Chains => builder.has_chain,
         };
-        let StripBuilder { arrays, width, has_conditions, has_guards, .. } = lanes;
+        let StripBuilder { arrays, width, has_conditions, has_guards, .. } = builder;
         let bodies = vec![(width, tokens)];
         let strips = Strips { from: from.clone(), bodies, has_conditions, has_guards };
         is_useful.then_some((arrays, strips))

@@ -9,7 +9,7 @@ use quadrants_ir::{
 
 use super::{
     failure::{ErrorKind, Errors},
-    level::{Level, Leveled},
+    level::{Level, Multiversioned},
     native::Run,
     parallel::{LoopAt, LoopInt},
     print::{PrinterGuard, TextArgument},
@@ -147,9 +147,9 @@ impl<'a, L: Level> Cx<'a, L> {
         });
     }
 
-    /// Runs [`C::code`](Leveled::code), compiled for level `L`.
+    /// Runs [`C::code`](Multiversioned::code), compiled for level `L`.
     #[inline(always)]
-    pub(super) fn run_at_level<C: Leveled<A>, A>(&self, arguments: A) {
+    pub(super) fn run_at_level<C: Multiversioned<A>, A>(&self, arguments: A) {
         // SAFETY: the maker of `self` guarantees that the processor has the instructions.
         unsafe { L::run::<C, A>(arguments) }
     }

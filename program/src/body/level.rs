@@ -7,14 +7,11 @@ pub trait Level: Copy + Send + Sync + 'static {
     /// The level for memory-bound loops. It requires no instructions that this level lacks.
     type MemoryBound: Level;
 
-    /// Whether the level for memory-bound loops is another one.
-    const HAS_MEMORY_BOUND: bool;
-
-    /// Runs [`C::code`](Leveled::code), compiled for this level.
+    /// Runs [`C::code`](Multiversioned::code), compiled for this level.
     ///
     /// # Safety
     /// The processor must have the level's instructions.
-    unsafe fn run<C: Leveled<A>, A>(arguments: A);
+    unsafe fn run<C: Multiversioned<A>, A>(arguments: A);
 
     /// Whether the processor has the level's instructions.
     fn available() -> bool;
@@ -23,8 +20,8 @@ pub trait Level: Copy + Send + Sync + 'static {
 /// Code that is compiled once for each instruction level. `A` is what it is called with.
 ///
 /// rustc puts the instances of a trait's method into the codegen unit of the module that `Self` is from. So `Self` is a
-/// type of the kernel's module: the kernels of a crate are compiled in parallel, and incrementally.
-pub trait Leveled<A> {
+/// type of the kernel's module: the kernels of a crate are spread over its codegen units and compiled in parallel.
+pub trait Multiversioned<A> {
     /// The code. Implementations are `#[inline(always)]`.
     fn code(arguments: A);
 
@@ -79,10 +76,9 @@ pub(super) const STRIP_LEN_AVX512: usize = 128;
 
 impl Level for Baseline {
     type MemoryBound = Self;
-    const HAS_MEMORY_BOUND: bool = false;
 
     #[inline(always)]
-    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+    unsafe fn run<C: Multiversioned<A>, A>(arguments: A) {
         C::baseline(arguments);
     }
 
@@ -94,10 +90,9 @@ impl Level for Baseline {
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx2 {
     type MemoryBound = Self;
-    const HAS_MEMORY_BOUND: bool = false;
 
     #[inline(always)]
-    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+    unsafe fn run<C: Multiversioned<A>, A>(arguments: A) {
         // SAFETY: the caller guarantees that the processor has the instructions.
         unsafe { C::avx2(arguments) }
     }
@@ -117,10 +112,9 @@ impl Level for Avx2 {
 #[cfg(target_arch = "x86_64")]
 impl Level for Avx512 {
     type MemoryBound = Avx2;
-    const HAS_MEMORY_BOUND: bool = true;
 
     #[inline(always)]
-    unsafe fn run<C: Leveled<A>, A>(arguments: A) {
+    unsafe fn run<C: Multiversioned<A>, A>(arguments: A) {
         // SAFETY: the caller guarantees that the processor has the instructions.
         unsafe { C::avx512(arguments) }
     }

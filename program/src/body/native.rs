@@ -10,7 +10,7 @@ use quadrants_ir::{
 
 use super::{
     cx::Cx,
-    level::{self, Level, Leveled},
+    level::{self, Level, Multiversioned},
 };
 use crate::error::BoxError;
 
@@ -224,7 +224,7 @@ unsafe fn instance<B: Body, L: Level, const WIDE: usize>(
 /// What the code of a whole body is called with.
 struct WholeBody<'a, 'b, L, const WIDE: usize>(&'a Cx<'b, L>);
 
-impl<B: Body, L: Level, const WIDE: usize> Leveled<WholeBody<'_, '_, L, WIDE>> for B {
+impl<B: Body, L: Level, const WIDE: usize> Multiversioned<WholeBody<'_, '_, L, WIDE>> for B {
     #[inline(always)]
     fn code(WholeBody(cx): WholeBody<'_, '_, L, WIDE>) {
         B::run::<L, WIDE>(cx);

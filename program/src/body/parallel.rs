@@ -9,7 +9,7 @@ pub use crate::dsl::LoopInt;
 
 use super::{
     cx::Cx,
-    level::{Level, Leveled},
+    level::{Level, Multiversioned},
     split::{self, Loop, Mode, PieceId},
     stepped_range::SteppedRange,
     view::{Access, Inspection},
@@ -220,7 +220,7 @@ impl<'b, L: Level> Cx<'b, L> {
         F: Fn((T, Piece)),
     {
         match mode {
-            Mode::MemoryBound if W::SIMPLE && L::HAS_MEMORY_BOUND => {
+            Mode::MemoryBound if W::SIMPLE => {
                 // SAFETY: the level requires no instructions that `L` lacks, and the maker of `self` guarantees those.
                 unsafe { L::MemoryBound::run::<F, _>(Unchecked(body, part, id)) }
             }
@@ -266,21 +266,21 @@ struct Region<'a, F>(&'a F);
 
 // The access is a constant in each `code`, so that the loop is compiled once for each access.
 
-impl<T, F: Fn((T, Piece))> Leveled<Unchecked<'_, F, T>> for F {
+impl<T, F: Fn((T, Piece))> Multiversioned<Unchecked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Unchecked(body, part, id): Unchecked<'_, F, T>) {
         body((part, Piece { id, access: Access::Unchecked }));
     }
 }
 
-impl<T, F: Fn((T, Piece))> Leveled<Checked<'_, F, T>> for F {
+impl<T, F: Fn((T, Piece))> Multiversioned<Checked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Checked(body, part, id): Checked<'_, F, T>) {
         body((part, Piece { id, access: Access::Checked }));
     }
 }
 
-impl<T, F: Fn((T, Piece))> Leveled<Inspected<'_, F, T>> for F {
+impl<T, F: Fn((T, Piece))> Multiversioned<Inspected<'_, F, T>> for F {
     #[inline(always)]
     fn code(Inspected(body, part, id, all_inside): Inspected<'_, F, T>) {
         all_inside.set(Inspection::run(
@@ -290,7 +290,7 @@ impl<T, F: Fn((T, Piece))> Leveled<Inspected<'_, F, T>> for F {
     }
 }
 
-impl<F: Fn()> Leveled<Region<'_, F>> for F {
+impl<F: Fn()> Multiversioned<Region<'_, F>> for F {
     #[inline(always)]
     fn code(Region(body): Region<'_, F>) {
         body();

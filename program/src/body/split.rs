@@ -141,10 +141,10 @@ impl Launch<'_> {
         let unchecked = if memory_bound { Mode::MemoryBound } else { Mode::Unchecked };
         let proven = self.proven(each.at);
         let run = |number| {
-            let id = PieceId { number, iterations: steps / count.max(1) as u64 };
+            let id = PieceId { number, iterations: steps / count as u64 };
             self.run_tile(each, unchecked, &proven, id, tile(number));
         };
-        if count <= 1 {
+        if count == 1 {
             return run(0);
         }
         pool::run(count, is_long(steps, each.weight), &|number| {
@@ -300,8 +300,8 @@ pub(super) fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     }
 }
 
-/// The number of iterations of which each piece is a multiple: one strip, or 1 if strips would leave too many threads
-/// idle.
+/// The number of iterations of which each piece is a multiple: the length of a strip, or 1 if there are too few whole
+/// strips for the threads.
 fn piece_granularity(steps: u64, strip: u64) -> u64 {
     let busy = (pool::threads() as u64).min(steps);
     if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }

@@ -37,7 +37,7 @@ pub(crate) struct ForkJoin<'a> {
     context: &'a Arc<Context>,
     device: &'a Arc<dyn Device>,
     stream: StreamHandle,
-    kept: &'a WorkerSetCache,
+    cache: &'a WorkerSetCache,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
     worker_set: Option<Box<WorkerSet>>,
     count: usize,
@@ -47,16 +47,16 @@ pub(crate) struct ForkJoin<'a> {
 }
 
 impl<'a> ForkJoin<'a> {
-    /// Takes the workers that the launch stream kept, in the same order.
+    /// Takes the workers that the cache of the launch stream has, in the same order.
     #[inline]
     pub(crate) fn take(
         context: &'a Arc<Context>,
         device: &'a Arc<dyn Device>,
         stream: StreamHandle,
-        kept: &'a WorkerSetCache,
+        cache: &'a WorkerSetCache,
     ) -> Self {
-        let worker_set = kept.0.lock().take();
-        Self { context, device, stream, kept, worker_set, count: 0, joined: 0, all_joined: false }
+        let worker_set = cache.0.lock().take();
+        Self { context, device, stream, cache, worker_set, count: 0, joined: 0, all_joined: false }
     }
 
     /// Leases workers from the pool until there are `count`.
@@ -148,14 +148,14 @@ impl<'a> ForkJoin<'a> {
         let mut surplus = Vec::new();
         // Surplus events and streams are dropped after the lock is released: a full pool destroys them.
         let _others = {
-            let mut kept = self.kept.0.lock();
-            let others = kept.take().map(|mut others| {
+            let mut cache = self.cache.0.lock();
+            let others = cache.take().map(|mut others| {
                 ours.workers.append(&mut others.workers);
                 others
             });
             let most = ours.workers.len().min(MAX_WORKERS);
             surplus.extend(ours.workers.drain(most..));
-            *kept = Some(ours);
+            *cache = Some(ours);
             others
         };
         // They are joined but may still be busy: a new user would wait for this launch.
@@ -174,9 +174,9 @@ impl Drop for ForkJoin<'_> {
             return;
         }
         {
-            let mut kept = self.kept.0.lock();
-            if kept.is_none() {
-                *kept = Some(worker_set);
+            let mut cache = self.cache.0.lock();
+            if cache.is_none() {
+                *cache = Some(worker_set);
                 return;
             }
         }

@@ -154,7 +154,7 @@ impl StripBuilder<'_, '_> {
         self.before = Before::new(known);
         let mut early = Vec::new();
         let mut replaced = stmts.to_vec();
-        let mut found = Requirements::default();
+        let mut required = Requirements::default();
         for (stmt, original) in replaced.iter_mut().zip(stmts) {
             match stmt {
                 Stmt::Local(local) => {
@@ -162,7 +162,7 @@ impl StripBuilder<'_, '_> {
                     let meaning = self.meaning_of(local);
                     let is_typed = self.is_typed(local);
                     if let Some(init) = &mut local.init {
-                        Replace { lanes: self, found: &mut found }.value(&mut init.expr);
+                        Replace { builder: self, required: &mut required }.value(&mut init.expr);
                     }
                     if let (Some(name), Some((meaning, is_early))) = (name, meaning) {
                         if is_early {
@@ -172,18 +172,18 @@ impl StripBuilder<'_, '_> {
                     }
                 }
                 Stmt::Expr(expr, _) => {
-                    Replace { lanes: self, found: &mut found }.visit_expr_mut(expr);
+                    Replace { builder: self, required: &mut required }.visit_expr_mut(expr);
                 }
                 Stmt::Item(_) | Stmt::Macro(_) => {}
             }
             self.before.pass(original);
         }
-        let result = (!found.numbers.is_empty()).then(|| {
+        let result = (!required.numbers.is_empty()).then(|| {
             let (variable, rewritten) = (self.variable(), |expr| self.rewritten_expr(expr));
             let early = early.iter().map(|stmt| self.rewritten_stmt(stmt));
             Contiguous {
-                numbers: found.numbers.iter().map(rewritten).collect(),
-                conditions: found.conditions.iter().map(rewritten).collect(),
+                numbers: required.numbers.iter().map(rewritten).collect(),
+                conditions: required.conditions.iter().map(rewritten).collect(),
                 early: quote!(#variable #(#early)*),
                 stmts: replaced,
             }
@@ -317,23 +317,23 @@ struct Requirements {
 
 impl Requirements {
     /// The position of a number.
-    fn number(&mut self, lanes: &StripBuilder<'_, '_>, number: &Expr) -> usize {
+    fn number(&mut self, builder: &StripBuilder<'_, '_>, number: &Expr) -> usize {
         let text = quote!(#number).to_string();
         let known = self.numbers.iter().position(|known| quote!(#known).to_string() == text);
         known.unwrap_or_else(|| {
             self.numbers.push(number.clone());
             let position = self.numbers.len() - 1;
-            self.operands(lanes, number);
+            self.operands(builder, number);
             position
         })
     }
 
     /// Adds the clamped operands of the casts in a number: a cast can undo an overflow of its operand.
-    fn operands(&mut self, lanes: &StripBuilder<'_, '_>, number: &Expr) {
+    fn operands(&mut self, builder: &StripBuilder<'_, '_>, number: &Expr) {
         let clamped = |operand: &Expr| matches!(unparenthesized(operand), Expr::MethodCall(_));
         for operand in casts(number) {
-            if clamped(&operand) && lanes.is_next(&operand) {
-                self.number(lanes, &operand);
+            if clamped(&operand) && builder.is_next(&operand) {
+                self.number(builder, &operand);
             }
         }
     }
@@ -345,14 +345,14 @@ fn block_of(value: Expr) -> syn::Block {
 
 /// Replaces clamped indices by successive ones, and conditions by `true`.
 struct Replace<'l, 'f, 'b, 'a> {
-    lanes: &'l StripBuilder<'b, 'a>,
-    found: &'f mut Requirements,
+    builder: &'l StripBuilder<'b, 'a>,
+    required: &'f mut Requirements,
 }
 
 impl Replace<'_, '_, '_, '_> {
     /// Replaces the value of a local, or the indices in it.
     fn value(&mut self, value: &mut Expr) {
-        if self.lanes.is_clamped(value) {
+        if self.builder.is_clamped(value) {
             self.index(value);
         } else {
             self.visit_expr_mut(value);
@@ -360,8 +360,8 @@ impl Replace<'_, '_, '_, '_> {
     }
 
     fn index(&mut self, index: &mut Expr) {
-        let first = internal(&format!("first{}", self.found.number(self.lanes, index)));
-        let (support, lane) = (self.lanes.scope.support, internal("lane"));
+        let first = internal(&format!("first{}", self.required.number(self.builder, index)));
+        let (support, lane) = (self.builder.scope.support, internal("lane"));
         let successive = Expr::Verbatim(quote!(#support::lane_of(#first, #lane)));
         // rustc infers types from the index.
         *index = Expr::If(syn::ExprIf {
@@ -396,12 +396,12 @@ impl Replace<'_, '_, '_, '_> {
                 right,
                 ..
             }) => {
-                let lanes = self.lanes;
+                let builder = self.builder;
                 let is_pair = |next: &Expr, same: &Expr| {
-                    lanes.is_next(next)
-                        && lanes.is_uniform(same)
-                        && lanes.is_early(next)
-                        && lanes.is_early(same)
+                    builder.is_next(next)
+                        && builder.is_uniform(same)
+                        && builder.is_early(next)
+                        && builder.is_early(same)
                 };
                 let (next, same) = match (is_pair(left, right), is_pair(right, left)) {
                     (true, _) => (left, right),
@@ -411,8 +411,8 @@ impl Replace<'_, '_, '_, '_> {
                 if is_guarded && !(cannot_fail(next) && cannot_fail(same)) {
                     return;
                 }
-                self.found.number(lanes, next);
-                self.found.conditions.push(condition.clone());
+                self.required.number(builder, next);
+                self.required.conditions.push(condition.clone());
                 // As for an index.
                 *condition = syn::parse_quote!((true || #condition));
             }
@@ -430,13 +430,13 @@ impl VisitMut for Replace<'_, '_, '_, '_> {
             Expr::Binary(ExprBinary { left, op: BinOp::And(_) | BinOp::Or(_), .. }) => {
                 self.visit_expr_mut(left);
             }
-            Expr::Index(index) if self.lanes.names_tensor(&index.expr) => {
+            Expr::Index(index) if self.builder.names_tensor(&index.expr) => {
                 let last = match &mut *index.index {
                     Expr::Array(array) => array.elems.last_mut(),
                     single => Some(single),
                 };
                 if let Some(last) = last
-                    && self.lanes.is_clamped(last)
+                    && self.builder.is_clamped(last)
                 {
                     self.index(last);
                 }
