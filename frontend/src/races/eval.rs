@@ -106,7 +106,7 @@ impl Walk<'_> {
                 if let Some(Binding::Value(array)) = self.lookup(base) {
                     let array = array.clone();
                     let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                    return array.element(&values);
+                    return self.element_of(&array, &values);
                 }
                 self.read(expr)
             }
@@ -118,10 +118,7 @@ impl Walk<'_> {
             ExprKind::Element { value, index } => {
                 let value = self.eval_whole(value);
                 let index: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                match index[..] {
-                    [Value::Number(at)] => self.part_of(&value, &at.to_string()),
-                    _ => value.element(&index),
-                }
+                self.element_of(&value, &index)
             }
             ExprKind::Field { value, name } => {
                 let value = self.eval_whole(value);
@@ -495,7 +492,14 @@ impl Walk<'_> {
             // The width of the type is known at launch.
             ("reverse_bits", _) => return Value::AtLaunch,
             (_, slots) => {
+                let key = (name.to_owned(), Index::from_slice(slots));
+                if let Some(slot) = self.task.results.get(&key) {
+                    return Value::Slot(*slot);
+                }
                 let value = self.result_of(slots);
+                if let Value::Slot(slot) = value {
+                    self.task.results.insert(key, slot);
+                }
                 self.explain(&value, || {
                     format!(
                         "an index depends on a result of `{name}`, which the race check does not follow"
