@@ -412,7 +412,10 @@ impl Walk<'_> {
             [None, Some(_), Some(_)] if *cond != Value::AtLaunch => {
                 self.device_value_of(Scope::Iteration)
             }
-            _ => Value::unknown(*cond == Value::AtLaunch),
+            _ => {
+                let followed = self.is_followed_at_launch(&[&then, &otherwise]);
+                Value::unknown(*cond == Value::AtLaunch || followed)
+            }
         }
     }
 
@@ -437,11 +440,23 @@ impl Walk<'_> {
 
     /// The value of an operation with an operand that is no integer of the loop.
     fn partly_known(&mut self, lhs: &Value, rhs: &Value) -> Value {
-        if self.known_at_launch(lhs) && self.known_at_launch(rhs) {
+        let both_known = self.known_at_launch(lhs) && self.known_at_launch(rhs);
+        if both_known || self.is_followed_at_launch(&[lhs, rhs]) {
             Value::AtLaunch
         } else {
             self.unknown_here()
         }
+    }
+
+    /// Whether the launch knows more about a result of these operands: it knows one of them, and the others are the
+    /// same for all threads of a block.
+    fn is_followed_at_launch(&self, operands: &[&Value]) -> bool {
+        let is_followed = |value: &Value| match *value {
+            Value::Slot(slot) => self.task.steps.scope(slot) < Scope::Iteration,
+            _ => false,
+        };
+        operands.contains(&&Value::AtLaunch)
+            && operands.iter().all(|value| self.known_at_launch(value) || is_followed(value))
     }
 
     /// A value that only the device knows.

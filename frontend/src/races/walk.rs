@@ -370,7 +370,8 @@ impl Walk<'_> {
                 });
                 let value = match call.op {
                     // The launch knows what is added.
-                    CollectiveOp::Scan { op: ReduceOp::Add, .. } => Value::AtLaunch,
+                    CollectiveOp::Scan { op: ReduceOp::Add, .. }
+                    | CollectiveOp::Reduce(ReduceOp::Add) => Value::AtLaunch,
                     CollectiveOp::Reduce(_) => self.unknown(Scope::Block),
                     _ => Value::Data,
                 };

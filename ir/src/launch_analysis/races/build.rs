@@ -48,6 +48,10 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) loads: HashMap<(ParamId, Index), Slot>,
     /// Reads of shared arrays that no phase has changed since.
     pub(super) shared_loads: HashMap<(LocalId, Index), Slot>,
+    /// What is stored in each shared array of integers; none if that is not known.
+    pub(super) stored: HashMap<LocalId, Option<Vec<Slot>>>,
+    /// The slots of loads from shared arrays.
+    pub(super) loads_of_shared: Vec<(Slot, LocalId)>,
     /// The arrays that the current phase changes.
     pub(super) changed_here: HashSet<Array>,
     /// The slots of floats that have the same value wherever they are used: what is read from memory, arguments,
@@ -207,6 +211,8 @@ impl<'k> TaskBuilder<'k> {
             values: HashMap::new(),
             loads: HashMap::new(),
             shared_loads: HashMap::new(),
+            stored: HashMap::new(),
+            loads_of_shared: Vec::new(),
             changed_here: HashSet::new(),
             exact_floats: HashSet::new(),
             floats: HashMap::new(),
@@ -252,6 +258,7 @@ impl<'k> TaskBuilder<'k> {
             builder.bounds(task.kind.dims().unwrap_or_default());
         }
         builder.block(task.body);
+        builder.know_stored();
         builder.pairs();
         builder.task.program = std::mem::take(&mut builder.steps.program);
         builder.task.origins = std::mem::take(&mut builder.origins);
@@ -337,6 +344,7 @@ impl<'k> TaskBuilder<'k> {
             Stmt::Store { ref element, value } => {
                 self.access(element, AccessKind::Write);
                 self.note_broadcast(element, value);
+                self.note_stored(element, value);
             }
             Stmt::Shared { .. } => {
                 if let Some((array, dims)) = stmt.shared_extents() {
@@ -428,6 +436,9 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Load(ref element) => self.load(element, ty),
             ExprKind::Atomic { ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
+                if let Array::Shared(array) = element.array {
+                    self.stored.insert(array, None);
+                }
                 let is_int = nodes.exprs[value].ty.is_int();
                 let origin = Origin::OldValue(element.array, element.site);
                 let (source, outer) = match element.array {
