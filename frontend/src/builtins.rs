@@ -3,7 +3,7 @@
 use quadrants_ir::MathFn;
 
 /// Methods of numbers, in addition to those of [`MathFn`].
-const NUMBER_METHODS: [&str; 47] = [
+const NUMBER_METHODS: [&str; 49] = [
     "wrapping_add",
     "wrapping_sub",
     "wrapping_mul",
@@ -18,7 +18,9 @@ const NUMBER_METHODS: [&str; 47] = [
     "reverse_bits",
     "count_ones",
     "count_zeros",
+    "leading_ones",
     "leading_zeros",
+    "trailing_ones",
     "trailing_zeros",
     "is_power_of_two",
     "next_power_of_two",

@@ -9,7 +9,7 @@ mod source;
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::{
     Operator, Rule, check_with, operators,
-    syntax::{Function, FunctionKind, Options, Param},
+    syntax::{Construct, Function, FunctionKind, Options, Param},
 };
 use quote::{quote, quote_spanned};
 use syn::{Block, ItemFn};
@@ -157,9 +157,15 @@ impl<'a> Emission<'a> {
         let syntax = syntax(kind, *options, signature, item, &mut tree, &mut probed);
         let mut errors = Errors::default();
         let rejections = check_with(&syntax, &|span| tree.spans.text(span)).into_iter();
-        errors.extend(hygiene::refused_options(&item.block));
+        let refused_options = hygiene::refused_options(&item.block);
+        let has_options = refused_options.is_some();
+        errors.extend(refused_options);
         let mut by_value = Vec::new();
         for rejection in rejections {
+            // `let Some(x) = … else` has one error.
+            if has_options && rejection.rule == Rule::Unsupported(Construct::LetCondition) {
+                continue;
+            }
             let reference = match &rejection.rule {
                 Rule::TensorAsValue(name) => struct_reference(signature, name),
                 _ => None,

@@ -7,9 +7,8 @@ use crate::syntax::{Expr, Span};
 
 pub(super) fn result_type(name: &str, ty: ScalarType) -> ScalarType {
     match name {
-        "count_ones" | "count_zeros" | "leading_zeros" | "trailing_zeros" | "ilog2" => {
-            ScalarType::U32
-        }
+        "count_ones" | "count_zeros" | "leading_ones" | "leading_zeros" | "trailing_ones"
+        | "trailing_zeros" | "ilog2" => ScalarType::U32,
         "abs_diff" | "unsigned_abs" => ty.unsigned(),
         "to_bits" => bits_of(ty),
         "from_bits" if ty.size() == 2 => ScalarType::F16,
@@ -106,13 +105,17 @@ impl Lowerer {
             *value = self.emit.widen(*value);
         }
         let all = Const::from_bits(wide, (1 << bits) - 1);
+        let of_complement = match name {
+            "count_zeros" => Some("count_ones"),
+            "leading_ones" => Some("leading_zeros"),
+            "trailing_ones" => Some("trailing_zeros"),
+            _ => None,
+        };
+        if of_complement.is_some() {
+            values[0] = self.emit.unary(UnaryOp::Not, values[0]);
+        }
+        let name = of_complement.unwrap_or(name);
         let value = match name {
-            "count_zeros" => {
-                let (zeros, all) =
-                    (self.emit.unary(UnaryOp::Not, values[0]), self.emit.constant(all));
-                values[0] = self.emit.binary(BinaryOp::And, zeros, all);
-                self.emit.number_method("count_ones", wide, &values, &site)
-            }
             "swap_bytes" | "reverse_bits" => {
                 values[0] = self.emit.as_type(values[0], ScalarType::U32);
                 let value = self.emit.number_method(name, ScalarType::U32, &values, &site);

@@ -188,6 +188,14 @@ impl Emitter {
                 let zeros = self.unary(UnaryOp::Not, a);
                 self.count(UnaryOp::CountOnes, zeros)
             }
+            ("leading_ones", &[a]) => {
+                let zeros = self.unary(UnaryOp::Not, a);
+                self.count(UnaryOp::LeadingZeros, zeros)
+            }
+            ("trailing_ones", &[a]) => {
+                let zeros = self.unary(UnaryOp::Not, a);
+                self.count(UnaryOp::TrailingZeros, zeros)
+            }
             ("leading_zeros", &[a]) => self.count(UnaryOp::LeadingZeros, a),
             ("trailing_zeros", &[a]) => self.count(UnaryOp::TrailingZeros, a),
             ("is_power_of_two", &[a]) if !signed => {

@@ -201,7 +201,8 @@ from_std! { INTEGERS_AS_STD: [i8 i16 i32 i64 isize u8 u16 u32 u64 usize] {
     wrapping_neg() -> Self; wrapping_shl(count: u32) -> Self; wrapping_shr(count: u32) -> Self;
     saturating_add(other: Self) -> Self; saturating_sub(other: Self) -> Self; rotate_left(count: u32) -> Self;
     rotate_right(count: u32) -> Self; swap_bytes() -> Self; reverse_bits() -> Self; count_ones() -> u32;
-    count_zeros() -> u32; leading_zeros() -> u32; trailing_zeros() -> u32; midpoint(other: Self) -> Self;
+    count_zeros() -> u32; leading_ones() -> u32; leading_zeros() -> u32; trailing_ones() -> u32;
+    trailing_zeros() -> u32; midpoint(other: Self) -> Self;
     pow(exponent: u32) -> Self;
 } }
 

@@ -9,7 +9,7 @@ use crate::{Element, Vector};
 pub mod in_scope {
     pub use std::{cmp::Ord as _, convert::From as _, iter::Iterator as _};
 
-    pub use super::{ArrayMethods as _, MapMethods as _};
+    pub use super::MapMethods as _;
     pub use crate::Number as _;
 }
 
@@ -35,20 +35,5 @@ impl<T, U: Copy, const N: usize> MapMethods<U> for [T; N] {
     #[inline(always)]
     fn __filled(self, value: U) -> [U; N] {
         [value; N]
-    }
-}
-
-/// `len` of arrays by value; arrays themselves have it by reference only.
-#[allow(clippy::len_without_is_empty)] // kernels have `len` only
-pub trait ArrayMethods {
-    /// The number of elements.
-    #[must_use]
-    fn len(self) -> usize;
-}
-
-impl<T, const N: usize> ArrayMethods for [T; N] {
-    #[inline(always)]
-    fn len(self) -> usize {
-        N
     }
 }

@@ -67,7 +67,7 @@ pub use method::{
     equal, function_by_type, function_of, method_of, reload_receiver, tensor_method_of, write_back,
     write_back_local,
 };
-pub use method_scope::{ArrayMethods, MapMethods, in_scope};
+pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, CheckedParts, NativeBody, Run};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
 pub use parallel::{Block, LoopAt, LoopInt, Piece, Simple, Task, Weight, loop_cost, total_cost};

@@ -364,7 +364,9 @@ methods! {
     fn reverse_bits(self) -> Self;
     fn count_ones(self) -> u32;
     fn count_zeros(self) -> u32;
+    fn leading_ones(self) -> u32;
     fn leading_zeros(self) -> u32;
+    fn trailing_ones(self) -> u32;
     fn trailing_zeros(self) -> u32;
     fn div_euclid(self, other: Self) -> Self;
     fn rem_euclid(self, other: Self) -> Self;

@@ -1,5 +1,6 @@
 //! Methods that are made of other operations match std bit for bit.
 
+use quadrants as qd;
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Array, Same, referee, source};
@@ -137,6 +138,7 @@ macro_rules! all_integers {
                     values[[i, 6]] = 2 * $ty::isqrt(q & 127);
                     counts[[i, 0]] = p.count_zeros();
                     counts[[i, 1]] = p.max(1).ilog2();
+                    counts[[i, 3]] = p.leading_ones() * 100 + q.trailing_ones();
                     counts[[i, 2]] = p.swap_bytes().reverse_bits().count_zeros() + q.max(7).ilog2();
                 }
             }
@@ -284,7 +286,7 @@ fn methods_of_all_integers_match_std_bit_for_bit(backend: TestBackend) -> quadra
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let n = x.len();
             let (x, y) = (Array::of(&x), Array::of(&y));
-            let (values, counts) = (Array::zeros([n, 7]), Array::zeros([n, 3]));
+            let (values, counts) = (Array::zeros([n, 7]), Array::zeros([n, 4]));
             referee!(&on.program, $name [] [x, y] [values, counts]);
         };
     }
@@ -412,5 +414,30 @@ fn division_methods_report_zero_divisors(backend: TestBackend) -> quadrants::Res
     check(by_zero(0, &mut out).launch(), line);
     check(quotient_by_zero(0, &mut out).launch(), quotient_line);
     check(multiple_of_zero(0, &mut out).launch(), multiple_line);
+    Ok(())
+}
+
+const WEIGHTS: [u32; 4] = [1, 2, 3, 4];
+
+/// Constants of a body that are computed from others.
+#[qd::kernel]
+fn by_constants(o: &mut qd::Tensor<u32, 1>) {
+    const COUNT: usize = WEIGHTS.len();
+    const LAST: u32 = WEIGHTS[COUNT - 1];
+    for i in 0..o.len() {
+        let mut sum = 0;
+        for k in 0..COUNT {
+            sum += WEIGHTS[k];
+        }
+        o[i] = sum + LAST * WEIGHTS.len() as u32;
+    }
+}
+
+#[on_all_backends]
+fn constants_may_be_computed_from_the_length_of_an_array(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut o = on.program.zeros([3])?;
+    by_constants(&mut o).launch()?;
+    assert_eq!(o.to_vec()?, [26; 3]);
     Ok(())
 }
