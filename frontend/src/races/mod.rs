@@ -19,13 +19,14 @@ mod text;
 mod value;
 mod walk;
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use quadrants_ir::{
     DivRemOp,
     races::{
-        AffineForm, GuardedIndex, Node as Step, Program, Scope, Side, Slot, Space, TicketSource,
-        Var, VarKind, disjoint, disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
+        AffineForm, GuardedIndex, MAX_WORK, Node as Step, Program, Scope, Side, Slot, Space,
+        TicketSource, Var, VarKind, disjoint, disjoint_in_loop, never_happens, refuted_between,
+        refuted_in_loop,
     },
 };
 
@@ -45,6 +46,9 @@ const UNBOUNDED: i128 = 1 << 40;
 
 /// The number of samples that the solver decides.
 const SOLVED_SAMPLES: usize = 8;
+
+/// The solver's work for all pairs of a kernel. It is the time that a rejection takes: proofs rarely need much.
+const KERNEL_WORK: usize = 250_000;
 
 /// The races of a kernel that breaks no other rule, in source order.
 pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rejection> {
@@ -137,6 +141,8 @@ struct RaceChecker<'a> {
     lengths: Vec<Vec<Vec<Lengths>>>,
     /// The access profiles of each task.
     profiles: Vec<Vec<Profiles>>,
+    /// The solver's work that is left.
+    work: Cell<usize>,
 }
 
 impl<'a> RaceChecker<'a> {
@@ -177,7 +183,7 @@ impl<'a> RaceChecker<'a> {
             (0..part.tasks.len()).map(|task| Profiles::new(samples, [at, task])).collect()
         });
         let (lengths, profiles) = (lengths.collect(), profiles.collect());
-        Self { samples, lengths, profiles }
+        Self { samples, lengths, profiles, work: Cell::new(KERNEL_WORK) }
     }
 
     fn profiles(&self, [part, task]: [usize; 2]) -> &Profiles {
@@ -266,11 +272,13 @@ impl<'a> RaceChecker<'a> {
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
+        let budget = self.pair_budget();
         let decide = |sample: usize, space: &Space| {
             let (a, b) = accesses(sample);
             let program = &self.task(sample, at).steps.program;
             let is_counter = |counter: usize| self.is_only_counted(at, sample, counter);
-            let side = Side { program, args: &[], space, is_counter: &is_counter };
+            let budget = &budget;
+            let side = Side { program, args: &[], space, is_counter: &is_counter, budget };
             let (index_a, index_b) = common_index(a, b);
             let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
             if never_happens(side, a) || never_happens(side, b) {
@@ -296,6 +304,7 @@ impl<'a> RaceChecker<'a> {
             all
         };
         if decided_by_some(samples, decide) {
+            self.charge(&budget);
             return true;
         }
         // A launch may have short loops in the parallel one: those of rows with gaps, `y[i * 8 + j]`, or long steps.
@@ -303,8 +312,21 @@ impl<'a> RaceChecker<'a> {
         let others: Vec<usize> =
             others.into_iter().filter(|sample| !samples.contains(sample)).collect();
         let proven = |sample: &usize| disjoint(sample) || decide(*sample) == Some(true);
-        samples.iter().any(|sample| decide(*sample) == Some(true))
-            || others.iter().take(SOLVED_SAMPLES).any(proven)
+        let is_proven = samples.iter().any(|sample| decide(*sample) == Some(true))
+            || others.iter().take(SOLVED_SAMPLES).any(proven);
+        self.charge(&budget);
+        is_proven
+    }
+
+    /// The solver's work for one pair of accesses.
+    fn pair_budget(&self) -> Cell<usize> {
+        Cell::new(MAX_WORK.min(self.work.get()))
+    }
+
+    /// Takes what a pair has used from what is left.
+    fn charge(&self, budget: &Cell<usize>) {
+        let used = MAX_WORK.min(self.work.get()) - budget.get();
+        self.work.set(self.work.get() - used);
     }
 
     /// Whether some launch can prove two accesses of different blocks disjoint.
@@ -321,7 +343,8 @@ impl<'a> RaceChecker<'a> {
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
-        decided_by_some(samples, |sample| {
+        let budget = self.pair_budget();
+        let is_proven = decided_by_some(samples, |sample| {
             let (tasks, a, b) = of_sample(sample);
             let [first, second] =
                 at.map(|at| move |counter: usize| self.is_only_counted(at, sample, counter));
@@ -330,6 +353,7 @@ impl<'a> RaceChecker<'a> {
                 args: &[],
                 space: &task.space,
                 is_counter,
+                budget: &budget,
             };
             let sides = [side(tasks[0], &first), side(tasks[1], &second)];
             let (index_a, index_b) = common_index(a, b);
@@ -338,7 +362,9 @@ impl<'a> RaceChecker<'a> {
                 return None;
             }
             Some(refuted_between(sides, a, b))
-        })
+        });
+        self.charge(&budget);
+        is_proven
     }
 
     /// The races of two blocks, at most one per tensor.

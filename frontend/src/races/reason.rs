@@ -1,6 +1,10 @@
 //! Why the race check rejects a pair of accesses, for messages.
 
-use quadrants_ir::races::{Node, Scope, Side, Slot, Space, collision, common_element, obstacle};
+use std::cell::Cell;
+
+use quadrants_ir::races::{
+    MAX_WORK, Node, Scope, Side, Slot, Space, collision, common_element, obstacle,
+};
 
 use super::{
     RaceChecker, SOLVED_SAMPLES,
@@ -32,11 +36,13 @@ impl RaceChecker<'_> {
         let (first, second) = (&tasks[0].accesses[a], &tasks[1].accesses[b]);
         let is_known = |access: &Access| access.index.iter().all(Option::is_some);
         if is_known(first) && is_known(second) && first.index.len() == second.index.len() {
+            let budget = Cell::new(MAX_WORK);
             let sides = tasks.map(|task| Side {
                 program: &task.steps.program,
                 args: &[],
                 space: &task.space,
                 is_counter: &|_| false,
+                budget: &budget,
             });
             let (index_a, index_b) = common_index(first, second);
             let found = common_element(
@@ -170,7 +176,8 @@ fn example_in(
     names: &[String],
 ) -> Option<String> {
     let program = &task.steps.program;
-    let side = Side { program, args: &[], space, is_counter: &|_| false };
+    let budget = Cell::new(MAX_WORK);
+    let side = Side { program, args: &[], space, is_counter: &|_| false, budget: &budget };
     let (index_a, index_b) = common_index(a, b);
     let found = collision(side, a.guarded_index(&index_a), b.guarded_index(&index_b))?;
     let [first, second] = found.iterations;

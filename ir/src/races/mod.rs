@@ -34,6 +34,7 @@ pub use node::{
     Builder, Counter, DistinctRead, IntType, Node, Program, Scope, Slot, TicketSource, Values,
 };
 pub use obstacle::{Obstacle, obstacle};
+pub use solve::MAX_WORK;
 pub use terms::{
     Guard, GuardedIndex, Index, Side, never_happens, range_of, refuted_between, refuted_in_loop,
 };

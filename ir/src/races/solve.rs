@@ -7,10 +7,12 @@
 //! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
 //! Motzkin, with constants rounded to integers at each step. Disjunctions are split into cases.
 
+use std::cell::Cell;
+
 use smallvec::SmallVec;
 
 /// The maximum work of one refutation, in combinations of two rows.
-const MAX_WORK: usize = 60_000;
+pub const MAX_WORK: usize = 60_000;
 /// The work of an elimination before all disjunctions are decided. It rarely needs more where it succeeds.
 const EARLY_WORK: usize = 500;
 /// The maximum number of rows during elimination.
@@ -180,16 +182,19 @@ impl System {
         range(&self.bounds, value)
     }
 
-    /// Whether no assignment satisfies all constraints. `false` means "unknown".
-    pub(super) fn is_refuted(&self) -> bool {
+    /// Whether no assignment satisfies all constraints. `false` means "unknown". Takes its work from `budget`.
+    pub(super) fn is_refuted(&self, budget: &Cell<usize>) -> bool {
         let state = State {
             bounds: self.bounds.clone(),
             rows: Vec::new(),
             replaced: Vec::new(),
             cases: Vec::new(),
         };
-        let mut work = MAX_WORK;
-        state.refute(self.facts.clone(), &mut work)
+        let most = budget.get().min(MAX_WORK);
+        let mut work = most;
+        let is_refuted = work > 0 && state.refute(self.facts.clone(), &mut work);
+        budget.set(budget.get() - (most - work));
+        is_refuted
     }
 }
 
@@ -356,6 +361,13 @@ impl State {
             }
             value.terms.iter_mut().for_each(|term| term.1 /= divisor);
             value.constant /= divisor;
+            if let Some([multiple, rest]) = self.digits(&value) {
+                self.equation(rest, work)?;
+                return match self.resolve(&multiple) {
+                    Some(multiple) => self.equation(multiple, work),
+                    None => Ok(()),
+                };
+            }
             if let Some(&(var, coef)) = value.terms.iter().find(|term| term.1.abs() == 1) {
                 let by = value.plus(-coef, &Linear::var(var)).and_then(|rest| rest.scale(-coef));
                 return by.map_or(Ok(()), |by| self.replace(var, by));
@@ -391,6 +403,33 @@ impl State {
             let Some(next) = next else { return Ok(()) };
             value = next;
         }
+    }
+
+    /// Splits `m * a + b == 0` with `-m < b < m` into `a == 0` and `b == 0`: the digits of an index such as
+    /// `row * m + column`. If another multiple of `m` is the only one that `b` can be, it is split off. None if there is
+    /// no such `m`, or several multiples are possible.
+    fn digits(&self, value: &Linear) -> Option<[Linear; 2]> {
+        let mut sizes: SmallVec<[i128; 4]> =
+            value.terms.iter().map(|term| term.1.abs()).filter(|size| *size > 1).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes.into_iter().find_map(|size| {
+            let (mut multiple, mut rest) = (Linear::default(), Linear::constant(value.constant));
+            for &(var, coef) in &value.terms {
+                match coef % size {
+                    0 => multiple.terms.push((var, coef / size)),
+                    _ => rest.terms.push((var, coef)),
+                }
+            }
+            if rest.terms.is_empty() {
+                return None;
+            }
+            let (lo, hi) = range(&self.bounds, &rest)?;
+            let first = -(-lo).div_euclid(size);
+            let is_only = first * size <= hi && (first + 1) * size > hi;
+            multiple.constant = first;
+            is_only.then_some([multiple, rest.add_constant(-first * size)?])
+        })
     }
 
     /// Replaces a variable by an equal value in all rows. Its bounds become rows.

@@ -21,7 +21,7 @@
 mod relations;
 mod sums;
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use smallvec::SmallVec;
 
@@ -66,34 +66,40 @@ pub struct Side<'a> {
     pub space: &'a Space,
     /// Whether the counter with this index is known not to overflow.
     pub is_counter: &'a dyn Fn(usize) -> bool,
+    /// The work that the solver may still do, in combinations of two constraints. A refutation takes from it, at most
+    /// [`MAX_WORK`], and finds nothing without it.
+    pub budget: &'a Cell<usize>,
 }
 
 /// Whether two accesses of one loop never touch the same element in different iterations, according to the solver.
 #[must_use]
 pub fn refuted_in_loop(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+    let budget = side.budget;
     let mut terms = Terms::new([side, side], true);
     terms.accesses([a, b]);
     terms.iterations_differ();
     terms.complete();
-    terms.system.is_refuted()
+    terms.system.is_refuted(budget)
 }
 
 /// Whether an access of one loop and an access of another never touch the same element, according to the solver.
 #[must_use]
 pub fn refuted_between(sides: [Side<'_>; 2], a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+    let budget = sides[0].budget;
     let mut terms = Terms::new(sides, false);
     terms.accesses([a, b]);
     terms.complete();
-    terms.system.is_refuted()
+    terms.system.is_refuted(budget)
 }
 
 /// Whether the conditions of an access never hold, according to the solver.
 #[must_use]
 pub fn never_happens(side: Side<'_>, a: GuardedIndex<'_>) -> bool {
+    let budget = side.budget;
     let mut terms = Terms::new([side, side], true);
     terms.happens(0, a);
     terms.complete();
-    terms.system.is_refuted()
+    terms.system.is_refuted(budget)
 }
 
 /// The smallest and the largest value of a slot of type `ty`, if they are known.

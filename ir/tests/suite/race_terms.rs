@@ -1,11 +1,13 @@
 //! The solver of the race check against an enumeration of all iterations: random programs of small integer types, with
 //! conditions, tickets, elements that differ and values that only the device knows.
 
+use std::cell::Cell;
+
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, Node, Program, Scope, Side,
-        Slot, Space, TicketSource, Var, VarKind, refuted_in_loop,
+        Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope,
+        Side, Slot, Space, TicketSource, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -337,7 +339,13 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
         let guards_b = if a == b { guards_a.clone() } else { guards_b };
         let program = &loops.builder.program;
         let space = loops.space();
-        let side = Side { program, args: &[], space: &space, is_counter: &|_| false };
+        let side = Side {
+            program,
+            args: &[],
+            space: &space,
+            is_counter: &|_| false,
+            budget: &Cell::new(MAX_WORK),
+        };
         let access = |index, guards| GuardedIndex { index, extents: &[], guards };
         let is_refuted = refuted_in_loop(side, access(&a, &guards_a), access(&b, &guards_b));
         let mut collides = false;
@@ -443,7 +451,13 @@ fn tickets_of_a_cell_reserve_different_numbers() {
         if !fits {
             continue;
         }
-        let side = Side { program, args: &[], space: &space, is_counter: &|_| true };
+        let side = Side {
+            program,
+            args: &[],
+            space: &space,
+            is_counter: &|_| true,
+            budget: &Cell::new(MAX_WORK),
+        };
         let access = GuardedIndex { index: &index, extents: &[], guards: &guards };
         let is_refuted = refuted_in_loop(side, access, access);
         assert!(!(is_refuted && collides), "{program:#?}\n{:?} {index:?} {guards:?}", loops.dims);

@@ -1,5 +1,7 @@
 //! The program of the race check, and its evaluation in a launch.
 
+use std::cell::Cell;
+
 use smallvec::SmallVec;
 
 use super::cause::{Cause, Origins};
@@ -7,8 +9,8 @@ use crate::{
     Array, GroupId, LocalId, ParamId, SiteId, TaskId,
     extents::Extents,
     races::{
-        AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
-        Side, Slot, Space, TicketSource, Values, Var, VarKind, collision, disjoint,
+        AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, MAX_WORK, Node,
+        Program, Scope, Side, Slot, Space, TicketSource, Values, Var, VarKind, collision, disjoint,
         disjoint_in_loop, exact_range, int_range, range_of, refuted_between, refuted_in_loop,
     },
 };
@@ -207,7 +209,8 @@ impl Races {
                     return None;
                 }
                 let (program, args) = (&task.program, launch.args);
-                let side = Side { program, args, space, is_counter: &|_| false };
+                let budget = Cell::new(MAX_WORK);
+                let side = Side { program, args, space, is_counter: &|_| false, budget: &budget };
                 let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
                 let refuted = |is_counter: IsCounter<'_>| {
                     let is_counter = |counter| is_counter([0, counter]);
@@ -238,12 +241,25 @@ impl Races {
             if disjoint(&space_a, &a.forms(&values_a), &space_b, &b.forms(&values_b)) {
                 return None;
             }
+            let budget = Cell::new(MAX_WORK);
             let refuted = |is_counter: IsCounter<'_>| {
                 let [first, second] = [0, 1].map(|side| move |counter| is_counter([side, counter]));
                 let args = launch.args;
                 let sides = [
-                    Side { program: &tasks[0].program, args, space: &space_a, is_counter: &first },
-                    Side { program: &tasks[1].program, args, space: &space_b, is_counter: &second },
+                    Side {
+                        program: &tasks[0].program,
+                        args,
+                        space: &space_a,
+                        is_counter: &first,
+                        budget: &budget,
+                    },
+                    Side {
+                        program: &tasks[1].program,
+                        args,
+                        space: &space_b,
+                        is_counter: &second,
+                        budget: &budget,
+                    },
                 ];
                 refuted_between(sides, a.guarded_index(), b.guarded_index())
             };
@@ -339,7 +355,14 @@ impl TaskRaces {
         let blocks = if source.is_of_block() { 1 } else { extents.iterations() };
         let threads = u128::from(self.threads.unwrap_or(1));
         let (space, values) = self.evaluate(args, extents);
-        let side = Side { program: &self.program, args, space: &space, is_counter: &|_| false };
+        let budget = Cell::new(MAX_WORK);
+        let side = Side {
+            program: &self.program,
+            args,
+            space: &space,
+            is_counter: &|_| false,
+            budget: &budget,
+        };
         let sum = |increment: &CounterIncrement| {
             let runs = u128::from(blocks) * if increment.by_one { 1 } else { threads };
             let mut trip_counts =
