@@ -272,7 +272,14 @@ impl<'a> RaceChecker<'a> {
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
-        let budget = self.pair_budget();
+        let first = &self.task(0, at).accesses;
+        let is_constant = |access: &Access| {
+            let mut forms = access.forms.iter();
+            forms.all(|form| form.is_some_and(|form| form.value().is_some()))
+        };
+        // Only conditions can keep iterations from the same element.
+        let share = if is_constant(&first[a]) && is_constant(&first[b]) { 8 } else { 1 };
+        let budget = self.pair_budget(share);
         let decide = |sample: usize, space: &Space| {
             let (a, b) = accesses(sample);
             let program = &self.task(sample, at).steps.program;
@@ -304,7 +311,7 @@ impl<'a> RaceChecker<'a> {
             all
         };
         if decided_by_some(samples, decide) {
-            self.charge(&budget);
+            self.charge(share, &budget);
             return true;
         }
         // A launch may have short loops in the parallel one: those of rows with gaps, `y[i * 8 + j]`, or long steps.
@@ -314,18 +321,18 @@ impl<'a> RaceChecker<'a> {
         let proven = |sample: &usize| disjoint(sample) || decide(*sample) == Some(true);
         let is_proven = samples.iter().any(|sample| decide(*sample) == Some(true))
             || others.iter().take(SOLVED_SAMPLES).any(proven);
-        self.charge(&budget);
+        self.charge(share, &budget);
         is_proven
     }
 
-    /// The solver's work for one pair of accesses.
-    fn pair_budget(&self) -> Cell<usize> {
-        Cell::new(MAX_WORK.min(self.work.get()))
+    /// The solver's work for one pair of accesses: the whole, or a share of it.
+    fn pair_budget(&self, share: usize) -> Cell<usize> {
+        Cell::new((MAX_WORK / share).min(self.work.get()))
     }
 
     /// Takes what a pair has used from what is left.
-    fn charge(&self, budget: &Cell<usize>) {
-        let used = MAX_WORK.min(self.work.get()) - budget.get();
+    fn charge(&self, share: usize, budget: &Cell<usize>) {
+        let used = self.pair_budget(share).get() - budget.get();
         self.work.set(self.work.get() - used);
     }
 
@@ -343,7 +350,7 @@ impl<'a> RaceChecker<'a> {
         if samples.is_empty() || samples.iter().any(disjoint) {
             return true;
         }
-        let budget = self.pair_budget();
+        let budget = self.pair_budget(1);
         let is_proven = decided_by_some(samples, |sample| {
             let (tasks, a, b) = of_sample(sample);
             let [first, second] =
@@ -363,7 +370,7 @@ impl<'a> RaceChecker<'a> {
             }
             Some(refuted_between(sides, a, b))
         });
-        self.charge(&budget);
+        self.charge(1, &budget);
         is_proven
     }
 

@@ -5,7 +5,9 @@
 //!
 //! Equations are eliminated exactly, as in the Omega test (Pugh, *The Omega test: a fast and practical integer
 //! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
-//! Motzkin, with constants rounded to integers at each step. Disjunctions are split into cases.
+//! Motzkin, with constants rounded to integers at each step. Disjunctions are split into cases, and so are variables
+//! with few values. An equation such as `m * a + b == 0`, where `b` is between `-m` and `m`, is two: the digits of a
+//! mixed-radix number.
 
 use std::cell::Cell;
 
@@ -19,8 +21,8 @@ const EARLY_WORK: usize = 500;
 const MAX_ROWS: usize = 400;
 /// The maximum magnitude of constants, coefficients and bounds. Their negations and sums of two do not overflow.
 pub(super) const MAX_VALUE: i128 = 1 << 125;
-/// The smallest number of values of a type.
-const TYPE_SIZE: i128 = 1 << 8;
+/// The least coefficient of a variable whose values are distinguished.
+const STEP: i128 = 2;
 /// Rounds of bound propagation between eliminations.
 const ROUNDS: usize = 6;
 
@@ -234,7 +236,7 @@ impl State {
         // The disjunction with the fewest cases.
         let cases = match (0..self.cases.len()).min_by_key(|at| self.cases[*at].len()) {
             Some(at) => self.cases.swap_remove(at),
-            None => self.values_of_a_multiple(),
+            None => self.few_values(),
         };
         if cases.is_empty() {
             return false;
@@ -242,15 +244,15 @@ impl State {
         cases.into_iter().all(|case| *work > 0 && self.clone().refute(vec![case], work))
     }
 
-    /// The values of a variable that is a multiple of the size of a type, if there are few: elimination does not see
-    /// that it is an integer.
-    fn values_of_a_multiple(&self) -> Vec<Formula> {
+    /// The values of a variable with a coefficient of at least [`STEP`], such as a quotient, if there are few:
+    /// elimination does not see that it is an integer.
+    fn few_values(&self) -> Vec<Formula> {
         let mut terms = self.rows.iter().flat_map(|row| &row.terms);
-        let multiple = terms.find(|(var, coef)| {
+        let found = terms.find(|(var, coef)| {
             let (lo, hi) = self.bounds[*var as usize];
-            coef.abs() >= TYPE_SIZE && lo < hi && hi - lo < 3
+            coef.abs() >= STEP && lo < hi && hi - lo < 3
         });
-        let Some(&(var, _)) = multiple else { return Vec::new() };
+        let Some(&(var, _)) = found else { return Vec::new() };
         let (lo, hi) = self.bounds[var as usize];
         let is = |value: i128| Linear::var(var).add_constant(-value).map(Formula::Zero);
         (lo..=hi).map(is).collect::<Option<_>>().unwrap_or_default()
