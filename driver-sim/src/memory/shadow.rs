@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, ops::Range};
 
 use smallvec::SmallVec;
 
-use super::clock::{Clock, Epoch};
-use crate::memory::Touch;
+use super::Touch;
+use crate::clock::{Clock, Epoch};
 
 /// The latest accesses of a block's bytes.
 #[derive(Debug, Default)]

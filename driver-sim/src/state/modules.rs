@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use quadrants_ir::SimImage;
 
+use super::State;
 use crate::{
     code::{Code, Result},
     handle::{Key, Kind, encode},
     launch::{Launch, Module},
     op::{OpKind, Work},
     pointer::ImageBytes,
-    state::State,
     stream::StreamRef,
 };
 

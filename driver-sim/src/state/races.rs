@@ -1,30 +1,15 @@
-//! The clocks of operations, and the detection of races when operations run.
+//! Gives operations their clocks, and detects races when operations run.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 
-use super::{Clock, Epoch, Race, Side};
+use super::State;
 use crate::{
+    clock::{Clock, Epoch},
     memory::{AccessError, End, InvalidAccess, Region, Touch},
     op::OpKind,
     op_id::OpId,
-    state::State,
+    race::{Detector, ROOM, Race, Side},
 };
-
-#[derive(Debug, Default)]
-pub(crate) struct Detector {
-    pub(crate) on: bool,
-    /// Whether races are printed when they are detected.
-    print: bool,
-    host: Clock,
-    clocks: HashMap<OpId, (Epoch, Clock)>,
-    /// The number of clocks above which unneeded clocks are removed.
-    room: usize,
-    /// The operations that the host does not know to be complete, oldest first. It may contain complete ones.
-    open: VecDeque<Epoch>,
-    /// Further dependencies of the next operation.
-    after: Option<Clock>,
-    pub(crate) races: Vec<Race>,
-}
 
 /// A conflict of the current operation with an earlier one.
 #[derive(Clone, Copy, Debug)]
@@ -34,30 +19,6 @@ struct Conflict {
     with: Epoch,
     was: Touch,
     now: Touch,
-}
-
-/// The largest number of recorded races.
-const RACES: usize = 1000;
-const ROOM: usize = 1024;
-
-impl Detector {
-    pub(crate) fn new(on: bool) -> Self {
-        Self { on, print: on, room: ROOM, ..Self::default() }
-    }
-
-    /// Orders the next operation after an earlier one because the driver knows that it is complete.
-    pub(crate) fn order_next_after(&mut self, op: OpId) {
-        self.after = self.clocks.get(&op).map(|(_, clock)| clock.clone());
-    }
-
-    fn add(&mut self, race: Race) {
-        if self.races.len() < RACES {
-            if self.print {
-                eprintln!("quadrants simulator: {race}");
-            }
-            self.races.push(race);
-        }
-    }
 }
 
 impl State {

@@ -1,5 +1,15 @@
 //! The state of one world, under its lock: the state of a device and its driver.
 
+mod adversary;
+mod events;
+mod execution;
+mod graphs;
+mod memory;
+mod modules;
+mod races;
+mod scheduling;
+mod streams;
+
 use std::mem::take;
 
 use crate::{
@@ -11,12 +21,13 @@ use crate::{
     handle::{Kind, Slab, encode},
     launch::{Failure, Function, Module},
     memory::{AccessError, Memory, Origin, Uninitialized},
-    op::{OpKind, Work},
+    op::{OpKind, Operation, Work},
     op_id::OpId,
     queue::Queue,
     race::{self, Detector},
+    random::{Random, mix},
     report::{Report, ReportKind},
-    schedule::{Random, Schedule, mix},
+    schedule::Schedule,
     stream::{Stream, StreamRef},
     timeline::Timeline,
     trace::Recorder,
@@ -26,13 +37,6 @@ use crate::{
 const FUEL: u64 = 1 << 36;
 /// The largest number of recorded reports.
 const REPORTS: usize = 1000;
-
-pub(crate) struct Operation {
-    pub(crate) work: Work,
-    pub(crate) kind: OpKind,
-    /// The event of a record or wait.
-    pub(crate) event: Option<u64>,
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
@@ -329,5 +333,24 @@ impl State {
     /// The current call as the origin of an allocation or free.
     pub(crate) fn origin(&self, function: &'static str, stream: Option<u64>) -> Origin {
         Origin { call: self.call_count, function, stream }
+    }
+
+    /// The number of existing objects.
+    pub(crate) fn live(&self) -> LiveCounts {
+        let (blocks, bytes) = self.memory.live();
+        let (pinned, pinned_bytes) = self.memory.live_pinned();
+        LiveCounts {
+            streams: self.streams.live(),
+            events: self.events.live(),
+            modules: self.modules.live(),
+            blocks,
+            bytes,
+            pinned,
+            pinned_bytes,
+            graphs: self.graphs.live(),
+            graph_execs: self.execs.live(),
+            pending: self.queue.pending(),
+            context_refs: self.context_refs,
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! operations that access the same memory and are not ordered after it: a consumer before the producer that it does not
 //! wait for, or a free before a reader that it does not wait for.
 
-use crate::{op_id::OpId, state::State};
+use super::State;
+use crate::op_id::OpId;
 
 impl State {
     /// Runs an operation that is ready, after every younger one that conflicts with it and may run first. `delayed` are

@@ -1,12 +1,12 @@
 //! Allocations and copies: what a driver call does at once, and what it enqueues.
 
+use super::State;
 use crate::{
     code::{Code, Result},
     handle::{Kind, encode_only},
     memory::{DEVICE_BASE, Freed, Region},
     op::{OpKind, Work},
     report::{Report, ReportKind},
-    state::State,
     stream::StreamRef,
 };
 
