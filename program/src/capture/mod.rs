@@ -11,22 +11,18 @@
 //! on the thread that launches them it would be a data race; there, all users of memory that a graph keeps take a lock
 //! ([`HostExclusion`](host_exclusion::HostExclusion)).
 
-pub(crate) mod active;
 mod args;
 mod executable;
 mod graph;
-pub(crate) mod host_exclusion;
 mod order;
 mod record;
 mod recorded;
 
-use active::capturing;
-pub use graph::{Graph, GraphLaunch};
-use record::Capture;
-
+use self::record::Capture;
 #[cfg(doc)]
 use crate::Error;
-use crate::{Program, Result};
+use crate::{Program, Result, thread_state::capture::capturing};
+pub use graph::{Graph, GraphLaunch};
 
 impl Program {
     /// Records what `record` does with this program on this thread, instead of doing it: launches on any of its streams
