@@ -1,5 +1,5 @@
-//! Device errors that CPU bodies raise as panics: failed assertions, divisions by zero, and indices of local values that
-//! are out of range.
+//! Device errors that CPU bodies raise as panics: failed assertions, divisions by zero, and indices of local values
+//! that are out of range.
 
 use std::{
     any::TypeId,
@@ -29,7 +29,7 @@ thread_local! {
 }
 
 /// `assert!` in serial code and in funcs: reports a device error and ends the caller's piece of the loop. In an
-/// iteration itself, `assert!` is [`Cx::holds`](super::Cx::holds).
+/// iteration itself, `assert!` is [`Cx::holds`](crate::body::Cx::holds).
 ///
 /// # Panics
 /// Outside of kernels, as `assert!` does.

@@ -1,4 +1,4 @@
-//! Calls of methods and associated functions in kernels, through the traits in `callable.rs`.
+//! Calls of methods and associated functions in kernels, through the traits in `value/callable.rs`.
 
 use std::ops::Deref;
 

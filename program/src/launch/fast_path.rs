@@ -2,7 +2,7 @@
 //! memory, in a program that tracks no hazards. It calls the driver with a cached launch decision.
 //!
 //! It makes no decision itself. Where anything else is needed it declines before it has done anything, and the slow
-//! path (`launcher.rs`, `submit.rs`) makes the launch.
+//! path (`slow_path.rs`, `submit.rs`) makes the launch.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 

@@ -1,6 +1,6 @@
 //! The launch decisions of a kernel whose inputs change from launch to launch, such as the step of a loop on the host.
 //!
-//! The [launch cache](crate::launcher::launch_cache) holds one decision per stream. Where it misses, the decision is looked up
+//! The [launch cache](super::launch_cache) holds one decision per stream. Where it misses, the decision is looked up
 //! here before the analysis runs again.
 
 use std::{
@@ -17,7 +17,7 @@ use super::launch_cache::Decided;
 /// The most decisions of a kernel. When there are more, all are forgotten.
 const MAX_DECISIONS: usize = 4096;
 
-/// The values of all inputs of a decision, and the launch's [`Checks`](crate::launcher::launch_cache::Checks).
+/// The values of all inputs of a decision, and the launch's [`Checks`](super::launch_cache::Checks).
 pub(super) type LaunchKey = SmallVec<[u64; 16]>;
 
 #[derive(Default)]

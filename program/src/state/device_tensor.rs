@@ -35,7 +35,7 @@ pub(crate) struct DeviceTensor {
 /// What must hold or happen before a launch uses a tensor. One word, so that a launch makes one comparison:
 ///
 /// - the only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
-///   anywhere (`slice.rs` says why);
+///   anywhere (`tensor/slice.rs` says why);
 /// - in the lowest bit, whether the first fill of its memory may be incomplete. Set only when the tensor is made.
 #[derive(Debug, Default)]
 pub(crate) struct Usability(AtomicUsize);

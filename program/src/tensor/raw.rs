@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::{Elements, Layout, Tensor, storage};
 use crate::{
     Error, ForeignMemoryProblem, KernelValue, Program, Result, state::device_tensor::DeviceTensor,
-    thread_state::capture,
+    thread_state::capture, value::layout::ComponentLayout,
 };
 
 /// GPUs have no atomics on single bytes, so that kernels access the whole word around a small scalar.
@@ -88,7 +88,7 @@ impl RawTensor {
         let count = super::count(shape);
         let address = device_tensor.address();
         let mut bytes = 0;
-        let mut component = |of: &crate::value::layout::ComponentLayout| {
+        let mut component = |of: &ComponentLayout| {
             let (size, at) = (of.ty.size(), device_tensor.address_of(of));
             let (element_stride, scalar_stride) = (of.step * size, of.plane * size);
             if count > 0 {

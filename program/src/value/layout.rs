@@ -269,8 +269,8 @@ pub(crate) fn count(shape: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::Vector;
     use super::*;
+    use crate::Vector;
 
     type Mixed = (u8, Vector<f32, 3>, (bool, f64), [(i16, u8); 2]);
 
