@@ -24,6 +24,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::task_schedule::Form;
 use crate::{Offloaded, Param, ParamId, ParamKind, TaskId, TaskKind, TempId};
 
 /// The word with the address of the error record.
@@ -60,16 +61,6 @@ pub enum Passing {
     Value,
     /// As the device address of the block: the only parameter is that address.
     Buffer,
-}
-
-/// The form of a task: whether it checks indices.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Form {
-    /// The launch has proven every access of the task in bounds; nothing is checked.
-    Proven,
-    /// Accesses are checked. An out-of-range read yields zero, an out-of-range write is dropped, and the error is
-    /// recorded. Iterations in the [interior](interior_word) of their loop are proven and run without checks.
-    Checked,
 }
 
 /// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), and whether the other tasks

@@ -11,6 +11,7 @@
 pub mod abi;
 mod arena;
 pub mod collective;
+mod extents;
 pub mod format;
 mod image;
 pub mod interp;
@@ -18,6 +19,7 @@ mod kernel;
 pub mod launch_analysis;
 mod named;
 mod offload;
+mod operators;
 mod param;
 mod print;
 pub mod races;
@@ -28,6 +30,7 @@ mod simplify;
 pub mod source;
 mod tables;
 mod task;
+mod task_schedule;
 pub mod types;
 pub mod verify;
 mod visit;
@@ -35,16 +38,15 @@ mod visit;
 pub use arena::{Arena, Id};
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    Array, Assertion, AtomicOp, BinaryOp, Block, BlockFor, BlockId, Collective, CollectiveOp,
-    Comparison, DivRemOp, Element, Expr, ExprId, ExprKind, GroupId, Kernel, Local, LocalId,
-    LoopDim, MathFn, Options, ParallelFor, ParamId, ReduceOp, Site, SiteId, SiteKind, Stmt, TempId,
-    TopStmt, UnaryOp,
+    Array, Assertion, Block, BlockFor, BlockId, Collective, Comparison, Element, Expr, ExprId,
+    ExprKind, GroupId, Kernel, Local, LocalId, LoopDim, Options, ParallelFor, ParamId,
+    SharedExtent, Site, SiteId, SiteKind, Stmt, TempId, TopStmt,
 };
 pub use offload::{OffloadError, offload};
+pub use operators::{AtomicOp, BinaryOp, CollectiveOp, DivRemOp, MathFn, ReduceOp, UnaryOp};
 pub use param::{Param, ParamKind};
 pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
-pub use shared::SharedExtent;
 pub use simplify::simplify;
 pub use tables::tables;
 pub use task::{Access, Offloaded, Task, TaskId, TaskKind};

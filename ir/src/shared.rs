@@ -1,54 +1,12 @@
 //! The shared memory of a task: its constant arrays, which are part of the code, and its dynamic arrays, whose memory
 //! is part of a launch.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{BlockId, CollectiveOp, LocalId, Offloaded, Stmt, Task, collective::WARP};
+use crate::{
+    BlockId, CollectiveOp, LocalId, Offloaded, SharedExtent, Stmt, Task, collective::WARP,
+};
 
 /// The alignment of each shared array in bytes.
 pub const SHARED_ALIGNMENT: u64 = 16;
-
-/// An extent of a shared array.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum SharedExtent {
-    /// A constant.
-    Constant(u32),
-    /// The value of a local that the host can evaluate before a launch: an immutable `u64`, defined at the top level
-    /// of the kernel. An array with such an extent is *dynamic*: its memory is part of the launch.
-    Local(LocalId),
-}
-
-impl SharedExtent {
-    /// The number, if it is a constant.
-    #[must_use]
-    pub const fn constant(self) -> Option<u32> {
-        match self {
-            Self::Constant(number) => Some(number),
-            Self::Local(_) => None,
-        }
-    }
-
-    /// The local, if it is not a constant.
-    #[must_use]
-    pub const fn local(self) -> Option<LocalId> {
-        match self {
-            Self::Constant(_) => None,
-            Self::Local(local) => Some(local),
-        }
-    }
-}
-
-impl From<LocalId> for SharedExtent {
-    fn from(local: LocalId) -> Self {
-        Self::Local(local)
-    }
-}
-
-impl From<u32> for SharedExtent {
-    fn from(number: u32) -> Self {
-        Self::Constant(number)
-    }
-}
 
 /// A dynamic array of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]

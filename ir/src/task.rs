@@ -6,7 +6,7 @@ use crate::{
     Arena, Block, BlockId, Expr, GroupId, Local, LocalId, LoopDim, Options, Param, ParamId,
     ScalarType, Site, SiteId, SiteKind, Stmt,
     arena::{Id, Tag},
-    schedule::TaskSchedule,
+    task_schedule::TaskSchedule,
 };
 
 /// The id of a task.

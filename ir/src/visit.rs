@@ -288,3 +288,27 @@ impl Nodes<'_> {
         }
     }
 }
+
+/// The locals from outside of a block that it assigns, also under conditions. A speculative run saves them.
+#[must_use]
+pub fn assigned_outer_locals(blocks: &Arena<Block>, block: BlockId) -> Vec<LocalId> {
+    fn collect(
+        blocks: &Arena<Block>,
+        block: BlockId,
+        own: &mut Vec<LocalId>,
+        assigned: &mut Vec<LocalId>,
+    ) {
+        for stmt in &blocks[block].stmts {
+            match *stmt {
+                Stmt::Let { local, .. } => own.push(local),
+                Stmt::Assign { local, .. } if !assigned.contains(&local) => assigned.push(local),
+                _ => {}
+            }
+            stmt.blocks().for_each(|inner| collect(blocks, inner, own, assigned));
+        }
+    }
+    let (mut own, mut assigned) = (Vec::new(), Vec::new());
+    collect(blocks, block, &mut own, &mut assigned);
+    assigned.retain(|local| !own.contains(local));
+    assigned
+}

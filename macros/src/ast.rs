@@ -10,7 +10,7 @@ mod visit;
 pub(crate) use self::{
     calls::*,
     exprs::*,
-    invocation::{Assert, Checks, Invocation, Text, is_invocation},
+    invocation::{Assert, Checks, Expected, Invocation, Text, is_invocation},
     loops::*,
     visit::*,
 };

@@ -14,7 +14,7 @@ mod unrolled;
 use proc_macro2::{Ident, Span};
 use quadrants_frontend::syntax::AtomicOp;
 use syn::{
-    Attribute, BinOp, Expr, ExprForLoop, ExprIf, Stmt,
+    BinOp, Expr, ExprForLoop, ExprIf, Stmt,
     ext::IdentExt,
     visit_mut::{self, VisitMut},
 };
@@ -25,12 +25,10 @@ use self::{
 };
 use crate::{
     ast::{loop_bindings, unparenthesized},
+    marks::{COMBINATION, combines},
     spans,
     tokens::possible_locals,
 };
-
-/// The marking attribute's name, which is reserved.
-pub(crate) const NAME: &str = "__combine";
 
 /// A marked statement.
 pub(crate) struct Combination<'a> {
@@ -44,12 +42,12 @@ pub(crate) struct Combination<'a> {
 /// What a marked statement combines; `None` for other expressions.
 pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
     match expr {
-        Expr::Binary(binary) if is_marked(&binary.attrs) => {
+        Expr::Binary(binary) if combines(&binary.attrs) => {
             let (op, subtracts) = operation(&binary.op)?;
             let local = name(&binary.left)?.clone();
             Some(Combination { local, op, subtracts, value: &mut binary.right })
         }
-        Expr::Assign(assign) if is_marked(&assign.attrs) => {
+        Expr::Assign(assign) if combines(&assign.attrs) => {
             let Expr::MethodCall(call) = &mut *assign.right else { return None };
             let (local, op) = (name(&assign.left)?.clone(), extremum(&call.method)?);
             let value = match name(&call.receiver) == Some(&local) {
@@ -58,7 +56,7 @@ pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
             };
             Some(Combination { local, op, subtracts: false, value })
         }
-        Expr::If(branch) if is_marked(&branch.attrs) => {
+        Expr::If(branch) if combines(&branch.attrs) => {
             let Expr::Binary(binary) = &mut *branch.cond else { return None };
             let local = name(&binary.right)?.clone();
             let op = match binary.op {
@@ -69,11 +67,6 @@ pub(crate) fn combination(expr: &mut Expr) -> Option<Combination<'_>> {
         }
         _ => None,
     }
-}
-
-/// Whether a statement combines into a local.
-pub(crate) fn is_marked(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| attribute.path().is_ident(NAME))
 }
 
 /// The operations of a loop's marked statements, by the names of the locals.
@@ -245,7 +238,7 @@ impl VisitMut for Marker<'_> {
                 Rewritten::Several(block) => *expr = block,
                 Rewritten::One(simple) => {
                     *expr = simple;
-                    let mark = Ident::new(NAME, at);
+                    let mark = Ident::new(COMBINATION, at);
                     let attributes = match expr {
                         Expr::Binary(binary) => &mut binary.attrs,
                         Expr::Assign(assign) => &mut assign.attrs,
@@ -264,7 +257,7 @@ impl VisitMut for Marker<'_> {
 /// `if value < local { local = value; }`, marked. A method would need a receiver of a known type.
 fn marked_choice(at: Span, local: &Ident, op: AtomicOp, value: &Expr) -> Expr {
     let at = Span::mixed_site().located_at(at);
-    let mark = Ident::new(NAME, at);
+    let mark = Ident::new(COMBINATION, at);
     let less: BinOp = match op {
         AtomicOp::Min => syn::parse_quote_spanned!(at=> <),
         _ => syn::parse_quote_spanned!(at=> >),

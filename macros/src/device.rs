@@ -12,7 +12,7 @@ use crate::{
     attribute::Paths,
     complex, enums,
     errors::Errors,
-    hygiene, identity, sites,
+    hygiene, identity, marks,
     tokens::{idents, internal},
 };
 
@@ -232,7 +232,7 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
 
         #operators
     };
-    Ok(sites::finished(derived, &private))
+    Ok(marks::finished(derived, &private))
 }
 
 fn parameter_name(of: &syn::GenericParam) -> Ident {

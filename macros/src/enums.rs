@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Expr, Fields, Lit, ext::IdentExt};
 
-use crate::{attribute::Paths, identity, sites};
+use crate::{attribute::Paths, identity, marks};
 
 /// The implementation for an enum.
 pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStream> {
@@ -110,7 +110,7 @@ pub(crate) fn derive(input: &DeriveInput, of: &DataEnum) -> syn::Result<TokenStr
 
         impl #support::ValuesDoNotDeref for #name {}
     };
-    Ok(sites::finished(derived, &private))
+    Ok(marks::finished(derived, &private))
 }
 
 /// The type of the number that holds every discriminant: `i32` if the source shows that it is enough.

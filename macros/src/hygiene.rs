@@ -13,8 +13,8 @@ use syn::{
 
 use crate::{
     ast::{Invocation, LINT_LEVELS, SCALARS, is_constant_pattern, unparenthesized},
-    combine,
     errors::Errors,
+    marks,
     signature::NO_OPTIONS,
     tokens::{idents, is_punct, with_stream},
 };
@@ -69,7 +69,7 @@ pub(crate) fn normalized(name: &Ident) -> String {
     plain(name).unwrap_or_else(|| name.to_string())
 }
 
-/// The error for `::core` whose tokens do not show that it begins a path. [`sites::finished`](crate::sites::finished)
+/// The error for `::core` whose tokens do not show that it begins a path. [`marks::finished`](crate::marks::finished)
 /// replaces the others.
 pub(crate) fn refused_root(item: TokenStream) -> Option<syn::Error> {
     let all: Vec<TokenTree> = item.into_iter().collect();
@@ -262,7 +262,7 @@ impl Visit<'_> for Check {
 
     fn visit_attribute(&mut self, attribute: &Attribute) {
         let is_known = |name| attribute.path().is_ident(name);
-        if !is_known(combine::NAME) && !LINT_LEVELS.iter().any(|level| is_known(level)) {
+        if !is_known(marks::COMBINATION) && !LINT_LEVELS.iter().any(|level| is_known(level)) {
             self.add(
                 attribute,
                 "attributes in kernels are lint levels, and `serial`, `block_size` and `unroll` of loops",

@@ -25,12 +25,14 @@ mod errors;
 mod generics;
 mod hygiene;
 mod identity;
+mod marks;
 mod methods;
 mod reduce;
 mod rewrite;
 mod scatter;
 mod signature;
 mod sites;
+mod span_table;
 mod spans;
 mod tensor_methods;
 mod tensors;
@@ -257,7 +259,7 @@ fn try_expand(
     let attribute = attribute::parse(kind, arguments)?;
     let refused = hygiene::keep_inert(&mut function.attrs);
     let function = emit::function(kind, &attribute, function);
-    Ok(sites::finished(quote!(#refused #function), &attribute.paths.private))
+    Ok(marks::finished(quote!(#refused #function), &attribute.paths.private))
 }
 
 #[cfg(test)]

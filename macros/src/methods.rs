@@ -4,6 +4,8 @@
 //! are in impls for its type, under a number made of the function's name: kernels find them by the type that rustc
 //! infers.
 
+mod of_tensors;
+
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quadrants_frontend::{
     is_builtin_method,
@@ -21,9 +23,8 @@ use crate::{
     attribute::{Attribute, Paths},
     desugar,
     emit::{Emission, quiet, ungated},
-    generics, hygiene,
+    generics, hygiene, marks,
     signature::{self, Param, immutable},
-    sites,
     spans::located,
     tensor_methods,
     tokens::{idents, internal, method_number, replace_idents},
@@ -34,7 +35,7 @@ pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenSt
     let of = (*block.self_ty).clone();
     let mut emitted = hygiene::keep_inert(&mut block.attrs);
     let of_tensors = tensor_methods::is_of_tensors(&block);
-    if let Some(error) = of_tensors.then(|| tensor_methods::refused(&block)).flatten() {
+    if let Some(error) = of_tensors.then(|| of_tensors::refused(&block)).flatten() {
         return error.into_compile_error();
     }
     if let Some(error) = refused_impl(&block) {
@@ -57,7 +58,7 @@ pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenSt
         desugar::func_body(&mut method.block);
         hygiene::make_unambiguous(&mut method.block);
         if of_tensors && method.sig.receiver().is_some() {
-            let tokens = tensor_methods::expand(attribute, &of, method);
+            let tokens = of_tensors::expand(attribute, &of, method);
             emitted.extend(tokens.unwrap_or_else(syn::Error::into_compile_error));
             continue;
         }
@@ -68,7 +69,7 @@ pub(crate) fn expand_impl(attribute: &Attribute, mut block: ItemImpl) -> TokenSt
             quote!(#error #stub)
         }));
     }
-    sites::finished(quote!(#block #emitted), &attribute.paths.private)
+    marks::finished(quote!(#block #emitted), &attribute.paths.private)
 }
 
 /// A trait whose functions kernels can call. They call what `#[func]` emits for the methods of the type: the
@@ -115,7 +116,7 @@ pub(crate) fn expand_trait(attribute: &Attribute, mut of: ItemTrait) -> TokenStr
             of.supertraits.push(parse_quote!(#support::Function<#number, (#this #types), #by>));
         }
     }
-    sites::finished(quote!(#errors #of), private)
+    marks::finished(quote!(#errors #of), private)
 }
 
 pub(crate) fn output_type(output: &ReturnType) -> TokenStream {

@@ -12,7 +12,7 @@ use syn::{Expr, Stmt, visit::Visit};
 use crate::{
     ast::{combining_atomic, loop_bindings, unparenthesized},
     combine::combinations,
-    sites,
+    marks,
     text::depends_on_macro,
     tokens::{idents, internal},
 };
@@ -219,7 +219,7 @@ impl Candidates {
             Expr::Array(array) => array.elems.iter().all(|index| self.is_fixed(index)),
             index => self.is_fixed(index),
         };
-        let index = sites::without(element.index.to_token_stream());
+        let index = marks::without(element.index.to_token_stream());
         fixed.then_some((tensor, op, index))
     }
 

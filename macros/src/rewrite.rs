@@ -21,6 +21,7 @@ use crate::{
         is_shared_array, is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
     combine::{Combination, combination},
+    marks,
     reduce::Reduction,
     scatter::Scatter,
     sites, spans,
@@ -159,7 +160,7 @@ impl<'a> Rewrite<'a> {
     }
 
     pub(crate) fn variable_checks(&self, each: &syn::ExprForLoop) -> Vec<Stmt> {
-        let Some(first) = sites::number_of(&each.attrs) else { return Vec::new() };
+        let Some(first) = marks::number_of(&each.attrs) else { return Vec::new() };
         let names = sites::variables(&each.pat).into_iter().enumerate();
         let checks = names.filter_map(|(nth, name)| {
             let (at, support, name) = (self.typing.value(Some(first + nth))?, self.support, name?);
@@ -422,7 +423,7 @@ impl VisitMut for Rewrite<'_> {
             return;
         }
         let site = match stmt {
-            Stmt::Local(local) => sites::take(&mut local.attrs),
+            Stmt::Local(local) => marks::take(&mut local.attrs),
             _ => None,
         };
         let is_shared = matches!(stmt, Stmt::Local(syn::Local { init: Some(init), .. })
@@ -485,7 +486,7 @@ impl VisitMut for Rewrite<'_> {
         let site = match expr {
             // The type at the site is that of the receiver, of the matched value, or of the operand.
             Expr::MethodCall(_) | Expr::Match(_) | Expr::Cast(_) => None,
-            _ => sites::attributes(expr).and_then(|attributes| sites::number_of(attributes)),
+            _ => sites::attributes(expr).and_then(|attributes| marks::number_of(attributes)),
         };
         self.rewrite(expr);
         if self.typing.is_value(site) {
@@ -497,13 +498,13 @@ impl VisitMut for Rewrite<'_> {
     }
 
     fn visit_expr_cast_mut(&mut self, cast: &mut syn::ExprCast) {
-        let site = sites::take(&mut cast.attrs);
+        let site = marks::take(&mut cast.attrs);
         visit_mut::visit_expr_cast_mut(self, cast);
         self.check(site, &mut cast.expr);
     }
 
     fn visit_expr_match_mut(&mut self, each: &mut syn::ExprMatch) {
-        let site = sites::take(&mut each.attrs);
+        let site = marks::take(&mut each.attrs);
         visit_mut::visit_expr_match_mut(self, each);
         self.check(site, &mut each.expr);
     }

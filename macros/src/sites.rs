@@ -4,8 +4,8 @@
 //! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
 //! (`quadrants_program::body::SiteTable`). The attributes are removed from what is emitted.
 
-use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use proc_macro2::{Ident, Literal};
+use quote::ToTokens;
 use syn::{
     Attribute, Expr, Pat,
     visit_mut::{self, VisitMut},
@@ -13,12 +13,9 @@ use syn::{
 
 use crate::{
     ast::{Invocation, ends_in_branch},
-    combine, spans,
-    tokens::{is_punct, with_stream},
+    marks::SITE,
+    spans,
 };
-
-/// The attribute's name, which is reserved.
-const NAME: &str = "__site";
 
 /// What the tree has at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,22 +48,6 @@ pub(crate) fn number(body: &mut syn::Block) {
     Numbers(0).visit_block_mut(body);
 }
 
-/// Removes the number from a node's attributes.
-pub(crate) fn take(attributes: &mut Vec<Attribute>) -> Option<usize> {
-    let at = attributes.iter().position(is_number)?;
-    number_in(&attributes.remove(at))
-}
-
-/// The number of an expression or a loop, which keeps it.
-pub(crate) fn number_of(attributes: &[Attribute]) -> Option<usize> {
-    number_in(attributes.iter().find(|attribute| is_number(attribute))?)
-}
-
-fn number_in(attribute: &Attribute) -> Option<usize> {
-    let number: syn::LitInt = attribute.parse_args().ok()?;
-    number.base10_parse().ok()
-}
-
 /// The attributes of an expression that can be a site.
 pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     match expr {
@@ -89,7 +70,7 @@ impl Numbers {
     /// The next number as an attribute, located at the node's first token.
     fn next(&mut self, node: &impl ToTokens) -> Attribute {
         let at = spans::first(node);
-        let name = Ident::new(NAME, at);
+        let name = Ident::new(SITE, at);
         let mut number = Literal::usize_unsuffixed(self.0);
         number.set_span(at);
         self.0 += 1;
@@ -143,87 +124,4 @@ pub(crate) fn variables(pattern: &Pat) -> Vec<Option<&Ident>> {
         Pat::Tuple(tuple) => tuple.elems.iter().map(name).collect(),
         single => vec![name(single)],
     }
-}
-
-pub(crate) fn is_number(attribute: &Attribute) -> bool {
-    attribute.path().is_ident(NAME)
-}
-
-/// What is emitted: without the numbers of sites and other marks, and with `core` found through the library, because
-/// `::core` may be another crate in the user's.
-pub(crate) fn finished(tokens: TokenStream, private: &TokenStream) -> TokenStream {
-    changed(&tokens, private).unwrap_or(tokens)
-}
-
-/// The tokens without the numbers of sites and other marks.
-pub(crate) fn without(tokens: TokenStream) -> TokenStream {
-    changed(&tokens, &TokenStream::new()).unwrap_or(tokens)
-}
-
-/// The tokens without numbers, and with `root::core` for `::core` unless `root` is empty; `None` if nothing changes.
-fn changed(tokens: &TokenStream, root: &TokenStream) -> Option<TokenStream> {
-    let all: Vec<TokenTree> = tokens.clone().into_iter().collect();
-    let (mut out, mut any, mut at) = (Vec::with_capacity(all.len()), false, 0);
-    while at < all.len() {
-        match (&all[at], all.get(at + 1)) {
-            (TokenTree::Punct(hash), Some(TokenTree::Group(group)))
-                if hash.as_char() == '#' && is_site(group) =>
-            {
-                (any, at) = (true, at + 2);
-                continue;
-            }
-            (TokenTree::Group(group), _) => match changed(&group.stream(), root) {
-                Some(inner) => {
-                    out.push(with_stream(group, inner));
-                    any = true;
-                }
-                None => out.push(group.clone().into()),
-            },
-            (TokenTree::Ident(name), _) if name == "core" && !root.is_empty() && is_root(&out) => {
-                let span = name.span();
-                // The library's path replaces the leading `::`.
-                out.truncate(out.len() - 2);
-                out.extend(spans::at(root, span));
-                out.extend(spans::at(&quote!(::), span));
-                out.push(all[at].clone());
-                any = true;
-            }
-            (token, _) => out.push(token.clone()),
-        }
-        at += 1;
-    }
-    any.then(|| out.into_iter().collect())
-}
-
-/// Whether tokens end in `::` that begins a path.
-fn is_root(before: &[TokenTree]) -> bool {
-    /// Words before a path that are no part of it.
-    const KEYWORDS: [&str; 15] = [
-        "as", "break", "dyn", "else", "for", "if", "impl", "in", "let", "match", "mut", "return",
-        "use", "where", "while",
-    ];
-    let [before @ .., first, second] = before else { return false };
-    if !is_punct(first, ':') || !is_punct(second, ':') {
-        return false;
-    }
-    match before {
-        [.., TokenTree::Ident(word)] => KEYWORDS.iter().any(|keyword| word == keyword),
-        [.., mark, end] if is_punct(end, '>') => is_punct(mark, '-') || is_punct(mark, '='),
-        [.., TokenTree::Punct(mark)] => mark.as_char() != '>',
-        _ => true,
-    }
-}
-
-fn is_site(group: &Group) -> bool {
-    group.delimiter() == Delimiter::Bracket
-        && matches!(
-            group.stream().into_iter().next(),
-            Some(TokenTree::Ident(name)) if name == NAME || name == combine::NAME
-        )
-}
-
-/// The generic arguments for the table and the number of a site: `Table, 7`.
-pub(crate) fn arguments(table: &TokenStream, number: usize) -> TokenStream {
-    let number = Literal::usize_unsuffixed(number);
-    quote!(#table, #number)
 }

@@ -1,48 +1,7 @@
-//! Spans of the author's tokens: as numbers in a syntax tree, in errors, and on emitted tokens.
+//! The spans of tokens: where they begin and end, and tokens located elsewhere.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree, token_stream};
-use quadrants_frontend::syntax;
 use quote::ToTokens;
-
-use crate::text::text_of;
-
-/// The tokens of each span, by the span's number.
-#[derive(Debug, Default)]
-pub(crate) struct Spans {
-    tokens: Vec<TokenStream>,
-}
-
-impl Spans {
-    /// A new span of all of `tokens`.
-    pub(crate) fn of(&mut self, tokens: &impl ToTokens) -> syntax::Span {
-        let tokens = tokens.to_token_stream();
-        let (line, column) = extent(first(&tokens)).0;
-        let id = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
-        self.tokens.push(tokens);
-        syntax::Span { id, line, column }
-    }
-
-    /// The author's text. None in this crate's tests, where tokens have no positions.
-    pub(crate) fn text(&self, span: syntax::Span) -> Option<String> {
-        let tokens = self.tokens.get(span.id as usize)?;
-        proc_macro::is_available().then(|| text_of(tokens))
-    }
-
-    /// Where a span starts and ends.
-    pub(crate) fn ends(&self, span: syntax::Span) -> (Span, Span) {
-        let tokens = self.tokens.get(span.id as usize);
-        tokens
-            .map_or((Span::call_site(), Span::call_site()), |tokens| (first(tokens), last(tokens)))
-    }
-
-    pub(crate) fn error(&self, span: syntax::Span, message: String) -> syn::Error {
-        let (first, last) = self.ends(span);
-        // An error on tokens extends from the first to the last of them.
-        let ends: TokenStream =
-            [first, last].into_iter().map(|at| Ident::new("_", at).into_token_stream()).collect();
-        syn::Error::new_spanned(ends, message)
-    }
-}
 
 /// The span of the first token, where rustc should locate emitted code.
 pub(crate) fn first(tokens: &impl ToTokens) -> Span {
@@ -67,7 +26,7 @@ fn end(
     }
 }
 
-/// Whether `syn` added these parentheses, because their content has attributes ([`sites`](crate::sites)).
+/// Whether `syn` added these parentheses, because their content has attributes ([`marks`](crate::marks)).
 pub(crate) fn is_added(group: &Group) -> bool {
     group.delimiter() == Delimiter::Parenthesis
         && proc_macro::is_available()

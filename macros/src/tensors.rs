@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Data, DeriveInput, Fields, Type, spanned::Spanned};
 
-use crate::{attribute::Paths, hygiene, identity, sites, spans};
+use crate::{attribute::Paths, hygiene, identity, marks, spans};
 
 /// An expression that fails to compile, at the type, if kernels cannot take tensors of it.
 pub(crate) fn tensor_check(support: &TokenStream, ty: &Type) -> TokenStream {
@@ -133,5 +133,5 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         };
     };
-    Ok(sites::finished(derived, &private))
+    Ok(marks::finished(derived, &private))
 }

@@ -4,14 +4,14 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 
 use crate::{
-    sites,
+    marks,
     spans::{self, Position},
 };
 
 /// The text of tokens, spaced as the author spaced them.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
     let mut text = Text { text: String::new(), end: None };
-    text.push_all(sites::without(tokens.to_token_stream()));
+    text.push_all(marks::without(tokens.to_token_stream()));
     text.text
 }
 

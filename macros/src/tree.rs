@@ -18,14 +18,16 @@ use syn::{Local, Pat, PatIdent, visit_mut::VisitMut};
 
 use crate::{
     ast::{
-        Assert, Checks, Invocation, Text, gives_value, is_assignment, is_unreachable, name_of,
-        pattern_ident, pattern_names, unparenthesized, untyped,
+        Assert, Checks, Expected, Invocation, Text, gives_value, is_assignment, is_unreachable,
+        name_of, pattern_ident, pattern_names, unparenthesized, untyped,
     },
-    combine::is_marked,
     desugar::ELEMENTS,
+    marks,
+    marks::combines,
     signature::owns_host_memory,
-    sites::{self, Site, Sites},
-    spans::{self, Spans, located},
+    sites::{Site, Sites},
+    span_table::Spans,
+    spans::{self, located},
     text::text_of,
     tokens::internal,
 };
@@ -103,18 +105,6 @@ pub(crate) enum TypeEntry {
     Written(Box<syn::Type>),
     /// By a path to a number type.
     Number(syn::Path),
-}
-
-/// What a type that a probe sees must be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
-    Any,
-    /// A type that texts write by `{}`.
-    Printed,
-    /// A type that texts write by `{:e}`.
-    PrintedNumber,
-    /// A type that texts write by `{:x}`.
-    PrintedInteger,
 }
 
 fn value_block(value: Expr) -> Block {
@@ -403,7 +393,7 @@ impl Tree {
     }
 
     fn local(&mut self, local: &mut Local, probes: &mut Vec<syn::Stmt>) -> StmtKind {
-        let site = sites::take(&mut local.attrs);
+        let site = marks::take(&mut local.attrs);
         let pattern = untyped(&local.pat);
         if let Pat::Type(typed) = &local.pat
             && owns_host_memory(&typed.ty)
@@ -610,7 +600,7 @@ fn is_statement(expr: &syn::Expr) -> bool {
         | E::Macro(_) => true,
         E::Loop(each) => !gives_value(each),
         E::Binary(binary) => is_assignment(&binary.op),
-        E::If(branch) => is_marked(&branch.attrs),
+        E::If(branch) => combines(&branch.attrs),
         _ => false,
     }
 }

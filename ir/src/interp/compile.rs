@@ -16,8 +16,8 @@ use crate::{
     Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
     TempId, UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
-    schedule::{ReductionTarget, TaskSchedule, assigned_outer_locals},
-    visit::Nodes,
+    task_schedule::{ReductionTarget, TaskSchedule},
+    visit::{Nodes, assigned_outer_locals},
 };
 
 #[derive(Clone, Debug)]

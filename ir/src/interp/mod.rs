@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::{
     Const, Offloaded, ScalarType, TaskId,
     abi::{self, ArgLayout, Form},
-    launch_analysis::Extents,
+    extents::Extents,
 };
 
 use machine::Run;

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Element, ParamId, ScalarType, SiteId,
     abi::{self, Form, TEMPORARIES_WORD},
-    schedule::{Privatized, Reduction, ReductionTarget},
+    task_schedule::{Privatized, Reduction, ReductionTarget},
 };
 
 /// The maximum number of elements of a tensor with private copies.

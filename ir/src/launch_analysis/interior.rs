@@ -4,8 +4,8 @@
 //! provable. The search starts with a provable box of one iteration and extends each side as far as the proof holds.
 //! Every box within a proven box is proven, so a binary search finds each side.
 
-use super::{LaunchAnalysis, extents::Extents, prove::Proof};
-use crate::{Offloaded, TaskId, abi::ArgLayout};
+use super::{LaunchAnalysis, prove::Proof};
+use crate::{Offloaded, TaskId, abi::ArgLayout, extents::Extents};
 
 impl LaunchAnalysis {
     /// The box of a task's iterations whose accesses are proven in a launch with this argument block: one interval per

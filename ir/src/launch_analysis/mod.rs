@@ -2,7 +2,6 @@
 //! space of each loop ([`Extents`]), the bounds proof of each task, the [interior](LaunchAnalysis::interior) where the
 //! proof does not hold for all iterations, and the [race check](LaunchAnalysis::race).
 
-mod extents;
 mod interior;
 mod interval;
 mod prove;
@@ -24,7 +23,7 @@ use prove::{ConservativeBounds, Outcome, Proof};
 use races::Races;
 use shared::DynamicMemory;
 
-pub use extents::Extents;
+pub use crate::extents::Extents;
 pub use interior::may_have_interior;
 pub(crate) use prove::Narrowable;
 pub use prove::UnprovenIndex;

@@ -19,109 +19,17 @@ mod unroll;
 mod unroll_arrays;
 
 pub use inspect::can_inspect;
-use serde::{Deserialize, Serialize};
-pub use speculate::assigned_outer_locals;
 
 use crate::{
-    AtomicOp, BlockId, ExprId, ExprKind, Offloaded, ParamId, ScalarType, SiteId, Task, TaskId,
-    TaskKind, TempId,
+    ExprId, ExprKind, Offloaded, ParamId, Task, TaskId, TaskKind,
     abi::{Form, Forms},
     launch_analysis::may_have_interior,
     visit::Nodes,
 };
-
-/// How a task runs on a device.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TaskSchedule {
-    /// Whether accesses to tensors and shared arrays are checked.
-    pub form: Form,
-    /// Whether the loop has two bodies, one of which runs without checks in the loop's interior.
-    pub interior: bool,
-    /// Whether the loop also has a version for launches whose grid covers all iterations, without grid-stride loops.
-    pub covered: bool,
-    /// Whether [indices have 32 bits](narrow_indices) where the bounds proof showed that they fit.
-    pub narrow_indices: bool,
-    /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
-    /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
-    /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
-    /// index was out of range run again before they have stored anything.
-    pub coarsening: u32,
-    /// A load of narrow elements, one per iteration, that a thread replaces by a vector load. The iterations of a
-    /// thread are adjacent in this case.
-    pub vector_load: Option<ExprId>,
-    /// What the iterations combine into. Each thread combines its iterations first, then each thread block its
-    /// threads; then there is one atomic operation per block.
-    pub reductions: Vec<Reduction>,
-    /// A tensor that the iterations combine into, and of which each thread block has private copies.
-    pub privatized: Option<Privatized>,
-    /// The bodies of serial loops that run without reports first, and again with reports if an index was out of range.
-    pub speculated: Vec<BlockId>,
-    /// The grid.
-    pub grid: Grid,
-}
-
-/// What the grid of a loop depends on, besides the number of iterations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Grid {
-    /// Whether a grid that fills the device once is best, because each block has extra work at its end.
-    pub single_wave: bool,
-    /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
-    /// run about equally long in both dimensions, so that few threads wait for one.
-    pub square_blocks: bool,
-    /// Whether small blocks are best: of a kernel that needs many registers, more small blocks than large ones fit on a
-    /// multiprocessor.
-    pub small_blocks: bool,
-}
-
-/// A reduction: all iterations combine a value into one target, and the loop does not use it otherwise.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Reduction {
-    /// The element or local.
-    pub target: ReductionTarget,
-    /// The operation.
-    pub op: AtomicOp,
-    /// The type of the values.
-    pub ty: ScalarType,
-    /// The site that reports an index of the element that is out of range.
-    pub site: Option<SiteId>,
-}
-
-/// What a loop reduces into.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum ReductionTarget {
-    /// An element of a tensor, with a constant for each index.
-    Element(ParamId, Vec<ExprId>),
-    /// A temporary of the launch.
-    Temp(TempId),
-}
-
-/// A tensor of one dimension with private copies.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Privatized {
-    /// The tensor.
-    pub tensor: ParamId,
-    /// The operation.
-    pub op: AtomicOp,
-    /// The type of the elements.
-    pub ty: ScalarType,
-}
-
-impl Default for TaskSchedule {
-    fn default() -> Self {
-        Self {
-            form: Form::Checked,
-            interior: false,
-            covered: false,
-            narrow_indices: false,
-            coarsening: 1,
-            vector_load: None,
-            reductions: Vec::new(),
-            privatized: None,
-            speculated: Vec::new(),
-            grid: Grid::default(),
-        }
-    }
-}
+pub use crate::{
+    task_schedule::{Grid, Privatized, Reduction, ReductionTarget, TaskSchedule},
+    visit::assigned_outer_locals,
+};
 
 /// Schedules all tasks of a simplified kernel. Tasks, sites and temporaries stay the same.
 #[must_use]

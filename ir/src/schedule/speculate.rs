@@ -2,10 +2,7 @@
 //! compute, and then store. They run without error reports first. If an index was out of range, such a loop runs again
 //! from the saved initial values, and reports; such an iteration has stored nothing, and runs again.
 
-use crate::{
-    Array, Block, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, arena::Arena,
-    visit::Nodes,
-};
+use crate::{Array, BlockId, ExprId, ExprKind, LocalId, Offloaded, Stmt, Task, visit::Nodes};
 
 /// The maximum number of statements of a speculated body, which is printed twice.
 const MAX_STATEMENTS: usize = 48;
@@ -108,28 +105,4 @@ fn statements(kernel: &Offloaded, block: BlockId) -> usize {
     let stmts = &kernel.blocks[block].stmts;
     let inner = stmts.iter().flat_map(Stmt::blocks).map(|inner| statements(kernel, inner));
     stmts.len() + inner.sum::<usize>()
-}
-
-/// The locals from outside of a block that it assigns, also under conditions. A speculative run saves them.
-#[must_use]
-pub fn assigned_outer_locals(blocks: &Arena<Block>, block: BlockId) -> Vec<LocalId> {
-    fn collect(
-        blocks: &Arena<Block>,
-        block: BlockId,
-        own: &mut Vec<LocalId>,
-        assigned: &mut Vec<LocalId>,
-    ) {
-        for stmt in &blocks[block].stmts {
-            match *stmt {
-                Stmt::Let { local, .. } => own.push(local),
-                Stmt::Assign { local, .. } if !assigned.contains(&local) => assigned.push(local),
-                _ => {}
-            }
-            stmt.blocks().for_each(|inner| collect(blocks, inner, own, assigned));
-        }
-    }
-    let (mut own, mut assigned) = (Vec::new(), Vec::new());
-    collect(blocks, block, &mut own, &mut assigned);
-    assigned.retain(|local| !own.contains(local));
-    assigned
 }

@@ -16,7 +16,7 @@ use syn::{
 use super::exprs::{SCALARS, is_constant, is_type_name, name_of, unparenthesized};
 use crate::{
     spans::{first, last},
-    tensor_methods::func_of,
+    tokens::method_number,
 };
 
 /// Whether the called path ends in this name.
@@ -157,6 +157,18 @@ pub(crate) fn is_scalar_func(path: &ExprPath) -> bool {
         && !is_builtin_method(&name)
         && name != "from"
         && conversion(&name).is_none()
+}
+
+/// Whether a path is that of a method of a struct of tensors: `<Type>::name`.
+pub(crate) fn is_tensor_method(path: &syn::ExprPath) -> bool {
+    path.path.segments.len() == 1 && path.qself.as_ref().is_some_and(|of| of.as_token.is_none())
+}
+
+/// The type with the func of a method, if a path is that of one: `<Type>::name`.
+pub(crate) fn func_of(support: &TokenStream, path: &syn::ExprPath) -> Option<TokenStream> {
+    let of = path.qself.as_ref().filter(|_| is_tensor_method(path))?;
+    let (of, number) = (&of.ty, method_number(&path.path.segments.first()?.ident));
+    Some(quote!(<#support::Gated<__OK, #of> as #support::HasTensorMethod<#number>>::Func))
 }
 
 /// The type and the name of an associated function.

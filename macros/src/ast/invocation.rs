@@ -9,7 +9,7 @@ use syn::{
     parse::{ParseStream, Parser, Result},
 };
 
-use crate::{text::text_of, tree::Expected};
+use crate::text::text_of;
 
 /// The most arguments of a `println!`.
 const MOST_ARGUMENTS: usize = 24;
@@ -41,6 +41,18 @@ pub(crate) struct Text {
     pub(crate) args: Vec<Expr>,
     /// The text with the positions of the arguments.
     pub(crate) text: LitStr,
+}
+
+/// What the type of a value must be, such as that of an argument of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Any,
+    /// A type that texts write by `{}`.
+    Printed,
+    /// A type that texts write by `{:e}`.
+    PrintedNumber,
+    /// A type that texts write by `{:x}`.
+    PrintedInteger,
 }
 
 /// Whether kernels can call a macro of this name for its effect.

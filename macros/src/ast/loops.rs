@@ -6,8 +6,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::visit::is_loop;
-use crate::sites;
+use crate::marks;
 
 /// The most dimensions of a loop.
 pub(crate) const MAX_RANK: usize = 6;
@@ -49,7 +48,7 @@ pub(crate) fn range_chain(expr: &mut Expr) -> Option<RangeChain<'_>> {
 /// The options in a loop's attributes, whose paths may name this crate; `None` if one of them is unknown.
 pub(crate) fn loop_options(attributes: &[Attribute]) -> Option<LoopOptions> {
     let mut options = LoopOptions::default();
-    for attribute in attributes.iter().filter(|attribute| !sites::is_number(attribute)) {
+    for attribute in attributes.iter().filter(|attribute| !marks::is_number(attribute)) {
         let name = &attribute.path().segments.last()?.ident;
         match &attribute.meta {
             // The emitted loop is another one, to which lints do not apply.
@@ -69,6 +68,10 @@ pub(crate) fn loop_options(attributes: &[Attribute]) -> Option<LoopOptions> {
         }
     }
     Some(options)
+}
+
+pub(crate) fn is_loop(expr: &Expr) -> bool {
+    matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_))
 }
 
 pub(crate) fn is_serial(each: &ExprForLoop) -> bool {

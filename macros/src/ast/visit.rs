@@ -10,7 +10,7 @@ use syn::{
 
 use super::{
     exprs::{is_assignment, unparenthesized},
-    loops::own_label,
+    loops::{is_loop, own_label},
 };
 
 struct EachExpr<F>(F);
@@ -27,10 +27,6 @@ impl<'ast, F: FnMut(&'ast Expr) -> bool> Visit<'ast> for EachExpr<F> {
 pub(crate) fn each_expr<'ast>(stmts: &'ast [Stmt], f: impl FnMut(&'ast Expr) -> bool) {
     let mut walk = EachExpr(f);
     stmts.iter().for_each(|stmt| walk.visit_stmt(stmt));
-}
-
-pub(crate) fn is_loop(expr: &Expr) -> bool {
-    matches!(expr, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_))
 }
 
 pub(crate) fn has_loop(stmt: &Stmt) -> bool {

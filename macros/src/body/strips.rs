@@ -30,8 +30,8 @@ use crate::{
         assigned, each_expr, has_loop, immutable_name, is_assignment, is_loop, jumps,
         pattern_ident, pattern_names, unparenthesized,
     },
+    marks,
     rewrite::Rewrite,
-    sites,
     tokens::{idents, internal},
 };
 
@@ -406,7 +406,7 @@ impl StripBuilder<'_, '_> {
         let barrier = quote!(#support::optimization_barrier(););
         match expr {
             Expr::ForLoop(each)
-                if each.label.is_none() && each.attrs.iter().all(sites::is_number) =>
+                if each.label.is_none() && each.attrs.iter().all(marks::is_number) =>
             {
                 if !self.is_uniform_range(&each.expr) {
                     return None;

@@ -9,14 +9,14 @@ use syn::{Index, ReturnType, spanned::Spanned};
 
 use super::{Emission, fragments::ungated, func::is_primitive};
 use crate::{
-    ast::{callee_type, is_constant, is_inferred, name_of, taking, without_arguments},
+    ast::{Expected, callee_type, is_constant, is_inferred, name_of, taking, without_arguments},
     attribute::Paths,
     signature::Param,
     spans::{self, located},
     tensors::tensor_check,
     text::text_of,
     tokens::{internal, method_number},
-    tree::{Expected, FuncEntry, TypeEntry},
+    tree::{FuncEntry, TypeEntry},
 };
 
 impl Emission<'_> {

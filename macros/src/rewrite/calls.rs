@@ -11,18 +11,18 @@ use super::Rewrite;
 use crate::{
     ast::{
         Conversion, callee_type, callee_value, collective_of, conversion, is_inferred, is_ndrange,
-        is_of_type, is_one_of, is_scalar_method, is_shared_array, is_type_name, keeps_receiver,
-        name_of, place_root, split_function, taking, unparenthesized, without_arguments,
+        is_of_type, is_one_of, is_scalar_method, is_shared_array, is_tensor_method, is_type_name,
+        keeps_receiver, name_of, place_root, split_function, taking, unparenthesized,
+        without_arguments,
     },
-    sites, spans,
-    tensor_methods::is_tensor_method,
+    marks, spans,
     tokens::{internal, method_number},
 };
 
 impl Rewrite<'_> {
     /// The replacement of a method call; `None` if its tokens stay, which then name a method of the support code.
     pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
-        let site = sites::take(&mut call.attrs);
+        let site = marks::take(&mut call.attrs);
         if call.method == FILLED {
             let (support, receiver, args) = (self.support, &call.receiver, &call.args);
             return Some(quote!(#support::MapMethods::__filled(#receiver, #args)));
@@ -92,7 +92,7 @@ impl Rewrite<'_> {
 
     /// The replacement of a call by path, whose arguments are rewritten; `None` if its tokens stay.
     pub(super) fn path_call(&self, call: &mut ExprCall) -> Option<TokenStream> {
-        let site = sites::take(&mut call.attrs);
+        let site = marks::take(&mut call.attrs);
         let Expr::Path(path) = &*call.func else { return None };
         if is_scalar_method(path) || is_of_type(path) {
             return self.associated_call(path, call, site);

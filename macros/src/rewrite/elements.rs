@@ -12,7 +12,7 @@ use crate::{
         atomic_op, borrowed_element, is_assignment, is_one_of, keeps_receiver, member_name,
         unparenthesized,
     },
-    sites, spans,
+    marks, spans,
     tokens::{internal, method_number},
 };
 
@@ -48,7 +48,7 @@ impl Rewrite<'_> {
             Expr::MethodCall(call)
                 if self.is_element(&call.receiver) && !keeps_receiver(&call.method.to_string()) =>
             {
-                let site = sites::take(&mut call.attrs);
+                let site = marks::take(&mut call.attrs);
                 call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
                 let [at, value, given, result] = ["at", "value", "given", "result"].map(internal);
                 let location = self.location(&mut call.receiver)?;

@@ -2,7 +2,10 @@
 
 use proc_macro2::TokenStream;
 
-use crate::sites::{self, Site, Sites};
+use crate::{
+    marks,
+    sites::{Site, Sites},
+};
 
 /// Where the body finds the types that the IR has.
 #[derive(Clone)]
@@ -22,7 +25,7 @@ impl Typing<'_> {
     /// The generic arguments for the type of a value.
     pub(super) fn value(&self, site: Option<usize>) -> Option<TokenStream> {
         match self.sites.get(site)? {
-            Site::Type(number) => Some(sites::arguments(&self.table, number)),
+            Site::Type(number) => Some(marks::arguments(&self.table, number)),
             Site::Call(_) => None,
         }
     }
@@ -31,7 +34,7 @@ impl Typing<'_> {
     pub(super) fn call(&self, site: Option<usize>) -> Option<TokenStream> {
         match self.sites.get(site)? {
             Site::Type(_) => None,
-            Site::Call(number) => Some(sites::arguments(&self.table, self.types + number)),
+            Site::Call(number) => Some(marks::arguments(&self.table, self.types + number)),
         }
     }
 }

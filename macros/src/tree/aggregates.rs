@@ -8,12 +8,13 @@ use quadrants_frontend::{
 use quote::{quote, quote_spanned};
 use syn::{Pat, PatIdent};
 
-use super::{Expected, FuncEntry, Tree, TypeEntry, expr::read_only_args};
+use super::{FuncEntry, Tree, TypeEntry, expr::read_only_args};
 use crate::{
     ast::{
-        Conversion, conversion, is_inferred, is_type_name, member_name, place_root, split_function,
-        unparenthesized,
+        Conversion, Expected, conversion, is_inferred, is_type_name, member_name, place_root,
+        split_function, unparenthesized,
     },
+    marks,
     sites::{self, Site},
     spans::{self, located},
     tokens::internal,
@@ -23,7 +24,7 @@ impl Tree {
     /// A tuple, array, struct or field. Constructed values pass a probe of their type.
     pub(super) fn aggregate(&mut self, expr: &mut syn::Expr) -> ExprKind {
         use syn::Expr as E;
-        let site = sites::attributes(expr).and_then(|attributes| sites::number_of(attributes));
+        let site = sites::attributes(expr).and_then(|attributes| marks::number_of(attributes));
         match expr {
             E::Field(field) => {
                 let value = Box::new(self.expr(&mut field.base));
@@ -63,7 +64,7 @@ impl Tree {
         let path = path.clone();
         let name = path.path.segments.last().map(|last| last.ident.to_string());
         let name = name.unwrap_or_default();
-        let site = sites::take(&mut call.attrs);
+        let site = marks::take(&mut call.attrs);
         let mut parts = self.exprs(&mut call.args);
         if is_type_name(&name) {
             let ty = self.pass_by_pattern(expr, &quote!(#path(..)), Expected::Any);
@@ -129,7 +130,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::StructUpdate);
         };
         let name = call.method.clone();
-        let site = sites::take(&mut call.attrs);
+        let site = marks::take(&mut call.attrs);
         let binding = Ident::new("value", name.span());
         let ty = self.add_type(TypeEntry::Probe {
             probe: probe.clone(),
@@ -176,7 +177,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::StructUpdate);
         };
         let (func, result) = (self.funcs.len(), self.next_result());
-        self.sites.put(sites::take(&mut call.attrs), Site::Call(func));
+        self.sites.put(marks::take(&mut call.attrs), Site::Call(func));
         let entry = match &*call.func {
             syn::Expr::Path(syn::ExprPath { qself: Some(of), path, .. }) => {
                 let name = path.segments.first().map(|first| first.ident.clone());

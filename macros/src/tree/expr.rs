@@ -15,11 +15,12 @@ use crate::{
         Conversion, atomic_op, binary_op, borrowed_element, callee_value, collective_of,
         conversion, ends_in_branch, gives_value, is_assignment, is_block_for, is_cfg,
         is_iterator_chain, is_ndrange, is_of_type, is_scalar_func, is_scalar_method,
-        is_shared_array, is_stream_parallel, name_of, place_root, split_function, unparenthesized,
+        is_shared_array, is_stream_parallel, is_tensor_method, name_of, place_root, split_function,
+        unparenthesized,
     },
-    sites::{self, Site},
+    marks,
+    sites::Site,
     spans,
-    tensor_methods::is_tensor_method,
     text::{depends_on_macro, text_of},
 };
 
@@ -57,7 +58,7 @@ impl Tree {
                 )),
                 ty => {
                     let ty = self.written_type(ty);
-                    let site = sites::take(&mut cast.attrs);
+                    let site = marks::take(&mut cast.attrs);
                     let is_branch = ends_in_branch(&cast.expr);
                     let mut value = self.expr(&mut cast.expr);
                     if is_branch {
@@ -314,7 +315,7 @@ impl Tree {
             let what = format!("`{name}` is a local here, which cannot be called");
             return ExprKind::Unsupported(Construct::Format(what));
         }
-        let site = sites::take(&mut call.attrs);
+        let site = marks::take(&mut call.attrs);
         self.sites.put(site, Site::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
         let read_only_args = read_only_args(call);

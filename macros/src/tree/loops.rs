@@ -14,7 +14,7 @@ use crate::{
         label_name, loop_label, loop_options, name_of, range_chain, unparenthesized,
     },
     combine::{Combination, combination},
-    sites,
+    marks,
     spans::{self, located},
     tokens::{idents, internal, possible_locals},
 };
@@ -116,7 +116,7 @@ impl Tree {
 
     fn for_loop(&mut self, each: &mut syn::ExprForLoop) -> StmtKind {
         let label = loop_label(each.label.as_ref());
-        let site = sites::take(&mut each.attrs);
+        let site = marks::take(&mut each.attrs);
         let Some(options) = loop_options(&each.attrs) else {
             return StmtKind::Unsupported(Construct::LoopAttribute);
         };

@@ -10,7 +10,7 @@ use syn::{Pat, PatIdent, RangeLimits, punctuated::Punctuated};
 use super::{Tree, value_block};
 use crate::{
     ast::{is_constant_pattern, member_name, pattern_names},
-    sites,
+    marks,
 };
 
 /// A matched value, or a part of it.
@@ -50,7 +50,7 @@ impl Tree {
         let value = self.expr(&mut each.expr);
         // Messages show names of this form as the value that they are bound to.
         let name = format!("__match{}", self.types.len());
-        let site = sites::take(&mut each.attrs);
+        let site = marks::take(&mut each.attrs);
         let ty = self.pass(&mut each.expr);
         let ty = self.put_site(site, ty);
         let matched = Matched { name: name.clone(), ty, span, path: Vec::new() };

@@ -10,10 +10,11 @@ mod build;
 mod guard;
 mod program;
 
-use super::{extents::Extents, interval::Interval};
+use super::interval::Interval;
 use crate::{
     ExprId, LocalId, Offloaded, ScalarType, Task, TaskId,
     abi::{ArgLayout, MAX_BOUND},
+    extents::Extents,
 };
 
 use build::Builder;

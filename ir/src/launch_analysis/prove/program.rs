@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use crate::{
-    BinaryOp, DivRemOp, ExprId, MathFn, ScalarType, SiteId,
-    launch_analysis::{extents::Extents, interval::Interval},
+    BinaryOp, DivRemOp, ExprId, MathFn, ScalarType, SiteId, extents::Extents,
+    launch_analysis::interval::Interval,
 };
 
 /// A value of the program, by its index.

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::cause::{Cause, Origins};
 use crate::{
     Array, GroupId, LocalId, ParamId, SiteId, TaskId,
-    launch_analysis::extents::Extents,
+    extents::Extents,
     races::{
         AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, Node, Program, Scope,
         Side, Slot, Space, TicketSource, Values, Var, VarKind, collision, disjoint,

@@ -17,7 +17,7 @@ use syn::{BinOp, Expr, ExprBinary, Lit, Pat, Stmt, visit_mut::VisitMut};
 use super::{Meaning, StripBuilder};
 use crate::{
     ast::{each_expr, is_one_of, pattern_ident, unparenthesized},
-    sites,
+    marks,
     tokens::{idents, internal},
 };
 
@@ -205,7 +205,7 @@ impl StripBuilder<'_, '_> {
         let is_early = is_fixed
             && (is_same || is_next)
             && !self.is_conditional
-            && local.attrs.iter().all(sites::is_number)
+            && local.attrs.iter().all(marks::is_number)
             && !self.before.names.contains(&pattern.ident)
             && !(is_next && idents(&init.expr).contains(&pattern.ident))
             && (self.is_typed(local) || is_small(&init.expr))
@@ -270,7 +270,7 @@ fn early_local(stmt: &Stmt, is_typed: bool) -> Stmt {
     if let Stmt::Local(local) = &mut stmt
         && !is_typed
     {
-        sites::take(&mut local.attrs);
+        marks::take(&mut local.attrs);
     }
     stmt
 }

@@ -6,8 +6,8 @@ use crate::abi::MAX_BOUND;
 /// device](crate::TaskKind::has_device_bounds) can compute the bounds, these are conservative bounds around them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extents {
-    pub(super) dims: [(i128, i128); 3],
-    pub(super) len: usize,
+    pub(crate) dims: [(i128, i128); 3],
+    pub(crate) len: usize,
 }
 
 impl Extents {
