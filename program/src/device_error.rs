@@ -159,3 +159,36 @@ fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
     }
     any!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn an_overflowing_quotient_wraps() {
+        for (a, b) in [(i32::MIN, -1), (i32::MIN, 2), (7, -1), (-7, 2)] {
+            assert_eq!(a / divisor_of(&a, b), a.wrapping_div(b));
+            assert_eq!(a % divisor_of(&a, b), a.wrapping_rem(b));
+        }
+        assert_eq!(i8::MIN / divisor_of(&i8::MIN, -1), i8::MIN);
+        assert_eq!(divisor_of(&1.0_f32, -1.0_f32), -1.0);
+    }
+
+    #[test]
+    fn only_integer_zero_divisors_are_errors() {
+        assert_eq!(divisor(0.0_f32), 0.0);
+        assert_eq!(divisor(3_u64), 3);
+        assert!(!divisor(false));
+        for zero in [
+            catch_unwind(|| divisor(0_i32) == 0),
+            catch_unwind(|| divisor(0_u32) == 0),
+            catch_unwind(|| divisor(0_i64) == 0),
+            catch_unwind(|| divisor(0_u64) == 0),
+            catch_unwind(|| divisor(0_usize) == 0),
+        ] {
+            assert!(zero.is_err());
+        }
+    }
+}

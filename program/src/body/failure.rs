@@ -75,7 +75,7 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
 /// A failed `assert!` whose text has arguments, in serial code and in funcs.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -86,7 +86,7 @@ pub fn fail(text: &str, values: &[TextArgument]) {
 /// A failed `assert_eq!`, as [`fail`]. The last two values are the operands.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -97,7 +97,7 @@ pub fn fail_equal(text: &str, values: &[TextArgument]) {
 /// A failed `assert_ne!`, as [`fail_equal`].
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -242,7 +242,7 @@ unsafe impl Sync for Errors {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device_error::{check, divisor, divisor_of};
+    use crate::device_error::{check, divisor};
 
     fn site(kind: SiteKind, line: u32, column: u32) -> Site {
         Site { kind, file: None, line, column, asserted: false }
@@ -282,32 +282,6 @@ mod tests {
         assert_eq!(record.site, LOCATION_SITE | ErrorKind::Assert as u32);
         assert_eq!(record.launch, 7);
         assert_ne!(record.values[LINE], 0);
-    }
-
-    #[test]
-    fn an_overflowing_quotient_wraps() {
-        for (a, b) in [(i32::MIN, -1), (i32::MIN, 2), (7, -1), (-7, 2)] {
-            assert_eq!(a / divisor_of(&a, b), a.wrapping_div(b));
-            assert_eq!(a % divisor_of(&a, b), a.wrapping_rem(b));
-        }
-        assert_eq!(i8::MIN / divisor_of(&i8::MIN, -1), i8::MIN);
-        assert_eq!(divisor_of(&1.0_f32, -1.0_f32), -1.0);
-    }
-
-    #[test]
-    fn only_integer_zero_divisors_are_errors() {
-        assert_eq!(divisor(0.0_f32), 0.0);
-        assert_eq!(divisor(3_u64), 3);
-        assert!(!divisor(false));
-        for zero in [
-            catch_unwind(|| divisor(0_i32) == 0),
-            catch_unwind(|| divisor(0_u32) == 0),
-            catch_unwind(|| divisor(0_i64) == 0),
-            catch_unwind(|| divisor(0_u64) == 0),
-            catch_unwind(|| divisor(0_usize) == 0),
-        ] {
-            assert!(zero.is_err());
-        }
     }
 
     #[test]

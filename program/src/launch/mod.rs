@@ -1,7 +1,7 @@
 //! Launches: a kernel call with its arguments, and the path of a launch from there to the device.
 //!
-//! [`Launch`] collects [arguments](crate::arguments) and submits them: by the fast path (`fast_path.rs`), which reuses a
-//! cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the plan of the kernel
+//! [`Launch`] collects [arguments](crate::arguments) and submits them: by the fast path (`fast_path.rs`), which reuses
+//! a cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the plan of the kernel
 //! (`launcher/plan.rs`).
 
 pub(crate) mod fast_path;

@@ -12,7 +12,8 @@ use super::{
     element::Element,
 };
 
-/// A type that [`atomic_add`] supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
+/// A type that [`atomic_add`](crate::dsl::atomic_add) supports: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`,
+/// `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_add` is not defined for `{Self}`",
     note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`; of a vector or struct, add to \
@@ -25,7 +26,8 @@ pub trait AtomicAdd: Element + Accumulate {
     unsafe fn fetch_add(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_min`] and [`atomic_max`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
+/// A type that [`atomic_min`](crate::dsl::atomic_min) and [`atomic_max`](crate::dsl::atomic_max) support: `f32`, `f64`,
+/// `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_min` and `atomic_max` are not defined for `{Self}`",
     note = "supported types: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
@@ -41,8 +43,8 @@ pub trait AtomicMinMax: Element + AccumulateMinMax {
     unsafe fn fetch_max(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_and`], [`atomic_or`] and [`atomic_xor`] support: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`,
-/// `isize`.
+/// A type that [`atomic_and`](crate::dsl::atomic_and), [`atomic_or`](crate::dsl::atomic_or) and
+/// [`atomic_xor`](crate::dsl::atomic_xor) support: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_and`, `atomic_or` and `atomic_xor` are not defined for `{Self}`",
     note = "supported types: `bool`, `i32`, `i64`, `u32`, `u64`, `usize`, `isize`"
@@ -62,7 +64,8 @@ pub trait AtomicBits: Element + AccumulateBits {
     unsafe fn fetch_xor(element: *mut Self, value: Self) -> Self;
 }
 
-/// A type that [`atomic_exchange`] and [`atomic_compare_exchange`] support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`,
+/// A type that [`atomic_exchange`](crate::dsl::atomic_exchange) and
+/// [`atomic_compare_exchange`](crate::dsl::atomic_compare_exchange) support: `f32`, `f64`, `i32`, `i64`, `u32`, `u64`,
 /// `usize`, `isize`.
 #[diagnostic::on_unimplemented(
     message = "`atomic_exchange` and `atomic_compare_exchange` are not defined for `{Self}`",
