@@ -607,7 +607,8 @@ impl<'a> Checker<'a> {
                 if !is_supported {
                     let what = format!(
                         "a block of threads has no `{name}`: it has `index()`, `threads()`, `shared`, phases \
-                         `each(|t| …)`, at whose ends its threads wait for each other, and collectives"
+                         `each(|t| …)`, at whose ends its threads wait for each other, and collectives: `all`, `any`, `ballot`, \
+                         `reduce_…`, `scan_…` and `exclusive_scan_…` with `add`, `min` or `max`, `shuffle`"
                     );
                     self.unsupported(expr.span, &Construct::Format(what));
                 }

@@ -65,6 +65,8 @@ pub struct Param {
     pub mutable: bool,
     /// Whether it is a method's `&mut self`: assignments to it change the receiver.
     pub by_reference: bool,
+    /// The number of dimensions of a tensor, if its type says it.
+    pub rank: Option<u32>,
     /// The location of the name.
     pub span: Span,
 }

@@ -7,6 +7,7 @@
 
 mod components;
 mod effects;
+mod fission;
 mod selection;
 mod statement;
 mod unrolled;
@@ -103,11 +104,17 @@ pub(crate) fn mark(
     writable: &[Ident],
     number: usize,
 ) -> Around {
-    if let Some(selection) = selection::rewrite(each, outside, writable, number) {
+    let mut around = Around::default();
+    if let Some(choices) = fission::split(each, outside, writable, number) {
+        if !choices.after.is_empty() {
+            return choices;
+        }
+        around = choices;
+    } else if let Some(selection) = selection::rewrite(each, outside, writable, number) {
         return selection;
     }
     let bound = loop_bindings(each);
-    let mut loops = Marked { each, writable, number, around: Around::default() };
+    let mut loops = Marked { each, writable, number, around };
     for local in outside.iter().filter(|local| !bound.contains(local)) {
         if !loops.local(local) {
             loops.components(local);

@@ -110,6 +110,7 @@ fn syntax(
             passing: param.passing,
             mutable: param.mutable,
             by_reference: param.by_reference,
+            rank: param.rank().and_then(|rank| u32::try_from(rank).ok()),
             span: tree.spans.of(&param.name),
         }
     });

@@ -36,20 +36,31 @@ impl Param {
         self.passing != ParamPassing::Value
     }
 
-    /// The number of dimensions, if the type is written `Tensor<T, N>` with a scalar `T` and a literal `N`.
-    pub(crate) fn scalar_rank(&self) -> Option<usize> {
+    /// The element type and the number of dimensions, if the type is written `Tensor<T, N>` with a literal `N`.
+    fn tensor(&self) -> Option<(&Type, usize)> {
         let Type::Path(path) = &self.ty else { return None };
         let last = path.path.segments.last().filter(|last| last.ident == "Tensor")?;
         let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
         let mut arguments = arguments.args.iter();
-        let (Some(GenericArgument::Type(Type::Path(of))), Some(GenericArgument::Const(rank)), None) =
+        let (Some(GenericArgument::Type(of)), Some(GenericArgument::Const(rank)), None) =
             (arguments.next(), arguments.next(), arguments.next())
         else {
             return None;
         };
-        let is_scalar = SCALARS.iter().any(|scalar| of.path.is_ident(scalar));
         let Expr::Lit(ExprLit { lit: Lit::Int(rank), .. }) = rank else { return None };
-        rank.base10_parse().ok().filter(|_| is_scalar)
+        Some((of, rank.base10_parse().ok()?))
+    }
+
+    /// The number of dimensions, if the type says it.
+    pub(crate) fn rank(&self) -> Option<usize> {
+        Some(self.tensor()?.1)
+    }
+
+    /// The number of dimensions, if the type says it and the elements are scalars.
+    pub(crate) fn scalar_rank(&self) -> Option<usize> {
+        let (of, rank) = self.tensor()?;
+        let Type::Path(of) = of else { return None };
+        SCALARS.iter().any(|scalar| of.path.is_ident(scalar)).then_some(rank)
     }
 }
 

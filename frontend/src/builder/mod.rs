@@ -200,7 +200,14 @@ impl KernelBuilder {
         let number = state.unique_name(name);
         let name = state.name_of(number);
         state.params.push((
-            Param { name, passing, mutable: false, by_reference: false, span: caller() },
+            Param {
+                name,
+                passing,
+                mutable: false,
+                by_reference: false,
+                rank: None,
+                span: caller(),
+            },
             kind,
         ));
         number

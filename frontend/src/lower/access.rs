@@ -7,6 +7,9 @@ use quadrants_ir::{
 use super::{Lowerer, Result, scope::Binding};
 use crate::syntax::{Expr, ExprKind, Span};
 
+/// The type of an index.
+const INDEX_TYPE: Type = Type::Scalar(ScalarType::U64);
+
 impl Lowerer {
     /// The array of scalars with the name `base`, which is indexed with `rank` indices, and its element type.
     pub(super) fn array(&self, base: &str, rank: usize, span: Span) -> Result<(Array, ScalarType)> {
@@ -37,9 +40,59 @@ impl Lowerer {
         Err(self.type_error(span, format!("`{base}` has {dims} dimensions, not {rank}")))
     }
 
+    /// The length of the array, if the indices of an access are one: `c` in `a[c]`.
+    fn array_index(&self, index: &[Expr]) -> Option<usize> {
+        let [array] = index else { return None };
+        match self.infer_type(array)? {
+            Type::Array(_, len) => Some(len),
+            _ => None,
+        }
+    }
+
+    /// The number of indices of an access.
+    pub(super) fn index_count(&self, index: &[Expr]) -> usize {
+        self.array_index(index).unwrap_or(index.len())
+    }
+
+    /// The indices of an access.
     pub(super) fn index(&mut self, index: &[Expr]) -> Result<Vec<ExprId>> {
-        let list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        self.scalars(&list)
+        Ok(self.index_and(index, &[])?.0)
+    }
+
+    /// The indices of an access, and then these scalars.
+    fn index_and(
+        &mut self,
+        index: &[Expr],
+        rest: &[(&Expr, ScalarType)],
+    ) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
+        let Some(len) = self.array_index(index) else {
+            let list: Vec<_> =
+                index.iter().map(|e| (e, ScalarType::U64)).chain(rest.iter().copied()).collect();
+            let mut values = self.scalars(&list)?;
+            let rest = values.split_off(index.len());
+            return Ok((values, rest));
+        };
+        let array = self.value_as(&index[0], Type::Array(&INDEX_TYPE, len))?;
+        let index = array.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect();
+        Ok((index, self.scalars(rest)?))
+    }
+
+    /// A value that is evaluated before the indices of an access.
+    pub(super) fn value_and_index(
+        &mut self,
+        value: (&Expr, ScalarType),
+        index: &[Expr],
+    ) -> Result<(ExprId, Vec<ExprId>)> {
+        if self.array_index(index).is_some() {
+            let value = self.scalar_as(value.0, value.1)?;
+            let value = self.emit.reuse(value);
+            return Ok((value, self.index(index)?));
+        }
+        let list: Vec<_> =
+            [value].into_iter().chain(index.iter().map(|e| (e, ScalarType::U64))).collect();
+        let mut index = self.scalars(&list)?;
+        let value = index.remove(0);
+        Ok((value, index))
     }
 
     fn element(&mut self, array: Array, index: Vec<ExprId>, span: Span) -> Element {
@@ -83,15 +136,15 @@ impl Lowerer {
         let ExprKind::Index { base, index } = &place.kind else {
             return self.atomic_element(*op, place, operands, expr.span);
         };
-        let (array, elem) = self.array(base, index.len(), expr.span)?;
-        let mut list: Vec<_> = index.iter().map(|e| (e, ScalarType::U64)).collect();
-        list.extend(expected.iter().map(|expected| (&**expected, elem)));
-        list.push((value, elem));
-        let mut index = self.scalars(&list)?;
-        let Some(value) = index.pop() else {
-            return Err(self.type_error(expr.span, "an atomic needs a value"));
+        let (array, elem) = self.array(base, self.index_count(index), expr.span)?;
+        let operands: Vec<_> =
+            operands.0.into_iter().chain([operands.1]).map(|operand| (operand, elem)).collect();
+        let (index, operands) = self.index_and(index, &operands)?;
+        let (expected, value) = match operands[..] {
+            [expected, value] => (Some(expected), value),
+            [value] => (None, value),
+            _ => return Err(self.type_error(expr.span, "an atomic needs a value")),
         };
-        let expected = expected.as_ref().and_then(|_| index.pop());
         Ok((elem, self.atomic_op(*op, array, index, (expected, value), expr.span)))
     }
 }

@@ -82,7 +82,7 @@ impl Lowerer {
                     }
                     _ => return Ok(None),
                 };
-                self.check_rank(base, rank, index.len(), span)?;
+                self.check_rank(base, rank, self.index_count(index), span)?;
                 let index = self.index(index)?;
                 let index = index.into_iter().map(|at| self.emit.reuse(at)).collect();
                 let offset = Offset::default();

@@ -181,7 +181,7 @@ impl Lowerer {
         if let Some(Binding::PerThread(local)) = self.frame.lookup(base) {
             return Ok(self.emit.read(local));
         }
-        let (array, elem) = self.array(base, index.len(), span)?;
+        let (array, elem) = self.array(base, self.index_count(index), span)?;
         let index = self.index(index)?;
         Ok(self.load(array, elem, index, span))
     }

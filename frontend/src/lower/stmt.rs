@@ -320,15 +320,13 @@ impl Lowerer {
                 self.emit.assign(local, value);
             }
             ExprKind::Index { base, index } => {
-                let (array, elem) = self.array(base, index.len(), target.span)?;
+                let (array, elem) = self.array(base, self.index_count(index), target.span)?;
                 if op.is_some() {
                     self.check_order(Type::Scalar(elem), target, value, span)?;
                 }
                 // Rust evaluates the right operand first, then the index.
-                let mut list = vec![(value, self.rhs_ty(op, value, elem))];
-                list.extend(index.iter().map(|e| (e, ScalarType::U64)));
-                let mut index = self.scalars(&list)?;
-                let mut value = index.remove(0);
+                let value = (value, self.rhs_ty(op, value, elem));
+                let (mut value, mut index) = self.value_and_index(value, index)?;
                 if let Some(op) = op {
                     index.iter_mut().for_each(|at| *at = self.emit.reuse(*at));
                     let read = index.iter().map(|at| self.emit.copy(*at)).collect();

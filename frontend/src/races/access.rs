@@ -45,6 +45,8 @@ pub(super) struct Task {
     pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
     /// The parts of unknown values, by name.
     pub(super) parts: HashMap<(Slot, String), Slot>,
+    /// The results of methods that are not followed, by name and operands.
+    pub(super) results: HashMap<(String, Index), Slot>,
 }
 
 /// An access to a tensor or a shared array.
@@ -159,6 +161,7 @@ impl Task {
             cells: Vec::new(),
             reads: HashMap::new(),
             parts: HashMap::new(),
+            results: HashMap::new(),
         }
     }
 

@@ -106,7 +106,7 @@ impl Walk<'_> {
                 if let Some(Binding::Value(array)) = self.lookup(base) {
                     let array = array.clone();
                     let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                    return array.element(&values);
+                    return self.element_of(&array, &values);
                 }
                 self.read(expr)
             }
@@ -118,10 +118,7 @@ impl Walk<'_> {
             ExprKind::Element { value, index } => {
                 let value = self.eval_whole(value);
                 let index: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
-                match index[..] {
-                    [Value::Number(at)] => self.part_of(&value, &at.to_string()),
-                    _ => value.element(&index),
-                }
+                self.element_of(&value, &index)
             }
             ExprKind::Field { value, name } => {
                 let value = self.eval_whole(value);
@@ -415,7 +412,10 @@ impl Walk<'_> {
             [None, Some(_), Some(_)] if *cond != Value::AtLaunch => {
                 self.device_value_of(Scope::Iteration)
             }
-            _ => Value::unknown(*cond == Value::AtLaunch),
+            _ => {
+                let followed = self.is_followed_at_launch(&[&then, &otherwise]);
+                Value::unknown(*cond == Value::AtLaunch || followed)
+            }
         }
     }
 
@@ -440,11 +440,23 @@ impl Walk<'_> {
 
     /// The value of an operation with an operand that is no integer of the loop.
     fn partly_known(&mut self, lhs: &Value, rhs: &Value) -> Value {
-        if self.known_at_launch(lhs) && self.known_at_launch(rhs) {
+        let both_known = self.known_at_launch(lhs) && self.known_at_launch(rhs);
+        if both_known || self.is_followed_at_launch(&[lhs, rhs]) {
             Value::AtLaunch
         } else {
             self.unknown_here()
         }
+    }
+
+    /// Whether the launch knows more about a result of these operands: it knows one of them, and the others are the
+    /// same for all threads of a block.
+    fn is_followed_at_launch(&self, operands: &[&Value]) -> bool {
+        let is_followed = |value: &Value| match *value {
+            Value::Slot(slot) => self.task.steps.scope(slot) < Scope::Iteration,
+            _ => false,
+        };
+        operands.contains(&&Value::AtLaunch)
+            && operands.iter().all(|value| self.known_at_launch(value) || is_followed(value))
     }
 
     /// A value that only the device knows.
@@ -495,7 +507,14 @@ impl Walk<'_> {
             // The width of the type is known at launch.
             ("reverse_bits", _) => return Value::AtLaunch,
             (_, slots) => {
+                let key = (name.to_owned(), Index::from_slice(slots));
+                if let Some(slot) = self.task.results.get(&key) {
+                    return Value::Slot(*slot);
+                }
                 let value = self.result_of(slots);
+                if let Value::Slot(slot) = value {
+                    self.task.results.insert(key, slot);
+                }
                 self.explain(&value, || {
                     format!(
                         "an index depends on a result of `{name}`, which the race check does not follow"

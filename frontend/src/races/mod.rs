@@ -93,14 +93,17 @@ fn races_of(samples: &[Vec<Part>]) -> Vec<Rejection> {
     races
 }
 
-/// The rank of each tensor, from the number of its indices.
+/// The rank of each tensor, from the number of its indices. One index may be an array of them.
 fn ranks(function: &Function) -> HashMap<&str, usize> {
-    let mut ranks = HashMap::new();
+    let given = function.params.iter();
+    let given = given.filter_map(|param| Some((param.name.as_str(), param.rank? as usize)));
+    let mut ranks: HashMap<&str, usize> = given.collect();
     any_in_block(&function.body, &mut |node| {
         match node {
             Node::Expr(expr) => {
                 if let ExprKind::Index { base, index } = &expr.kind {
-                    ranks.insert(base.as_str(), index.len());
+                    let rank = ranks.entry(base.as_str()).or_default();
+                    *rank = index.len().max(*rank);
                 }
             }
             Node::Stmt(stmt) => {

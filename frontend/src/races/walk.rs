@@ -370,7 +370,8 @@ impl Walk<'_> {
                 });
                 let value = match call.op {
                     // The launch knows what is added.
-                    CollectiveOp::Scan { op: ReduceOp::Add, .. } => Value::AtLaunch,
+                    CollectiveOp::Scan { op: ReduceOp::Add, .. }
+                    | CollectiveOp::Reduce(ReduceOp::Add) => Value::AtLaunch,
                     CollectiveOp::Reduce(_) => self.unknown(Scope::Block),
                     _ => Value::Data,
                 };
@@ -529,6 +530,17 @@ impl Walk<'_> {
         Value::Slot(part)
     }
 
+    /// An element of a local array, vector or matrix.
+    pub(super) fn element_of(&mut self, value: &Value, index: &[Value]) -> Value {
+        let numbers: Option<Vec<i128>> = index.iter().map(Value::as_number).collect();
+        match numbers.filter(|_| matches!(value, Value::Slot(_))) {
+            Some(at) => {
+                at.iter().fold(value.clone(), |value, at| self.part_of(&value, &at.to_string()))
+            }
+            None => value.element(index),
+        }
+    }
+
     /// The element, or part of one, of a tensor or shared array that an expression denotes.
     pub(super) fn element_part<'e>(&self, place: &'e Expr) -> Option<ElementPart<'e>> {
         match &place.kind {
@@ -561,8 +573,14 @@ impl Walk<'_> {
                 _ => self.eval(index),
             };
             match value {
-                // A local with all indices.
+                // An array of all indices.
                 Value::Parts(parts) => values.extend(parts.into_iter().map(|(_, part)| part)),
+                Value::Slot(_)
+                    if let [_] = part.index[..]
+                        && let Some(rank @ 2..) = self.ranks.get(part.base).copied() =>
+                {
+                    values.extend((0..rank).map(|axis| self.part_of(&value, &axis.to_string())));
+                }
                 Value::Data if self.loops > 0 => {
                     values.push(self.device_value_of(Scope::Iteration));
                 }

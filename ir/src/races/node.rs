@@ -27,6 +27,8 @@ pub struct Program {
     pub counters: Vec<Counter>,
     /// The sums of an amount over all threads of a block: the slots of the amount, the sum and the thread's number.
     pub totals: Vec<[Slot; 3]>,
+    /// Loads from shared arrays, with all values that the task stores in the array. Elements are zero before.
+    pub stored: Vec<(Slot, Vec<Slot>)>,
     /// The reads of tensors whose elements all differ.
     pub distinct: Vec<DistinctRead>,
     /// The type of indices.
@@ -196,6 +198,10 @@ impl Program {
                 Node::Distinct(read) => {
                     let DistinctRead { index, extents, .. } = &self.distinct[*read];
                     rest.extend(index.iter().chain(extents));
+                }
+                Node::Unknown { .. } => {
+                    let stored = self.stored.iter().find(|(load, _)| *load == slot);
+                    rest.extend(stored.iter().flat_map(|(_, values)| values));
                 }
                 _ => {}
             }

@@ -349,7 +349,8 @@ impl<'a> Terms<'a> {
             Node::Var(at) => Some(Linear::var(self.dim(side, at))),
             Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
             Node::Unknown { ty, .. } => {
-                Some(self.total(side, slot, ty).unwrap_or_else(|| self.fresh_of(ty)))
+                let value = self.total(side, slot, ty).or_else(|| self.stored(side, slot, ty));
+                Some(value.unwrap_or_else(|| self.fresh_of(ty)))
             }
             Node::Ticket { counter, .. } => {
                 let sum = self.prefix_sum(side, counter);

@@ -249,7 +249,8 @@ pub(super) fn map(call: &syn::ExprMethodCall) -> Option<Expr> {
     let at = generated(start);
     let [vector, first, result, position] =
         [ELEMENTS, "__first", "__result", "__position"].map(|name| Ident::new(name, at));
-    let receiver = &call.receiver;
+    // rustc would warn about parentheses around the value of a `let`.
+    let receiver = unparenthesized(&call.receiver);
     let of = |index: &dyn ToTokens| {
         let element: Expr = syn::parse2(quote_spanned!(at=> #vector[#index])).ok()?;
         let args: Punctuated<Expr, syn::Token![,]> = [element].into_iter().collect();

@@ -144,6 +144,73 @@ source! { returns;
     }
 }
 
+/// Two choices, a sum, a count and a store in one loop.
+#[qd::kernel]
+fn extremes(
+    x: &qd::Tensor<i32, 2>,
+    o: &mut qd::Tensor<i32, 2>,
+) -> ([i32; 2], [usize; 4], i32, u32) {
+    let [h, w] = x.shape();
+    let (mut least, mut i_least, mut j_least) = (i32::MAX, 0, 0);
+    let (mut most, mut i_most, mut j_most) = (i32::MIN, 0, 0);
+    let (mut sum, mut count) = (0, 0);
+    for (i, j) in qd::ndrange([h, w]) {
+        let v = x[[i, j]] * 2;
+        o[[i, j]] = v;
+        sum += v;
+        if v < least {
+            least = v;
+            (i_least, j_least) = (i, j);
+        }
+        let higher = v + 1;
+        if higher > most {
+            (most, i_most, j_most) = (higher, i, j);
+        }
+        if v > 0 {
+            count += 1;
+        }
+    }
+    ([least, most], [i_least, j_least, i_most, j_most], sum, count)
+}
+
+/// A choice by what the same loop has stored stays rejected; by what it stores later, it is not.
+#[qd::kernel]
+fn before_the_store(x: &mut qd::Tensor<i32, 1>) -> (i32, usize, i32) {
+    let (mut best, mut at, mut sum) = (i32::MAX, 0, 0);
+    for i in 0..x.len() {
+        let v = x[i];
+        if v < best {
+            best = v;
+            at = i;
+        }
+        x[i] = v + 1;
+        sum += x[i];
+    }
+    (best, at, sum)
+}
+
+#[on_all_backends]
+fn a_loop_may_choose_and_sum(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let values: Vec<i32> = (0..63).map(|k| (k * 29) % 63 - 20).collect();
+    let x = on.program.tensor_from(&values, [7, 9])?;
+    let mut o = on.program.zeros([7, 9])?;
+    let doubled: Vec<i32> = values.iter().map(|v| v * 2).collect();
+    let place = |v: i32| doubled.iter().position(|of| *of == v).unwrap();
+    let (low, high) = (*doubled.iter().min().unwrap(), *doubled.iter().max().unwrap());
+    let (a, b) = (place(low), place(high));
+    let count = doubled.iter().filter(|v| **v > 0).count() as u32;
+    let expected =
+        ([low, high + 1], [a / 9, a % 9, b / 9, b % 9], doubled.iter().sum::<i32>(), count);
+    assert_eq!(extremes(&x, &mut o).launch()?, expected);
+    assert_eq!(o.to_vec()?, doubled);
+    let mut x = on.program.tensor_from(&values, [63])?;
+    let sum = values.iter().sum::<i32>() + 63;
+    assert_eq!(before_the_store(&mut x).launch()?, (low / 2, a, sum));
+    assert_eq!(x.to_vec()?, values.iter().map(|v| v + 1).collect::<Vec<_>>());
+    Ok(())
+}
+
 fn numbers() -> Array<i32, 1> {
     let all: Vec<i32> = (-5..25).chain([42, 43, 60, 99, -100, -101, 200]).collect();
     Array::of(&all)

@@ -306,3 +306,33 @@ fn an_out_of_bounds_error_names_the_element_or_the_component(
     }
     Ok(())
 }
+
+/// The element to the left.
+#[qd::func]
+fn left_of(c: [usize; 2]) -> [usize; 2] {
+    [c[0], c[1] - 1]
+}
+
+/// Arrays that hold all indices of an element.
+#[qd::kernel]
+fn by_array(x: &qd::Tensor<u32, 2>, o: &mut qd::Tensor<u32, 2>, p: &mut qd::Tensor<[u32; 2], 2>) {
+    for (i, j) in qd::ndrange((0..x.shape()[0], 1..x.shape()[1])) {
+        let c = [i, j];
+        o[c] = x[left_of(c)];
+        o[c] += x[c];
+        qd::atomic_max(&mut o[c], 7);
+        p[c][1] = o[c];
+    }
+}
+
+#[on_all_backends]
+fn an_array_may_hold_all_indices_of_an_element(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&(0..15).collect::<Vec<u32>>(), [3, 5])?;
+    let (mut o, mut p) = (on.program.zeros([3, 5])?, on.program.zeros([3, 5])?);
+    by_array(&x, &mut o, &mut p).launch()?;
+    let at = |k: u32| if k % 5 == 0 { 0 } else { (2 * k - 1).max(7) };
+    assert_eq!(o.to_vec()?, (0..15).map(at).collect::<Vec<_>>());
+    assert_eq!(p.to_vec()?, (0..15).map(|k| [0, at(k)]).collect::<Vec<_>>());
+    Ok(())
+}

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded,
-    ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId,
+    ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
     races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot, TicketSource},
     visit::{Nodes, Reach},
@@ -48,12 +48,19 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) loads: HashMap<(ParamId, Index), Slot>,
     /// Reads of shared arrays that no phase has changed since.
     pub(super) shared_loads: HashMap<(LocalId, Index), Slot>,
+    /// What is stored in each shared array of integers; none if that is not known.
+    pub(super) stored: HashMap<LocalId, Option<Vec<Slot>>>,
+    /// The slots of loads from shared arrays.
+    pub(super) loads_of_shared: Vec<(Slot, LocalId)>,
     /// The arrays that the current phase changes.
     pub(super) changed_here: HashSet<Array>,
-    /// The slots of floats that are read from memory, arguments or constants.
+    /// The slots of floats that have the same value wherever they are used: what is read from memory, arguments,
+    /// constants, locals, and what exact operations make of these.
     pub(super) exact_floats: HashSet<Slot>,
     /// The slots of constants, arguments and comparisons of floats.
     pub(super) floats: HashMap<Float, Slot>,
+    /// The results of operations that the race check does not follow, by their operands.
+    results: HashMap<Operation, Slot>,
     pub(super) shared_dims: HashMap<LocalId, Index>,
     pub(super) in_prelude: bool,
     /// The number of the current phase, from 1; between phases, that of the previous phase.
@@ -151,6 +158,27 @@ pub(super) fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<T
     all
 }
 
+/// An operation whose result the race check does not follow.
+#[derive(PartialEq, Eq, Hash)]
+struct Operation {
+    operator: Operator,
+    ty: ScalarType,
+    operands: Index,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Operator {
+    Unary(UnaryOp),
+    Cast,
+    Math(MathFn),
+}
+
+/// Whether all compilers compute the same result of a function of floats, up to the sign of zero.
+const fn is_exact(function: MathFn) -> bool {
+    use MathFn::{Abs, Ceil, Floor, Max, Min, Round, RoundEven, Trunc};
+    matches!(function, Abs | Ceil | Floor | Max | Min | Round | RoundEven | Trunc)
+}
+
 pub(super) const fn int_type(ty: ScalarType) -> IntType {
     Some(ty)
 }
@@ -183,9 +211,12 @@ impl<'k> TaskBuilder<'k> {
             values: HashMap::new(),
             loads: HashMap::new(),
             shared_loads: HashMap::new(),
+            stored: HashMap::new(),
+            loads_of_shared: Vec::new(),
             changed_here: HashSet::new(),
             exact_floats: HashSet::new(),
             floats: HashMap::new(),
+            results: HashMap::new(),
             shared_dims: HashMap::new(),
             in_prelude: true,
             phase: 0,
@@ -227,6 +258,7 @@ impl<'k> TaskBuilder<'k> {
             builder.bounds(task.kind.dims().unwrap_or_default());
         }
         builder.block(task.body);
+        builder.know_stored();
         builder.pairs();
         builder.task.program = std::mem::take(&mut builder.steps.program);
         builder.task.origins = std::mem::take(&mut builder.origins);
@@ -258,6 +290,7 @@ impl<'k> TaskBuilder<'k> {
             let ty = int_type(self.nodes.locals[*local].ty);
             let slot = self.unknown_from(Origin::Changed(*local), ty, scope);
             self.env.insert(*local, slot);
+            self.define(*local, slot);
         }
     }
 
@@ -298,6 +331,7 @@ impl<'k> TaskBuilder<'k> {
             Stmt::Let { local, value } => {
                 let slot = self.effect(value);
                 self.env.insert(local, slot);
+                self.define(local, slot);
             }
             Stmt::Eval { value } => {
                 self.effect(value);
@@ -305,10 +339,12 @@ impl<'k> TaskBuilder<'k> {
             Stmt::Assign { local, value } => {
                 let slot = self.value(value);
                 self.env.insert(local, slot);
+                self.define(local, slot);
             }
             Stmt::Store { ref element, value } => {
                 self.access(element, AccessKind::Write);
                 self.note_broadcast(element, value);
+                self.note_stored(element, value);
             }
             Stmt::Shared { .. } => {
                 if let Some((array, dims)) = stmt.shared_extents() {
@@ -383,6 +419,7 @@ impl<'k> TaskBuilder<'k> {
                     if let (Some(then), Some(otherwise)) = (env.get(&local), other.get(&local)) {
                         let slot = self.steps.push(Node::Select(cond, *then, *otherwise));
                         env.insert(local, slot);
+                        self.define(local, slot);
                     }
                 }
                 self.env = env;
@@ -399,6 +436,9 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Load(ref element) => self.load(element, ty),
             ExprKind::Atomic { ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
+                if let Array::Shared(array) = element.array {
+                    self.stored.insert(array, None);
+                }
                 let is_int = nodes.exprs[value].ty.is_int();
                 let origin = Origin::OldValue(element.array, element.site);
                 let (source, outer) = match element.array {
@@ -582,7 +622,7 @@ impl<'k> TaskBuilder<'k> {
                         Node::Limit(function, ty, self.value(a), self.value(b))
                     }
                     (MathFn::Abs, &[a]) => Node::Abs(ty, self.value(a)),
-                    _ => return self.result(ty, args),
+                    _ => return self.operation(expr.ty, &expr.kind),
                 }
             }
             ExprKind::Select { cond, then, otherwise } => {
@@ -595,18 +635,42 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Load(_) | ExprKind::Atomic { .. } => {
                 return self.steps.unknown(ty, Scope::Iteration);
             }
-            ref other => {
-                let operands: SmallVec<[ExprId; 4]> = other.operands().collect();
-                return self.result(ty, &operands);
-            }
+            ref other => return self.operation(expr.ty, other),
         };
         self.steps.push(node)
     }
 
-    /// The unknown result of an operation.
-    fn result(&mut self, ty: IntType, operands: &[ExprId]) -> Slot {
-        let operands: SmallVec<[Slot; 4]> =
-            operands.iter().map(|operand| self.value(*operand)).collect();
-        self.steps.result_of(ty, &operands)
+    /// Makes a local's value exact: a float is computed once, where the local is defined.
+    fn define(&mut self, local: LocalId, slot: Slot) {
+        self.exact_floats.extend(self.nodes.locals[local].ty.is_float().then_some(slot));
+    }
+
+    /// The result of an operation that is not followed. The same operation on the same operands has the same result,
+    /// except where compilers may contract float arithmetic.
+    fn operation(&mut self, ty: ScalarType, kind: &ExprKind) -> Slot {
+        let operands: SmallVec<[ExprId; 4]> = kind.operands().collect();
+        let operator = match *kind {
+            ExprKind::Unary { op, .. } => Some(Operator::Unary(op)),
+            ExprKind::Cast { .. } => Some(Operator::Cast),
+            ExprKind::Math { function, .. } if ty.is_int() || is_exact(function) => {
+                Some(Operator::Math(function))
+            }
+            _ => None,
+        };
+        let slots: Index = operands.iter().map(|operand| self.value(*operand)).collect();
+        let is_exact = operands.iter().zip(&slots).all(|(operand, slot)| {
+            !self.nodes.exprs[*operand].ty.is_float() || self.exact_floats.contains(slot)
+        });
+        let Some(operator) = operator.filter(|_| is_exact) else {
+            return self.steps.result_of(int_type(ty), &slots);
+        };
+        let operation = Operation { operator, ty, operands: slots };
+        if let Some(slot) = self.results.get(&operation) {
+            return *slot;
+        }
+        let slot = self.steps.result_of(int_type(ty), &operation.operands);
+        self.exact_floats.extend(ty.is_float().then_some(slot));
+        self.results.insert(operation, slot);
+        slot
     }
 }

@@ -1,7 +1,7 @@
 //! Phases of thread blocks: what they count, what a collective gives, and which elements of shared arrays keep their
 //! values.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
@@ -12,7 +12,8 @@ use super::{
     program::CounterIncrement,
 };
 use crate::{
-    Array, BinaryOp, BlockId, Collective, CollectiveOp, Element, LocalId, ReduceOp, ScalarType,
+    Array, BinaryOp, BlockId, Collective, CollectiveOp, Element, ExprId, LocalId, ReduceOp,
+    ScalarType,
     races::{Counter, Index, IntType, Node, Scope, Slot, TicketSource},
 };
 
@@ -89,8 +90,53 @@ impl TaskBuilder<'_> {
         }
     }
 
+    /// Notes what is stored in a shared array.
+    pub(super) fn note_stored(&mut self, element: &Element, value: ExprId) {
+        let Array::Shared(array) = element.array else { return };
+        let value = self.value(value);
+        if let Some(values) = self.stored.entry(array).or_insert_with(|| Some(Vec::new())) {
+            values.push(value);
+        }
+    }
+
+    /// At the end of the task: tells which values are loaded from shared arrays, unless what is stored in an array is
+    /// computed from its own elements.
+    pub(super) fn know_stored(&mut self) {
+        let loads = &self.loads_of_shared;
+        let mut used: HashMap<LocalId, HashSet<LocalId>> = HashMap::new();
+        for (array, values) in &self.stored {
+            let reached = self.steps.program.reached(values.as_deref().unwrap_or_default());
+            let loads = loads.iter().filter(|(load, _)| reached[*load as usize]);
+            used.insert(*array, loads.map(|(_, array)| *array).collect());
+        }
+        let uses_itself = |array: LocalId| {
+            let (mut found, mut left) = (HashSet::new(), vec![array]);
+            while let Some(next) = left.pop() {
+                left.extend(used.get(&next).into_iter().flatten().filter(|of| found.insert(**of)));
+            }
+            found.contains(&array)
+        };
+        let mut known = Vec::new();
+        for (load, array) in loads {
+            let values = self.stored.get(array).map_or(Some(&[][..]), Option::as_deref);
+            if let Some(values) = values.filter(|_| !uses_itself(*array)) {
+                known.push((*load, values.to_vec()));
+            }
+        }
+        self.steps.program.stored = known;
+    }
+
     /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
     pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
+        let slot = self.shared_value(element, array, ty);
+        if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&(slot, array)) {
+            let is_unknown = matches!(self.steps.node(slot), Node::Unknown { .. });
+            self.loads_of_shared.extend(is_unknown.then_some((slot, array)));
+        }
+        slot
+    }
+
+    fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
         let origin = Origin::Read(element.array, element.site);
         if !self.in_phase || self.changed_here.contains(&element.array) {
             return self.unknown_from(origin, ty, Scope::Iteration);

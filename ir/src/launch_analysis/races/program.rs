@@ -447,6 +447,10 @@ impl TaskRaces {
         }
         program.totals.retain(|slots| slots.iter().all(|at| needed[*at as usize]));
         program.totals.iter_mut().flatten().for_each(moved);
+        program.stored.retain(|(load, _)| needed[*load as usize]);
+        for (load, values) in &mut program.stored {
+            values.iter_mut().chain([load]).for_each(moved);
+        }
         for read in &mut program.distinct {
             read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }

@@ -1,4 +1,5 @@
-//! Facts about prefix sums over the threads of a block, and about sums over all of them.
+//! Facts about prefix sums over the threads of a block, about sums over all of them, and about what is stored in shared
+//! arrays.
 //!
 //! No amount is negative, and the sum of all fits the type, so that nothing wraps. Amounts are bounded by those of any
 //! thread, whatever holds for the threads of the two accesses.
@@ -33,6 +34,18 @@ impl Terms<'_> {
         let [amount, _, thread] = *totals.iter().find(|[_, sum, _]| *sum == slot)?;
         let Amounts { most, last } = self.amounts(side, amount, ty, thread)?;
         Some(self.fresh(0, (last + 1) * most))
+    }
+
+    /// The value of a slot that is loaded from a shared array: one of those that the task stores there, or zero.
+    pub(super) fn stored(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
+        let program = self.sides[side].program;
+        let (_, values) = program.stored.iter().find(|(load, _)| *load == slot)?;
+        let mut range = (0, 0);
+        for value in values {
+            let (least, most) = range_of(self.sides[side], *value, ty)?;
+            range = (range.0.min(least), range.1.max(most));
+        }
+        Some(self.fresh(range.0, range.1))
     }
 
     /// The value of a prefix sum: at most the number of earlier threads times the largest amount. With the thread's own

@@ -420,3 +420,71 @@ fn positions_that_may_be_equal_are_refused(on: TestBackend) -> Result<()> {
     assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
     Ok(())
 }
+
+/// A radix sort in each block. The flags are in shared memory, so that their values are known by what is stored there.
+#[qd::kernel]
+fn sorted_by_flags(bits: u32, a: &mut Tensor<u32, 1>) {
+    qd::block_for(a.len() / 64, 64, |b| {
+        let first = b.index() * 64;
+        let mut key = b.shared::<u32>(64);
+        let mut before = b.shared::<u32>(64);
+        let mut flag = b.shared::<u32>(64);
+        b.each(|t| key[t] = a[first + t]);
+        for bit in 0..bits {
+            b.each(|t| flag[t] = key[t] >> bit & 1);
+            let sum = b.exclusive_scan_add(|t| flag[t]);
+            let ones = b.reduce_add(|t| flag[t]);
+            b.each(|t| before[t] = key[t]);
+            b.each(|t| {
+                let at = if flag[t] == 1 { 64 - ones + sum[t] } else { t as u32 - sum[t] };
+                key[at as usize] = before[t];
+            });
+        }
+        b.each(|t| a[first + t] = key[t]);
+    });
+}
+
+/// As one pass of it, with flags of which `which` says how large they may be: 1 for 0, else more.
+#[qd::kernel]
+fn by_larger_flags(which: u32, x: &Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    qd::block_for(1, 32, |b| {
+        let mut flag = b.shared::<u32>(32);
+        let mut copy = b.shared::<u32>(32);
+        b.each(|t| {
+            flag[t] = x[t] & 1;
+            copy[t] = flag[t] + 1;
+            if which == 1 {
+                flag[t] = copy[t];
+            }
+            if which == 2 {
+                flag[t] = x[t] & 3;
+            }
+            if which == 3 {
+                qd::atomic_add(&mut flag[t / 2], 1);
+            }
+        });
+        let sum = b.exclusive_scan_add(|t| flag[t]);
+        let total = b.reduce_add(|t| flag[t]);
+        b.each(|t| {
+            let at = if flag[t] == 1 { sum[t] } else { total + t as u32 - sum[t] };
+            o[at as usize] = x[t];
+        });
+    });
+}
+
+#[on_all_backends]
+fn flags_in_shared_memory_split_a_block(on: TestBackend) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let values: Vec<u32> = numbers(128).iter().map(|value| value * 3 % 16).collect();
+    let mut a = on.program.tensor_from(&values, [128])?;
+    sorted_by_flags(4, &mut a).launch()?;
+    let mut expected = values.clone();
+    expected.chunks_mut(64).for_each(<[u32]>::sort_unstable);
+    assert_eq!(a.to_vec()?, expected);
+    let mut o = on.program.zeros([128])?;
+    for which in 1..4 {
+        let launched = by_larger_flags(which, &a, &mut o).launch();
+        assert!(matches!(launched, Err(Error::Race { .. })), "{which}: {launched:?}");
+    }
+    Ok(())
+}

@@ -44,6 +44,30 @@ patterns! {
         list[[b, a, 0, at]] = i as u32 + 1;
     }
 
+    /// The cell of a point, whose coordinates are rounded in two places.
+    kernel per_cell_of_a_point(
+        place: &Tensor<u32, 1>,
+        count: &mut Tensor<u32, 2>,
+        list: &mut Tensor<u32, 3>
+    )
+    [] for i in [0..place.len()] {
+        let v = [place[i] as f32 * 0.5, 2.0 - place[i] as f32 * 0.5];
+        let at = qd::atomic_add(&mut count[[v[0].floor() as usize, v[1] as usize]], 1) as usize;
+        list[[v[0].floor() as usize, v[1] as usize, at]] = i as u32 + 1;
+    }
+
+    /// As above, with an array of indices.
+    kernel per_cell_of_an_array(
+        place: &Tensor<u32, 1>,
+        count: &mut Tensor<u32, 2>,
+        list: &mut Tensor<u32, 3>
+    )
+    [] for i in [0..place.len()] {
+        let c = [place[i] as f32 * 0.5, 2.0 - place[i] as f32 * 0.5].map(|x| x as usize);
+        let at = qd::atomic_add(&mut count[c], 1) as usize;
+        list[[c[0], c[1], at]] = i as u32 + 1;
+    }
+
     /// A list per cell, of `most` elements each, one after the other in one dimension.
     kernel flat_list(most: usize, cell: &Tensor<u32, 1>, count: &mut Tensor<u32, 1>, list: &mut Tensor<u32, 1>)
     [] for i in [0..cell.len()] {
@@ -173,6 +197,10 @@ fn tickets_of_a_cell_reserve_elements_of_its_list(on: TestBackend) -> Result<()>
     launch!(bench, Accept, per_cell_of_a_plane(; cell; count, list));
     let (mut count, mut list) = (bench.zeros([2, 2, 1])?, bench.zeros([2, 2, 1, 22])?);
     launch!(bench, Accept, per_cell_of_a_box(; cell; count, list));
+    let place = bench.tensor(&[1, 4, 3, 0, 2], [21])?;
+    let (mut count, mut list) = (bench.zeros([3, 3])?, bench.zeros([3, 3, 22])?);
+    launch!(bench, Accept, per_cell_of_a_point(; place; count, list));
+    launch!(bench, Accept, per_cell_of_an_array(; place; count, list));
     let mut count = bench.zeros([4])?;
     for (most, len) in [(22, 88), (3, 12), (1, 4), (5, 20)] {
         let mut list = bench.zeros([len])?;
