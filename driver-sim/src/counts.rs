@@ -1,7 +1,5 @@
 //! Counters of the objects that a program created and of those that exist.
 
-use crate::state::State;
-
 /// The number of created objects of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -50,24 +48,4 @@ pub struct LiveCounts {
     pub pending: usize,
     /// References to the primary context.
     pub context_refs: u32,
-}
-
-impl State {
-    pub(crate) fn live(&self) -> LiveCounts {
-        let (blocks, bytes) = self.memory.live();
-        let (pinned, pinned_bytes) = self.memory.live_pinned();
-        LiveCounts {
-            streams: self.streams.live(),
-            events: self.events.live(),
-            modules: self.modules.live(),
-            blocks,
-            bytes,
-            pinned,
-            pinned_bytes,
-            graphs: self.graphs.live(),
-            graph_execs: self.execs.live(),
-            pending: self.queue.pending(),
-            context_refs: self.context_refs,
-        }
-    }
 }

@@ -1,111 +1,24 @@
 //! Events: markers in streams that other streams and the host wait for.
 
-use crate::{
-    code::{Code, Result},
-    handle::{Key, Kind, encode},
-    op::{OpKind, Work},
-    op_id::OpId,
-    state::State,
-    stream::StreamRef,
-};
+use crate::op_id::OpId;
 
 #[derive(Debug)]
 pub(crate) struct Event {
-    timing: bool,
+    pub(crate) timing: bool,
     /// The latest record. Waits keep the record that was the latest when they were enqueued.
-    record: Option<Record>,
+    pub(crate) record: Option<Record>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Record {
-    op: OpId,
+pub(crate) struct Record {
+    pub(crate) op: OpId,
     /// The time in the simulated device's clock.
-    at: u64,
+    pub(crate) at: u64,
 }
 
 impl Event {
     /// The operation of the latest record.
     pub(crate) fn recorded(&self) -> Option<OpId> {
         self.record.map(|record| record.op)
-    }
-}
-
-impl State {
-    pub(crate) fn create_event(&mut self, timing: bool) -> Result<usize> {
-        let key = self.events.insert(Event { timing, record: None })?;
-        self.creates.events += 1;
-        Ok(encode(Kind::Event, self.ordinal, key))
-    }
-
-    pub(crate) fn destroy_event(&mut self, event: Key) -> Result<()> {
-        self.events.remove(event).map(drop)
-    }
-
-    pub(crate) fn record(&mut self, event: Key, stream: StreamRef) -> Result<()> {
-        self.events.get(event)?;
-        let handle = encode(Kind::Event, self.ordinal, event) as u64;
-        let op = self.enqueue(stream, Work::Marker, OpKind::Record, &[], Some(handle))?;
-        let at = self.stream(stream)?.end;
-        self.events.get_mut(event)?.record = Some(Record { op, at });
-        Ok(())
-    }
-
-    /// Makes the stream's later work wait for the event's latest record.
-    pub(crate) fn wait(&mut self, stream: StreamRef, event: Key) -> Result<()> {
-        let record = self.events.get(event)?.record;
-        self.stream(stream)?;
-        let Some(record) = record else { return Ok(()) };
-        let handle = encode(Kind::Event, self.ordinal, event) as u64;
-        let target = self.stream_mut(stream)?;
-        target.end = target.end.max(record.at);
-        self.enqueue(stream, Work::Marker, OpKind::Wait, &[record.op], Some(handle)).map(drop)
-    }
-
-    /// Whether the latest record is complete. If not, runs something that it waits for.
-    pub(crate) fn query_event(&mut self, event: Key) -> Result<bool> {
-        match self.events.get(event)?.record {
-            Some(record) if !self.queue.is_done(record.op) => {
-                self.nudge(record.op);
-                self.check_lost()?;
-                Ok(false)
-            }
-            record => {
-                if let Some(record) = record {
-                    self.host_reaches(record.at);
-                    self.note_host_wait(Some(record.op));
-                }
-                Ok(true)
-            }
-        }
-    }
-
-    pub(crate) fn synchronize_event(&mut self, event: Key) -> Result<()> {
-        if let Some(record) = self.events.get(event)?.record {
-            self.wait_for(&[record.op])?;
-            self.host_reaches(record.at);
-            self.note_host_wait(Some(record.op));
-        }
-        Ok(())
-    }
-
-    /// Runs what the latest record waits for, without counting as a wait of the host.
-    pub(crate) fn complete_event(&mut self, event: Key) -> Result<()> {
-        match self.events.get(event)?.record {
-            Some(record) => self.wait_for(&[record.op]),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn elapsed(&self, start: Key, end: Key) -> Result<f32> {
-        let mut times = [0; 2];
-        for (time, key) in times.iter_mut().zip([start, end]) {
-            let event = self.events.get(key)?;
-            let record = event.record.filter(|_| event.timing).ok_or(Code::INVALID_HANDLE)?;
-            if !self.queue.is_done(record.op) {
-                return Err(Code::NOT_READY);
-            }
-            *time = record.at;
-        }
-        Ok((times[1] as f64 - times[0] as f64) as f32 / 1e6)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, env, sync::OnceLock};
 
-use crate::{code::Code, schedule::Random};
+use crate::{code::Code, random::Random};
 
 /// The effect of a fault on a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

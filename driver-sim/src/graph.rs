@@ -1,36 +1,30 @@
 //! Graphs: launches and copies with dependencies, enqueued by one call.
 
 use crate::{
-    code::{Code, Result},
-    handle::{Key, Kind, encode},
+    handle::Key,
     launch::Launch,
-    op::{OpKind, Work, transfer_cost},
-    op_id::{OpId, Ops},
-    state::{Operation, State},
-    stream::StreamRef,
+    op::{Work, transfer_cost},
+    op_id::OpId,
 };
-
-/// The lanes of graph nodes start at this number, above those of streams.
-const NODE_LANES: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    nodes: Vec<Step>,
+    pub(crate) nodes: Vec<Step>,
 }
 
 /// The graph and index of a node handle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    graph: Key,
-    index: usize,
+    pub(crate) graph: Key,
+    pub(crate) index: usize,
 }
 
 /// An executable graph.
 #[derive(Debug)]
 pub(crate) struct Exec {
     /// The graph that it was instantiated from, which may be destroyed.
-    graph: Key,
-    nodes: Vec<Step>,
+    pub(crate) graph: Key,
+    pub(crate) nodes: Vec<Step>,
     /// Its last launch: launches of one executable never overlap.
     pub(crate) last: Option<OpId>,
 }
@@ -54,23 +48,23 @@ pub(crate) enum NodeWork {
 }
 
 #[derive(Clone, Debug)]
-struct Step {
-    work: NodeWork,
-    after: Vec<usize>,
+pub(crate) struct Step {
+    pub(crate) work: NodeWork,
+    pub(crate) after: Vec<usize>,
     /// The number of the driver's node that it is of: a child graph is one node with several steps.
-    node: usize,
+    pub(crate) node: usize,
     /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
-    lane: u64,
+    pub(crate) lane: u64,
 }
 
 impl Graph {
-    fn next_node(&self) -> usize {
+    pub(crate) fn next_node(&self) -> usize {
         self.nodes.last().map_or(0, |last| last.node + 1)
     }
 }
 
 /// When each step starts and ends in the simulated clock, from the launch of the graph.
-fn times(steps: &[Step]) -> Vec<(u64, u64)> {
+pub(crate) fn times(steps: &[Step]) -> Vec<(u64, u64)> {
     let begin = Work::Marker.cost();
     let mut times: Vec<(u64, u64)> = Vec::with_capacity(steps.len());
     for Step { work, after, .. } in steps {
@@ -87,171 +81,5 @@ impl NodeWork {
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
             Self::Empty => Work::Marker.cost(),
         }
-    }
-}
-
-impl State {
-    pub(crate) fn create_graph(&mut self) -> Result<usize> {
-        let key = self.graphs.insert(Graph::default())?;
-        self.creates.graphs += 1;
-        Ok(encode(Kind::Graph, self.ordinal, key))
-    }
-
-    pub(crate) fn destroy_graph(&mut self, graph: Key) -> Result<()> {
-        self.graphs.remove(graph)?;
-        self.nodes.retain(|node| node.graph != graph);
-        Ok(())
-    }
-
-    pub(crate) fn add_node(&mut self, graph: Key, after: &[Key], work: NodeWork) -> Result<usize> {
-        let index = self.graphs.get(graph)?.nodes.len();
-        let mut before = Vec::with_capacity(after.len());
-        for &node in after {
-            let node = self.nodes.get(node).map_err(|_| Code::INVALID_VALUE)?;
-            if node.graph != graph || before.contains(&node.index) {
-                return Err(Code::INVALID_VALUE);
-            }
-            before.push(node.index);
-        }
-        let own = self.graphs.get_mut(graph)?;
-        let node = own.next_node();
-        own.nodes.push(Step { work, after: before, node, lane: 0 });
-        let key = self.nodes.insert(Node { graph, index })?;
-        Ok(encode(Kind::Node, self.ordinal, key))
-    }
-
-    /// Adds the nodes of another graph, and a node after all of them, which stands for them.
-    pub(crate) fn add_child(&mut self, graph: Key, after: &[Key], child: Key) -> Result<usize> {
-        let steps = self.graphs.get(child)?.nodes.clone();
-        let first = self.graphs.get(graph)?.nodes.len();
-        // Checks the dependencies, and stands for the beginning.
-        self.add_node(graph, after, NodeWork::Empty)?;
-        let own = self.graphs.get_mut(graph)?;
-        for mut step in steps {
-            step.node = own.nodes[first].node;
-            step.after = match &step.after[..] {
-                [] => vec![first],
-                after => after.iter().map(|at| first + 1 + at).collect(),
-            };
-            own.nodes.push(step);
-        }
-        let all = (first..own.nodes.len()).collect();
-        let node = own.nodes[first].node;
-        own.nodes.push(Step { work: NodeWork::Empty, after: all, node, lane: 0 });
-        let index = own.nodes.len() - 1;
-        let key = self.nodes.insert(Node { graph, index })?;
-        Ok(encode(Kind::Node, self.ordinal, key))
-    }
-
-    /// Makes a node of work that is enqueued on a captured stream. Returns the number of no operation: nothing runs.
-    pub(crate) fn capture_node(
-        &mut self,
-        stream: StreamRef,
-        (graph, last): (Key, Option<usize>),
-        work: Work,
-    ) -> Result<OpId> {
-        let work = match work {
-            Work::Launch(launch) => NodeWork::Launch(launch),
-            Work::Copy { dst, src, bytes } => NodeWork::Copy { dst, src, bytes },
-            Work::Fill { dst, pattern, width, bytes } => {
-                NodeWork::Fill { dst, pattern, width, bytes }
-            }
-            // Events, allocations and pageable memory, which drivers can capture in part.
-            _ => return Err(Code::STREAM_CAPTURE_UNSUPPORTED),
-        };
-        let own = self.graphs.get_mut(graph)?;
-        let node = own.next_node();
-        own.nodes.push(Step { work, after: last.into_iter().collect(), node, lane: 0 });
-        let this = own.nodes.len() - 1;
-        self.stream_mut(stream)?.capture = Some((graph, Some(this)));
-        Ok(0)
-    }
-
-    pub(crate) fn instantiate(&mut self, graph: Key) -> Result<usize> {
-        let mut nodes = self.graphs.get(graph)?.nodes.clone();
-        for node in &mut nodes {
-            self.node_lanes += 1;
-            node.lane = NODE_LANES + self.node_lanes;
-        }
-        let key = self.execs.insert(Exec { graph, nodes, last: None })?;
-        self.creates.graph_execs += 1;
-        Ok(encode(Kind::Exec, self.ordinal, key))
-    }
-
-    /// Replaces the launch of a node for later launches of the executable.
-    pub(crate) fn set_node(&mut self, exec: Key, node: Key, launch: Launch) -> Result<()> {
-        let node = *self.nodes.get(node).map_err(|_| Code::INVALID_VALUE)?;
-        let exec = self.execs.get_mut(exec)?;
-        if exec.graph != node.graph {
-            return Err(Code::INVALID_VALUE);
-        }
-        // Nodes that were added after the instantiation are not in the executable.
-        match exec.nodes.get_mut(node.index) {
-            Some(Step { work: NodeWork::Launch(old), .. }) => {
-                *old = launch;
-                Ok(())
-            }
-            _ => Err(Code::INVALID_VALUE),
-        }
-    }
-
-    /// When each node of an executable starts and ends in the simulated clock, from its launch.
-    pub(crate) fn node_times(&self, exec: Key) -> Result<Vec<(u64, u64)>> {
-        let steps = &self.execs.get(exec)?.nodes;
-        let mut nodes: Vec<(u64, u64)> = Vec::new();
-        for (step, (start, end)) in steps.iter().zip(times(steps)) {
-            match nodes.get_mut(step.node) {
-                Some(node) => *node = (node.0.min(start), node.1.max(end)),
-                None => nodes.push((start, end)),
-            }
-        }
-        Ok(nodes)
-    }
-
-    /// Enqueues a start operation, one operation per node after those that its edges name, and an end operation after
-    /// all nodes.
-    pub(crate) fn launch_graph(&mut self, exec: Key, stream: StreamRef) -> Result<()> {
-        let turn = self.turn(stream)?;
-        let (last, nodes) = {
-            let exec = self.execs.get(exec)?;
-            (exec.last, exec.nodes.clone())
-        };
-        let begin =
-            self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, last.as_slice(), None)?;
-        let handle = self.stream_handle(stream);
-        // Their clocks are needed until the end operation has its own.
-        let orphans = self.orphans.len();
-        let ends = times(&nodes).into_iter().map(|(_, end)| end);
-        let took = ends.max().unwrap_or(0).saturating_sub(Work::Marker.cost());
-        let mut ops: Vec<OpId> = Vec::new();
-        for Step { work, after, lane, .. } in nodes {
-            let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
-            if before.is_empty() {
-                before.push(begin);
-            }
-            let (work, kind) = match work {
-                NodeWork::Launch(launch) => {
-                    let kind = OpKind::Launch(launch.name().clone());
-                    (Work::Launch(launch), kind)
-                }
-                NodeWork::Copy { dst, src, bytes } => {
-                    (Work::Copy { dst, src, bytes }, OpKind::CopyDtod)
-                }
-                NodeWork::Fill { dst, pattern, width, bytes } => {
-                    (Work::Fill { dst, pattern, width, bytes }, OpKind::Fill)
-                }
-                NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
-            };
-            let operation = Operation { work, kind, event: None };
-            let op = self.push(operation, (handle, turn, lane), &before);
-            self.orphans.push(op);
-            self.enqueued(op);
-            ops.push(op);
-        }
-        let end = self.enqueue(stream, Work::Marker, OpKind::GraphLaunch, &ops, None)?;
-        self.orphans.truncate(orphans);
-        self.advance(stream, end, took)?;
-        self.execs.get_mut(exec)?.last = Some(end);
-        Ok(())
     }
 }

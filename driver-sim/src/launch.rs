@@ -21,7 +21,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::{
     memory::{AccessError, Memory},
-    schedule::Random,
+    random::Random,
 };
 
 /// A module. Launches keep its program alive, so that a launch after the unload is detected.

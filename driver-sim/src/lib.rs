@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod adversary;
-mod alloc;
+mod clock;
 mod code;
 mod context;
 mod control;
@@ -17,12 +16,12 @@ mod handle;
 mod launch;
 mod may_access;
 mod memory;
-mod module;
 mod op;
 mod op_id;
 mod pointer;
 mod queue;
 mod race;
+mod random;
 mod replay;
 mod report;
 mod schedule;

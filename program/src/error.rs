@@ -1,5 +1,7 @@
 //! The errors of programs, and their severity.
 
+mod dlpack_problem;
+mod hazard;
 mod npy_problem;
 
 use std::fmt;
@@ -8,11 +10,12 @@ use quadrants_ir::format::comparison_text;
 use quadrants_rhi::Severity;
 
 use crate::{
-    Hazard, Layout,
-    dlpack::DlpackProblem,
+    value::layout::Layout,
     variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, TRACE_VARIABLE},
 };
 
+pub use dlpack_problem::DlpackProblem;
+pub use hazard::{Hazard, HazardUse};
 pub use npy_problem::NpyProblem;
 
 /// An error of any type, from the frontend.

@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 
 use crate::{
     Error, KernelValue, Program, RawTensor, Result, Slice, SliceMut, Stream, Tensor,
-    capture::active,
-    launch::operation::{OperationTensors, OperationUse},
+    arguments::operation_tensors::OperationTensors,
+    launcher::operation_names::OperationUse,
     profile::session::ForeignNames,
-    state::ProgramInner,
-    stream::{current::with_current, state::StreamState},
-    tensor::{Elements, device_tensor::DeviceTensor},
+    state::{ProgramInner, StreamState, device_tensor::DeviceTensor},
+    tensor::Elements,
+    thread_state::{capture, current_stream::with_current},
 };
 
 /// A tensor that a foreign operation reads. [`reads!`](crate::reads) makes a list of them.
@@ -224,7 +224,7 @@ impl Program {
             Ok(call(&ForeignCall { stream, reads: &raw_reads, writes: &raw_writes }))
         };
         let mut result = None;
-        let captured = active::with(shared, |recorder| {
+        let captured = capture::with(shared, |recorder| {
             recorder.foreign(name, &tensors, stream, at, &mut |stream| {
                 result = Some(enqueue(stream)?);
                 Ok(())

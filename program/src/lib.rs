@@ -5,12 +5,15 @@
 //! in an address-stable table. A `stream_parallel` region forks from the launch stream and joins it again by events, or
 //! is launched as a graph.
 
+mod arguments;
 #[cfg(feature = "ndarray")]
 mod arrays;
 #[doc(hidden)]
 pub mod body;
 mod capture;
+mod device_error;
 pub mod dlpack;
+mod dlpack_abi;
 pub mod dsl;
 mod error;
 mod foreign;
@@ -18,6 +21,7 @@ mod hazards;
 mod kernel;
 mod kernel_cache;
 mod launch;
+mod launcher;
 mod npy;
 mod output;
 mod pinned;
@@ -29,27 +33,24 @@ mod state;
 mod stream;
 mod sync;
 mod tensor;
+mod thread_state;
 mod value;
 mod variables;
 
 #[cfg(feature = "ndarray")]
 pub use arrays::{host_array, host_array_mut};
 pub use capture::{Graph, GraphLaunch};
-pub use dlpack::DlpackProblem;
 pub use error::{
-    BoxError, CounterOverflow, Error, ForeignMemoryProblem, KernelError, KernelErrorCause,
-    NpyProblem, RaceExample, RaceReason, Result,
+    BoxError, CounterOverflow, DlpackProblem, Error, ForeignMemoryProblem, Hazard, HazardUse,
+    KernelError, KernelErrorCause, NpyProblem, RaceExample, RaceReason, Result,
 };
 pub use foreign::{ForeignCall, ForeignRead, ForeignWrite};
-pub use hazards::{Hazard, HazardUse, Hazards};
-pub use kernel::Kernel;
-pub use kernel_cache::{
-    bundle::ExportedKernels,
-    cache_folder,
-    export::{Export, Exported, Target},
-};
-pub use launch::{
-    Explanation, KernelResult, Launch, TaskExplanation, launcher::KernelLauncher,
+pub use hazards::Hazards;
+pub use kernel_cache::{bundle::ExportedKernels, cache_folder};
+pub use launch::{KernelResult, Launch, kernel::Kernel};
+pub use launcher::{
+    KernelLauncher,
+    explain::{Explanation, TaskExplanation},
     region_graph::RegionStatistics,
 };
 pub use output::{KernelMessage, KernelOutput};
@@ -60,23 +61,30 @@ pub use profile::{
         Arrow, ArrowKind, GraphNode, Lane, LaneKind, Span, SpanKind, Timeline, TimelineClock,
     },
 };
-pub use program::{Backend, Opened, Program, ProgramBuilder};
+pub use program::{
+    Backend, Opened, ProgramBuilder,
+    export::{Export, Exported, Target},
+};
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{
     BundleError, CacheStatistics, CachedImage, ImageLabel, ImageProblem, PoolStatistics,
     cached_images, check_cache_folder,
 };
 pub use region::Region;
-pub use stream::{Event, Stream, manager::StreamManager};
+pub use state::{
+    StreamManager,
+    handles::{Program, Stream},
+};
+pub use stream::Event;
 pub use tensor::{
     Distinct, Tensor,
-    element::Element,
-    layout::Layout,
     raw::{RawComponent, RawTensor},
     slice::{Slice, SliceMut, host, host_mut},
 };
 pub use value::{
     KernelValue,
+    element::Element,
+    layout::Layout,
     matrix::Matrix,
     numeric::{Float, Int, Number, Signed},
     vector::Vector,
@@ -103,11 +111,12 @@ pub mod emit {
     pub use core;
 
     pub use crate::{
-        BoxError, Launch, Tensor, body, dsl, f16,
+        BoxError, Launch, Tensor,
+        arguments::{Arg, ArgList},
+        body, dsl, f16,
         kernel::{kernel_def::KernelDef, monomorphizations::Monomorphizations},
-        launch::arguments::{Arg, ArgList},
-        tensor::{Scratch, element::Element},
-        value::{KernelValue, constant},
+        tensor::Scratch,
+        value::{KernelValue, constant, element::Element},
     };
     pub use quadrants_ir as ir;
 }

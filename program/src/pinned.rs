@@ -8,11 +8,11 @@ use quadrants_runtime as rt;
 
 use crate::{
     Element, Error, Event, Program, Result, Tensor,
-    capture::active,
-    launch::operation::{OperationTensors, OperationUse},
-    state::ProgramInner,
-    stream::{current::with_current, state::StreamState},
-    tensor::{Elements, check_count, device_tensor::DeviceTensor},
+    arguments::operation_tensors::OperationTensors,
+    launcher::operation_names::OperationUse,
+    state::{ProgramInner, StreamState, device_tensor::DeviceTensor},
+    tensor::{Elements, check_count},
+    thread_state::{capture, current_stream::with_current},
 };
 
 /// Page-locked host memory for `len` scalars, made by [`Program::pinned`].
@@ -247,7 +247,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
         };
         let program = &device_tensor.program;
         program.check_same(&pinned.program, "the pinned memory")?;
-        active::refuse(&program.shared, "a copy to or from pinned memory")?;
+        capture::refuse(&program.shared, "a copy to or from pinned memory")?;
         with_current(Some(program), |current| {
             let stream = current.map_or(&program.default, |(_, stream)| stream);
             stream.refuse_captured()?;

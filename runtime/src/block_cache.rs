@@ -6,7 +6,10 @@ use parking_lot::Mutex;
 use quadrants_rhi::{DevicePtr, EventHandle};
 use smallvec::SmallVec;
 
-use crate::{Stamp, buffer::WORD};
+use crate::Stamp;
+
+/// The bytes of a word. GPUs have no atomics on single bytes, so that kernels access the whole word around a bool.
+pub(crate) const WORD: usize = 4;
 
 /// The limits of the cache. Beyond them, the oldest blocks are freed.
 pub(crate) const MAX_CACHED_BYTES: usize = 64 << 20;

@@ -13,15 +13,14 @@ use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 
 use crate::{
     AccessHistory, Completed, Context, Error, Result, Stamp, Stream,
-    fill::{InternalStream, enqueue_upload},
-    owners::Owner,
+    block_cache::WORD,
+    fill::enqueue_upload,
+    fill_streams::InternalStream,
+    pending_owners::Owner,
     staging::{Pinned, STAGING_CHUNK},
     stamps::{MAX_SEQUENCE, Stamps},
     stream_registry::PendingWork,
 };
-
-/// The bytes of a word. GPUs have no atomics on single bytes, so that kernels access the whole word around a bool.
-pub(crate) const WORD: usize = 4;
 
 /// A block of device memory with the stamps of its uses.
 ///

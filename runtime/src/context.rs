@@ -15,13 +15,19 @@ use smallvec::SmallVec;
 use crate::{
     Error, Result, Stamp,
     block_cache::BlockCache,
-    fill::{AwaitedFills, FillStreams},
+    error::creation_error,
+    fill_streams::{AwaitedFills, FillStreams},
     handle_pool::HandlePool,
-    leases::{MAX_IDLE_EVENTS, MAX_IDLE_STREAMS},
-    owners::PendingOwners,
+    pending_owners::PendingOwners,
+    raw_stream::destroy_stream,
     staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
 };
+
+/// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
+/// Further handles are destroyed when they are returned.
+const MAX_IDLE_STREAMS: usize = 64;
+const MAX_IDLE_EVENTS: usize = 1024;
 
 /// Per stream, the position up to which its work is complete, or is ordered before some other work.
 pub type Completed = SmallVec<[Stamp; 4]>;
@@ -360,24 +366,4 @@ impl Drop for Context {
             ignore(unsafe { device.free_pinned(pinned) });
         }
     }
-}
-
-/// The error if an object cannot be created that does not belong to a context yet.
-pub(crate) fn creation_error(error: rhi::Error) -> Error {
-    match error.severity() {
-        Severity::ContextLost => Error::ContextLost { cause: Box::new(error) },
-        _ => Error::Device(error),
-    }
-}
-
-/// Destroys a stream, unless it is the default stream, as all streams of the CPU are.
-///
-/// # Safety
-/// As for [`Device::destroy_stream`], except that `handle` may be the default stream.
-pub(crate) unsafe fn destroy_stream(device: &dyn Device, handle: StreamHandle) -> rhi::Result<()> {
-    if handle == StreamHandle::DEFAULT {
-        return Ok(());
-    }
-    // SAFETY: the caller guarantees the conditions, and it is not the default stream.
-    unsafe { device.destroy_stream(handle) }
 }

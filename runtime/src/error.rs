@@ -64,3 +64,11 @@ impl Error {
         }
     }
 }
+
+/// The error if an object cannot be created that does not belong to a context yet.
+pub(crate) fn creation_error(error: rhi::Error) -> Error {
+    match error.severity() {
+        Severity::ContextLost => Error::ContextLost { cause: Box::new(error) },
+        _ => Error::Device(error),
+    }
+}

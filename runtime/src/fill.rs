@@ -1,96 +1,24 @@
-//! The first fill of buffers: the internal streams on which it runs, and its order before the first use.
+//! The order of the first fill of a buffer before its first use.
 
 use std::sync::{
-    Arc, OnceLock,
-    atomic::{
-        AtomicU64, AtomicUsize,
-        Ordering::{Acquire, Relaxed, Release},
-    },
+    Arc,
+    atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use quadrants_rhi::{self as rhi, Device, DevicePtr, StreamHandle, StreamOptions};
+use quadrants_rhi::{DevicePtr, StreamHandle};
 
 use crate::{
     Context, Result, Stamp, Stream,
-    context::{creation_error, destroy_stream},
+    fill_streams::{AwaitedFills, InternalStream, UPLOAD_STREAMS},
+    raw_stream::destroy_stream,
     staging::{Pinned, STAGING_CHUNK},
-    stream_registry::{Position, StreamRegistry},
 };
-
-/// The number of streams of large uploads. Uploads of as many threads run at once.
-const UPLOAD_STREAMS: usize = 4;
 
 /// Uploads of at most this many bytes run on the stream of allocations.
 const SMALL_UPLOAD: usize = 64 << 10;
 
 /// A stream asks whether fills are complete when this many launches had to compare their tensors with them.
 const LAUNCHES_BEFORE_QUERY: u64 = 8;
-
-/// The internal streams of allocations, first fills and uploads. They never wait for the user's work. They are
-/// registered, so that a fill has a stamp.
-#[derive(Debug)]
-pub(crate) struct FillStreams {
-    pub(crate) allocate: InternalStream,
-    uploads: [OnceLock<InternalStream>; UPLOAD_STREAMS],
-    next_upload: AtomicUsize,
-}
-
-/// A registered stream of the context.
-#[derive(Debug)]
-pub(crate) struct InternalStream {
-    pub(crate) handle: StreamHandle,
-    pub(crate) id: u32,
-    position: Arc<Position>,
-}
-
-/// The fills that a stream waits for: per internal stream, the last position.
-#[derive(Debug, Default)]
-pub(crate) struct AwaitedFills {
-    positions: [AtomicU64; 1 + UPLOAD_STREAMS],
-    compared: AtomicU64,
-}
-
-impl InternalStream {
-    fn new(device: &dyn Device, registry: &StreamRegistry) -> Result<Self> {
-        let (id, position) = registry.allocate_id()?;
-        let handle = device.create_stream(StreamOptions::default()).map_err(|error| {
-            registry.retire(id, &position);
-            creation_error(error)
-        })?;
-        registry.register_internal(id, handle, &position);
-        Ok(Self { handle, id, position })
-    }
-
-    /// The stamp of a fill that was just enqueued.
-    pub(crate) fn next_stamp(&self) -> Stamp {
-        Stamp { stream: self.id, sequence: self.position.advance() }
-    }
-}
-
-impl FillStreams {
-    pub(crate) fn new(device: &dyn Device, registry: &StreamRegistry) -> Result<Self> {
-        Ok(Self {
-            allocate: InternalStream::new(device, registry)?,
-            uploads: Default::default(),
-            next_upload: AtomicUsize::new(0),
-        })
-    }
-
-    /// Destroys the stream of allocations of a context that could not be made.
-    pub(crate) fn destroy(&self, device: &dyn Device) -> rhi::Result<()> {
-        // SAFETY: the stream was never used.
-        unsafe { destroy_stream(device, self.allocate.handle) }
-    }
-
-    fn index_of(&self, id: u32) -> Option<usize> {
-        if id == self.allocate.id {
-            return Some(0);
-        }
-        let is_upload =
-            |stream: &OnceLock<InternalStream>| stream.get().is_some_and(|stream| stream.id == id);
-        self.uploads.iter().position(is_upload).map(|index| 1 + index)
-    }
-}
 
 impl Context {
     /// The internal stream for an upload of `bytes`.

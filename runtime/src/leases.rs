@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use quadrants_rhi::{self as rhi, EventHandle, StreamHandle, StreamOptions};
 
-use crate::{Context, Result, context::destroy_stream};
-
-/// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
-/// Further handles are destroyed when they are returned.
-pub(crate) const MAX_IDLE_STREAMS: usize = 64;
-pub(crate) const MAX_IDLE_EVENTS: usize = 1024;
+use crate::{Context, Result, raw_stream::destroy_stream};
 
 /// Counters of the pools of a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -19,6 +19,7 @@ mod context;
 mod error;
 mod event;
 mod fill;
+mod fill_streams;
 mod graph;
 mod handle_pool;
 mod image_bundle;
@@ -29,6 +30,8 @@ mod module;
 #[cfg(test)]
 mod mutated;
 mod owners;
+mod pending_owners;
+mod raw_stream;
 mod staging;
 mod staging_pool;
 mod stamps;

@@ -4,47 +4,17 @@
 //! on a thread that uses the context anyway, without a wait: at the drop of a buffer whose uses are all complete, or at
 //! a later call that finds them complete.
 
-use std::{
-    any::Any,
-    collections::VecDeque,
-    fmt,
-    sync::{
-        Arc,
-        atomic::{
-            AtomicBool, AtomicUsize,
-            Ordering::{Relaxed, SeqCst},
-        },
-    },
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Relaxed, SeqCst},
 };
 
-use parking_lot::Mutex;
 use quadrants_rhi::{EventHandle, Severity};
 
-use crate::{Completed, Context, EventLease, Result};
-
-/// What keeps foreign memory valid.
-pub(crate) type Owner = Box<dyn Any + Send>;
-
-/// The owners whose memory may still be in use, in the order of the stream of frees.
-#[derive(Default)]
-pub(crate) struct PendingOwners {
-    queue: Mutex<VecDeque<PendingOwner>>,
-    count: AtomicUsize,
-    /// Whether the program's last handle was dropped, so that there may be no later call.
-    closed: AtomicBool,
-}
-
-struct PendingOwner {
-    /// Leased, and recorded on the stream of frees after all uses. Without its lease, which would own the context.
-    event: EventHandle,
-    owner: Owner,
-}
-
-impl fmt::Debug for PendingOwners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingOwners").field("count", &self.count).finish_non_exhaustive()
-    }
-}
+use crate::{
+    Completed, Context, EventLease, Result,
+    pending_owners::{Owner, PendingOwner},
+};
 
 impl Context {
     /// Drops an owner after the work at `users`, without waiting for it.

@@ -5,8 +5,8 @@ use std::{sync::Arc, thread};
 use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Context, Result, Stamp, context::destroy_stream, fill::AwaitedFills, stamps::MAX_SEQUENCE,
-    stream_registry::Position,
+    Context, Result, Stamp, fill_streams::AwaitedFills, raw_stream::destroy_stream,
+    stamps::MAX_SEQUENCE, stream_registry::Position,
 };
 
 /// The creator of a stream, who also destroys it.

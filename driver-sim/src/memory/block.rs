@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use super::{defined::Defined, touched::Touched};
+use super::{defined::Defined, shadow::Shadow, touched::Touched};
 use crate::{
     code::{Code, Result},
     op_id::OpId,
-    race::Shadow,
 };
 
 /// The fill byte of fresh memory.

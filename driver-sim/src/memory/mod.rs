@@ -9,6 +9,7 @@ mod block;
 mod defined;
 mod pinned;
 mod pool;
+mod shadow;
 mod touched;
 mod watch;
 

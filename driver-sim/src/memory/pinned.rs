@@ -5,11 +5,10 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::{Memory, block::POISON, touched::Touched};
+use super::{Memory, block::POISON, shadow::Shadow, touched::Touched};
 use crate::{
     code::{Code, Result},
     op_id::OpId,
-    race::Shadow,
 };
 
 /// An allocation. Dropping it frees the memory.

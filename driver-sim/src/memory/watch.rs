@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::{
     DEVICE_BASE, Memory, Touch,
     block::{End, Phase},
+    shadow::Shadow,
 };
-use crate::{op_id::OpId, race::Shadow};
+use crate::op_id::OpId;
 
 /// A memory region with an access history of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,17 +8,13 @@
 //! The host counts as one thread, because synchronization between its threads is not visible. Accesses of the host to
 //! pinned memory are not visible either.
 
-mod clock;
-mod detect;
-mod shadow;
+mod detector;
 
 use std::{env, fmt, sync::OnceLock};
 
 use crate::{memory::Touch, op::OpKind, op_id::OpId};
 
-pub(crate) use clock::{Clock, Epoch};
-pub(crate) use detect::Detector;
-pub(crate) use shadow::Shadow;
+pub(crate) use detector::{Detector, ROOM};
 
 /// Two operations on the same bytes without an order between them, at least one of which changes the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

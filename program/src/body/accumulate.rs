@@ -8,8 +8,8 @@
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{parallel::Piece, reduce::Partial};
-use crate::dsl::{Accumulate, AccumulateBits, AccumulateMinMax};
+use super::{parallel::Piece, partial::Partial};
+use crate::value::accumulate::{Accumulate, AccumulateBits, AccumulateMinMax};
 
 /// The results of the pieces of a loop so far: each with the number of its piece, in any order.
 #[derive(Debug)]

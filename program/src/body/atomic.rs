@@ -3,7 +3,7 @@
 //! They never go through `&mut`, because many iterations refer to the same element at once.
 
 use super::element_ref::ElementRef;
-use crate::dsl::{AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax};
+use crate::value::atomic::{AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax};
 
 /// Adds `value` and returns the old element; does nothing and returns zero if the reference is out of range.
 #[cfg_attr(not(debug_assertions), inline(always))]

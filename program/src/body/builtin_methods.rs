@@ -7,13 +7,15 @@ use std::ops::{Add, Mul, Sub};
 use half::f16;
 use quadrants_ir::{ExactFloat, source::Source, types::name_number};
 
-use super::{
-    callable::{Function, HasMethod, Method},
-    failure::{clamped, divisor_of, opaque},
-};
+use super::failure::{clamped, opaque};
 use crate::{
-    Element, Float, KernelValue, Matrix, Number, Signed, Vector, dsl::Combine,
-    value::identity::Identity,
+    Element, Float, KernelValue, Matrix, Number, Signed, Vector,
+    device_error::divisor_of,
+    value::{
+        atomic::Combine,
+        callable::{Function, HasMethod, Method},
+        identity::Identity,
+    },
 };
 
 /// A built-in method or associated function, as the source of this module declares it.

@@ -4,20 +4,21 @@ use std::{marker::PhantomData, panic::Location};
 
 use quadrants_ir::{
     abi::{ERROR_WORD, FIRST_PARAM_WORD, LAUNCH_WORD, TEMPORARIES_WORD},
-    types::ParamType,
+    types::{ParamType, TensorField},
 };
 
 use super::{
-    failure::{ErrorKind, Errors},
+    access::Access,
+    failure::Errors,
+    launch::Launch,
     level::{Level, Multiversioned},
-    native::Run,
-    parallel::{LoopAt, LoopInt},
-    print::{PrinterGuard, TextArgument},
-    split::Proven,
-    view::{Access, View, WithAccess},
+    print::TextArgument,
+    run::Run,
+    view::{View, WithAccess},
 };
 use crate::{
     KernelValue,
+    device_error::ErrorKind,
     value::{
         identity::Identity,
         memory::{Component, Memory},
@@ -29,14 +30,6 @@ pub struct Cx<'a, L> {
     args: &'a [u64],
     pub(super) launch: Launch<'a>,
     level: PhantomData<L>,
-}
-
-/// What a launch of a CPU body checks and prints, and where its errors go.
-pub(super) struct Launch<'a> {
-    /// The words of the loops' interiors, if the launch checks anything.
-    interiors: &'a [u64],
-    pub(super) run: Run,
-    pub(super) errors: Errors,
 }
 
 /// The parameters of a launch, read in order.
@@ -82,6 +75,15 @@ pub unsafe trait TensorParam {
 pub const fn accept(refused: Option<&'static str>) {
     if let Some(why) = refused {
         panic!("{}", why);
+    }
+}
+
+/// The IR's description of a tensor in a struct of tensors.
+#[must_use]
+pub const fn tensor_field<P: TensorParam>(name: &'static str, writable: bool) -> TensorField {
+    match P::PARAM {
+        ParamType::Tensor { elem, rank, .. } => TensorField { name, elem, rank, writable },
+        _ => panic!("a struct of tensors can contain only tensors"),
     }
 }
 
@@ -152,26 +154,6 @@ impl<'a, L: Level> Cx<'a, L> {
     pub(super) fn run_at_level<C: Multiversioned<A>, A>(&self, arguments: A) {
         // SAFETY: the maker of `self` guarantees that the processor has the instructions.
         unsafe { L::run::<C, A>(arguments) }
-    }
-}
-
-impl Launch<'_> {
-    /// Makes this thread ready to print outside of iterations, where the kernel prints.
-    pub(super) fn printer(&self) -> Option<PrinterGuard> {
-        self.run.prints.then(|| self.errors.printer().enter())
-    }
-
-    /// The iterations of a loop that are proven.
-    pub(super) fn proven<I: LoopInt, const N: usize>(&self, at: LoopAt) -> Proven<I, N> {
-        if !self.run.checked.has_loop(at.number) {
-            return Proven::All;
-        }
-        let words = at.interior.and_then(|at| self.interiors.get(at..at + 2 * N));
-        let interior = std::array::from_fn(|k| match words {
-            Some(words) => (I::from_bits64(words[2 * k]), I::from_bits64(words[2 * k + 1])),
-            None => (I::ZERO, I::ZERO),
-        });
-        Proven::Within { interior, inspects: self.run.checked.inspects(at.number) }
     }
 }
 

@@ -5,11 +5,8 @@
 //! is, selects fields and elements of the value, and is read and written by value. Scalars that the body does not use
 //! are not loaded.
 
-use super::view::Access;
-use crate::{
-    tensor::element::Element,
-    value::{HasElement, HasField, KernelValue},
-};
+use super::access::Access;
+use crate::value::{HasElement, HasField, KernelValue, element::Element};
 
 /// A reference to a value in a tensor's memory, or to nothing if the index was out of range: then reads return zeros
 /// and writes do nothing. Several threads may hold references to the same value.

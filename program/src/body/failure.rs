@@ -5,8 +5,7 @@
 //! finds the site of that location.
 
 use std::{
-    any::{Any, TypeId},
-    cell::Cell,
+    any::Any,
     panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
     ptr,
     sync::atomic::{AtomicU32, Ordering},
@@ -19,9 +18,10 @@ use quadrants_ir::{
 };
 
 use super::{
+    index::along_axes,
     print::{Printer, TextArgument},
-    view::along_axes,
 };
+use crate::device_error::{ErrorKind, IN_BODY, RaisedError, raise};
 
 /// The bit of [`ErrorRecord::site`] that marks an error of a CPU body: the low bits are the kind of error, and the last
 /// two values its source location.
@@ -34,32 +34,11 @@ const COLUMN: usize = LINE + 1;
 /// [`ErrorRecord::task`] of a CPU body, which runs all tasks as one.
 const ALL_TASKS: u32 = u32::MAX;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ErrorKind {
-    Index = 0,
-    Assert = 1,
-    DivideByZero = 2,
-    Bounds = 3,
-    /// An index of a local value, or of an array in an element of a tensor. Values: the index.
-    ArrayIndex = 4,
-}
-
 /// Writes the device errors of one launch to its error record.
 #[derive(Clone, Copy)]
 pub(super) struct Errors {
     record: *mut ErrorRecord,
     launch: u64,
-}
-
-/// The panic payload of a device error.
-struct RaisedError {
-    kind: ErrorKind,
-    location: &'static Location<'static>,
-    values: Vec<u64>,
-}
-
-thread_local! {
-    static IN_BODY: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The site that `record` refers to, also if a CPU body wrote the record. `None` if the kernel has no such site.
@@ -93,23 +72,10 @@ pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {
     nearest.or_else(|| on_line().next()).or_else(only).map(|(at, _)| SiteId::new(at as u32))
 }
 
-/// `assert!` in serial code and in funcs: reports a device error and ends the caller's piece of the loop. In an
-/// iteration itself, `assert!` is [`Cx::holds`](super::Cx::holds).
-///
-/// # Panics
-/// Outside of kernels, as `assert!` does.
-#[cfg_attr(not(debug_assertions), inline(always))]
-#[track_caller]
-pub fn check(condition: bool, message: &'static str) {
-    if !condition {
-        raise(ErrorKind::Assert, Vec::new(), || format!("assertion failed: {message}"));
-    }
-}
-
 /// A failed `assert!` whose text has arguments, in serial code and in funcs.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -120,7 +86,7 @@ pub fn fail(text: &str, values: &[TextArgument]) {
 /// A failed `assert_eq!`, as [`fail`]. The last two values are the operands.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -131,7 +97,7 @@ pub fn fail_equal(text: &str, values: &[TextArgument]) {
 /// A failed `assert_ne!`, as [`fail_equal`].
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`](super::check).
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -155,21 +121,6 @@ fn comparison(operator: &'static str, text: &str, values: &[TextArgument]) -> St
     comparison_text(operator, &left, &right, message.as_deref())
 }
 
-/// Checks the divisor of `/` and `%` in a kernel: zero of an integer type is a device error.
-///
-/// Takes any type, because the macro that emits the call does not know the operands' types.
-///
-/// # Panics
-/// Outside of kernels, as the division would.
-#[cfg_attr(not(debug_assertions), inline(always))]
-#[track_caller]
-pub fn divisor<T: Copy + 'static>(value: T) -> T {
-    if is_zero_int(value) {
-        raise(ErrorKind::DivideByZero, Vec::new(), || "attempt to divide by zero".to_owned());
-    }
-    value
-}
-
 /// Hides a value from LLVM's optimizer. LLVM would turn `x.powf(2.0)` into `x * x`, and fold calls with constant
 /// arguments, which differs in the last bit from what the library's function returns.
 #[inline(always)]
@@ -184,58 +135,6 @@ pub(super) fn opaque<T>(value: T) -> T {
 pub fn clamped<T: PartialOrd + Copy>(value: T, low: T, high: T) -> T {
     let at_least_low = if value < low { low } else { value };
     if at_least_low > high { high } else { at_least_low }
-}
-
-/// A type that can be indexed in kernels. An index of a local array, vector or matrix that is out of range is a device
-/// error, as on GPUs. Tensors and shared arrays check their indices themselves.
-pub trait Bounded<I> {
-    /// Returns the index if it is in range.
-    ///
-    /// # Panics
-    /// If it is out of range: in a kernel with a device error, as [`check`] does.
-    fn bounded(&self, index: I) -> I;
-}
-
-impl<T, const N: usize> Bounded<usize> for [T; N] {
-    #[inline(always)]
-    #[track_caller]
-    fn bounded(&self, index: usize) -> usize {
-        check_index(index, N)
-    }
-}
-
-/// Checks the index of a local array or vector of `len` elements.
-///
-/// # Panics
-/// If it is out of range: in a kernel with a device error, as [`check`] does.
-#[cfg_attr(not(debug_assertions), inline(always))]
-#[track_caller]
-pub(crate) fn check_index(index: usize, len: usize) -> usize {
-    let [index] = check_indices([index], [len]);
-    index
-}
-
-/// Checks the indices of a local array, vector or matrix with these extents.
-///
-/// # Panics
-/// If one is out of range: in a kernel with a device error, as [`check`] does.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn check_indices<const N: usize>(index: [usize; N], shape: [usize; N]) -> [usize; N] {
-    if !index.iter().zip(shape).all(|(index, extent)| *index < extent) {
-        raise_index(&index, &shape);
-    }
-    index
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn raise_index(index: &[usize], shape: &[usize]) -> ! {
-    let values = index.iter().map(|index| *index as u64).collect();
-    raise(ErrorKind::ArrayIndex, values, || {
-        format!("index {index:?} is out of range for the shape {shape:?}")
-    })
 }
 
 impl Errors {
@@ -340,61 +239,10 @@ unsafe impl Send for Errors {}
 // SAFETY: as above; `Errors` has no other mutable state.
 unsafe impl Sync for Errors {}
 
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn raise(kind: ErrorKind, values: Vec<u64>, message: impl FnOnce() -> String) -> ! {
-    if IN_BODY.get() == 0 {
-        // A func called by ordinary host code: an ordinary panic.
-        panic!("{}", message());
-    }
-    // Without the panic hook, which would print what the launch returns as an error.
-    resume_unwind(Box::new(RaisedError { kind, location: Location::caller(), values }))
-}
-
-/// Checks the divisor of `dividend / value` and `dividend % value`, as [`divisor`]. If the quotient would overflow
-/// (`MIN / -1`), it returns 1: dividing by 1 gives the wrapped result, as on GPUs.
-///
-/// # Panics
-/// As [`divisor`].
-#[cfg_attr(not(debug_assertions), inline(always))]
-#[track_caller]
-pub fn divisor_of<A: Copy + 'static, T: Copy + 'static>(dividend: &A, value: T) -> T {
-    macro_rules! wrapping {
-        ($($int:ty)*) => {
-            $(if TypeId::of::<T>() == TypeId::of::<$int>() && TypeId::of::<A>() == TypeId::of::<$int>() {
-                // SAFETY: the types are the same.
-                let (a, b): ($int, $int) = unsafe {
-                    (std::mem::transmute_copy(dividend), std::mem::transmute_copy(&value))
-                };
-                let safe: $int = if a == <$int>::MIN && b == -1 { 1 } else { b };
-                // SAFETY: as above.
-                return divisor(unsafe { std::mem::transmute_copy::<$int, T>(&safe) });
-            })*
-        };
-    }
-    wrapping!(i8 i16 i32 i64 isize);
-    divisor(value)
-}
-
-/// Whether `value` is zero and of an integer type. The type is known at compile time, so at most one comparison
-/// remains.
-#[inline(always)]
-fn is_zero_int<T: Copy + 'static>(value: T) -> bool {
-    macro_rules! any {
-        ($($int:ty)*) => {
-            false $(|| (TypeId::of::<T>() == TypeId::of::<$int>() && {
-                // SAFETY: the types are the same.
-                unsafe { std::mem::transmute_copy::<T, $int>(&value) == 0 }
-            }))*
-        };
-    }
-    any!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_error::{check, divisor};
 
     fn site(kind: SiteKind, line: u32, column: u32) -> Site {
         Site { kind, file: None, line, column, asserted: false }
@@ -434,32 +282,6 @@ mod tests {
         assert_eq!(record.site, LOCATION_SITE | ErrorKind::Assert as u32);
         assert_eq!(record.launch, 7);
         assert_ne!(record.values[LINE], 0);
-    }
-
-    #[test]
-    fn an_overflowing_quotient_wraps() {
-        for (a, b) in [(i32::MIN, -1), (i32::MIN, 2), (7, -1), (-7, 2)] {
-            assert_eq!(a / divisor_of(&a, b), a.wrapping_div(b));
-            assert_eq!(a % divisor_of(&a, b), a.wrapping_rem(b));
-        }
-        assert_eq!(i8::MIN / divisor_of(&i8::MIN, -1), i8::MIN);
-        assert_eq!(divisor_of(&1.0_f32, -1.0_f32), -1.0);
-    }
-
-    #[test]
-    fn only_integer_zero_divisors_are_errors() {
-        assert_eq!(divisor(0.0_f32), 0.0);
-        assert_eq!(divisor(3_u64), 3);
-        assert!(!divisor(false));
-        for zero in [
-            catch_unwind(|| divisor(0_i32) == 0),
-            catch_unwind(|| divisor(0_u32) == 0),
-            catch_unwind(|| divisor(0_i64) == 0),
-            catch_unwind(|| divisor(0_u64) == 0),
-            catch_unwind(|| divisor(0_usize) == 0),
-        ] {
-            assert!(zero.is_err());
-        }
     }
 
     #[test]

@@ -1,14 +1,19 @@
-//! Calls of methods and associated functions in kernels, through the traits in `callable.rs`.
+//! Calls of methods and associated functions in kernels, through the traits in `value/callable.rs`.
 
 use std::ops::Deref;
 
 use super::{
-    callable::{Callee, Function, HasMethod, HasTensorMethod, Method},
     element_ref::ElementRef,
-    probe::Probe,
-    site::{Arguments, FuncResult, SiteTable, check_site, signature},
+    probe::{FuncResult, Probe},
+    site::{Arguments, SiteTable, check_site, signature},
 };
-use crate::{KernelValue, value::identity::Identity};
+use crate::{
+    KernelValue,
+    value::{
+        callable::{Callee, Function, HasMethod, HasTensorMethod, Method},
+        identity::Identity,
+    },
+};
 
 /// Calls a method on a value that is not a local or element. The method must not take `&mut self`: the change would be
 /// lost.

@@ -14,24 +14,27 @@
 //!
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
+mod access;
 mod accumulate;
 mod atomic;
 mod builtin_methods;
-mod callable;
-mod collective;
 mod cx;
 mod element_ref;
 mod failure;
+mod index;
+mod launch;
 mod level;
 mod method;
 mod method_scope;
 mod native;
 mod not_a_func;
 mod parallel;
+mod partial;
 mod pool;
 mod print;
 mod probe;
 mod reduce;
+mod run;
 mod scatter;
 mod site;
 mod split;
@@ -40,6 +43,7 @@ mod strips;
 mod thread_block;
 mod view;
 
+pub use access::Access;
 pub use accumulate::{
     Accumulator, local_add, local_and, local_finish_add, local_finish_and, local_finish_max,
     local_finish_min, local_finish_or, local_finish_xor, local_max, local_min, local_or, local_sub,
@@ -51,15 +55,10 @@ pub use atomic::{
     atomic_or, atomic_xor,
 };
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
-pub use callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method};
-pub use collective::{Contributions, PerThread};
-pub use cx::{Args, Cx, TensorParam, accept};
+pub use cx::{Args, Cx, TensorParam, accept, tensor_field};
 pub use element_ref::ElementRef;
-pub use failure::{
-    Bounded, LOCATION_SITE, check, clamped, divisor, divisor_of, fail, fail_equal, fail_unequal,
-    resolve_site,
-};
-pub(crate) use failure::{check_index, check_indices};
+pub use failure::{LOCATION_SITE, clamped, fail, fail_equal, fail_unequal, resolve_site};
+pub use launch::LoopAt;
 pub use level::Level;
 pub use method::{
     NoMethod, OwnMethod, ResultOf, ResultOfFunction, ResultOfTensorMethod, TypeOfCall,
@@ -68,24 +67,26 @@ pub use method::{
     write_back_local,
 };
 pub use method_scope::{MapMethods, in_scope};
-pub use native::{Body, CheckedParts, NativeBody, Run};
+pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Block, LoopAt, LoopInt, Piece, Simple, Task, Weight, loop_cost, total_cost};
+pub use parallel::{Block, LoopInt, Piece, Simple, Weight, loop_cost, total_cost};
+pub use partial::Partial;
 pub(crate) use print::{HostMessageList, HostMessages};
 pub use print::{
     Printed, PrintedInteger, PrintedNumber, TextArgument, print, printed, printed_integer_type_of,
     printed_number_type_of, printed_type_of,
 };
 pub use probe::{
-    Gate, Gated, Iterated, Open, Probe, Probes, gate, identity, number_type, same_function,
-    tensor_field, type_of,
+    FuncResult, Gate, Gated, Iterated, Open, Probe, Probes, gate, identity, number_type,
+    same_function, type_of,
 };
 pub use reduce::{
-    Partial, finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
+    finish_add, finish_and, finish_max, finish_min, finish_or, finish_xor, partial_add,
     partial_and, partial_max, partial_min, partial_or, partial_xor, reduce_add, reduce_and,
     reduce_max, reduce_min, reduce_or, reduce_xor, strips, total_add, total_and, total_max,
     total_min, total_or, total_xor,
 };
+pub use run::{CheckedParts, Run};
 pub use scatter::{
     Scatter, scatter_add, scatter_and, scatter_begin_add, scatter_begin_and, scatter_begin_max,
     scatter_begin_min, scatter_begin_or, scatter_begin_xor, scatter_max, scatter_min, scatter_or,
@@ -93,22 +94,28 @@ pub use scatter::{
     scatter_total_xor, scatter_xor,
 };
 pub use site::{
-    Arguments, CallSite, FuncResult, MethodTable, SiteTable, check_site, element_of, field_of,
-    has_operators, identity_of, seen, typed, value_of,
+    Arguments, CallSite, MethodTable, SiteTable, check_site, element_of, field_of, has_operators,
+    identity_of, seen, typed, value_of,
 };
+pub use split::Task;
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{
     are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,
     without_ends,
 };
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
-pub use view::{Access, ElementCount, Elements, View, WithAccess, index_of, indices_of};
+pub use view::{ElementCount, Elements, View, WithAccess, index_of, indices_of};
 
 pub use crate::value::{
     HasElement, HasField, Unknown,
+    callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method},
     identity::{Identity, Part},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
     numeric::{Float, Number},
+};
+pub use crate::{
+    device_error::{Bounded, check, divisor, divisor_of},
+    dsl::collective::{Contributions, PerThread},
 };
 
 #[cfg(test)]

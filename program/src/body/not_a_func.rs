@@ -6,12 +6,11 @@
 
 use std::marker::PhantomData;
 
-use super::{
+use super::{probe::Probe, site::CallSite};
+use crate::value::{
     callable::{Callee, Func},
-    probe::Probe,
-    site::CallSite,
+    identity::Identity,
 };
-use crate::value::identity::Identity;
 
 /// A function that is not a func. `Passing` is how each argument is passed.
 #[derive(Debug)]

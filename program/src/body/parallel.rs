@@ -8,11 +8,12 @@ use quadrants_ir::Const;
 pub use crate::dsl::LoopInt;
 
 use super::{
+    access::{Access, Inspection},
     cx::Cx,
+    launch::LoopAt,
     level::{Level, Multiversioned},
-    split::{self, Loop, Mode, PieceId},
+    split::{self, Loop, Mode, PieceId, Task},
     stepped_range::SteppedRange,
-    view::{Access, Inspection},
 };
 use crate::dsl::{IndexSpace, ndrange};
 
@@ -20,12 +21,6 @@ use crate::dsl::{IndexSpace, ndrange};
 pub struct Block<'a, 'b, L, F> {
     cx: &'a Cx<'b, L>,
     body: F,
-}
-
-/// A [`Block`] with its type erased.
-pub trait Task: Sync {
-    /// Runs the block.
-    fn run(&self);
 }
 
 /// The cost of one iteration of a loop, in nodes of the syntax tree.
@@ -53,31 +48,6 @@ pub fn total_cost(own: u32, loops: &[u32]) -> u32 {
 #[must_use]
 pub fn loop_cost<I: LoopInt>(start: I, end: I, iteration: u32) -> u32 {
     u32::try_from(start.steps(end)).unwrap_or(u32::MAX).saturating_mul(iteration)
-}
-
-/// The position of a loop among those of the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopAt {
-    /// The loop's number.
-    pub(super) number: usize,
-    /// Where its interior begins among the words of all interiors; none for a loop over thread blocks.
-    pub(super) interior: Option<usize>,
-}
-
-impl LoopAt {
-    /// The loop with this number, and where the words of its interior begin.
-    #[inline(always)]
-    #[must_use]
-    pub const fn range(number: usize, interior: usize) -> Self {
-        Self { number, interior: Some(interior) }
-    }
-
-    /// The loop over thread blocks with this number.
-    #[inline(always)]
-    #[must_use]
-    pub const fn blocks(number: usize) -> Self {
-        Self { number, interior: None }
-    }
 }
 
 /// What the iterations of a loop that run together know.

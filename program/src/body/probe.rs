@@ -2,10 +2,9 @@
 
 use std::marker::PhantomData;
 
-use quadrants_ir::types::{ParamType, TensorField, Type};
+use quadrants_ir::types::Type;
 
-use super::{FuncResult, TensorParam};
-use crate::{Element, KernelValue, Number, Vector};
+use crate::{Element, KernelValue, Number, Vector, value::identity::Identity};
 
 /// A type that rustc infers. The never-called copy of a kernel passes a binding to [`observe`](Self::observe); the code
 /// around the copy then reads the binding's type from the probe.
@@ -109,19 +108,35 @@ impl<T: Element, const N: usize> Iterated for Vector<T, N> {
     type Same = Self;
 }
 
+/// The result of a func: a kernel value or nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be used as a value in kernels",
+    label = "not a kernel value",
+    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
+            and structs and enums that derive `KernelValue`"
+)]
+pub trait FuncResult {
+    /// The type itself, or an error type, about which rustc reports nothing else.
+    type Same;
+    /// The identity of its type.
+    const RESULT_IDENTITY: &'static Identity;
+}
+
+impl FuncResult for () {
+    type Same = ();
+    const RESULT_IDENTITY: &'static Identity = &Identity { name: "nothing", parts: &[] };
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelValue> FuncResult for T {
+    type Same = T::Same;
+    const RESULT_IDENTITY: &'static Identity = T::TYPE_IDENTITY;
+}
+
 /// A number type as the IR's.
 #[must_use]
 pub const fn number_type<T: Number>() -> Type {
     T::LAYOUT
-}
-
-/// The IR's description of a tensor in a struct of tensors.
-#[must_use]
-pub const fn tensor_field<P: TensorParam>(name: &'static str, writable: bool) -> TensorField {
-    match P::PARAM {
-        ParamType::Tensor { elem, rank, .. } => TensorField { name, elem, rank, writable },
-        _ => panic!("a struct of tensors can contain only tensors"),
-    }
 }
 
 /// Returns its argument. Emitted code wraps blocks in a call of it instead of parentheses, which would raise a lint.

@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::{element_ref::ElementRef, parallel::Piece, split::PieceId, view::View};
-use crate::{
-    dsl::{Accumulate, AtomicAdd, AtomicBits, AtomicMinMax},
-    tensor::element::Element,
+use crate::value::{
+    accumulate::Accumulate,
+    atomic::{AtomicAdd, AtomicBits, AtomicMinMax},
+    element::Element,
 };
 
 /// A piece has a private copy if it has at least this number of iterations for each element of the tensor: filling the

@@ -12,9 +12,10 @@ use quadrants_ir::{
     types::{ParamType, StructKind, Type},
 };
 
-use super::{callable::HasMethod, probe::Probe};
+use super::probe::{FuncResult, Probe};
 use crate::value::{
     KernelValue,
+    callable::HasMethod,
     identity::{Identity, Part},
 };
 
@@ -136,31 +137,6 @@ const fn same_text(one: &str, other: &str) -> bool {
 #[must_use]
 pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> &'static Identity {
     T::TYPE_IDENTITY
-}
-
-/// The result of a func: a kernel value or nothing.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be used as a value in kernels",
-    label = "not a kernel value",
-    note = "kernel values are numbers, bools, tuples, arrays, `Vector`s, `Matrix`es, \
-            and structs and enums that derive `KernelValue`"
-)]
-pub trait FuncResult {
-    /// The type itself, or an error type, about which rustc reports nothing else.
-    type Same;
-    /// The identity of its type.
-    const RESULT_IDENTITY: &'static Identity;
-}
-
-impl FuncResult for () {
-    type Same = ();
-    const RESULT_IDENTITY: &'static Identity = &Identity { name: "nothing", parts: &[] };
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: KernelValue> FuncResult for T {
-    type Same = T::Same;
-    const RESULT_IDENTITY: &'static Identity = T::TYPE_IDENTITY;
 }
 
 /// The identity of the types of an associated function's arguments and result.

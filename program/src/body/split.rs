@@ -6,12 +6,12 @@ use std::panic::Location;
 use quadrants_ir::{Const, abi::MAX_BOUND};
 
 use super::{
-    cx::Launch,
-    failure::ErrorKind,
-    parallel::{LoopAt, LoopInt, Task},
+    launch::{Launch, LoopAt, Proven},
+    parallel::LoopInt,
     pool,
     print::Printer,
 };
+use crate::device_error::ErrorKind;
 
 /// Loops of a lower cost run on the calling thread. The unit is a node of the syntax tree; a processor executes roughly
 /// one to ten nodes per nanosecond. Giving work to another thread costs some microseconds.
@@ -70,18 +70,6 @@ pub(super) enum Mode {
     Inspect,
 }
 
-/// The iterations of a loop that a launch has proven.
-#[derive(Clone, Copy)]
-pub(super) enum Proven<I, const N: usize> {
-    All,
-    Within {
-        /// The proven iterations: a box.
-        interior: [(I, I); N],
-        /// Whether the others are inspected before they run.
-        inspects: bool,
-    },
-}
-
 /// A piece of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceId {
@@ -89,6 +77,12 @@ pub(super) struct PieceId {
     pub(super) number: usize,
     /// About how many iterations it has, in all parts.
     pub(super) iterations: u64,
+}
+
+/// A [`Block`](super::Block) with its type erased.
+pub trait Task: Sync {
+    /// Runs the block.
+    fn run(&self);
 }
 
 impl Launch<'_> {

@@ -8,10 +8,9 @@ use std::{
 use quadrants_ir::abi::ErrorRecord;
 
 use super::{
-    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithAccess,
-    check, gate,
+    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithAccess, gate,
 };
-use crate::{BoxError, KernelValue, Tensor, dsl::ndrange};
+use crate::{BoxError, KernelValue, Tensor, device_error::check, dsl::ndrange};
 
 const PROVEN: Run = Run { result_word: 0, prints: false, checked: CheckedParts::NONE };
 const CHECKED: Run = Run { checked: CheckedParts::ALL, ..PROVEN };

@@ -6,18 +6,22 @@ use std::{ops::Range, panic::Location};
 use smallvec::{SmallVec, smallvec};
 
 use super::{
+    access::Access,
     cx::Cx,
     element_ref::ElementRef,
-    failure::{Bounded, Errors},
+    failure::Errors,
+    index::{flat_index, is_inside},
     level::Level,
     parallel::Piece,
     print::Printer,
-    view::{Access, ElementCount, Elements, flat_index, is_inside},
+    view::{ElementCount, Elements},
 };
 use crate::{
-    tensor::layout::{ComponentLayout, Layout, StorageLayout, count},
+    device_error::Bounded,
+    dsl::collective::Contributions,
     value::{
         KernelValue,
+        layout::{ComponentLayout, Layout, StorageLayout, count},
         memory::{Component, Memory},
     },
 };
@@ -39,6 +43,15 @@ pub struct SharedArray<T: KernelValue, const N: usize> {
     shape: [usize; N],
     errors: Errors,
     access: Access,
+}
+
+impl<G: Copy> ThreadBlock<G> {
+    /// The contributions of all threads.
+    #[inline(always)]
+    #[must_use]
+    pub fn contributions<T>(&self, of: impl FnMut(usize) -> T) -> Contributions<T> {
+        Contributions::new(self.threads(), of)
+    }
 }
 
 /// The cost of a block whose threads cost `weight` each.

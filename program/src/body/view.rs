@@ -1,16 +1,20 @@
 //! [`View`]: a tensor in a CPU body.
 
-use std::{panic::Location, ptr::NonNull};
+use std::panic::Location;
 
-use quadrants_ir::{Const, abi::MAX_RANK};
+use quadrants_ir::Const;
 
-use super::{element_ref::ElementRef, failure::Errors};
-use crate::{
-    tensor::{element::Element, layout::count},
-    value::{
-        KernelValue,
-        memory::{Component, Memory},
-    },
+use super::{
+    access::Access,
+    element_ref::ElementRef,
+    failure::Errors,
+    index::{flat_index, is_inside, outside},
+};
+use crate::value::{
+    KernelValue,
+    element::Element,
+    layout::count,
+    memory::{Component, Memory},
 };
 
 /// A tensor in a CPU body: its memory and its extents.
@@ -34,28 +38,6 @@ impl<T: KernelValue, const N: usize> Clone for View<T, N> {
 
 impl<T: KernelValue, const N: usize> Copy for View<T, N> {}
 
-/// How the current statements or iterations access tensors.
-#[derive(Clone, Copy, Debug)]
-pub enum Access {
-    /// Every index is known to be in range: nothing is checked.
-    Unchecked,
-    /// Every index is checked. If it is out of range, a read returns zero, a write does nothing, and both record an
-    /// error.
-    Checked,
-    /// The indices are computed and checked, and nothing is written: see [`Inspection`].
-    Inspect(Inspection),
-    /// As [`Inspect`](Self::Inspect), where every index is known to be in range.
-    Inspected,
-}
-
-/// Whether an inspection has found an index that is out of range.
-///
-/// An inspection runs iterations for their indices only: reads of elements return their values, writes and atomic
-/// operations do nothing, and errors are not recorded. LLVM removes what the indices do not depend on. If an inspection
-/// finds nothing, the same iterations can run unchecked, provided that they do not write what their indices depend on.
-#[derive(Clone, Copy, Debug)]
-pub struct Inspection(NonNull<i64>);
-
 /// A view, or a struct of views, whose access can be chosen.
 pub trait WithAccess: Copy {
     /// The same view with another access.
@@ -70,73 +52,6 @@ pub trait WithAccess: Copy {
     fn inspect_boxes(self, ok: &mut bool, boxes: &[&[(usize, usize)]]) -> Self {
         let _ = (ok, boxes);
         self
-    }
-}
-
-impl Access {
-    /// [`Checked`](Self::Checked), unless the accesses are proven.
-    #[inline(always)]
-    pub(super) fn checked_unless(proven: bool) -> Self {
-        if proven { Self::Unchecked } else { Self::Checked }
-    }
-
-    /// Whether nothing is checked.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_unchecked(self) -> bool {
-        matches!(self, Self::Unchecked)
-    }
-
-    /// Whether this is an inspection.
-    #[inline(always)]
-    pub(super) fn is_inspection(self) -> bool {
-        matches!(self, Self::Inspect(_) | Self::Inspected)
-    }
-
-    /// Whether an element with this index is accessed. Where an index that is out of range is an error, records it.
-    #[inline(always)]
-    pub(super) fn allows<const N: usize>(
-        self,
-        index: &[usize; N],
-        shape: &[usize; N],
-        errors: Errors,
-        caller: &Location<'_>,
-    ) -> bool {
-        match self {
-            Self::Unchecked | Self::Inspected => {
-                debug_assert!(is_inside(index, shape), "a proven index is within the extents");
-                true
-            }
-            Self::Checked => {
-                let inside = is_inside(index, shape);
-                if !inside {
-                    errors.report_index(index, shape, caller);
-                }
-                inside
-            }
-            Self::Inspect(inspection) => {
-                let mut wrong = 0;
-                along_axes::<N>(|axis| wrong |= outside(index[axis], shape[axis]));
-                inspection.record(wrong);
-                wrong >= 0
-            }
-        }
-    }
-}
-
-impl Inspection {
-    /// Runs `inspect` with a new inspection, and returns whether all indices were in range.
-    #[inline(always)]
-    pub(super) fn run(inspect: impl FnOnce(Self)) -> bool {
-        let mut found = 0;
-        inspect(Self(NonNull::from(&mut found)));
-        found >= 0
-    }
-
-    #[inline(always)]
-    fn record(self, wrong: i64) {
-        // SAFETY: `run` keeps the variable until the iterations, which run on its thread, have ended.
-        unsafe { *self.0.as_ptr() |= wrong }
     }
 }
 
@@ -169,16 +84,6 @@ pub fn index_of<T: Element>(at: T, before: i64, after: i64) -> (usize, usize) {
 #[inline(always)]
 fn as_i64<T: Element>(value: T) -> Option<i64> {
     Into::<Const>::into(value).as_int().map(|value| value as i64)
-}
-
-/// A number whose sign bit says whether an index along one axis is out of range.
-///
-/// Extents are below 2⁶³. So `extent - 1 - index` has the sign bit if `index` is too large, unless `index` is 2⁶³ or
-/// more and has it itself. That takes fewer instructions than a comparison: AVX2 compares no unsigned 64-bit numbers.
-#[inline(always)]
-fn outside(index: usize, extent: usize) -> i64 {
-    let (index, extent) = (index as i64, extent as i64);
-    extent.wrapping_sub(1).wrapping_sub(index) | index
 }
 
 /// A view or shared array whose elements are indexed by `I`.
@@ -283,42 +188,6 @@ impl<T: Element, const N: usize> View<T, N> {
     }
 }
 
-/// Whether an index is within the extents.
-#[inline(always)]
-pub(super) fn is_inside<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> bool {
-    let mut inside = true;
-    along_axes::<N>(|axis| inside &= index[axis] < shape[axis]);
-    inside
-}
-
-/// The position of an index in row-major order.
-#[inline(always)]
-pub(super) fn flat_index<const N: usize>(index: &[usize; N], shape: &[usize; N]) -> usize {
-    let mut flat = 0usize;
-    along_axes::<N>(|axis| flat = flat.wrapping_mul(shape[axis]).wrapping_add(index[axis]));
-    flat
-}
-
-/// Calls `f` with each axis below `N`.
-///
-/// A loop would access the index by a variable position. The index then stays in memory until the loop is unrolled,
-/// often after the last pass that would move it to registers, and the kernel's loop is not vectorized.
-#[inline(always)]
-pub(super) fn along_axes<const N: usize>(mut f: impl FnMut(usize)) {
-    let mut call = |axis| {
-        if axis < N {
-            f(axis);
-        }
-    };
-    call(0);
-    call(1);
-    call(2);
-    call(3);
-    call(4);
-    call(5);
-    (MAX_RANK..N).for_each(f);
-}
-
 impl<T: KernelValue, const N: usize> ElementCount for View<T, N> {
     #[inline(always)]
     fn element_count(&self) -> usize {
@@ -386,6 +255,7 @@ mod tests {
     use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
+    use crate::body::access::Inspection;
     use crate::body::failure::LOCATION_SITE;
 
     fn view(data: &mut [f32; 6], record: *mut ErrorRecord, access: Access) -> View<f32, 2> {

@@ -11,11 +11,8 @@ use smallvec::SmallVec;
 use super::recorded::{CapturedLaunch, OwnedArg, Recorded};
 use crate::{
     Error, Result,
-    launch::{
-        arguments::{ArgKind, Args, TensorArg, TensorMemory},
-        context::KernelContext,
-        param_code::ParamCode,
-    },
+    arguments::{ArgKind, Args, TensorArg, TensorMemory},
+    launcher::{context::KernelContext, param_code::ParamCode},
     state::ProgramInner,
 };
 

@@ -13,13 +13,14 @@ use super::{
 };
 use crate::{
     Error, Result,
-    launch::{argument_head::write_head, prepared::PreparedLaunch},
+    launch::prepared::PreparedLaunch,
+    launcher::argument_head::write_head,
     profile::{
         origin::{GraphGuard, OriginGuard},
         session::GraphContents,
         timeline::{GraphNode, SpanKind},
     },
-    stream::state::StreamState,
+    state::StreamState,
 };
 
 /// The largest number of executables of a graph; the oldest is evicted.

@@ -5,7 +5,6 @@ use std::{fmt, sync::Arc};
 use smallvec::SmallVec;
 
 use super::{
-    active::refuse,
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, wanted},
     order,
@@ -14,16 +13,11 @@ use super::{
 };
 use crate::{
     Error, Result, Stream,
-    hazards::order::{LaunchUses, order_after},
-    launch::{
-        arguments::{Arg, ArgKind, Args, TensorArg},
-        param_code::ParamCode,
-        target::LaunchTarget,
-    },
-    region::active as region,
-    state::ProgramShared,
-    stream::{current::with_current, mode::is_observed, state::StreamState},
-    tensor::layout::count,
+    arguments::{Arg, ArgKind, Args, TensorArg, launch_uses::LaunchUses, target::LaunchTarget},
+    launcher::param_code::ParamCode,
+    state::{ProgramShared, StreamState, order::order_after},
+    thread_state::{capture::refuse, current_stream::with_current, mode::is_observed, regions},
+    value::layout::count,
 };
 
 /// A recorded set of launches and copies, made by [`Program::capture`](crate::Program::capture), that can be launched
@@ -351,7 +345,7 @@ impl GraphUseGuard<'_> {
             }
         }
         if is_observed() {
-            self.each(|uses| region::check(shared, uses, self.stream))?;
+            self.each(|uses| regions::check(shared, uses, self.stream))?;
         }
         let Some(tracker) = &shared.hazards else { return Ok(()) };
         self.each(|uses| shared.check_launch(tracker, uses, self.stream))

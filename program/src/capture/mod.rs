@@ -9,24 +9,21 @@
 //! A graph goes on using tensors that their owners can use again, without a borrow. On asynchronous devices this is
 //! like other work in flight: all uses are stamped, and frees and host reads are ordered after them. Where kernels run
 //! on the thread that launches them it would be a data race; there, all users of memory that a graph keeps take a lock
-//! ([`HostExclusion`](host_exclusion::HostExclusion)).
+//! ([`HostExclusion`](crate::state::host_exclusion::HostExclusion)).
 
-pub(crate) mod active;
 mod args;
 mod executable;
 mod graph;
-pub(crate) mod host_exclusion;
 mod order;
 mod record;
 mod recorded;
 
-use active::capturing;
 pub use graph::{Graph, GraphLaunch};
 use record::Capture;
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Program, Result};
+use crate::{Program, Result, thread_state::capture::capturing};
 
 impl Program {
     /// Records what `record` does with this program on this thread, instead of doing it: launches on any of its streams

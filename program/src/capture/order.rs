@@ -11,7 +11,7 @@ use super::{
     args::Replacements,
     recorded::{Dependencies, OwnedArg, Recorded},
 };
-use crate::{Result, hazards::tracker::Tracker, launch::arguments::ArgKind};
+use crate::{Result, arguments::ArgKind, hazards::tracker::Tracker};
 
 /// For each operation, a bit for each earlier operation: whether it is ordered after that one.
 struct Reachability(Vec<Vec<u64>>);

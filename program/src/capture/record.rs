@@ -11,7 +11,6 @@ use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{Buffer, ChildGraph};
 
 use super::{
-    active::Recorder,
     order,
     recorded::{
         CapturedCopy, CapturedForeign, CapturedLaunch, Dependencies, Op, OwnedArg, Recorded,
@@ -20,19 +19,16 @@ use super::{
 };
 use crate::{
     Error, Result,
-    hazards::order::LaunchUses,
-    kernel::kernel_def::KernelDef,
-    launch::{
-        argument_head::COPY_KERNEL_ID,
-        arguments::{ArgKind, ArgList},
-        context::TensorParamUse,
-        operation::OperationTensors,
+    arguments::{
+        ArgKind, ArgList, launch_uses::LaunchUses, operation_tensors::OperationTensors,
         target::LaunchTarget,
     },
-    region::active as region,
-    state::{ProgramInner, ProgramShared},
-    stream::state::StreamState,
-    tensor::{device_tensor::DeviceTensor, layout::Span, transfer::COPY_FROM},
+    kernel::kernel_def::KernelDef,
+    launcher::{argument_head::COPY_KERNEL_ID, context::TensorParamUse},
+    state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
+    tensor::transfer::COPY_FROM,
+    thread_state::{capture::Recorder, regions},
+    value::layout::Span,
 };
 
 pub(super) struct Capture {
@@ -118,7 +114,7 @@ impl Recorder for Capture {
             context.prepare(&shared.loader, number, args.iter(), checks, stream.stream.id())?;
 
         let (params, tensors) = (context.tensor_params(), &*args.tensors);
-        region::check(shared, &LaunchUses { kernel: kernel.id, params, tensors, at }, stream)?;
+        regions::check(shared, &LaunchUses { kernel: kernel.id, params, tensors, at }, stream)?;
 
         let mut recording = self.recording.borrow_mut();
         let before = recording.kernels.entry(context.kernel.name.clone()).or_default();
@@ -185,7 +181,7 @@ impl Recorder for Capture {
         let (id, params) = (names.id(name), names.params(uses).into_vec());
         let tensors: Vec<_> = args.iter().filter_map(|arg| arg.as_arg().tensor()).collect();
         let shared = &self.program.shared;
-        region::check(
+        regions::check(
             shared,
             &LaunchUses { kernel: id, params: &params, tensors: &tensors, at },
             stream,
@@ -222,7 +218,7 @@ impl Recorder for Capture {
         let args = args.map(|(tensor, writes)| OwnedArg::of_tensor(tensor, writes));
         let args = args.collect::<Result<Vec<_>>>()?;
         let launch = LaunchUses { kernel: id, params: &params, tensors: tensors.tensors(), at };
-        region::check(shared, &launch, stream)?;
+        regions::check(shared, &launch, stream)?;
         // Not borrowed meanwhile: the operation may launch kernels, which are captured as others are.
         let (child, enqueued) = ChildGraph::capture(&shared.context, enqueue)?;
         enqueued?;

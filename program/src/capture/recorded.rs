@@ -8,18 +8,15 @@ use smallvec::SmallVec;
 
 use crate::{
     Error, Result,
-    launch::{
-        arguments::{ArgKind, TensorArg, TensorMemory},
+    arguments::{ArgKind, TensorArg, TensorMemory},
+    launch::prepared::PreparedLaunch,
+    launcher::{
         context::{KernelContext, TensorParamUse},
         launch_cache::Checks,
         param_code::ParamCode,
-        prepared::PreparedLaunch,
     },
-    state::ProgramInner,
-    tensor::{
-        device_tensor::DeviceTensor,
-        layout::{ComponentLayout, Span},
-    },
+    state::{ProgramInner, device_tensor::DeviceTensor},
+    value::layout::{ComponentLayout, Span},
 };
 
 /// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that

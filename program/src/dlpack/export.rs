@@ -5,15 +5,16 @@ use std::ptr;
 use quadrants_rhi::DeviceInfo;
 use smallvec::SmallVec;
 
-use super::{
-    abi::{
+use super::{data_type, import::scalars_of};
+use crate::{
+    DlpackProblem, Error, KernelValue, Result, Tensor,
+    dlpack_abi::{
         DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_MAJOR_VERSION,
         DLPACK_MINOR_VERSION, DLPackVersion, DLTensor,
     },
-    data_type,
-    import::scalars_of,
+    tensor::Elements,
+    thread_state::capture,
 };
-use crate::{DlpackProblem, Error, KernelValue, Result, Tensor, capture::active, tensor::Elements};
 
 /// A tensor that was given out. Owned by the consumer of one of its managed tensors, and freed by their deleters.
 struct Export<T, const N: usize> {
@@ -59,7 +60,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         let Elements::Device(memory) = &self.elements else {
             return Err(Error::HostArray { what: "DLPack" });
         };
-        active::refuse(&memory.program.shared, "a tensor for other code")?;
+        capture::refuse(&memory.program.shared, "a tensor for other code")?;
         let info = memory.program.shared.context.device().info();
         let device = device_of(info)?;
         let (scalar, inner) = scalars_of::<T>(&memory.storage).map_err(Error::Dlpack)?;

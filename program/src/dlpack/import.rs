@@ -4,8 +4,8 @@ use quadrants_rhi::DevicePtr;
 
 use super::{DLDevice, ManagedTensor, data_type};
 use crate::{
-    DlpackProblem, Error, KernelValue, Layout, Program, Result, Slice, Tensor,
-    tensor::{layout::StorageLayout, storage},
+    DlpackProblem, Error, KernelValue, Layout, Program, Result, Slice, Tensor, tensor::storage,
+    value::layout::StorageLayout,
 };
 
 impl Program {

@@ -2,7 +2,7 @@
 
 use std::{fmt, ptr::NonNull, slice};
 
-use super::abi::{
+use crate::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_BITMASK_READ_ONLY,
     DLPACK_MAJOR_VERSION, DLTensor,
 };

@@ -10,21 +10,19 @@
 //! [`Tensor::order_before`]: crate::Tensor::order_before
 //! [`Stream::dlpack_number`]: crate::Stream::dlpack_number
 
-mod abi;
 mod export;
 mod import;
 mod managed;
 mod order;
-mod problem;
 
 use quadrants_ir::ScalarType;
 
-pub use abi::{
+pub use crate::dlpack_abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_BITMASK_READ_ONLY,
     DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackVersion, DLTensor,
 };
+pub use crate::error::DlpackProblem;
 pub use managed::ManagedTensor;
-pub use problem::DlpackProblem;
 
 /// DLPack's name of a scalar type.
 fn data_type(scalar: ScalarType) -> DLDataType {

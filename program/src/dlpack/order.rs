@@ -3,8 +3,8 @@
 use quadrants_rhi::StreamHandle;
 
 use crate::{
-    Error, KernelValue, Program, Result, Stream, Tensor, capture::active,
-    hazards::order::order_after, tensor::Elements,
+    Error, KernelValue, Program, Result, Stream, Tensor, state::order::order_after,
+    tensor::Elements, thread_state::capture,
 };
 
 impl Stream {
@@ -46,7 +46,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             return Err(Error::HostArray { what: "`order_before`" });
         };
         memory.program.check_same(&stream.program, "the stream")?;
-        active::refuse(&memory.program.shared, "an order after the users of a tensor")?;
+        capture::refuse(&memory.program.shared, "an order after the users of a tensor")?;
         stream.state.refuse_captured()?;
         memory.order_fill_before(&stream.state.stream)?;
         order_after(&memory.program.shared, &stream.state, memory.buffer.users())
@@ -66,7 +66,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             return Err(Error::HostArray { what: "`order_before_raw`" });
         };
         let shared = &memory.program.shared;
-        active::refuse(shared, "an order after the users of a tensor")?;
+        capture::refuse(shared, "an order after the users of a tensor")?;
         memory.finish_fill()?;
         // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { shared.context.make_current()? };

@@ -2,10 +2,11 @@
 
 use std::ops::{Index, IndexMut};
 
-pub use crate::body::PerThread;
-
-use super::{Combine, Grid};
-use crate::{KernelValue, body::Contributions};
+use super::{
+    Grid,
+    collective::{Contributions, PerThread},
+};
+use crate::{KernelValue, value::atomic::Combine};
 
 /// A loop over thread blocks: `block_for(blocks, threads, |b| { … })`, as a statement at the top level of a kernel.
 ///

@@ -1,11 +1,8 @@
 //! Hazards: launches on different streams that use the same bytes, of which one writes, without an order between them.
 
 mod clock;
-mod hazard;
-pub(crate) mod order;
 mod policy;
 pub(crate) mod tracker;
 
 pub(crate) use clock::Clock;
-pub use hazard::{Hazard, HazardUse};
 pub use policy::Hazards;

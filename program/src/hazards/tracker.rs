@@ -12,8 +12,8 @@ use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, StridedRange, Use};
 use smallvec::SmallVec;
 
-use super::{Clock, Hazard, Hazards};
-use crate::{Error, Result};
+use super::{Clock, Hazards};
+use crate::{Error, Result, error::Hazard};
 
 /// How many hazards [`Program::take_hazards`](crate::Program::take_hazards) holds; later ones are only logged.
 const MAX_HAZARDS: usize = 1000;
@@ -57,7 +57,7 @@ struct Reported {
 pub(crate) struct PendingWait(SmallVec<[(Stamp, Clock); 1]>);
 
 /// Pairs of uses that conflict, the earlier one first.
-pub(super) type Conflicts = SmallVec<[(Use, Use); 1]>;
+pub(crate) type Conflicts = SmallVec<[(Use, Use); 1]>;
 
 pub(crate) trait BufferUses {
     /// Passes each use to `visit`: the buffer, whether it is written, the launch and its parameter, and what computes
@@ -100,7 +100,7 @@ impl StreamOrder {
 impl PendingWait {
     /// All work that is complete after a wait that covered `completed`. A stream may have got more work since the
     /// clocks were read, whose dependencies are not known here; only the clock read before is joined.
-    pub(super) fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
+    pub(crate) fn completed(&self, completed: impl IntoIterator<Item = Stamp>) -> Clock {
         let mut all = Clock::default();
         for stamp in completed {
             all.raise(stamp);
@@ -184,7 +184,7 @@ impl Tracker {
 
     /// The earlier uses that conflict with those of a launch and have no order with it. `newest` is the newest stamp of
     /// the launch stream.
-    pub(super) fn conflicts(&self, launch: &impl BufferUses, newest: Stamp) -> Conflicts {
+    pub(crate) fn conflicts(&self, launch: &impl BufferUses, newest: Stamp) -> Conflicts {
         let mut conflicts = Conflicts::new();
         let order = self.order.lock();
         let own = order.clock(newest.stream);
@@ -206,16 +206,16 @@ impl Tracker {
     }
 
     /// Whether the driver may order the two streams by itself.
-    pub(super) fn may_be_ordered(&self, one: u32, other: u32) -> bool {
+    pub(crate) fn may_be_ordered(&self, one: u32, other: u32) -> bool {
         self.order.lock().may_be_ordered(one, other)
     }
 
     /// Whether conflicts are resolved by waits, which are then counted.
-    pub(super) fn inserts_waits(&self) -> bool {
+    pub(crate) fn inserts_waits(&self) -> bool {
         self.policy == Hazards::Auto
     }
 
-    pub(super) fn count_inserted_waits(&self, count: u64) {
+    pub(crate) fn count_inserted_waits(&self, count: u64) {
         self.inserted_waits.fetch_add(count, Relaxed);
     }
 
@@ -223,7 +223,7 @@ impl Tracker {
     ///
     /// # Errors
     /// [`Error::Hazard`] under [`Hazards::Check`].
-    pub(super) fn report(&self, by: [Origin; 2], hazard: impl FnOnce() -> Hazard) -> Result<()> {
+    pub(crate) fn report(&self, by: [Origin; 2], hazard: impl FnOnce() -> Hazard) -> Result<()> {
         if self.policy == Hazards::Report && !self.reported.lock().pairs.insert(by) {
             return Ok(());
         }

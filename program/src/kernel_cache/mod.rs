@@ -5,7 +5,6 @@
 //! not part of the key.
 
 pub(crate) mod bundle;
-pub(crate) mod export;
 
 use std::{
     env,

@@ -2,7 +2,7 @@
 //! memory, in a program that tracks no hazards. It calls the driver with a cached launch decision.
 //!
 //! It makes no decision itself. Where anything else is needed it declines before it has done anything, and the slow
-//! path (`launcher.rs`, `submit.rs`) makes the launch.
+//! path (`slow_path.rs`, `submit.rs`) makes the launch.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -10,18 +10,18 @@ use quadrants_ir::abi::Forms;
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 use quadrants_runtime as rt;
 
-use super::{
-    argument_head::write_head,
-    arguments::{ArgList, Args, TensorArg, any_shared},
-    context::{FastPathKind, KernelContext},
-    launch_cache::{Checks, LaunchDecision, Wanted},
-    plan::LaunchFailure,
-    stamp_guard::StampGuard,
-};
+use super::stamp_guard::StampGuard;
 use crate::{
+    arguments::{ArgList, Args, TensorArg, any_shared},
     kernel::kernel_def::KernelDef,
-    state::{ProgramInner, ProgramShared},
-    stream::{mode::is_observed, state::StreamState},
+    launcher::{
+        argument_head::write_head,
+        context::{FastPathKind, KernelContext},
+        launch_cache::{Checks, LaunchDecision, Wanted},
+        plan::LaunchFailure,
+    },
+    state::{ProgramInner, ProgramShared, StreamState},
+    thread_state::mode::is_observed,
 };
 
 /// What the fast path did. Small, so that it is returned in registers.

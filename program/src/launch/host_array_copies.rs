@@ -6,11 +6,13 @@ use std::sync::Arc;
 use quadrants_runtime as rt;
 use smallvec::SmallVec;
 
-use super::arguments::{ArgKind, ArgList, TensorArg, TensorMemory};
 use crate::{
     Result,
-    state::ProgramInner,
-    tensor::device_tensor::{DeviceTensor, HostElements},
+    arguments::{ArgKind, ArgList, TensorArg, TensorMemory},
+    state::{
+        ProgramInner,
+        device_tensor::{DeviceTensor, HostElements},
+    },
 };
 
 /// Calls `launch` with device copies of the host arrays among the arguments, and copies back those that may be written.

@@ -1,57 +1,34 @@
 //! Launches: a kernel call with its arguments, and the path of a launch from there to the device.
 //!
-//! [`Launch`] collects arguments (`arguments.rs`) and submits them: by the fast path (`fast_path.rs`), which reuses a
-//! cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the launch plan (`plan.rs`).
+//! [`Launch`] collects [arguments](crate::arguments) and submits them: by the fast path (`fast_path.rs`), which reuses
+//! a cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the plan of the kernel
+//! (`launcher/plan.rs`).
 
-pub(crate) mod argument_head;
-pub(crate) mod arguments;
-pub(crate) mod context;
-mod decode;
-pub(crate) mod error_record;
-pub(crate) mod errors;
-mod explain;
 pub(crate) mod fast_path;
-pub(crate) mod fork_join;
-pub(crate) mod grid;
-mod images;
-pub(crate) mod inline_list;
-pub(crate) mod launch_cache;
-mod launch_history;
-pub(crate) mod launch_memory;
-pub(crate) mod launcher;
-mod messages;
-pub(crate) mod operation;
-pub use explain::{Explanation, TaskExplanation};
-pub(crate) use messages::Messages;
 mod host_array_copies;
-pub(crate) mod param_code;
-pub(crate) mod plan;
+pub(crate) mod kernel;
+mod operation;
 pub(crate) mod prepared;
-pub(crate) mod region_graph;
-pub(crate) mod report_slot;
-pub(crate) mod seqlock;
 pub(crate) mod slow_path;
-pub(crate) mod stamp_guard;
+mod stamp_guard;
 pub(crate) mod submit;
-pub(crate) mod target;
 mod unload;
 
 use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 
 use quadrants_ir::types::Type;
 
+use self::{
+    fast_path::{FastPath, submit_fast},
+    slow_path::submit_slow,
+};
 use crate::{
     Error, KernelValue, Program, Result, Stream,
+    arguments::{Arg, ArgList, Args, target::LaunchTarget},
     kernel::kernel_def::KernelDef,
-    launch::{
-        arguments::{Arg, Args},
-        fast_path::{FastPath, submit_fast},
-        launch_cache::Checks,
-        slow_path::submit_slow,
-        target::LaunchTarget,
-    },
-    state::ProgramInner,
-    stream::{current::with_current, state::StreamState},
+    launcher::{explain::Explanation, launch_cache::Checks},
+    state::{ProgramInner, StreamState},
+    thread_state::current_stream::with_current,
 };
 
 /// A kernel call with arguments that is not submitted yet. Calling a kernel returns one.
@@ -161,7 +138,9 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     pub fn explain(self, program: &Program) -> Result<Explanation> {
         let shared = program.shared();
         let (_, context) = shared.launcher.context_of(&shared.loader, self.kernel)?;
-        context.explain(&shared.loader, &self.args)
+        let mut args = ArgList::new();
+        self.args.iter().for_each(|arg| args.push(arg));
+        context.explain(&shared.loader, &args.codes, args.words)
     }
 
     /// The kernel's IR, for tests that interpret it.

@@ -8,19 +8,22 @@ use quadrants_ir::{
 };
 use quadrants_rhi::FunctionHandle;
 
-use super::{
-    argument_head::{number_of, write_head},
-    arguments::{ArgKind, ArgList},
-    context::{KernelContext, TensorParamUse},
-    errors::{argument_error, launch_error},
-    grid::LaunchShapes,
-    launch_cache::{Checks, LaunchDecision},
-    launch_memory::LaunchMemory,
-    param_code::ParamCode,
-    submit::Submission,
-    target::LaunchTarget,
+use super::submit::Submission;
+use crate::{
+    Error, Result,
+    arguments::{ArgKind, ArgList, target::LaunchTarget},
+    kernel::loader::KernelLoader,
+    launcher::{
+        argument_head::{number_of, write_head},
+        context::{KernelContext, TensorParamUse},
+        errors::{argument_error, launch_error},
+        grid::LaunchShapes,
+        launch_cache::{Checks, LaunchDecision},
+        launch_memory::LaunchMemory,
+        param_code::ParamCode,
+    },
+    state::ProgramShared,
 };
-use crate::{Error, Result, kernel::loader::KernelLoader, state::ProgramShared};
 
 /// A decided launch. The head of its argument block has no addresses yet: those depend on the stream.
 #[derive(Clone, Debug)]

@@ -9,19 +9,20 @@ use std::sync::Arc;
 use quadrants_ir::types::Type;
 
 use super::{
-    arguments::{ArgList, TensorArg},
-    errors::{argument_error, launch_error, result_error},
     fast_path::{FastPath, is_direct},
     host_array_copies::launch_with_copies,
-    plan::LaunchFailure,
     submit::{ResultWords, Submission},
-    target::LaunchTarget,
 };
 use crate::{
     Result,
-    capture::active,
+    arguments::{ArgList, TensorArg, target::LaunchTarget},
     kernel::kernel_def::KernelDef,
+    launcher::{
+        errors::{argument_error, launch_error, result_error},
+        plan::LaunchFailure,
+    },
     state::{ProgramInner, ProgramShared},
+    thread_state::capture,
 };
 
 /// Finishes a launch after the fast path: returns its errors, or makes the launch where it declined. Returns the words
@@ -104,7 +105,7 @@ fn launch_indirect(
     for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
         device_tensor.check_argument_of(program)?;
     }
-    let captured = active::with(&program.shared, |recorder| {
+    let captured = capture::with(&program.shared, |recorder| {
         recorder.launch(def, args, requested.is_some(), target)
     });
     if let Some(captured) = captured {

@@ -4,10 +4,11 @@ use std::mem;
 
 use quadrants_runtime::Stamp;
 
-use super::{arguments::TensorArg, context::TensorParamUse};
 use crate::{
-    hazards::{order::LaunchUses, tracker::Tracker},
-    stream::state::StreamState,
+    arguments::{TensorArg, launch_uses::LaunchUses},
+    hazards::tracker::Tracker,
+    launcher::context::TensorParamUse,
+    state::StreamState,
 };
 
 /// Stamps the tensors of a launch when it is finished or dropped, also where the device panics. The stamp must be taken

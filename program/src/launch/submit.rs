@@ -7,26 +7,18 @@ use quadrants_ir::abi::{self, Passing};
 use quadrants_rhi::{DevicePtr, LaunchConfig};
 use smallvec::SmallVec;
 
-use super::{
-    argument_head::write_head,
-    arguments::{ArgList, any_shared},
-    context::KernelContext,
-    errors::launch_error,
-    launch_cache::LaunchDecision,
-    launch_memory::LaunchMemory,
-    stamp_guard::StampGuard,
-    target::LaunchTarget,
-};
+use super::stamp_guard::StampGuard;
 use crate::{
     Result,
-    hazards::{
-        order::LaunchUses,
-        tracker::{Tracker, wait_tracked},
-    },
+    arguments::{ArgList, any_shared, launch_uses::LaunchUses, target::LaunchTarget},
+    hazards::tracker::{Tracker, wait_tracked},
     kernel::loader::LoadedImage,
-    region::active as region,
-    state::ProgramShared,
-    stream::state::StreamState,
+    launcher::{
+        argument_head::write_head, context::KernelContext, errors::launch_error,
+        launch_cache::LaunchDecision, launch_memory::LaunchMemory,
+    },
+    state::{ProgramShared, StreamState},
+    thread_state::regions,
 };
 
 /// The words of a kernel's value, one per scalar.
@@ -91,7 +83,7 @@ impl Submission<'_> {
             .hazards
             .as_ref()
             .map(|tracker| (tracker, LaunchUses { kernel: id, params, tensors, at }));
-        region::check(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
+        regions::check(shared, &LaunchUses { kernel: id, params, tensors, at }, stream)?;
         if let Some((tracker, uses)) = &tracked {
             shared.check_launch(tracker, uses, stream)?;
         }

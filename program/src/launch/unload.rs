@@ -3,9 +3,12 @@
 use quadrants_ir::abi::ErrorRecord;
 use quadrants_rhi::Severity;
 
-use super::{argument_head::kernel_of, context::KernelContext, errors::result_error};
 use crate::{
-    Result, kernel::kernel_def::KernelDef, program_registry::UnloadKernel, state::ProgramShared,
+    Result,
+    kernel::kernel_def::KernelDef,
+    launcher::{argument_head::kernel_of, context::KernelContext, errors::result_error},
+    program_registry::UnloadKernel,
+    state::ProgramShared,
 };
 
 impl UnloadKernel for ProgramShared {

@@ -9,11 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use quadrants_rhi::{
-    Activities, Activity, Current, Device, EventHandle, EventOptions, StreamHandle,
-};
-
-use super::session::{Session, What};
+use quadrants_rhi::{Activities, Current, Device, EventHandle, EventOptions, StreamHandle};
 
 /// The number of the next call, in the whole process.
 static CALLS: AtomicU64 = AtomicU64::new(1);
@@ -29,11 +25,11 @@ pub(super) struct Base {
 /// A recording by the profiling interface.
 #[derive(Debug)]
 pub(super) struct Exact {
-    activities: Arc<dyn Activities>,
+    pub(super) activities: Arc<dyn Activities>,
     /// When the session's base event was complete, by the interface's clock.
-    origin: u64,
+    pub(super) origin: u64,
     /// The operation of each call.
-    calls: HashMap<u64, usize>,
+    pub(super) calls: HashMap<u64, usize>,
 }
 
 /// A call that is being made.
@@ -157,32 +153,5 @@ impl Exact {
 impl Drop for Exact {
     fn drop(&mut self) {
         self.activities.end();
-    }
-}
-
-impl Session {
-    /// Sets the times of the operations that are complete to those of the profiling interface.
-    pub(super) fn read_activities(&mut self) {
-        let Some(exact) = &mut self.exact else { return };
-        let taken = exact.activities.take(&|call| exact.calls.contains_key(&call));
-        let mut by_operation: HashMap<usize, Vec<Activity>> = HashMap::new();
-        for activity in taken {
-            if let Some(operation) = exact.calls.get(&activity.call) {
-                by_operation.entry(*operation).or_default().push(activity);
-            }
-        }
-        for (number, activities) in by_operation {
-            let operation = &mut self.operations[number];
-            let start = activities.iter().map(|activity| activity.start).min().unwrap_or(0);
-            let end = activities.iter().map(|activity| activity.end).max().unwrap_or(0);
-            let time = |at: u64| at as i64 - exact.origin as i64;
-            operation.times = Some((time(start) as f64, time(end) as f64));
-            if let What::Graph(graph) = &mut operation.what {
-                let mut nodes = activities;
-                nodes.sort_by_key(|node| node.node);
-                let since = |node: &Activity| (node.start - start, node.end - start);
-                graph.node_times = Some(nodes.iter().map(since).collect());
-            }
-        }
     }
 }

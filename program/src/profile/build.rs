@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The timeline of what was recorded after `from`.
-pub(super) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Timeline {
+pub(crate) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Timeline {
     let clock = match session.base {
         None => TimelineClock::Host,
         Some(_) if info.simulated => TimelineClock::Logical,

@@ -26,7 +26,7 @@ use super::{
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct RecordingDevice {
+pub(crate) struct RecordingDevice {
     pub(super) inner: Arc<dyn Device>,
     context: Weak<Context>,
     pub(super) asynchronous: bool,
@@ -76,7 +76,7 @@ impl RecordingDevice {
     }
 
     /// Where the recording is now.
-    pub(super) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         self.session.lock().as_ref().map_or_else(Mark::default, |session| Mark {
             operations: session.operations.len(),
             host_calls: session.host_calls.len(),
@@ -85,7 +85,7 @@ impl RecordingDevice {
     }
 
     /// Calls `read` with the recording, which goes on. The times of all operations that are complete are known.
-    pub(super) fn read<R>(&self, read: impl FnOnce(&Session) -> R) -> Option<R> {
+    pub(crate) fn read<R>(&self, read: impl FnOnce(&Session) -> R) -> Option<R> {
         while self.read_times(0) {}
         let mut session = self.session.lock();
         let session = session.as_mut()?;
@@ -94,7 +94,7 @@ impl RecordingDevice {
     }
 
     /// Ends the recording. Returns it, with the times of all operations that are complete.
-    pub(super) fn end(&self) -> Option<Session> {
+    pub(crate) fn end(&self) -> Option<Session> {
         while self.read_times(0) {}
         let mut session = self.session.lock().take()?;
         session.read_activities();
@@ -108,14 +108,14 @@ impl RecordingDevice {
     }
 
     /// Tells the functions of a kernel, which is about to be launched.
-    pub(super) fn name_functions(&self, id: u32, kernel: &Offloaded, functions: &[FunctionHandle]) {
+    pub(crate) fn name_functions(&self, id: u32, kernel: &Offloaded, functions: &[FunctionHandle]) {
         if let Some(session) = &mut *self.session.lock() {
             session.name_functions(id, kernel, functions);
         }
     }
 
     /// See [`Session::conflict`].
-    pub(super) fn conflict(&self, earlier: (u32, u32), later: u32) {
+    pub(crate) fn conflict(&self, earlier: (u32, u32), later: u32) {
         if let Some(session) = &mut *self.session.lock() {
             session.conflict(earlier, later);
         }

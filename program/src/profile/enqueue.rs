@@ -45,7 +45,7 @@ impl Drop for ForeignGuard<'_> {
 
 impl RecordingDevice {
     /// Records what other code enqueues on a stream until the guard is dropped.
-    pub(super) fn foreign(
+    pub(crate) fn foreign(
         &self,
         (id, stream): (u32, StreamHandle),
         names: ForeignNames,

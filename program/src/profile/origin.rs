@@ -45,7 +45,7 @@ impl Drop for GraphGuard {
 }
 
 /// Until the guard is dropped, this thread launches the graph with these contents.
-pub(super) fn enter_graph(contents: Arc<GraphContents>) -> GraphGuard {
+pub(crate) fn enter_graph(contents: Arc<GraphContents>) -> GraphGuard {
     GRAPH.replace(Some(contents));
     GraphGuard(())
 }

@@ -9,11 +9,13 @@ use std::{
 };
 
 use quadrants_ir::Offloaded;
-use quadrants_rhi::{EventHandle, FunctionHandle};
+use quadrants_rhi::{Activity, EventHandle, FunctionHandle};
 use smallvec::SmallVec;
 
-use super::activity::Exact;
-use super::timeline::{GraphNode, LaneKind, SpanKind};
+use super::{
+    activity::Exact,
+    timeline::{GraphNode, LaneKind, SpanKind},
+};
 
 /// The largest number of recorded operations and host calls.
 pub(super) const MAX_SPANS: usize = 1 << 20;
@@ -106,7 +108,7 @@ pub(super) type Sources = SmallVec<[usize; 2]>;
 
 /// A place in a recording.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     pub(super) operations: usize,
     pub(super) host_calls: usize,
     pub(super) at: Duration,
@@ -135,7 +137,7 @@ pub(super) struct LaneState {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     pub(super) began: Instant,
     /// The event at time 0; none on a device whose operations are complete when their call returns.
     pub(super) base: Option<EventHandle>,
@@ -196,6 +198,31 @@ impl Session {
             lost: 0,
             exact: None,
             notes: Vec::new(),
+        }
+    }
+
+    /// Sets the times of the operations that are complete to those of the profiling interface.
+    pub(super) fn read_activities(&mut self) {
+        let Some(exact) = &mut self.exact else { return };
+        let taken = exact.activities.take(&|call| exact.calls.contains_key(&call));
+        let mut by_operation: HashMap<usize, Vec<Activity>> = HashMap::new();
+        for activity in taken {
+            if let Some(operation) = exact.calls.get(&activity.call) {
+                by_operation.entry(*operation).or_default().push(activity);
+            }
+        }
+        for (number, activities) in by_operation {
+            let operation = &mut self.operations[number];
+            let start = activities.iter().map(|activity| activity.start).min().unwrap_or(0);
+            let end = activities.iter().map(|activity| activity.end).max().unwrap_or(0);
+            let time = |at: u64| at as i64 - exact.origin as i64;
+            operation.times = Some((time(start) as f64, time(end) as f64));
+            if let What::Graph(graph) = &mut operation.what {
+                let mut nodes = activities;
+                nodes.sort_by_key(|node| node.node);
+                let since = |node: &Activity| (node.start - start, node.end - start);
+                graph.node_times = Some(nodes.iter().map(since).collect());
+            }
         }
     }
 

@@ -182,7 +182,7 @@ pub enum ArrowKind {
 }
 
 impl Timeline {
-    pub(super) fn empty(info: &DeviceInfo) -> Self {
+    pub(crate) fn empty(info: &DeviceInfo) -> Self {
         let (device, clock) = (info.name.clone(), TimelineClock::Host);
         let (lanes, spans, arrows) = (Vec::new(), Vec::new(), Vec::new());
         Self { device, clock, lanes, spans, arrows, lost: 0, notes: Vec::new() }

@@ -3,24 +3,20 @@
 //! A region forks from the thread's current stream and joins it as a kernel's region does: one event at the fork, one
 //! for each worker at the join. The first block stays on the stream. The host does not wait.
 
-pub(crate) mod active;
 mod workers;
 
 use std::{fmt, sync::Arc};
 
-use active::{ActiveRegion, OUTSIDE};
-pub(crate) use workers::RegionWorkers;
-use workers::{MAX_WORKERS, Worker, WorkerSet};
-
+use self::workers::MAX_WORKERS;
 #[cfg(doc)]
 use crate::Error;
 use crate::{
     Program, Result,
-    capture::active::is_active as is_capturing,
-    state::ProgramInner,
-    stream::{
-        current::{with_current, with_scope},
-        state::StreamState,
+    state::{ProgramInner, StreamState, Worker, WorkerSet},
+    thread_state::{
+        capture::is_active as is_capturing,
+        current_stream::{with_current, with_scope},
+        regions::{self, ActiveRegion, OUTSIDE},
     },
 };
 
@@ -90,7 +86,7 @@ impl Program {
         let active = ActiveRegion::new(&program.shared, stream.stream.id());
         let fork = Fork::begin(program, stream)?;
         let mut region = Region { fork, active: &active, blocks: 0 };
-        let result = active::within(&active, || body(&mut region));
+        let result = regions::within(&active, || body(&mut region));
         let joined = region.fork.join();
         result.and_then(|result| joined.map(|()| result))
     }

@@ -3,47 +3,19 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use quadrants_rhi::StreamOptions;
-use quadrants_runtime::{self as rt, EventLease};
+use quadrants_runtime as rt;
 
 use crate::{
     Result,
-    capture::active,
     hazards::Clock,
-    state::ProgramShared,
-    stream::{next_event_number, state::StreamState},
+    state::{ProgramShared, RegionEvent, RegionWorkers, StreamState, Worker, WorkerSet},
+    stream::next_event_number,
+    thread_state::capture,
 };
 
 /// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones.
 pub(super) const MAX_WORKERS: usize = 31;
-
-/// Where a stream keeps the workers of its regions. All are joined. There are several sets where threads had regions on
-/// the stream at the same time.
-#[derive(Debug, Default)]
-pub(crate) struct RegionWorkers(Mutex<Vec<WorkerSet>>);
-
-#[derive(Debug)]
-pub(super) struct WorkerSet {
-    pub(super) fork: RegionEvent,
-    pub(super) workers: Vec<Worker>,
-}
-
-#[derive(Debug)]
-pub(super) struct Worker {
-    pub(super) stream: Arc<StreamState>,
-    pub(super) join: RegionEvent,
-}
-
-/// A pooled event of a region.
-#[derive(Debug)]
-pub(super) struct RegionEvent {
-    lease: EventLease,
-    /// Identifies it for captures.
-    number: u64,
-    /// What the last record stands for. Empty where hazards are not tracked.
-    clock: Clock,
-}
 
 impl RegionWorkers {
     /// Takes a set of workers, or makes one without workers.
@@ -56,12 +28,6 @@ impl RegionWorkers {
 
     pub(super) fn give_back(&self, set: WorkerSet) {
         self.0.lock().push(set);
-    }
-
-    /// The worker streams.
-    pub(crate) fn streams(&self) -> Vec<Arc<StreamState>> {
-        let sets = self.0.lock();
-        sets.iter().flat_map(|set| &set.workers).map(|worker| worker.stream.clone()).collect()
     }
 }
 
@@ -81,8 +47,8 @@ impl RegionEvent {
 
     /// Records the work that a stream has so far.
     pub(super) fn record(&mut self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
-        let record = |recorder: &dyn active::Recorder| recorder.record_event(self.number, stream);
-        if active::with(shared, record).is_some() {
+        let record = |recorder: &dyn capture::Recorder| recorder.record_event(self.number, stream);
+        if capture::with(shared, record).is_some() {
             return Ok(());
         }
         let (context, stream) = (&shared.context, &stream.stream);
@@ -97,8 +63,8 @@ impl RegionEvent {
 
     /// Makes later work of a stream wait for the recorded work.
     pub(super) fn wait(&self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
-        let wait = |recorder: &dyn active::Recorder| recorder.wait_event(self.number, stream);
-        if let Some(captured) = active::with(shared, wait) {
+        let wait = |recorder: &dyn capture::Recorder| recorder.wait_event(self.number, stream);
+        if let Some(captured) = capture::with(shared, wait) {
             return captured;
         }
         let (context, stream) = (&shared.context, &stream.stream);

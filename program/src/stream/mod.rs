@@ -1,10 +1,5 @@
 //! Streams and events as users have them.
 
-pub(crate) mod current;
-pub(crate) mod manager;
-pub(crate) mod mode;
-pub(crate) mod state;
-
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -15,18 +10,17 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Result,
-    capture::active,
+    Result, Stream,
     hazards::{
         Clock,
         tracker::{Tracker, wait_tracked},
     },
     profile::origin,
-    state::ProgramInner,
-    stream::state::StreamState,
+    state::{ProgramInner, StreamState},
+    thread_state::{capture, current_stream},
 };
 
-/// What [`active::refuse`] names.
+/// What [`capture::refuse`] names.
 const HOST_WAIT: &str = "a wait of the host";
 const QUERY: &str = "asking whether work is complete";
 
@@ -35,26 +29,6 @@ static EVENTS: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) fn next_event_number() -> u64 {
     EVENTS.fetch_add(1, Relaxed)
-}
-
-/// A stream of a program: a queue of operations that run in order, concurrently with other streams.
-///
-/// Dropping it waits for its work. An error of that work is kept for
-/// [`Program::take_deferred_errors`](crate::Program::take_deferred_errors).
-#[derive(Debug)]
-pub struct Stream {
-    pub(crate) program: Arc<ProgramInner>,
-    pub(crate) state: Arc<StreamState>,
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if self.state.stream.origin() == rt::StreamOrigin::Default {
-            // With the last handle of the program. The owners of foreign memory may own the program.
-            self.program.shared.context.finish_owners();
-        }
-        self.state.close();
-    }
 }
 
 impl Stream {
@@ -76,7 +50,7 @@ impl Stream {
     /// # Errors
     /// Where it is complete, those of [`synchronize`](Self::synchronize); else errors of the device.
     pub fn query(&self) -> Result<bool> {
-        active::refuse(&self.program.shared, QUERY)?;
+        capture::refuse(&self.program.shared, QUERY)?;
         self.state.query()
     }
 
@@ -86,7 +60,7 @@ impl Stream {
     /// [`Error::Kernel`](crate::Error::Kernel) where a kernel on this stream reported an error that was not returned
     /// yet, or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
-        active::refuse(&self.program.shared, HOST_WAIT)?;
+        capture::refuse(&self.program.shared, HOST_WAIT)?;
         self.state.synchronize()
     }
 
@@ -109,7 +83,7 @@ impl Stream {
     /// Runs `body` with this stream as the thread's current stream for launches of its program. Afterwards the previous
     /// one is current again, also where `body` panics.
     pub fn scope<R>(&self, body: impl FnOnce() -> R) -> R {
-        current::with_scope(&self.program, &self.state, body)
+        current_stream::with_scope(&self.program, &self.state, body)
     }
 
     pub(crate) fn create(program: &Arc<ProgramInner>, options: StreamOptions) -> Result<Self> {
@@ -164,7 +138,7 @@ impl Event {
     }
 
     pub(crate) fn record_on(&self, state: &StreamState) -> Result<()> {
-        let captured = active::with(&self.program.shared, |recorder| {
+        let captured = capture::with(&self.program.shared, |recorder| {
             recorder.record_event(self.number, state);
         });
         if captured.is_some() {
@@ -191,7 +165,7 @@ impl Event {
 
     pub(crate) fn wait_on(&self, state: &StreamState) -> Result<()> {
         let captured =
-            active::with(&self.program.shared, |recorder| recorder.wait_event(self.number, state));
+            capture::with(&self.program.shared, |recorder| recorder.wait_event(self.number, state));
         if let Some(captured) = captured {
             return captured;
         }
@@ -210,7 +184,7 @@ impl Event {
     /// # Errors
     /// Errors of the device.
     pub fn query(&self) -> Result<bool> {
-        active::refuse(&self.program.shared, QUERY)?;
+        capture::refuse(&self.program.shared, QUERY)?;
         let record = self.tracked_record();
         let reached = self.event.query()?;
         if reached && let Some((tracker, record)) = record {
@@ -225,7 +199,7 @@ impl Event {
     /// [`Error::Kernel`](crate::Error::Kernel) where a kernel on the recorded stream reported an error that was not
     /// returned yet; then this waits for the whole stream. Or an error of the device.
     pub fn synchronize(&self) -> Result<()> {
-        active::refuse(&self.program.shared, HOST_WAIT)?;
+        capture::refuse(&self.program.shared, HOST_WAIT)?;
         let record = self.last_record();
         self.wait_at_end()?;
         match record.stamp.and_then(|stamp| self.program.shared.manager.find(stamp)) {
@@ -249,7 +223,7 @@ impl Event {
     /// [`Error::OtherProgram`](crate::Error::OtherProgram), or an error of the device.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f32> {
         self.program.check_same(&start.program, "the start event")?;
-        active::refuse(&self.program.shared, QUERY)?;
+        capture::refuse(&self.program.shared, QUERY)?;
         Ok(self.event.elapsed_ms_since(&start.event)?)
     }
 

@@ -2,13 +2,13 @@
 
 use quadrants_ir::ParamKind;
 
+use super::Elements;
 use crate::{
     Distinct, Int, KernelValue, Slice, SliceMut, Tensor,
-    launch::{
-        arguments::{Arg, ArgList, TensorArg, TensorMemory},
-        param_code::ParamCode,
-    },
-    tensor::{Elements, device_tensor::HostElements, layout::StorageLayout},
+    arguments::{Arg, ArgList, TensorArg, TensorMemory},
+    launcher::param_code::ParamCode,
+    state::device_tensor::HostElements,
+    value::layout::StorageLayout,
 };
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {

@@ -6,8 +6,8 @@ use std::fmt;
 
 use quadrants_ir::Const;
 
-use super::{Elements, Tensor, device_tensor::DeviceTensor};
-use crate::{capture::active, tensor::layout::count};
+use super::{Elements, Tensor};
+use crate::{state::device_tensor::DeviceTensor, thread_state::capture, value::layout::count};
 
 /// How many elements are shown.
 const SHOWN: usize = 8;
@@ -44,7 +44,7 @@ impl DeviceTensor {
         if self.usability.check_address().is_err() {
             return Glance::Moved;
         }
-        if active::is_active() {
+        if capture::is_active() {
             return Glance::Captured;
         }
         let shown = count.min(SHOWN);

@@ -16,10 +16,9 @@ use super::{Elements, Tensor};
 use crate::{
     Error, Int, KernelValue, Result, Stream,
     body::{Args, TensorParam, View},
-    capture::active,
-    state::ProgramInner,
-    tensor::{device_tensor::DeviceTensor, layout::Layout},
-    value::identity::Identity,
+    state::{ProgramInner, device_tensor::DeviceTensor},
+    thread_state::capture,
+    value::{identity::Identity, layout::Layout},
 };
 
 /// A [`Tensor`] of integers that has no element twice, such as a permutation.
@@ -89,7 +88,7 @@ impl<T: Int, const N: usize> Distinct<T, N> {
                 device_tensor.check_distinct_possible()?;
                 if !device_tensor.is_distinct(tensor.len()) && !tensor.is_empty() {
                     let shared = &device_tensor.program.shared;
-                    active::refuse(shared, "a check that elements differ")?;
+                    capture::refuse(shared, "a check that elements differ")?;
                     // Waits for all writers, and returns the errors of their launches.
                     device_tensor.read::<T>(1)?;
                     let scratch = Scratch(device_tensor.program.clone());

@@ -10,11 +10,11 @@ use quadrants_runtime as rt;
 
 use crate::{
     KernelValue, Result,
-    state::ProgramInner,
-    tensor::{
+    state::{
+        ProgramInner,
         device_tensor::{DeviceTensor, HostElements, Usability},
-        layout::StorageLayout,
     },
+    value::layout::StorageLayout,
 };
 
 /// A borrowed host array. The tensor that contains it keeps the borrow.

@@ -2,12 +2,9 @@
 
 mod as_argument;
 mod debug;
-pub(crate) mod device_tensor;
 mod distinct;
-pub(crate) mod element;
 pub(crate) mod host_array;
 pub(crate) mod kernel_param;
-pub(crate) mod layout;
 pub(crate) mod raw;
 pub(crate) mod slice;
 pub(crate) mod transfer;
@@ -17,14 +14,14 @@ use std::{marker::PhantomData, sync::Arc};
 pub use distinct::{Distinct, Scratch};
 use quadrants_runtime::Buffer;
 
+use self::host_array::HostArray;
 use crate::{
     Error, KernelValue, Result,
-    state::ProgramInner,
-    tensor::{
+    state::{
+        ProgramInner,
         device_tensor::{DeviceTensor, Usability},
-        host_array::HostArray,
-        layout::{Layout, StorageLayout, count},
     },
+    value::layout::{Layout, StorageLayout, count},
 };
 
 /// A dense row-major array of `N` dimensions in the memory of a program's device.

@@ -7,8 +7,11 @@ use quadrants_rhi::{DevicePtr, ImageKind, ManagedMemory, MemoryAt};
 use quadrants_runtime::Buffer;
 use smallvec::SmallVec;
 
-use super::{Elements, Layout, Tensor, device_tensor::DeviceTensor, storage};
-use crate::{Error, ForeignMemoryProblem, KernelValue, Program, Result, capture::active};
+use super::{Elements, Layout, Tensor, storage};
+use crate::{
+    Error, ForeignMemoryProblem, KernelValue, Program, Result, state::device_tensor::DeviceTensor,
+    thread_state::capture, value::layout::ComponentLayout,
+};
 
 /// GPUs have no atomics on single bytes, so that kernels access the whole word around a small scalar.
 const WORD: usize = 4;
@@ -85,7 +88,7 @@ impl RawTensor {
         let count = super::count(shape);
         let address = device_tensor.address();
         let mut bytes = 0;
-        let mut component = |of: &super::layout::ComponentLayout| {
+        let mut component = |of: &ComponentLayout| {
             let (size, at) = (of.ty.size(), device_tensor.address_of(of));
             let (element_stride, scalar_stride) = (of.step * size, of.plane * size);
             if count > 0 {
@@ -129,7 +132,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         let Elements::Device(device_tensor) = &self.elements else {
             return Err(Error::HostArray { what: "`raw`" });
         };
-        active::refuse(&device_tensor.program.shared, "an address for other code")?;
+        capture::refuse(&device_tensor.program.shared, "an address for other code")?;
         device_tensor.finish_fill()?;
         device_tensor.buffer.expose();
         Ok(RawTensor::of(device_tensor, &self.shape(), TypeId::of::<T>()))
@@ -202,7 +205,8 @@ impl Program {
         if !pointer.raw().is_multiple_of(alignment as u64) {
             return refused(ForeignMemoryProblem::Misaligned { alignment });
         }
-        let (info, context) = (self.device_info(), &self.shared().context);
+        let context = &self.shared().context;
+        let info = context.device().info();
         let (backend, expected) = (info.backend, info.ordinal);
         let at = context.observe(context.device().memory_at(pointer)).map_err(|e| Err(e.into()))?;
         let ManagedMemory { ordinal, in_context, allocation } = match at {

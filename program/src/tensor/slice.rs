@@ -12,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut, RangeBounds},
 };
 
-use crate::{Error, KernelValue, Result, Tensor, tensor::layout::count};
+use crate::{Error, KernelValue, Result, Tensor, value::layout::count};
 
 /// A slice of a tensor, or a host array, for reading. `&slice` is a `&Tensor`, also as a kernel argument; so is
 /// `&*t.slice(..)?`.

@@ -6,12 +6,11 @@ use quadrants_runtime::{self as rt, Buffer, Completed};
 
 use crate::{
     Error, KernelValue, Result,
-    capture::active,
-    hazards::order::wait_for_stamps,
-    launch::operation::{OperationTensors, OperationUse},
-    state::ProgramInner,
-    stream::current::with_current,
-    tensor::{device_tensor::DeviceTensor, layout::StorageLayout},
+    arguments::operation_tensors::OperationTensors,
+    launcher::operation_names::OperationUse,
+    state::{ProgramInner, device_tensor::DeviceTensor, order::wait_for_stamps},
+    thread_state::{capture, current_stream::with_current},
+    value::layout::StorageLayout,
 };
 
 /// The name of a copy between tensors, and its uses of the two.
@@ -81,7 +80,7 @@ impl DeviceTensor {
 
     fn read_bytes(&self, host_storage: &StorageLayout, memory: &mut [u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
-        active::refuse(shared, "reading a tensor")?;
+        capture::refuse(shared, "reading a tensor")?;
         let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.writers(), || {
             let mut completed = Completed::new();
@@ -124,7 +123,7 @@ impl DeviceTensor {
         let shared = &program.shared;
         with_current(Some(program), |current| {
             let stream = current.map_or(&program.default, |(_, stream)| stream);
-            let captured = active::with(shared, |recorder| {
+            let captured = capture::with(shared, |recorder| {
                 recorder.device_copy(self, from, count, &spans, stream, at)
             });
             if let Some(captured) = captured {
@@ -156,7 +155,7 @@ impl DeviceTensor {
     fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         let at = Location::caller();
-        let captured = active::with(shared, |recorder| {
+        let captured = capture::with(shared, |recorder| {
             let spans = self.storage.spans(self.first, host_storage);
             recorder.copy(self, host_storage.count(), bytes, &spans, at)
         });

@@ -7,12 +7,13 @@ use quadrants_ir::{
 
 use super::{
     HasElement, HasField, KernelValue,
+    element::Element,
     identity::{Identity, Part},
     matrix::Matrix,
     memory::{AggregateRef, Memory},
     vector::Vector,
 };
-use crate::{body::check_indices, tensor::element::Element};
+use crate::device_error::check_indices;
 
 /// The items of [`KernelValue`] that are the same for all aggregates: their storage is their components.
 macro_rules! aggregate_items {

@@ -6,10 +6,10 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use super::assign_operators;
+use super::{accumulate::Accumulate, assign_operators};
 use crate::{
     Signed, Vector,
-    body::{Bounded, check_indices, divisor, divisor_of},
+    device_error::{Bounded, check_indices, divisor, divisor_of},
 };
 
 /// A matrix of `R` rows and `C` columns, indexed by `[row, column]`.
@@ -255,3 +255,20 @@ macro_rules! scalar_on_the_left {
 }
 
 scalar_on_the_left!(f32 f64 i32 i64 isize);
+
+impl<T: Accumulate, const R: usize, const C: usize> Accumulate for Matrix<T, R, C> {
+    const NO_SUM: Self = Self([[T::NO_SUM; C]; R]);
+    const IS_FLOAT: bool = T::IS_FLOAT;
+    #[inline(always)]
+    fn accumulated(self, other: Self) -> Self {
+        Self(std::array::from_fn(|r| {
+            std::array::from_fn(|c| self.0[r][c].accumulated(other.0[r][c]))
+        }))
+    }
+    #[inline(always)]
+    fn reduced_by(self, other: Self) -> Self {
+        Self(std::array::from_fn(|r| {
+            std::array::from_fn(|c| self.0[r][c].reduced_by(other.0[r][c]))
+        }))
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::body::check_index;
+use crate::device_error::check_index;
 
 /// The location of a scalar, or `None` if the index was out of range.
 #[derive(Clone, Copy)]

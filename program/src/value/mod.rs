@@ -1,8 +1,13 @@
-//! [`KernelValue`]: the types of values in kernels. Scalars implement it in `tensor/element.rs`, and tuples, arrays,
+//! [`KernelValue`]: the types of values in kernels. Scalars implement it in `element.rs`, and tuples, arrays,
 //! vectors and matrices in `aggregates.rs`.
 
+pub(crate) mod accumulate;
 mod aggregates;
+pub(crate) mod atomic;
+pub(crate) mod callable;
+pub(crate) mod element;
 pub(crate) mod identity;
+pub(crate) mod layout;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod numeric;

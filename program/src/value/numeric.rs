@@ -14,11 +14,11 @@ use std::{
 
 use quadrants_ir::types::name_number;
 
-use crate::{
-    Element, KernelValue,
-    body::{Function, HasMethod, Method},
-    dsl::{Accumulate, AccumulateBits, AccumulateMinMax},
+use super::{
+    accumulate::{Accumulate, AccumulateBits, AccumulateMinMax},
+    callable::{Function, HasMethod, Method},
 };
+use crate::{Element, KernelValue};
 
 /// Traits that state the kernel methods of a group of types.
 macro_rules! with_methods {

@@ -7,11 +7,14 @@ use std::ops::{
     Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign,
 };
 
-use super::assign_operators;
+use super::{
+    accumulate::{Accumulate, AccumulateMinMax},
+    assign_operators,
+    atomic::Combine,
+};
 use crate::{
     Element, Float,
-    body::{Bounded, check_index, divisor_of},
-    dsl::Combine,
+    device_error::{Bounded, check_index, divisor_of},
 };
 
 /// A vector of `N` numbers, indexed by component.
@@ -239,3 +242,29 @@ macro_rules! scalar_on_the_left {
 }
 
 scalar_on_the_left!(f32 f64 i32 i64 isize u32 u64 usize);
+
+impl<T: Accumulate + Element, const N: usize> Accumulate for Vector<T, N> {
+    const NO_SUM: Self = Self([T::NO_SUM; N]);
+    const IS_FLOAT: bool = T::IS_FLOAT;
+    #[inline(always)]
+    fn accumulated(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].accumulated(other.0[at])))
+    }
+    #[inline(always)]
+    fn reduced_by(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].reduced_by(other.0[at])))
+    }
+}
+
+impl<T: AccumulateMinMax + Element, const N: usize> AccumulateMinMax for Vector<T, N> {
+    const NO_MINIMUM: Self = Self([T::NO_MINIMUM; N]);
+    const NO_MAXIMUM: Self = Self([T::NO_MAXIMUM; N]);
+    #[inline(always)]
+    fn least_of(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].least_of(other.0[at])))
+    }
+    #[inline(always)]
+    fn greatest_of(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].greatest_of(other.0[at])))
+    }
+}

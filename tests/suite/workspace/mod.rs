@@ -5,6 +5,7 @@
 
 mod book;
 mod catalogue;
+mod imports;
 mod invariants;
 mod metadata;
 mod packages;

@@ -6,7 +6,7 @@
 
 #![expect(dead_code, reason = "a scenario uses a part of each file")]
 
-#[path = "../../../../program/src/launch/report_slot.rs"]
+#[path = "../../../../program/src/launcher/report_slot.rs"]
 mod report_slot;
 #[path = "../../../../runtime/src/handle_pool.rs"]
 mod handle_pool;
@@ -14,7 +14,7 @@ mod handle_pool;
 mod lease_map;
 #[path = "../../../../runtime/src/stream_registry.rs"]
 mod stream_registry;
-#[path = "../../../../program/src/launch/seqlock.rs"]
+#[path = "../../../../program/src/launcher/seqlock.rs"]
 mod seqlock;
 mod sync;
 #[path = "../../../../runtime/src/stamps.rs"]

@@ -145,7 +145,7 @@ pub(super) const ENUMS: &[Listed] = &[
     },
     Listed {
         name: "DlpackProblem",
-        file: "program/src/dlpack/problem.rs",
+        file: "program/src/error/dlpack_problem.rs",
         ident: "DlpackProblem",
         about: "The problem in `Error::Dlpack`. [PyTorch and DLPack](pytorch.md) explains the protocol.",
         entries: entries! {

@@ -1,0 +1,33 @@
+//! Does the work of operations.
+
+use super::State;
+use crate::{launch::Failure, memory::Touch, op::Work, schedule::Schedule};
+
+impl State {
+    pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
+        let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
+        let random = shuffled.then_some(&mut self.random);
+        match work {
+            Work::Marker => {}
+            Work::Launch(launch) => launch.run(&mut self.memory, random)?,
+            Work::Copy { dst, src, bytes } => self.memory.copy(*dst, *src, *bytes)?,
+            Work::Upload { dst, data } => self.memory.write(*dst, data)?,
+            Work::Fill { dst, pattern, width, bytes } => {
+                self.memory.fill(*dst, &pattern.to_le_bytes()[..*width], *bytes)?;
+            }
+            Work::Allocate { base, bytes, origin } => {
+                if let Some(block) = self.memory.block_mut(*base) {
+                    block.begin(*bytes, *origin);
+                }
+                self.memory.touch_whole(*base, Touch::Alloc);
+            }
+            Work::Free { base, origin } => {
+                if let Some(block) = self.memory.block_mut(*base) {
+                    block.end(*origin);
+                }
+                self.memory.touch_whole(*base, Touch::Free);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Allocations and copies: what a driver call does at once, and what it enqueues.
+
+use super::State;
+use crate::{
+    code::{Code, Result},
+    handle::{Kind, encode_only},
+    memory::{DEVICE_BASE, Freed, Region},
+    op::{OpKind, Work},
+    report::{Report, ReportKind},
+    stream::StreamRef,
+};
+
+impl State {
+    pub(crate) fn alloc(&mut self, function: &'static str, bytes: usize) -> Result<u64> {
+        let origin = self.origin(function, None);
+        let queue = &self.queue;
+        let base = match self.memory.alloc(bytes, origin) {
+            Err(Code::OUT_OF_MEMORY) => {
+                self.memory.trim_pool(|op| queue.is_done(op));
+                self.memory.alloc(bytes, origin)?
+            }
+            other => other?,
+        };
+        self.creates.allocations += 1;
+        Ok(base)
+    }
+
+    /// Frees at once, without waiting for work that still uses the memory: no contract guarantees that a driver waits.
+    pub(crate) fn free(&mut self, function: &'static str, base: u64) -> Result<()> {
+        let origin = self.origin(function, None);
+        let last = self.queue.next_id() - 1;
+        self.check_host_free(Region::Block(base));
+        self.memory.free(base, origin, last).inspect_err(|_| self.bad_free(function, base))
+    }
+
+    pub(crate) fn alloc_async(
+        &mut self,
+        function: &'static str,
+        bytes: usize,
+        stream: StreamRef,
+    ) -> Result<u64> {
+        if !self.pools {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let handle = self.stream_handle(stream);
+        let origin = self.origin(function, Some(handle));
+        let tails = self.order(stream)?;
+        let queue = &self.queue;
+        // The dependencies of the stream's next operation, computed when the first block needs them.
+        let mut before = None;
+        let reusable = |freed: &Freed| match freed.by {
+            None => true,
+            Some(op) if queue.is_done(op) || freed.stream == Some(handle) => true,
+            Some(op) => before.get_or_insert_with(|| queue.ancestors(&tails)).contains(&op),
+        };
+        let (base, freed) = self.memory.alloc_pooled(bytes, origin, reusable)?;
+        self.creates.stream_allocations += 1;
+        if let Some(freed) = freed {
+            self.detector.order_next_after(freed);
+        }
+        let work = Work::Allocate { base, bytes, origin };
+        self.memory.begins_by(base, self.queue.next_id());
+        self.enqueue(stream, work, OpKind::Alloc, &[], None)?;
+        Ok(base)
+    }
+
+    pub(crate) fn free_async(
+        &mut self,
+        function: &'static str,
+        base: u64,
+        stream: StreamRef,
+    ) -> Result<()> {
+        self.stream(stream)?;
+        if !self.pools {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        if !self.memory.holds_pooled(base) {
+            self.bad_free(function, base);
+            return Err(Code::INVALID_VALUE);
+        }
+        let handle = self.stream_handle(stream);
+        let origin = self.origin(function, Some(handle));
+        let work = Work::Free { base, origin };
+        self.memory.ends_by(base, self.queue.next_id());
+        let op = self.enqueue(stream, work, OpKind::Free, &[], None)?;
+        self.memory.give_up(base)?;
+        self.memory.pool.push(Freed { base, by: Some(op), stream: Some(handle) });
+        Ok(())
+    }
+
+    pub(crate) fn alloc_pinned(&mut self, bytes: usize) -> Result<usize> {
+        let base = self.memory.alloc_pinned(bytes)?;
+        self.creates.pinned += 1;
+        Ok(base)
+    }
+
+    /// Frees pinned memory without waiting for work that still uses it.
+    pub(crate) fn free_pinned(&mut self, function: &'static str, base: usize) -> Result<()> {
+        let last = self.queue.next_id() - 1;
+        let done = self.queue.done_before() - 1;
+        self.check_host_free(Region::Pinned(base));
+        self.memory
+            .free_pinned(base, last, done, self.call_count)
+            .inspect_err(|_| self.bad_free(function, base as u64))
+    }
+
+    /// Enqueues a copy between addresses that the device can access.
+    pub(crate) fn copy(
+        &mut self,
+        kind: OpKind,
+        dst: u64,
+        src: u64,
+        bytes: usize,
+        stream: StreamRef,
+    ) -> Result<()> {
+        self.enqueue(stream, Work::Copy { dst, src, bytes }, kind, &[], None).map(drop)
+    }
+
+    pub(crate) fn fill(
+        &mut self,
+        dst: u64,
+        pattern: u32,
+        width: usize,
+        count: usize,
+        stream: StreamRef,
+    ) -> Result<()> {
+        let bytes = count.checked_mul(width).ok_or(Code::INVALID_VALUE)?;
+        if !dst.is_multiple_of(width as u64) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let work = Work::Fill { dst, pattern, width, bytes };
+        self.enqueue(stream, work, OpKind::Fill, &[], None).map(drop)
+    }
+
+    /// Whether a host range is pinned, so that the device can access it when the operation runs. A range that begins in
+    /// pinned memory and ends outside counts; the operation then fails.
+    pub(crate) fn reachable(&self, address: usize) -> bool {
+        address as u64 >= DEVICE_BASE || self.memory.pinned.contains(address, 1)
+    }
+
+    pub(crate) fn pool_handle(&self) -> usize {
+        encode_only(Kind::Pool, self.ordinal)
+    }
+
+    pub(crate) fn check_pool(&self, pool: usize) -> Result<()> {
+        match (self.pools, pool == self.pool_handle()) {
+            (false, _) => Err(Code::NOT_SUPPORTED),
+            (true, false) => Err(Code::INVALID_VALUE),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn bad_free(&mut self, function: &'static str, address: u64) {
+        let block = self.memory.block(address);
+        let allocated = block.map(|block| block.allocated);
+        let freed = block.and_then(|block| block.freed);
+        self.report(Report {
+            kind: ReportKind::BadFree,
+            op: 0,
+            operation: function.to_owned(),
+            stream: 0,
+            address,
+            bytes: 0,
+            allocated,
+            freed,
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! Gives operations their clocks, and detects races when operations run.
+
+use std::collections::HashSet;
+
+use super::State;
+use crate::{
+    clock::{Clock, Epoch},
+    memory::{AccessError, End, InvalidAccess, Region, Touch},
+    op::OpKind,
+    op_id::OpId,
+    race::{Detector, ROOM, Race, Side},
+};
+
+/// A conflict of the current operation with an earlier one.
+#[derive(Clone, Copy, Debug)]
+struct Conflict {
+    address: u64,
+    bytes: usize,
+    with: Epoch,
+    was: Touch,
+    now: Touch,
+}
+
+impl State {
+    /// Turns the detector on or off. Operations that were enqueued before are not part of any race.
+    pub(crate) fn detect_races(&mut self, on: bool) {
+        let host_knows = self.queue.next_id() - 1;
+        let detector = &mut self.detector;
+        let (print, races) = (detector.print, std::mem::take(&mut detector.races));
+        *detector = Detector { on, print, races, ..Detector::new(false) };
+        detector.host.raise(host_knows);
+        self.memory.watch(on);
+    }
+
+    pub(crate) fn clock_operation(&mut self, op: OpId, lane: u64, after: &[OpId]) {
+        if !self.detector.on {
+            return;
+        }
+        if self.detector.clocks.len() >= self.detector.room {
+            self.prune_clocks();
+        }
+        let detector = &mut self.detector;
+        let mut clock = detector.host.clone();
+        for (_, before) in after.iter().filter_map(|op| detector.clocks.get(op)) {
+            clock.join(before);
+        }
+        if let Some(after) = detector.after.take() {
+            clock.join(&after);
+        }
+        let epoch = Epoch { lane, op };
+        clock.advance(epoch);
+        detector.open.push_back(epoch);
+        detector.clocks.insert(op, (epoch, clock));
+    }
+
+    pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {
+        let everything = self.queue.next_id() - 1;
+        let detector = &mut self.detector;
+        match target {
+            None => detector.host.raise(everything),
+            Some(target) => {
+                if let Some((_, clock)) = detector.clocks.get(&target) {
+                    detector.host.join(clock);
+                }
+            }
+        }
+        while detector.open.front().is_some_and(|epoch| detector.host.knows(*epoch)) {
+            detector.open.pop_front();
+        }
+        if let Some(oldest) = detector.open.front() {
+            detector.host.raise(oldest.op - 1);
+        }
+    }
+
+    /// Compares the accesses of an operation with the latest earlier ones.
+    pub(crate) fn check_touches(&mut self, op: OpId) {
+        let Some((by, clock)) = self.detector.clocks.get(&op).cloned() else { return };
+        let mut found = Vec::new();
+        for (region, ranges) in self.memory.take_touched() {
+            let base = region.base();
+            let Some(shadow) = self.memory.shadow(region) else { continue };
+            for (range, now) in ranges {
+                shadow.touch(range, now, by, &clock, |range, with, was| {
+                    let address = base + range.start as u64;
+                    found.push(Conflict { address, bytes: range.len(), with, was, now });
+                });
+            }
+        }
+        let mut pairs: Vec<(Conflict, usize)> = Vec::new();
+        for next in found {
+            let same = |(first, _): &&mut (Conflict, usize)| {
+                (first.with, first.was, first.now) == (next.with, next.was, next.now)
+            };
+            let known = pairs.iter().any(|(first, _)| first.with == next.with);
+            match pairs.iter_mut().find(same) {
+                Some((_, bytes)) => *bytes += next.bytes,
+                // Two operations are reported once, by the kind of accesses that conflict first.
+                None if known => {}
+                None => pairs.push((next, next.bytes)),
+            }
+        }
+        for (found, bytes) in pairs {
+            let first = self.side(found.with.op, found.was);
+            let second = self.side(op, found.now);
+            self.add_race(first, second, found.address, bytes);
+        }
+    }
+
+    /// The host frees memory: operations that it does not know to be complete must not have accessed it.
+    pub(crate) fn check_host_free(&mut self, region: Region) {
+        let (call, base) = (self.call_count, region.base());
+        let mut found: Vec<(u64, usize, Epoch, Touch)> = Vec::new();
+        let host = &self.detector.host;
+        if let Some(shadow) = self.memory.shadow(region) {
+            shadow.unknown(host, |range, epoch, touch| {
+                match found.iter_mut().find(|entry| entry.2 == epoch) {
+                    Some(entry) => entry.1 += range.len(),
+                    None => found.push((base + range.start as u64, range.len(), epoch, touch)),
+                }
+            });
+        }
+        for (address, bytes, epoch, touch) in found {
+            let first = self.side(epoch.op, touch);
+            self.add_race(first, host_free(call), address, bytes);
+        }
+    }
+
+    /// An invalid access is a race if a missing dependency causes it, and not if the access is always invalid.
+    pub(crate) fn check_access_error(&mut self, op: OpId, error: &AccessError) {
+        let Some((_, clock)) = self.detector.clocks.get(&op) else { return };
+        let Some(end) = self.memory.end_of(error.address) else { return };
+        let (other, address, bytes) = match (error.kind, end) {
+            (InvalidAccess::AfterFree, End::ByHost { last, call }) if op <= last => {
+                (host_free(call), error.address, error.bytes)
+            }
+            (InvalidAccess::AfterFree, End::By(free)) if !self.orders(clock, free) => {
+                (self.side(free, Touch::Free), error.address, error.bytes)
+            }
+            (InvalidAccess::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
+                (self.side(alloc, Touch::Alloc), error.address, error.bytes)
+            }
+            _ => return,
+        };
+        let this = self.side(op, error.touch);
+        self.add_race(this, other, address, bytes);
+    }
+
+    fn orders(&self, clock: &Clock, op: OpId) -> bool {
+        self.detector.clocks.get(&op).is_none_or(|(epoch, _)| clock.knows(*epoch))
+    }
+
+    fn side(&self, op: OpId, touch: Touch) -> Side {
+        let (kind, stream, call) = self.trace.about(op);
+        Side { op, kind, stream: Some(stream), touch, call }
+    }
+
+    fn add_race(&mut self, first: Side, second: Side, address: u64, bytes: usize) {
+        let younger_first = second.op != 0 && second.op < first.op;
+        let (first, second) = if younger_first { (second, first) } else { (first, second) };
+        let detector = &self.detector;
+        let lane = detector.clocks.get(&first.op).map(|(epoch, _)| epoch.lane);
+        let clock = match second.op {
+            0 => Some(&detector.host),
+            op => detector.clocks.get(&op).map(|(_, clock)| clock),
+        };
+        let known = clock.zip(lane).map(|(clock, lane)| clock.latest(lane));
+        let ordered_after = known.filter(|op| *op != 0);
+        self.detector.add(Race { first, second, address, bytes, ordered_after });
+    }
+
+    /// Removes the clocks of complete operations that no later operation can directly depend on.
+    fn prune_clocks(&mut self) {
+        let tails = self.streams.iter().filter_map(|stream| stream.tail).chain(self.legacy.tail);
+        let records = self.events.iter().filter_map(|event| event.recorded());
+        let graphs = self.execs.iter().filter_map(|exec| exec.last);
+        let frees = self.memory.pool.iter().filter_map(|freed| freed.by);
+        let orphans = self.orphans.iter().copied();
+        let kept: HashSet<OpId> =
+            tails.chain(records).chain(graphs).chain(frees).chain(orphans).collect();
+        let (queue, detector) = (&self.queue, &mut self.detector);
+        detector.clocks.retain(|op, _| kept.contains(op) || !queue.is_done(*op));
+        detector.room = ROOM.max(2 * detector.clocks.len());
+    }
+}
+
+fn host_free(call: u64) -> Side {
+    Side { op: 0, kind: OpKind::Free, stream: None, touch: Touch::Free, call }
+}

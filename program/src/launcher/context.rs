@@ -1,0 +1,354 @@
+//! Kernel contexts: what the launcher keeps of a kernel between launches.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use quadrants_ir::{
+    Array, Offloaded, ParamKind, SiteKind,
+    abi::{self, Form, Forms, MAX_LOCAL_BYTES, Passing},
+    launch_analysis::LaunchAnalysis,
+};
+use quadrants_rhi::{FunctionHandle, ImageKind, LaunchConfig};
+use smallvec::SmallVec;
+
+use super::{
+    argument_head::{launch_word, number_of},
+    errors::race_error,
+    grid::LaunchShapes,
+    images::Images,
+    inline_list::Words,
+    launch_cache::{Checks, Decided, LaunchCache, LaunchDecision, Wanted},
+    launch_history::{LaunchHistory, LaunchKey},
+    param_code::ParamCode,
+    plan::Plan,
+};
+use crate::{
+    Error, Result,
+    body::NativeBody,
+    kernel::{
+        dump,
+        kernel_def::KernelDef,
+        loader::{KernelLoader, LoadedImage},
+    },
+};
+
+/// A parameter that is a tensor or a component of one, and how the kernel uses it.
+#[derive(Debug)]
+pub(crate) struct TensorParamUse {
+    /// Its index among all parameters.
+    pub(crate) index: usize,
+    pub(crate) writable: bool,
+    /// Whether the tasks write it; none where they do not use it.
+    pub(crate) writes: Option<bool>,
+}
+
+impl TensorParamUse {
+    /// The use of a parameter that is written.
+    pub(crate) fn written(index: usize) -> Self {
+        Self { index, writable: true, writes: Some(true) }
+    }
+}
+
+pub(crate) struct KernelContext {
+    pub(crate) kernel: Offloaded,
+    pub(crate) host: LaunchAnalysis,
+    pub(crate) param_codes: Box<[ParamCode]>,
+    pub(crate) passing: Passing,
+    /// The bytes of temporaries that each launch needs.
+    pub(crate) temporary_bytes: usize,
+    /// The launch word of launch number 0.
+    kernel_word: u64,
+    /// The bits of the launch number that the launch word holds: for launches whose tasks are all proven, and for
+    /// others. Zero if such a launch reports nothing.
+    number_masks: [u64; 2],
+    pub(crate) fast_path: FastPathKind,
+    // Before the images: its graphs use their functions.
+    pub(crate) plan: Plan,
+    native: Option<NativeBody>,
+    pub(crate) tensor_params: Box<[TensorParamUse]>,
+    pub(crate) images: Images,
+    /// Whether the kernel prints.
+    pub(crate) prints: bool,
+    /// Whether a launch may report errors that are complete when it returns.
+    pub(crate) check_after_launch: bool,
+    pub(crate) retention: Mutex<Retention>,
+    pub(crate) launch_cache: LaunchCache,
+    history: LaunchHistory,
+}
+
+/// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FastPathKind {
+    /// Never: a launch needs device memory of its own, the kernel prints, or the program tracks hazards.
+    None,
+    /// A launch is one driver call, which makes the context current by itself.
+    SingleCall,
+    SeveralCalls,
+}
+
+/// What keeps a kernel loaded: its owner, and the graphs that launch it.
+#[derive(Debug, Default)]
+pub(crate) struct Retention {
+    pub(crate) graphs: usize,
+    pub(crate) owner_dropped: bool,
+}
+
+impl KernelContext {
+    /// Builds a kernel. `fast_path` is whether the program allows the fast path.
+    pub(super) fn new(
+        loader: &KernelLoader,
+        def: &KernelDef,
+        id: u32,
+        fast_path: bool,
+    ) -> Result<Self> {
+        let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
+        let ir = def.ir().map_err(failed)?;
+        let kernel = quadrants_ir::offload(&ir).map_err(|e| failed(e.into()))?;
+        let kernel = quadrants_ir::simplify(&kernel);
+        dump::ir(&ir, &kernel);
+        let capabilities = loader.context.device().capabilities();
+        let image = capabilities.image;
+        let (bytes, limit) = (kernel.local_bytes(), MAX_LOCAL_BYTES);
+        if image != ImageKind::Native && bytes > limit {
+            return Err(Error::LocalMemory { kernel: kernel.name, bytes, limit });
+        }
+        let passing = loader.passing(&kernel);
+        let (host, plan) = (LaunchAnalysis::new(&kernel), Plan::new(&kernel, image));
+        let temporary_bytes = abi::temporary_bytes(&kernel);
+        // The proven form reports everything but tensor indices. Native bodies also report the checks of rustc.
+        let reports_when_proven = image == ImageKind::Native
+            || kernel
+                .sites
+                .iter()
+                .any(|site| !matches!(site.kind, SiteKind::Index(Array::Tensor(_))));
+        let mut number_masks = [number_of(u64::MAX); 2];
+        if !reports_when_proven {
+            number_masks[0] = 0;
+        }
+        let prints = kernel.prints();
+        let slow = passing == Passing::Buffer || temporary_bytes != 0 || prints;
+        let fast_path = if slow || !fast_path {
+            FastPathKind::None
+        } else if plan.is_one_call() {
+            FastPathKind::SingleCall
+        } else {
+            FastPathKind::SeveralCalls
+        };
+        Ok(Self {
+            history: LaunchHistory::default(),
+            launch_cache: LaunchCache::new(&kernel, &host, plan.shape_count(), plan.is_one_call()),
+            host,
+            param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
+            temporary_bytes,
+            kernel_word: launch_word(id, 0),
+            number_masks,
+            fast_path,
+            plan,
+            passing,
+            native: def.native().copied(),
+            prints,
+            images: Images::default(),
+            retention: Mutex::default(),
+            tensor_params: tensor_params(&kernel),
+            // The launch runs on this thread, or waits for the kernel's value.
+            check_after_launch: !kernel.sites.is_empty()
+                && (!capabilities.asynchronous || !kernel.results.is_empty()),
+            kernel,
+        })
+    }
+
+    /// The decision for a launch with the argument block `words` on the stream with number `stream`, cached or new.
+    /// Where a launch has several tasks, `shapes` gets their shapes. If any task is checked, `words` gets the interiors
+    /// of the loops.
+    ///
+    /// # Errors
+    /// [`Error::Race`], [`Error::Grid`] and [`Error::SharedMemory`].
+    #[inline(always)]
+    pub(crate) fn decide(
+        &self,
+        loader: &KernelLoader,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<LaunchDecision> {
+        let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
+        match entry.and_then(|entry| entry.read(words, shapes)) {
+            Some(decision) => Ok(decision),
+            None => self.decide_uncached(loader, stream, checks, words, shapes),
+        }
+    }
+
+    #[cold]
+    fn decide_uncached(
+        &self,
+        loader: &KernelLoader,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<LaunchDecision> {
+        let decided = match self.find_in_history(stream, checks, words) {
+            Some(decided) => decided,
+            None => {
+                let decided = self.analyse(loader, checks, words)?;
+                let decided = self.history.insert(self.launch_key(checks, words), decided);
+                self.cache_decision(stream, checks, words, &decided);
+                decided
+            }
+        };
+        *shapes = SmallVec::from_slice(&decided.shapes);
+        decided.push_interiors(words);
+        Ok(LaunchDecision { forms: decided.forms, first: shapes.first().copied().flatten() })
+    }
+
+    /// The decision of an earlier launch with the same inputs. The second time in a row, it is written to the launch
+    /// cache; a number that changes with each launch would overwrite the entry each time.
+    pub(crate) fn find_in_history(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &[u64],
+    ) -> Option<Arc<Decided>> {
+        let (decided, again) = self.history.find(&self.launch_key(checks, words))?;
+        if again {
+            self.cache_decision(stream, checks, words, &decided);
+        }
+        Some(decided)
+    }
+
+    #[inline]
+    fn launch_key(&self, checks: Checks, words: &[u64]) -> LaunchKey {
+        let inputs = self.host.inputs();
+        let mut key = LaunchKey::with_capacity(inputs.len() + 1);
+        key.extend(inputs.iter().map(|word| words[*word]));
+        key.push(checks as u64);
+        key
+    }
+
+    fn cache_decision(&self, stream: u32, checks: Checks, words: &[u64], decided: &Decided) {
+        let inputs = self.host.inputs().iter();
+        let inputs: Vec<_> = inputs.flat_map(|word| [*word as u64, words[*word]]).collect();
+        self.launch_cache.write(stream, checks, &inputs, decided);
+    }
+
+    /// Decides a launch anew.
+    fn analyse(&self, loader: &KernelLoader, checks: Checks, words: &[u64]) -> Result<Decided> {
+        let Self { kernel, host, plan, launch_cache, .. } = self;
+        let info = loader.context.device().info();
+        // Before the race check: a loop whose bounds wrapped is refused for that.
+        let sizes = Plan::sizes(kernel, host, words, info)?;
+        if let Some(race) = host.race(words) {
+            return Err(race_error(kernel, race));
+        }
+        let mut forms = match checks {
+            Checks::Off => host.unchecked_forms(words),
+            Checks::On => host.forms(words),
+        };
+        // Native bodies have one width of indices.
+        if plan.is_native() {
+            forms = forms.with_narrow_indices();
+        }
+        let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
+        let shapes: LaunchShapes = match plan.is_native() {
+            true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
+            false => plan.shapes(self.images.scheduled(forms, kernel), &sizes, info)?,
+        };
+        self.print_explanation(loader, forms, &shapes, words);
+        let mut interiors = Vec::new();
+        if !forms.is_proven() {
+            interiors = loop_interiors(kernel, host, forms, words);
+        }
+        interiors.resize(launch_cache.interior_words(), 0);
+        let function = match plan.is_one_call() {
+            true => self.loaded(loader, forms)?.first_function(),
+            false => Some(FunctionHandle::default()),
+        };
+        Ok(Decided { forms, function, interiors: interiors.into(), shapes: shapes.to_vec().into() })
+    }
+
+    /// Whether a launch is one driver call without device memory of its own. The call makes the context current by
+    /// itself.
+    #[inline]
+    pub(crate) fn is_single_call(&self) -> bool {
+        self.plan.is_one_call() && self.temporary_bytes == 0 && self.passing == Passing::Value
+    }
+
+    /// The launch word of a launch. It has no launch number where nothing is reported: so launches with equal
+    /// arguments have equal argument blocks, which a graph need not set again.
+    #[inline(always)]
+    pub(crate) fn launch_word(&self, forms: Forms, number: u64) -> u64 {
+        self.kernel_word | number & self.number_masks[usize::from(!forms.is_proven())]
+    }
+
+    #[inline(always)]
+    pub(crate) fn accepts(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg.accepted_by(*param))
+    }
+
+    /// Whether the arguments have the codes of the parameters: cheaper than [`accepts`](Self::accepts), and true for
+    /// most launches that it accepts.
+    #[inline(always)]
+    pub(crate) fn matches_exactly(&self, codes: &[ParamCode]) -> bool {
+        codes.len() == self.param_codes.len()
+            && codes.iter().zip(&self.param_codes).all(|(arg, param)| arg == param)
+    }
+
+    /// The loaded image for these forms. Compiles and loads it where that is not done yet.
+    #[inline(always)]
+    pub(crate) fn loaded(&self, loader: &KernelLoader, forms: Forms) -> Result<&LoadedImage> {
+        self.images.get_or_load(forms, &self.kernel.name, || self.load(loader, forms))
+    }
+
+    #[cold]
+    fn load(&self, loader: &KernelLoader, forms: Forms) -> Result<LoadedImage> {
+        let scheduled = match self.plan.is_native() {
+            true => &self.kernel,
+            false => self.images.scheduled(forms, &self.kernel),
+        };
+        loader.load(&self.kernel, scheduled, self.native.as_ref(), forms)
+    }
+}
+
+/// The interiors of all loops, in the layout of the argument block.
+fn loop_interiors(
+    kernel: &Offloaded,
+    host: &LaunchAnalysis,
+    forms: Forms,
+    words: &[u64],
+) -> Vec<u64> {
+    let all = host.interiors(words);
+    let mut rest = &all[..];
+    for (id, task) in kernel.tasks() {
+        let interior = rest.split_off(..abi::interior_words(&task.kind)).unwrap_or_default();
+        if !interior.is_empty() && forms.of(id) == Form::Checked {
+            let lengths = interior.chunks_exact(2).map(|dim| dim[1].wrapping_sub(dim[0]));
+            tracing::debug!(
+                kernel = kernel.name,
+                line = task.line,
+                inside = lengths.fold(1, u64::saturating_mul),
+                of = host.extents(id, words).iterations(),
+                "checked"
+            );
+        }
+    }
+    all
+}
+
+fn tensor_params(kernel: &Offloaded) -> Box<[TensorParamUse]> {
+    let mut writes = vec![None; kernel.params.len()];
+    for access in kernel.tasks.iter().flat_map(|task| &task.accesses) {
+        let writes = &mut writes[access.param.index()];
+        *writes = Some(writes.unwrap_or(false) || access.write || access.atomic);
+    }
+    let params = kernel.params.iter().zip(writes).enumerate();
+    params
+        .filter(|(_, (param, _))| !matches!(param.kind, ParamKind::Scalar(_)))
+        .map(|(index, (param, writes))| TensorParamUse {
+            index,
+            writable: param.kind.is_writable(),
+            writes,
+        })
+        .collect()
+}

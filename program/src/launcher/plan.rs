@@ -1,0 +1,415 @@
+//! Launch plans: the serial steps and regions of a kernel, made once; their launch shapes; and their enqueueing.
+//!
+//! A region forks and joins by events. An event is recorded on the launch stream. The first block stays on that stream;
+//! every other block runs on a worker stream, which waits for the event. Each worker records an event at its end, and
+//! the launch stream waits for it. The host never waits, and nothing orders two blocks of a region. A region that is
+//! launched repeatedly becomes a graph instead: see `region_graph.rs`.
+
+use std::{slice, sync::Arc};
+
+use quadrants_ir::{
+    GroupId, Offloaded, Task, TaskId, TaskKind,
+    launch_analysis::{Extents, LaunchAnalysis},
+};
+use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
+use quadrants_runtime::{self as rt, Context};
+use smallvec::SmallVec;
+
+use super::{
+    fork_join::{ForkJoin, MAX_WORKERS, WorkerSetCache},
+    grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config},
+    region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
+};
+use crate::{Error, Result, kernel::loader::LoadedImage};
+
+/// For each task that is a loop: the number of iterations of each dimension, and the size of its dynamic shared arrays.
+pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
+
+/// The launch plan of a kernel: its steps in order.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    steps: Vec<Step>,
+    /// The number of launch shapes of a launch: one per task, or one for a native body.
+    shapes: usize,
+    /// Whether a launch is one driver call: the only step is a task or a native body.
+    single_call: bool,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The whole kernel as one native function.
+    Native,
+    /// A task on the launch stream.
+    Task(TaskId),
+    Region(Region),
+}
+
+/// A region: blocks that run concurrently.
+#[derive(Debug, Default)]
+struct Region {
+    blocks: Vec<Vec<TaskId>>,
+    graphs: RegionGraphCache,
+}
+
+/// Where a launch is enqueued: its stream, and what regions need besides.
+#[derive(Clone, Copy)]
+pub(crate) struct EnqueueTarget<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    /// The context's device, or its [interposer](Context::interpose).
+    pub(crate) device: &'a Arc<dyn Device>,
+    pub(crate) stream: &'a rt::Stream,
+    pub(crate) workers: &'a WorkerSetCache,
+    pub(crate) graphs: &'a Graphs,
+}
+
+impl EnqueueTarget<'_> {
+    /// The same target with the interposer as its device, if one is active.
+    #[inline]
+    pub(crate) fn interposed(self) -> Self {
+        Self { device: self.context.device(), ..self }
+    }
+}
+
+pub(crate) struct LaunchFailure {
+    /// Whether some of its tasks had been enqueued.
+    pub(crate) started: bool,
+    pub(crate) source: rt::Error,
+}
+
+impl Plan {
+    pub(crate) fn new(kernel: &Offloaded, image: ImageKind) -> Self {
+        let mut steps: Vec<Step> = Vec::new();
+        if image == ImageKind::Native {
+            steps.push(Step::Native);
+            return Self { steps, shapes: 1, single_call: true };
+        }
+        let mut last = GroupId::NONE;
+        for (id, task) in kernel.tasks() {
+            match (task.group, steps.last_mut()) {
+                (group, _) if group == GroupId::NONE => steps.push(Step::Task(id)),
+                (group, Some(Step::Region(region))) if group == last => {
+                    if let Some(block) = region.blocks.last_mut() {
+                        block.push(id);
+                    }
+                }
+                (_, Some(Step::Region(region))) => region.blocks.push(vec![id]),
+                _ => {
+                    let blocks = vec![vec![id]];
+                    steps.push(Step::Region(Region { blocks, ..Region::default() }));
+                }
+            }
+            last = task.group;
+        }
+        let single_call = matches!(steps.as_slice(), [Step::Task(_)]);
+        Self { steps, shapes: kernel.tasks.len(), single_call }
+    }
+
+    /// Whether a launch is one driver call, or none where there is no iteration.
+    pub(crate) fn is_one_call(&self) -> bool {
+        self.single_call
+    }
+
+    /// The number of iterations of each loop for these arguments, and the size of its dynamic shared arrays.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] where a bound has wrapped, and [`Error::SharedMemory`].
+    pub(crate) fn sizes(
+        kernel: &Offloaded,
+        host: &LaunchAnalysis,
+        words: &[u64],
+        info: &DeviceInfo,
+    ) -> Result<TaskSizes> {
+        let sizes = kernel.tasks().map(|(id, task)| {
+            if !is_loop(&task.kind) {
+                return Ok(None);
+            }
+            let counts = iteration_counts(kernel, task, &host.extents(id, words))?;
+            let shared_bytes = match counts.contains(&0) {
+                true => 0,
+                false => dynamic_shared_bytes(kernel, id, host, words, info)?,
+            };
+            Ok(Some((counts, shared_bytes)))
+        });
+        sizes.collect()
+    }
+
+    /// The launch shape of every task of a scheduled kernel.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] where a block is too large for the device.
+    pub(crate) fn shapes(
+        &self,
+        scheduled: &Offloaded,
+        sizes: &TaskSizes,
+        info: &DeviceInfo,
+    ) -> Result<LaunchShapes> {
+        let mut shapes = LaunchShapes::with_capacity(self.shapes);
+        for (task, size) in scheduled.tasks.iter().zip(sizes) {
+            let Some((counts, shared_bytes)) = size else {
+                shapes.push(Some(LaunchConfig::SERIAL));
+                continue;
+            };
+            if counts.contains(&0) {
+                shapes.push(None);
+                continue;
+            }
+            let grid = task.schedule.grid;
+            let mut config = match task.kind {
+                TaskKind::BlockFor { threads, .. } => block_config(counts, threads),
+                TaskKind::RangeFor { block_size, .. } => {
+                    let block_size = block_size.or(grid.small_blocks.then_some(SMALL_BLOCK));
+                    launch_config(counts, block_size, grid.square_blocks)
+                }
+                TaskKind::Serial => LaunchConfig::SERIAL,
+            };
+            if task.kind.has_device_bounds() {
+                fit_device(&mut config, info.multiprocessors);
+            }
+            fit_limits(&mut config, info);
+            config.shared_bytes = *shared_bytes;
+            let threads: u32 = config.block_dim.iter().product();
+            if threads > info.max_threads_per_block {
+                let what = format!("a block of {threads} threads is too large for the device");
+                return Err(Error::Grid { kernel: scheduled.name.clone(), what });
+            }
+            coarsen(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
+            if grid.single_wave {
+                fit_device(&mut config, info.multiprocessors);
+            }
+            shapes.push(Some(config));
+        }
+        Ok(shapes)
+    }
+
+    /// Whether a launch is one call of a native body.
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.steps.as_slice(), [Step::Native])
+    }
+
+    /// The steps. Each is a list of chains of tasks that run concurrently. Tasks are in the order of their numbers.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
+        self.steps.iter().map(|step| match step {
+            Step::Native => Vec::new(),
+            Step::Task(task) => vec![slice::from_ref(task)],
+            Step::Region(region) => region.blocks.iter().map(Vec::as_slice).collect(),
+        })
+    }
+
+    pub(crate) fn shape_count(&self) -> usize {
+        self.shapes
+    }
+
+    /// Enqueues all steps at `target` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
+    /// the shape is `first`; of others, the shapes are `shapes`.
+    #[inline(always)]
+    pub(crate) fn enqueue(
+        &self,
+        target: EnqueueTarget<'_>,
+        loaded: &LoadedImage,
+        first: Option<LaunchConfig>,
+        shapes: &[Option<LaunchConfig>],
+        args: &[u64],
+    ) -> Result<(), LaunchFailure> {
+        let device = &**target.device;
+        let enqueue = Enqueue { target, device, loaded, shapes, args, started: false };
+        if !self.single_call {
+            return self.enqueue_steps(enqueue);
+        }
+        let Some(config) = first else { return Ok(()) };
+        let launched = enqueue.launch(0, &config, target.stream.handle());
+        launched.map_err(|source| LaunchFailure { started: false, source })
+    }
+
+    #[inline(always)]
+    fn enqueue_steps(&self, mut enqueue: Enqueue<'_>) -> Result<(), LaunchFailure> {
+        let stream = enqueue.target.stream.handle();
+        let result = self.steps.iter().try_for_each(|step| match step {
+            Step::Native => enqueue.task(0, stream),
+            Step::Task(task) => enqueue.task(task.index(), stream),
+            Step::Region(region) => enqueue.region(region),
+        });
+        result.map_err(|source| LaunchFailure { started: enqueue.started, source })
+    }
+}
+
+/// Divides a grid by the iterations per thread, where enough threads are left to fill the device.
+fn coarsen(config: &mut LaunchConfig, factor: u32, dims: usize, multiprocessors: u32) {
+    let sizes = config.grid_dim.iter().chain(&config.block_dim);
+    let threads: u64 = sizes.map(|&size| u64::from(size)).product();
+    let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
+    if factor > 1 && threads >= filling * u64::from(factor) {
+        let axis = dims.clamp(1, 3) - 1;
+        config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
+    }
+}
+
+/// The size of the dynamic shared arrays of a task's blocks.
+///
+/// # Errors
+/// [`Error::SharedMemory`] where the device does not have as much.
+fn dynamic_shared_bytes(
+    kernel: &Offloaded,
+    task: TaskId,
+    host: &LaunchAnalysis,
+    words: &[u64],
+    info: &DeviceInfo,
+) -> Result<u32> {
+    let Some(shared) = host.shared_bytes(task, words) else { return Ok(0) };
+    let (bytes, limit) = (shared.total(), u64::from(info.max_shared_bytes));
+    match u32::try_from(shared.dynamic) {
+        Ok(dynamic) if bytes <= limit => Ok(dynamic),
+        _ => {
+            let (kernel, line) = (kernel.name.clone(), kernel.tasks[task.index()].line);
+            Err(Error::SharedMemory { kernel, line, bytes, limit })
+        }
+    }
+}
+
+/// The number of iterations of each dimension of a loop.
+///
+/// # Errors
+/// [`Error::Grid`] where a bound has wrapped.
+fn iteration_counts(
+    kernel: &Offloaded,
+    task: &Task,
+    extents: &Extents,
+) -> Result<SmallVec<[u64; 3]>> {
+    let counts: SmallVec<[u64; 3]> = extents.counts().collect();
+    if let Some(wrapped) = counts.iter().find(|n| **n > i64::MAX as u64)
+        && !extents.is_empty()
+    {
+        let what = format!(
+            "the loop at line {} has {wrapped} iterations: one of its bounds has wrapped, or its step is 0",
+            task.line
+        );
+        return Err(Error::Grid { kernel: kernel.name.clone(), what });
+    }
+    // Where the device computes the bounds, it makes this check.
+    if !task.kind.has_device_bounds() && extents.exceed_max_bound() {
+        let dims: Vec<_> =
+            extents.dims().iter().map(|(from, to)| format!("{from}..{to}")).collect();
+        let what = format!(
+            "the loop at line {} runs over {}, but bounds of parallel loops are at most 2^48 from zero: one of them has \
+             wrapped, or the loop should count from 0 and add its first value inside",
+            task.line,
+            dims.join(" and ")
+        );
+        return Err(Error::Grid { kernel: kernel.name.clone(), what });
+    }
+    Ok(counts)
+}
+
+/// The number of threads of a small block.
+const SMALL_BLOCK: u32 = 128;
+
+/// The number of threads that fills a multiprocessor.
+const THREADS_PER_MULTIPROCESSOR: u32 = 2048;
+
+struct Enqueue<'a> {
+    target: EnqueueTarget<'a>,
+    device: &'a dyn Device,
+    loaded: &'a LoadedImage,
+    shapes: &'a [Option<LaunchConfig>],
+    args: &'a [u64],
+    /// Whether something was enqueued already.
+    started: bool,
+}
+
+impl Enqueue<'_> {
+    /// Enqueues a task, where it has iterations.
+    #[inline]
+    fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
+        let Some(config) = &self.shapes[task] else { return Ok(()) };
+        self.launch(task, config, stream)?;
+        self.started = true;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn launch(&self, task: usize, config: &LaunchConfig, stream: StreamHandle) -> rt::Result<()> {
+        let function = self.loaded.function(task);
+        // SAFETY: the function was compiled for this kernel's argument block, whose layout the launcher filled; the
+        // tensors and temporaries in it are stamped or freed in stream order after this launch; the stream is held by
+        // its state or lease.
+        let launched = unsafe { self.device.launch(function, config, self.args, stream) };
+        self.target.context.observe(launched)
+    }
+
+    #[inline(always)]
+    fn enqueue_chain(&mut self, tasks: &[TaskId], stream: StreamHandle) -> rt::Result<()> {
+        for task in tasks {
+            self.task(task.index(), stream)?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn region(&mut self, region: &Region) -> rt::Result<()> {
+        let shapes = self.shapes;
+        if shapes.iter().all(Option::is_some) {
+            let blocks = region.blocks.iter();
+            return self.blocks(region, blocks.len(), blocks);
+        }
+        let has_work = |task: &TaskId| shapes[task.index()].is_some();
+        let live = region.blocks.iter().filter(|block| block.iter().any(has_work));
+        self.blocks(region, live.clone().count(), live)
+    }
+
+    /// Launches the blocks of a region that have work: `live`, and their number.
+    #[inline(always)]
+    fn blocks<'b>(
+        &mut self,
+        region: &Region,
+        count: usize,
+        mut live: impl Iterator<Item = &'b Vec<TaskId>>,
+    ) -> rt::Result<()> {
+        let Some(first) = live.next() else { return Ok(()) };
+        let EnqueueTarget { context, device, stream, workers, graphs } = self.target;
+        let launch_stream = stream.handle();
+        if count == 1 {
+            return self.enqueue_chain(first, launch_stream);
+        }
+        if self.try_graph(region)? {
+            return Ok(());
+        }
+        graphs.count_by_events();
+        let count = MAX_WORKERS.min(count - 1);
+        let mut workers = ForkJoin::take(context, device, launch_stream, workers);
+        workers.fork(count)?;
+        self.enqueue_chain(first, launch_stream)?;
+        let mut next = 0;
+        for block in live {
+            let worker = workers.next_worker(&mut next);
+            self.enqueue_chain(block, worker)?;
+        }
+        workers.join()
+    }
+
+    /// Launches a region as a graph. Returns false where it must be launched by events.
+    fn try_graph(&mut self, region: &Region) -> rt::Result<bool> {
+        let EnqueueTarget { context, stream, graphs, .. } = self.target;
+        // The key has a bit per task.
+        if !graphs.are_for_regions() || self.shapes.len() > u64::BITS as usize {
+            return Ok(false);
+        }
+        let (mut active_tasks, mut first) = (0, None);
+        for block in &region.blocks {
+            for task in block.iter().map(|task| task.index()) {
+                if self.shapes[task].is_some() {
+                    active_tasks |= 1 << task;
+                    first.get_or_insert(task);
+                }
+            }
+        }
+        let Some(first) = first else { return Ok(false) };
+        let first_function = self.loaded.function(first);
+        let key = GraphKey { stream: stream.id(), first_function, active_tasks };
+        let tasks = RegionTasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
+        let handle = stream.handle();
+        // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
+        let launched =
+            unsafe { region.graphs.launch(context, graphs, key, &region.blocks, tasks, handle)? };
+        self.started |= launched;
+        Ok(launched)
+    }
+}

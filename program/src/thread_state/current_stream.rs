@@ -1,0 +1,60 @@
+//! The current stream of a thread. Scopes nest; at the end of one, the stream before it is current again.
+//!
+//! The scopes of a thread are a linked list through the stack frames of their `with_scope` calls. The thread-local has
+//! no destructor, so that the destructors of other thread-locals can still launch.
+
+use std::{cell::Cell, ptr, sync::Arc};
+
+use crate::state::{ProgramInner, StreamState};
+
+thread_local! {
+    static INNERMOST: Cell<*const Scope> = const { Cell::new(ptr::null()) };
+}
+
+struct Scope {
+    program: *const Arc<ProgramInner>,
+    stream: *const Arc<StreamState>,
+    outer: *const Scope,
+}
+
+/// Makes the outer scope the innermost again, on every exit path.
+struct ScopeGuard(*const Scope);
+
+impl Drop for ScopeGuard {
+    fn drop(&mut self) {
+        INNERMOST.set(self.0);
+    }
+}
+
+/// Runs `body` with `stream` as the thread's current stream of `program`.
+pub(crate) fn with_scope<R>(
+    program: &Arc<ProgramInner>,
+    stream: &Arc<StreamState>,
+    body: impl FnOnce() -> R,
+) -> R {
+    let scope = Scope { program, stream, outer: INNERMOST.get() };
+    let _guard = ScopeGuard(scope.outer);
+    INNERMOST.set(&raw const scope);
+    body()
+}
+
+/// Calls `then` with this thread's current stream of `program`, or of any program where none is given.
+#[inline]
+pub(crate) fn with_current<R>(
+    program: Option<&Arc<ProgramInner>>,
+    then: impl FnOnce(Option<(&Arc<ProgramInner>, &Arc<StreamState>)>) -> R,
+) -> R {
+    let (mut next, mut current) = (INNERMOST.get(), None);
+    // SAFETY: a scope is on the list while `with_scope` runs, whose frame has it and whose arguments it points to.
+    // Both are below this frame on the same stack until `then` has returned.
+    while let Some(scope) = unsafe { next.as_ref() } {
+        // SAFETY: as above.
+        let (of, stream) = unsafe { (&*scope.program, &*scope.stream) };
+        if program.is_none_or(|program| Arc::ptr_eq(of, program)) {
+            current = Some((of, stream));
+            break;
+        }
+        next = scope.outer;
+    }
+    then(current)
+}

@@ -1,0 +1,6 @@
+//! What a thread is in: its current stream, its capture, and its host-side regions.
+
+pub(crate) mod capture;
+pub(crate) mod current_stream;
+pub(crate) mod mode;
+pub(crate) mod regions;
