@@ -10,7 +10,7 @@ pub enum Form {
     /// The launch has proven every access of the task in bounds; nothing is checked.
     Proven,
     /// Accesses are checked. An out-of-range read yields zero, an out-of-range write is dropped, and the error is
-    /// recorded. Iterations in the [interior](interior_word) of their loop are proven and run without checks.
+    /// recorded. Iterations in the [interior](crate::abi::interior_word) of their loop are proven and run without checks.
     Checked,
 }
 
@@ -23,7 +23,7 @@ pub struct TaskSchedule {
     pub interior: bool,
     /// Whether the loop also has a version for launches whose grid covers all iterations, without grid-stride loops.
     pub covered: bool,
-    /// Whether [indices have 32 bits](narrow_indices) where the bounds proof showed that they fit.
+    /// Whether indices have 32 bits where the bounds proof showed that they fit.
     pub narrow_indices: bool,
     /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
     /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost

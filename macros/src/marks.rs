@@ -1,5 +1,5 @@
-//! Attributes that earlier passes leave on the author's tokens for later ones: the numbers of [type sites](crate::sites)
-//! and the marks of [statements that combine](crate::combine). None of them is emitted.
+//! Attributes that earlier passes leave on the author's tokens for later ones: the numbers of
+//! [type sites](crate::sites) and the marks of [statements that combine](crate::combine). None of them is emitted.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
 use quote::quote;

@@ -88,11 +88,12 @@ fn are_independent(
             };
             possible_locals(used).iter().any(|name| changed.contains(name) && !may_read(name))
         });
-        (is_choice(at) || !jumps(stmt))
-            && !changed.iter().any(|name| bound.contains(name))
-            && !(is_choice(at)
-                && possible_locals(&each.expr).iter().any(|name| changed.contains(name)))
-            && conflicts.next().is_none()
+        let is_free = match is_choice(at) {
+            true => !possible_locals(&each.expr).iter().any(|name| changed.contains(name)),
+            false => !jumps(stmt),
+        };
+        let changes_own = changed.iter().any(|name| bound.contains(name));
+        is_free && !changes_own && conflicts.next().is_none()
     })
 }
 

@@ -331,7 +331,7 @@ fn an_array_may_hold_all_indices_of_an_element(backend: TestBackend) -> qd::Resu
     let x = on.program.tensor_from(&(0..15).collect::<Vec<u32>>(), [3, 5])?;
     let (mut o, mut p) = (on.program.zeros([3, 5])?, on.program.zeros([3, 5])?);
     by_array(&x, &mut o, &mut p).launch()?;
-    let at = |k: u32| if k % 5 == 0 { 0 } else { (2 * k - 1).max(7) };
+    let at = |k: u32| if k.is_multiple_of(5) { 0 } else { (2 * k - 1).max(7) };
     assert_eq!(o.to_vec()?, (0..15).map(at).collect::<Vec<_>>());
     assert_eq!(p.to_vec()?, (0..15).map(|k| [0, at(k)]).collect::<Vec<_>>());
     Ok(())
