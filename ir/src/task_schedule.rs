@@ -10,7 +10,8 @@ pub enum Form {
     /// The launch has proven every access of the task in bounds; nothing is checked.
     Proven,
     /// Accesses are checked. An out-of-range read yields zero, an out-of-range write is dropped, and the error is
-    /// recorded. Iterations in the [interior](crate::abi::interior_word) of their loop are proven and run without checks.
+    /// recorded. Iterations in the [interior](crate::abi::interior_word) of their loop are proven and run without
+    /// checks.
     Checked,
 }
 

@@ -408,8 +408,8 @@ impl State {
     }
 
     /// Splits `m * a + b == 0` with `-m < b < m` into `a == 0` and `b == 0`: the digits of an index such as
-    /// `row * m + column`. If another multiple of `m` is the only one that `b` can be, it is split off. None if there is
-    /// no such `m`, or several multiples are possible.
+    /// `row * m + column`. If another multiple of `m` is the only one that `b` can be, it is split off. None if no such
+    /// `m` exists, or several multiples are possible.
     fn digits(&self, value: &Linear) -> Option<[Linear; 2]> {
         let mut sizes: SmallVec<[i128; 4]> =
             value.terms.iter().map(|term| term.1.abs()).filter(|size| *size > 1).collect();
