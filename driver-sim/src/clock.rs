@@ -2,6 +2,9 @@
 
 use crate::op_id::OpId;
 
+/// A world, and how often it was reset: then the numbers of its operations begin again.
+pub(crate) type WorldKey = (u16, u64);
+
 /// For each stream, its youngest operation that is complete. Operations are numbered across all streams, so the number
 /// of an operation is also a time of its stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,6 +13,8 @@ pub(crate) struct Clock {
     floor: OpId,
     /// Sorted by stream; only operations above the floor.
     latest: Vec<(u64, OpId)>,
+    /// The same for operations of other worlds, which have numbers of their own. These clocks have no others in turn.
+    others: Vec<(WorldKey, Clock)>,
 }
 
 /// An operation as a time of its stream.
@@ -50,6 +55,34 @@ impl Clock {
 
     /// Marks everything as complete that the other clock has as complete.
     pub(crate) fn join(&mut self, other: &Self) {
+        self.join_own(other);
+        for (world, part) in &other.others {
+            self.of(*world).join_own(part);
+        }
+    }
+
+    /// As [`join`](Self::join), for a clock of world `from`; this one is of world `own`.
+    pub(crate) fn join_from(&mut self, own: WorldKey, from: WorldKey, other: &Self) {
+        self.of(from).join_own(other);
+        for (world, part) in &other.others {
+            if *world == own { self.join_own(part) } else { self.of(*world).join_own(part) }
+        }
+    }
+
+    /// What is complete in other worlds.
+    pub(crate) fn others(&self) -> &[(WorldKey, Self)] {
+        &self.others
+    }
+
+    fn of(&mut self, world: WorldKey) -> &mut Self {
+        let at = self.others.iter().position(|(other, _)| *other == world).unwrap_or_else(|| {
+            self.others.push((world, Self::default()));
+            self.others.len() - 1
+        });
+        &mut self.others[at].1
+    }
+
+    fn join_own(&mut self, other: &Self) {
         self.raise(other.floor);
         for &(lane, op) in &other.latest {
             self.advance(Epoch { lane, op });
@@ -75,5 +108,17 @@ mod tests {
         assert!([(1, 10), (2, 11), (3, 12)].iter().all(|&(lane, op)| a.knows(epoch(lane, op))));
         assert!(!a.knows(epoch(1, 11)) && !a.knows(epoch(4, 8)));
         assert_eq!((a.latest(2), a.latest(4)), (11, 7));
+    }
+
+    #[test]
+    fn what_a_world_knows_of_another_one_returns_to_it() {
+        let epoch = |lane, op| Epoch { lane, op };
+        let (mut zero, mut one, mut later) = (Clock::default(), Clock::default(), Clock::default());
+        zero.advance(epoch(1, 10));
+        one.advance(epoch(1, 3));
+        one.join_from((1, 0), (0, 0), &zero);
+        assert!(!one.knows(epoch(1, 10)), "an operation of another world");
+        later.join_from((0, 0), (1, 0), &one);
+        assert!(later.knows(epoch(1, 10)) && !later.knows(epoch(1, 11)));
     }
 }

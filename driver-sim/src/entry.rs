@@ -180,10 +180,12 @@ impl Call {
         if world == state.ordinal {
             return Ok(state.wait(stream, key)?);
         }
-        // Worlds have separate queues, so the record is completed during the call, which is a valid schedule. Two
-        // worlds are never locked at once.
+        let ordinal = state.ordinal;
+        // Two worlds are never locked at once.
         drop(state);
-        Ok(worlds::lock(world)?.complete_event(key)?)
+        let Some((remote, at)) = worlds::lock(world)?.latest_record(key)? else { return Ok(()) };
+        state = worlds::lock(ordinal)?;
+        Ok(state.wait_remote(stream, event as u64, remote, at)?)
     }
 
     fn current(&self) -> Result<u16> {

@@ -18,6 +18,7 @@ mod may_access;
 mod memory;
 mod op;
 mod op_id;
+mod peer;
 mod pointer;
 mod queue;
 mod race;

@@ -56,6 +56,8 @@ impl Work {
             }
             Self::Upload { dst, data } => ranges.add(*dst, data.len() as u64, true),
             Self::Fill { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
+            Self::PeerRead { src, bytes, .. } => ranges.add(*src, *bytes as u64, false),
+            Self::PeerWrite { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
             Self::Allocate { base, .. } | Self::Free { base, .. } => {
                 let capacity = memory.block(*base).map_or(0, |block| block.capacity);
                 ranges.add(*base, capacity as u64, true);

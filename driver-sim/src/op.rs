@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{launch::Launch, memory::Origin};
+use crate::{
+    launch::Launch,
+    memory::Origin,
+    peer::{Parcel, Remote},
+};
 
 /// The work of an operation. Addresses are of device memory or pinned memory.
 #[derive(Debug)]
@@ -25,6 +29,18 @@ pub(crate) enum Work {
         pattern: u32,
         width: usize,
         bytes: usize,
+    },
+    /// The first half of a copy between worlds, which runs in the world of the source.
+    PeerRead {
+        src: u64,
+        bytes: usize,
+        parcel: Parcel,
+    },
+    /// The second half, which runs in the world of the target.
+    PeerWrite {
+        dst: u64,
+        bytes: usize,
+        parcel: Parcel,
     },
     Allocate {
         base: u64,
@@ -51,6 +67,8 @@ pub enum OpKind {
     CopyDtoh,
     /// A copy within the device.
     CopyDtod,
+    /// A copy between devices: its start, and its accesses in the two worlds.
+    CopyPeer,
     /// A fill.
     Fill,
     /// A record of an event.
@@ -73,6 +91,8 @@ pub(crate) struct Operation {
     pub(crate) kind: OpKind,
     /// The event of a record or wait.
     pub(crate) event: Option<u64>,
+    /// What it waits for in another world.
+    pub(crate) remote: Option<Remote>,
 }
 
 impl Work {
@@ -88,6 +108,12 @@ impl Work {
                 format!("copy of {} bytes from pageable memory to {dst:#x}", data.len())
             }
             Self::Fill { dst, bytes, .. } => format!("fill of {bytes} bytes at {dst:#x}"),
+            Self::PeerRead { src, bytes, .. } => {
+                format!("copy of {bytes} bytes from {src:#x} to another device")
+            }
+            Self::PeerWrite { dst, bytes, .. } => {
+                format!("copy of {bytes} bytes from another device to {dst:#x}")
+            }
             Self::Allocate { base, bytes, .. } => {
                 format!("allocation of {bytes} bytes at {base:#x}")
             }
@@ -99,6 +125,9 @@ impl Work {
     pub(crate) fn cost(&self) -> u64 {
         match self {
             Self::Marker | Self::Allocate { .. } | Self::Free { .. } => 100,
+            // Its other half has the duration.
+            Self::PeerRead { .. } => 0,
+            Self::PeerWrite { bytes, .. } => transfer_cost(*bytes),
             Self::Launch(launch) => launch.cost(),
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
             Self::Upload { data, .. } => transfer_cost(data.len()),
@@ -120,6 +149,7 @@ impl fmt::Display for OpKind {
             Self::CopyHtod => "copy htod",
             Self::CopyDtoh => "copy dtoh",
             Self::CopyDtod => "copy dtod",
+            Self::CopyPeer => "copy between devices",
             Self::Fill => "fill",
             Self::Record => "record",
             Self::Wait => "wait",

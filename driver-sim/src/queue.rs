@@ -3,11 +3,18 @@
 //! The order of streams and events is an acyclic graph: each operation has the operations that must be complete before
 //! it. An operation is *ready* when all of these are complete.
 
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use crate::{
     op::Work,
     op_id::{OpId, Ops},
+    peer::Remote,
 };
 
 #[derive(Debug, Default)]
@@ -22,6 +29,10 @@ struct Op {
     dependents: Ops,
     blockers: u32,
     done: bool,
+    /// The operation of another world that it waits for, too.
+    remote: Option<Remote>,
+    /// Set when it is complete, for operations of other worlds.
+    watch: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
@@ -40,8 +51,14 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Adds an operation that runs after `after`.
-    pub(crate) fn push(&mut self, work: Work, stream: u64, turn: u64, after: &[OpId]) -> OpId {
+    /// Adds an operation that runs after `after`, and after an operation of another world.
+    pub(crate) fn push(
+        &mut self,
+        work: Work,
+        (stream, turn): (u64, u64),
+        after: &[OpId],
+        remote: Option<Remote>,
+    ) -> OpId {
         let id = self.next_id();
         let after: Ops = after.iter().copied().filter(|&op| !self.is_done(op)).collect();
         for &before in &after {
@@ -54,7 +71,7 @@ impl Queue {
             self.ready.push(id);
         }
         let work = Some(work);
-        self.ops.push_back(Op { work, stream, turn, after, blockers, ..Op::default() });
+        self.ops.push_back(Op { work, stream, turn, after, blockers, remote, ..Op::default() });
         self.pending += 1;
         id
     }
@@ -70,8 +87,12 @@ impl Queue {
         id
     }
 
-    /// Takes the work of a ready operation. The caller runs it and then calls [`finish`](Self::finish).
+    /// Takes the work of a ready operation that does not wait for another world. The caller runs it and then calls
+    /// [`finish`](Self::finish).
     pub(crate) fn begin(&mut self, id: OpId) -> Option<(Work, u64)> {
+        if self.blocked_by(id).is_some() {
+            return None;
+        }
         let at = self.ready.iter().position(|&op| op == id)?;
         self.ready.swap_remove(at);
         let op = self.get_mut(id)?;
@@ -82,6 +103,9 @@ impl Queue {
     pub(crate) fn finish(&mut self, id: OpId) {
         let Some(op) = self.get_mut(id) else { return };
         op.done = true;
+        if let Some(watch) = op.watch.take() {
+            watch.store(true, Relaxed);
+        }
         let dependents = std::mem::take(&mut op.dependents);
         self.pending -= 1;
         for next in dependents {
@@ -101,7 +125,9 @@ impl Queue {
     /// Forgets all operations, as if they were complete.
     pub(crate) fn abandon(&mut self) {
         self.base = self.next_id();
-        self.ops.clear();
+        for watch in self.ops.drain(..).filter_map(|op| op.watch) {
+            watch.store(true, Relaxed);
+        }
         self.ready.clear();
         self.pending = 0;
     }
@@ -110,8 +136,22 @@ impl Queue {
         self.get(id).is_none_or(|op| op.done)
     }
 
+    /// The operations whose dependencies in this world are complete.
     pub(crate) fn ready(&self) -> &[OpId] {
         &self.ready
+    }
+
+    /// The operation of another world that an operation still waits for.
+    pub(crate) fn blocked_by(&self, id: OpId) -> Option<(u16, OpId)> {
+        self.get(id)?.remote.as_ref().filter(|remote| !remote.is_done()).map(Remote::target)
+    }
+
+    /// A flag that is set when an operation is complete.
+    pub(crate) fn watch(&mut self, id: OpId) -> Arc<AtomicBool> {
+        match self.get_mut(id).filter(|op| !op.done) {
+            Some(op) => op.watch.get_or_insert_default().clone(),
+            None => Arc::new(AtomicBool::new(true)),
+        }
     }
 
     pub(crate) fn pending(&self) -> usize {

@@ -3,6 +3,7 @@
 use std::{env, fmt::Debug, path::Path, thread};
 
 use crate::{
+    peer,
     schedule::Schedule,
     timeline::{InWords, Timeline},
     world::World,
@@ -34,8 +35,8 @@ impl World {
         mut body: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut attempt = |schedule: Schedule, seed: u64| {
+            peer::drain(self.ordinal);
             self.with(|state| {
-                state.drain();
                 state.schedule = schedule;
                 state.set_seed(seed);
                 state.timeline = Timeline::default();

@@ -15,6 +15,7 @@ mod suite {
     mod launch;
     mod memory;
     mod order;
+    mod peer;
     mod pool;
     mod races;
     mod support;

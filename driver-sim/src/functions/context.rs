@@ -1,9 +1,9 @@
 //! The contexts of CUDA. HIP has none: a device is current per thread.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 
 use super::device::{check_initialized, enter};
-use crate::{code::Code, context, entry::driver_functions, pointer::Out};
+use crate::{code::Code, context, entry::driver_functions, peer, pointer::Out, state::State};
 
 driver_functions! {
     /// Retains the primary context.
@@ -13,7 +13,7 @@ driver_functions! {
 
     /// Releases the primary context. The last release destroys everything in it.
     fn [Cuda cuDevicePrimaryCtxRelease_v2](device: c_int) |call| {
-        enter(call, device)?.release_context()?;
+        peer::wait(enter(call, device)?, State::release_context)?;
     }
 
     /// The thread's current context.
@@ -51,6 +51,19 @@ driver_functions! {
         if !context.is_null() {
             context.set(popped)?;
         }
+    }
+
+    /// Lets the current context access the memory of another one. The simulator's kernels still cannot.
+    fn [Cuda cuCtxEnablePeerAccess](context: usize, flags: c_uint) |call| {
+        let mut state = call.here()?;
+        let own = state.ordinal;
+        drop(state);
+        let peer = context::world_of(context)?;
+        state = crate::worlds::lock(own)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        state.enable_peer(peer)?;
     }
 
     /// The device of the current context.

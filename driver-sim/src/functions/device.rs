@@ -13,7 +13,9 @@ use crate::{
         MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, MAX_THREADS,
         RESIDENT_THREADS,
     },
+    peer,
     pointer::Out,
+    state::State,
     stream::PRIORITIES,
     worlds::{self, Guard},
 };
@@ -111,6 +113,22 @@ driver_functions! {
         describe(properties, R0000)?;
     }
 
+    /// Whether a device can access the memory of another one: any can.
+    fn [Cuda cuDeviceCanAccessPeer, Hip hipDeviceCanAccessPeer](can: Out<c_int>, device: c_int, other: c_int) |call| {
+        let (device, other) = (ordinal_of(call, device)?, ordinal_of(call, other)?);
+        drop(call.enter_lost(device)?);
+        can.set(c_int::from(device != other))?;
+    }
+
+    /// Lets the current device access the memory of another one. The simulator's kernels still cannot.
+    fn [Hip hipDeviceEnablePeerAccess](device: c_int, flags: c_uint) |call| {
+        let peer = ordinal_of(call, device)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE.into());
+        }
+        call.here()?.enable_peer(peer)?;
+    }
+
     /// The default memory pool. Its handle can only be used to set attributes.
     fn [Cuda cuDeviceGetDefaultMemPool, Hip hipDeviceGetDefaultMemPool](pool: Out<usize>, device: c_int) |call| {
         let state = enter(call, device)?;
@@ -136,7 +154,7 @@ driver_functions! {
 
     /// Waits for all work.
     fn [Cuda cuCtxSynchronize, Hip hipDeviceSynchronize]() |call| {
-        call.here()?.synchronize()?;
+        peer::wait(call.here()?, State::synchronize)?;
     }
 
     /// The lowest and the highest stream priority. CUDA allows null pointers.
@@ -173,7 +191,7 @@ pub(super) fn check_initialized(call: &Call) -> Result<()> {
     }
 }
 
-fn ordinal_of(call: &Call, device: c_int) -> Result<u16> {
+pub(super) fn ordinal_of(call: &Call, device: c_int) -> Result<u16> {
     check_initialized(call)?;
     let ordinal = u16::try_from(device).ok().filter(|&ordinal| worlds::exists(ordinal));
     ordinal.ok_or(Code::INVALID_DEVICE)

@@ -2,12 +2,15 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use super::device;
 use crate::{
     code::Code,
+    context,
     entry::{Family, driver_functions},
     handle::{Kind, encode},
     memory::{DEVICE_BASE, Memory},
     op::OpKind,
+    peer,
     pointer::{Out, Source, Target},
     worlds::exists,
 };
@@ -126,8 +129,9 @@ driver_functions! {
         if state.reachable(dst.address()) {
             state.copy(OpKind::CopyDtoh, dst.address() as u64, src, bytes, stream)?;
         } else {
-            let mut dst = dst;
-            state.download(stream, src, dst.bytes(bytes)?)?;
+            let (id, mut dst) = (state.begin_download(stream)?, dst);
+            let target = dst.bytes(bytes)?;
+            peer::wait(state, |state| state.download(id, stream, src, target))?;
         }
     }
 
@@ -140,6 +144,43 @@ driver_functions! {
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         state.copy(OpKind::CopyDtod, dst, src, bytes, stream)?;
+    }
+
+    /// Copies from the memory of one context to that of another one, in stream order. The stream must be of the
+    /// target's context, which is current.
+    fn [Cuda cuMemcpyPeerAsync](
+        dst: u64,
+        dst_context: usize,
+        src: u64,
+        src_context: usize,
+        bytes: usize,
+        stream: usize,
+    ) |call| {
+        let (state, stream) = call.on_stream(stream)?;
+        let target = state.ordinal;
+        drop(state);
+        if context::world_of(dst_context)? != target {
+            return Err(Code::NOT_SUPPORTED.into());
+        }
+        peer::copy((target, dst), (context::world_of(src_context)?, src), bytes, stream)?;
+    }
+
+    /// The same between devices.
+    fn [Hip hipMemcpyPeerAsync](
+        dst: u64,
+        dst_device: c_int,
+        src: u64,
+        src_device: c_int,
+        bytes: usize,
+        stream: usize,
+    ) |call| {
+        let (state, stream) = call.on_stream(stream)?;
+        let target = state.ordinal;
+        drop(state);
+        if device::ordinal_of(call, dst_device)? != target {
+            return Err(Code::NOT_SUPPORTED.into());
+        }
+        peer::copy((target, dst), (device::ordinal_of(call, src_device)?, src), bytes, stream)?;
     }
 
     /// Fills bytes in stream order.

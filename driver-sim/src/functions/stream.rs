@@ -6,6 +6,7 @@ use crate::{
     code::{Code, Result},
     entry::{Family, driver_functions},
     handle::Kind,
+    peer,
     pointer::Out,
 };
 
@@ -51,16 +52,16 @@ driver_functions! {
 
     /// Whether the work of a stream is complete.
     fn [Cuda cuStreamQuery, Hip hipStreamQuery](stream: usize) |call| {
-        let (mut state, stream) = call.at_stream(stream)?;
-        if !state.query_stream(stream)? {
+        let (state, stream) = call.at_stream(stream)?;
+        if !peer::wait(state, |state| state.query_stream(stream))? {
             return Err(Code::NOT_READY.into());
         }
     }
 
     /// Waits for a stream's work.
     fn [Cuda cuStreamSynchronize, Hip hipStreamSynchronize](stream: usize) |call| {
-        let (mut state, stream) = call.at_stream(stream)?;
-        state.synchronize_stream(stream)?;
+        let (state, stream) = call.at_stream(stream)?;
+        peer::wait(state, |state| state.synchronize_stream(stream))?;
     }
 
     /// Makes a stream's later work wait for an event's latest record.
@@ -94,16 +95,16 @@ driver_functions! {
 
     /// Whether the latest record of an event is complete.
     fn [Cuda cuEventQuery, Hip hipEventQuery](event: usize) |call| {
-        let (mut state, event) = call.at(Kind::Event, event)?;
-        if !state.query_event(event)? {
+        let (state, event) = call.at(Kind::Event, event)?;
+        if !peer::wait(state, |state| state.query_event(event))? {
             return Err(Code::NOT_READY.into());
         }
     }
 
     /// Waits for an event's latest record.
     fn [Cuda cuEventSynchronize, Hip hipEventSynchronize](event: usize) |call| {
-        let (mut state, event) = call.at(Kind::Event, event)?;
-        state.synchronize_event(event)?;
+        let (state, event) = call.at(Kind::Event, event)?;
+        peer::wait(state, |state| state.synchronize_event(event))?;
     }
 
     /// Milliseconds between two records in the simulated device's clock.

@@ -35,6 +35,14 @@ pub(crate) struct Uninitialized {
     pub(crate) allocated: Origin,
 }
 
+/// Bytes of device memory.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    data: Box<[u8]>,
+    /// The positions of those that are not initialized.
+    undefined: Vec<usize>,
+}
+
 type Access<T> = Result<T, AccessError>;
 
 impl Memory {
@@ -128,25 +136,41 @@ impl Memory {
         if bytes == 0 {
             return Ok(());
         }
-        let mut buffer = vec![0; bytes];
         if src < DEVICE_BASE || dst < DEVICE_BASE {
+            let mut buffer = vec![0; bytes];
             self.read(src, &mut buffer)?;
             return self.write(dst, &buffer);
         }
-        let (from, from_offset) = self.span(src, bytes, Touch::Read)?;
-        let (to, to_offset) = self.span(dst, bytes, Touch::Write)?;
-        buffer.copy_from_slice(&self.blocks[from].data[from_offset..from_offset + bytes]);
-        let undefined: Vec<usize> = if self.blocks[from].defined.covers(from_offset, bytes) {
-            Vec::new()
-        } else {
-            let defined = &self.blocks[from].defined;
-            (0..bytes).filter(|i| !defined.get(from_offset + i)).collect()
+        let piece = self.take(src, bytes)?;
+        self.put(dst, &piece)
+    }
+
+    /// Bytes of device memory with their initialization state.
+    pub(crate) fn take(&mut self, src: u64, bytes: usize) -> Access<Piece> {
+        if bytes == 0 {
+            return Ok(Piece::default());
+        }
+        let (from, offset) = self.span(src, bytes, Touch::Read)?;
+        let block = &self.blocks[from];
+        let data = block.data[offset..offset + bytes].into();
+        let undefined = match block.defined.covers(offset, bytes) {
+            true => Vec::new(),
+            false => (0..bytes).filter(|i| !block.defined.get(offset + i)).collect(),
         };
+        Ok(Piece { data, undefined })
+    }
+
+    /// Writes what [`take`](Self::take) returned.
+    pub(crate) fn put(&mut self, dst: u64, Piece { data, undefined }: &Piece) -> Access<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let (to, offset) = self.span(dst, data.len(), Touch::Write)?;
         let block = &mut self.blocks[to];
-        block.data[to_offset..to_offset + bytes].copy_from_slice(&buffer);
-        block.defined.set(to_offset, bytes);
+        block.data[offset..offset + data.len()].copy_from_slice(data);
+        block.defined.set(offset, data.len());
         for i in undefined {
-            block.defined.unset(to_offset + i, 1);
+            block.defined.unset(offset + i, 1);
         }
         Ok(())
     }

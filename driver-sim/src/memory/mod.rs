@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use access::InvalidAccess;
-pub(crate) use access::{AccessError, Uninitialized};
+pub(crate) use access::{AccessError, Piece, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, End, Phase};
 pub(crate) use pool::Freed;

@@ -1,10 +1,15 @@
 //! The clocks of operations, and the races that were found.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use parking_lot::Mutex;
 
 use super::Race;
 use crate::{
-    clock::{Clock, Epoch},
+    clock::{Clock, Epoch, WorldKey},
     op_id::OpId,
 };
 
@@ -24,6 +29,22 @@ pub(crate) struct Detector {
     pub(crate) races: Vec<Race>,
 }
 
+/// By world, what the host knows of it by waits in other worlds.
+static TOLD: Mutex<BTreeMap<WorldKey, Clock>> = Mutex::new(BTreeMap::new());
+/// The number of worlds in [`TOLD`].
+static WORLDS_TOLD: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes what the host knows of a world by waits in others.
+pub(crate) fn take_told(world: WorldKey) -> Option<Clock> {
+    if WORLDS_TOLD.load(Relaxed) == 0 {
+        return None;
+    }
+    let mut told = TOLD.lock();
+    let part = told.remove(&world);
+    WORLDS_TOLD.store(told.len(), Relaxed);
+    part
+}
+
 /// The largest number of recorded races.
 const RACES: usize = 1000;
 pub(crate) const ROOM: usize = 1024;
@@ -36,6 +57,25 @@ impl Detector {
     /// Orders the next operation after an earlier one because the driver knows that it is complete.
     pub(crate) fn order_next_after(&mut self, op: OpId) {
         self.after = self.clocks.get(&op).map(|(_, clock)| clock.clone());
+    }
+
+    /// Tells the other worlds what the host knows of them by waits in this one.
+    pub(crate) fn tell(&self) {
+        if !self.on || self.host.others().is_empty() {
+            return;
+        }
+        let mut told = TOLD.lock();
+        for (world, part) in self.host.others() {
+            told.entry(*world).or_default().join(part);
+        }
+        WORLDS_TOLD.store(told.len(), Relaxed);
+    }
+
+    /// Learns what the host knows of this world by waits in others.
+    pub(crate) fn learn(&mut self, own: WorldKey) {
+        if let Some(part) = take_told(own) {
+            self.host.join(&part);
+        }
     }
 
     pub(crate) fn add(&mut self, race: Race) {

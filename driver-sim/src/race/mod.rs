@@ -14,7 +14,7 @@ use std::{env, fmt, sync::OnceLock};
 
 use crate::{memory::Touch, op::OpKind, op_id::OpId};
 
-pub(crate) use detector::{Detector, ROOM};
+pub(crate) use detector::{Detector, ROOM, take_told};
 
 /// Two operations on the same bytes without an order between them, at least one of which changes the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -34,6 +34,7 @@ impl State {
             ranges.conflicts(&work.may_access(&self.memory)) && {
                 let needs = self.queue.ancestors(&[other]);
                 !delayed.iter().any(|op| needs.contains(op))
+                    && !needs.iter().any(|op| self.queue.blocked_by(*op).is_some())
             }
         })
     }

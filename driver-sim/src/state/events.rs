@@ -5,7 +5,8 @@ use crate::{
     code::{Code, Result},
     event::{Event, Record},
     handle::{Key, Kind, encode},
-    op::{OpKind, Work},
+    op::{OpKind, Operation, Work},
+    peer::Remote,
     stream::StreamRef,
 };
 
@@ -67,12 +68,28 @@ impl State {
         Ok(())
     }
 
-    /// Runs what the latest record waits for, without counting as a wait of the host.
-    pub(crate) fn complete_event(&mut self, event: Key) -> Result<()> {
-        match self.events.get(event)?.record {
-            Some(record) => self.wait_for(&[record.op]),
-            None => Ok(()),
+    /// The event's latest record, for a stream of another world, and its time.
+    pub(crate) fn latest_record(&mut self, event: Key) -> Result<Option<(Remote, u64)>> {
+        let record = self.events.get(event)?.record;
+        Ok(record.map(|record| (self.remote(record.op), record.at)))
+    }
+
+    /// Makes the stream's later work wait for a record in another world.
+    pub(crate) fn wait_remote(
+        &mut self,
+        stream: StreamRef,
+        event: u64,
+        remote: Remote,
+        at: u64,
+    ) -> Result<()> {
+        if self.is_capturing(stream)? {
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
         }
+        let target = self.stream_mut(stream)?;
+        target.end = target.end.max(at);
+        let (work, kind) = (Work::Marker, OpKind::Wait);
+        let wait = Operation { work, kind, event: Some(event), remote: Some(remote) };
+        self.enqueue_operation(stream, wait, &[]).map(drop)
     }
 
     pub(crate) fn elapsed(&self, start: Key, end: Key) -> Result<f32> {

@@ -15,6 +15,13 @@ impl State {
             Work::Fill { dst, pattern, width, bytes } => {
                 self.memory.fill(*dst, &pattern.to_le_bytes()[..*width], *bytes)?;
             }
+            Work::PeerRead { src, bytes, parcel } => parcel.fill(self.memory.take(*src, *bytes)?),
+            Work::PeerWrite { dst, parcel, .. } => {
+                // None where the source's context was lost, which its own calls report.
+                if let Some(piece) = parcel.open() {
+                    self.memory.put(*dst, &piece)?;
+                }
+            }
             Work::Allocate { base, bytes, origin } => {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.begin(*bytes, *origin);

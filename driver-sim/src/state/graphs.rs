@@ -166,7 +166,7 @@ impl State {
                 }
                 NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
             };
-            let operation = Operation { work, kind, event: None };
+            let operation = Operation { work, kind, event: None, remote: None };
             let op = self.push(operation, (handle, turn, lane), &before);
             self.orphans.push(op);
             self.enqueued(op);

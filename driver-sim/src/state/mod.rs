@@ -6,13 +6,15 @@ mod execution;
 mod graphs;
 mod memory;
 mod modules;
+mod peer;
 mod races;
 mod scheduling;
 mod streams;
 
-use std::mem::take;
+use std::{mem::take, sync::Arc};
 
 use crate::{
+    clock::WorldKey,
     code::{Code, Result},
     counts::{CreatedCounts, LiveCounts},
     event::Event,
@@ -23,6 +25,7 @@ use crate::{
     memory::{AccessError, Memory, Origin, Uninitialized},
     op::{OpKind, Operation, Work},
     op_id::OpId,
+    peer::Remote,
     queue::Queue,
     race::{self, Detector},
     random::{Random, mix},
@@ -88,6 +91,12 @@ pub(crate) struct State {
     pub(crate) executed: u64,
     pub(crate) timeline: Timeline,
     pub(crate) detector: Detector,
+    /// The operation of another world that a wait needs first.
+    pub(crate) blocked: Option<(u16, OpId)>,
+    /// The worlds whose memory the context may access.
+    pub(crate) peers: Vec<u16>,
+    /// The number of resets.
+    resets: u64,
 }
 
 impl State {
@@ -111,6 +120,11 @@ impl State {
         }
     }
 
+    /// Identifies the world until its next reset.
+    pub(crate) fn key(&self) -> WorldKey {
+        (self.ordinal, self.resets)
+    }
+
     /// Chooses the seed that all random choices follow from.
     pub(crate) fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
@@ -124,6 +138,7 @@ impl State {
     pub(crate) fn reset(&mut self, schedule: Schedule, seed: u64) {
         self.clear_objects();
         self.contexts.clear();
+        race::take_told(self.key());
         // The slabs stay, because they know which handles were used before.
         *self = Self {
             contexts: take(&mut self.contexts),
@@ -134,6 +149,7 @@ impl State {
             graphs: take(&mut self.graphs),
             nodes: take(&mut self.nodes),
             execs: take(&mut self.execs),
+            resets: self.resets + 1,
             ..Self::new(self.ordinal, schedule, seed)
         };
     }
@@ -149,6 +165,7 @@ impl State {
         self.nodes.clear();
         self.execs.clear();
         self.orphans.clear();
+        self.peers.clear();
         self.legacy = Stream::legacy();
         self.host_time = 0;
     }
@@ -167,12 +184,15 @@ impl State {
 
     pub(crate) fn release_context(&mut self) -> Result<()> {
         let left = self.context_refs.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
-        self.context_refs = left;
-        if left == 0 {
+        if left > 0 {
+            self.context_refs = left;
+        } else {
             self.left = self.live();
             if self.lost.is_none() {
                 self.drain();
+                self.check_blocked()?;
             }
+            self.context_refs = 0;
             self.clear_objects();
             self.memory.clear();
             self.lost = None;
@@ -187,9 +207,15 @@ impl State {
         self.lost.map_or(Ok(()), Err)
     }
 
+    /// An error if a wait needs the work of another world first; [`peer::wait`](crate::peer::wait) then repeats it.
+    pub(crate) fn check_blocked(&self) -> Result<()> {
+        if self.blocked.is_some() { Err(Code::NOT_READY) } else { Ok(()) }
+    }
+
     /// Waits for all work.
     pub(crate) fn synchronize(&mut self) -> Result<()> {
         self.drain();
+        self.check_blocked()?;
         let ends = self.streams.iter().map(|stream| stream.end);
         self.host_reaches(ends.max().unwrap_or(0).max(self.legacy.end));
         self.note_host_wait(None);
@@ -202,6 +228,12 @@ impl State {
                 return;
             }
         }
+    }
+
+    /// The completion of an operation, for other worlds.
+    pub(crate) fn remote(&mut self, op: OpId) -> Remote {
+        let clock = self.detector.clocks.get(&op).map(|(_, clock)| Arc::new(clock.clone()));
+        Remote::new((self.key(), op), self.queue.watch(op), clock)
     }
 
     // ---- operations ----------------------------------------------------------------------------
@@ -218,16 +250,27 @@ impl State {
         if let Some(capture) = self.stream(stream)?.capture {
             return self.capture_node(stream, capture, work);
         }
+        let operation = Operation { work, kind, event, remote: None };
+        self.enqueue_operation(stream, operation, extra)
+    }
+
+    /// As [`enqueue`](Self::enqueue), on a stream that is not captured.
+    pub(crate) fn enqueue_operation(
+        &mut self,
+        stream: StreamRef,
+        operation: Operation,
+        extra: &[OpId],
+    ) -> Result<OpId> {
         let mut after = self.order(stream)?;
         for &op in extra {
             if !after.contains(&op) {
                 after.push(op);
             }
         }
-        let cost = work.cost();
+        let cost = operation.work.cost();
         let turn = self.turn(stream)?;
         let place = (self.stream_handle(stream), turn, self.stream(stream)?.lane);
-        let id = self.push(Operation { work, kind, event }, place, &after);
+        let id = self.push(operation, place, &after);
         self.advance(stream, id, cost)?;
         self.enqueued(id);
         Ok(id)
@@ -236,12 +279,12 @@ impl State {
     /// Enqueues an operation after `after`, with a stream handle, turn and lane.
     pub(crate) fn push(
         &mut self,
-        Operation { work, kind, event }: Operation,
+        Operation { work, kind, event, remote }: Operation,
         (stream, turn, lane): (u64, u64, u64),
         after: &[OpId],
     ) -> OpId {
-        let id = self.queue.push(work, stream, turn, after);
-        self.clock_operation(id, lane, after);
+        self.clock_operation(self.queue.next_id(), lane, after, remote.as_ref());
+        let id = self.queue.push(work, (stream, turn), after, remote);
         self.trace.push(id, kind, stream, event, after, self.call_count);
         id
     }

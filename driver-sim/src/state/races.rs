@@ -8,6 +8,7 @@ use crate::{
     memory::{AccessError, End, InvalidAccess, Region, Touch},
     op::OpKind,
     op_id::OpId,
+    peer::Remote,
     race::{Detector, ROOM, Race, Side},
 };
 
@@ -32,10 +33,19 @@ impl State {
         self.memory.watch(on);
     }
 
-    pub(crate) fn clock_operation(&mut self, op: OpId, lane: u64, after: &[OpId]) {
+    /// Gives an operation its clock: it runs after `after`, and after `remote` in another world.
+    pub(crate) fn clock_operation(
+        &mut self,
+        op: OpId,
+        lane: u64,
+        after: &[OpId],
+        remote: Option<&Remote>,
+    ) {
         if !self.detector.on {
             return;
         }
+        let key = self.key();
+        self.detector.learn(key);
         if self.detector.clocks.len() >= self.detector.room {
             self.prune_clocks();
         }
@@ -47,6 +57,9 @@ impl State {
         if let Some(after) = detector.after.take() {
             clock.join(&after);
         }
+        if let Some(remote) = remote {
+            remote.join_to(key, &mut clock);
+        }
         let epoch = Epoch { lane, op };
         clock.advance(epoch);
         detector.open.push_back(epoch);
@@ -57,13 +70,21 @@ impl State {
         let everything = self.queue.next_id() - 1;
         let detector = &mut self.detector;
         match target {
-            None => detector.host.raise(everything),
+            None => {
+                detector.host.raise(everything);
+                let Detector { host, clocks, .. } = detector;
+                clocks
+                    .values()
+                    .filter(|of| !of.1.others().is_empty())
+                    .for_each(|of| host.join(&of.1));
+            }
             Some(target) => {
                 if let Some((_, clock)) = detector.clocks.get(&target) {
                     detector.host.join(clock);
                 }
             }
         }
+        detector.tell();
         while detector.open.front().is_some_and(|epoch| detector.host.knows(*epoch)) {
             detector.open.pop_front();
         }
@@ -108,6 +129,8 @@ impl State {
 
     /// The host frees memory: operations that it does not know to be complete must not have accessed it.
     pub(crate) fn check_host_free(&mut self, region: Region) {
+        let key = self.key();
+        self.detector.learn(key);
         let (call, base) = (self.call_count, region.base());
         let mut found: Vec<(u64, usize, Epoch, Touch)> = Vec::new();
         let host = &self.detector.host;

@@ -32,14 +32,18 @@ impl State {
             && let Some(oldest) = self.queue.oldest()
         {
             self.drive(&[oldest]);
+            // Then the queue is longer for a while.
+            self.blocked = None;
         }
     }
 
     /// Runs what `targets` depend on, and with the random schedule also other operations. Returns an error if the
-    /// context is lost meanwhile.
+    /// context is lost meanwhile, or if work of another world must run first.
     pub(crate) fn wait_for(&mut self, targets: &[OpId]) -> Result<()> {
+        self.blocked = None;
         self.drive(targets);
-        self.check_lost()
+        self.check_lost()?;
+        self.check_blocked()
     }
 
     /// Lets a query run some work, so that repeated queries make progress.
@@ -48,6 +52,7 @@ impl State {
         if let Some(step) = step
             && (self.schedule != Schedule::Random || self.random.below(2) == 0)
         {
+            self.blocked = self.queue.blocked_by(step);
             self.step(step);
         }
     }
@@ -60,10 +65,16 @@ impl State {
                     continue;
                 }
                 let ready = self.queue.ready().iter().copied();
-                let choice: Vec<OpId> = ready.filter(|op| needed.contains(op)).collect();
+                let ready = ready.filter(|op| needed.contains(op));
+                let (blocked, choice): (Vec<OpId>, Vec<OpId>) =
+                    ready.partition(|op| self.queue.blocked_by(*op).is_some());
                 match self.random.pick(&choice) {
                     Some(&op) => self.run(op),
-                    None => return,
+                    None => {
+                        let blocked = self.random.pick(&blocked);
+                        self.blocked = blocked.and_then(|op| self.queue.blocked_by(*op));
+                        return;
+                    }
                 }
             }
             return;
@@ -71,13 +82,20 @@ impl State {
         for &target in targets {
             let mut path = Vec::new();
             while let Some(step) = self.queue.first_step(target, &mut path) {
+                self.blocked = self.queue.blocked_by(step);
+                if self.blocked.is_some() {
+                    return;
+                }
                 self.step(step);
             }
         }
     }
 
-    /// Runs an operation that is ready and needed.
+    /// Runs an operation that is ready and needed, unless it waits for another world.
     fn step(&mut self, id: OpId) {
+        if self.queue.blocked_by(id).is_some() {
+            return;
+        }
         if self.schedule == Schedule::Adversarial {
             self.run_late(id, &mut Vec::new());
         } else {
@@ -87,14 +105,14 @@ impl State {
 
     /// Runs one of the ready operations, or none if all of them are of slow streams.
     fn run_any(&mut self) -> bool {
-        let total: u64 = self.queue.ready().iter().map(|&op| self.speed(self.queue.turn(op))).sum();
+        let total: u64 = self.queue.ready().iter().map(|&op| self.speed_of(op)).sum();
         if total == 0 {
             return false;
         }
         let mut at = self.random.below(total);
         for index in 0..self.queue.ready().len() {
             let op = self.queue.ready()[index];
-            let speed = self.speed(self.queue.turn(op));
+            let speed = self.speed_of(op);
             if at < speed {
                 self.run(op);
                 return true;
@@ -102,6 +120,14 @@ impl State {
             at -= speed;
         }
         false
+    }
+
+    /// The speed of an operation's stream; 0 while it waits for another world.
+    fn speed_of(&self, op: OpId) -> u64 {
+        match self.queue.blocked_by(op) {
+            Some(_) => 0,
+            None => self.speed(self.queue.turn(op)),
+        }
     }
 
     /// The speed of a stream with this seed. Some streams run only when something waits for them.

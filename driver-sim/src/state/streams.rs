@@ -192,16 +192,19 @@ impl State {
         self.enqueue(stream, work, OpKind::CopyHtod, &[], None).map(drop)
     }
 
-    /// A copy to pageable memory: it is complete when the call returns.
+    /// A copy to pageable memory: it is complete when the call returns. This takes its position in the stream.
+    pub(crate) fn begin_download(&mut self, stream: StreamRef) -> Result<OpId> {
+        self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)
+    }
+
+    /// Reads the bytes directly after the position, since only the call may access the caller's memory.
     pub(crate) fn download(
         &mut self,
+        id: OpId,
         stream: StreamRef,
         src: u64,
         target: &mut [u8],
     ) -> Result<()> {
-        // Only this call may access the caller's memory, so a marker takes the copy's position in the stream, and the
-        // bytes are read directly after it.
-        let id = self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)?;
         self.wait_for(&[id])?;
         self.host_reaches(self.stream(stream)?.end);
         self.note_host_wait(Some(id));

@@ -46,7 +46,7 @@ fn work_goes_to_the_current_context_only() {
 }
 
 #[test]
-fn a_wait_across_worlds_completes_the_record() {
+fn a_wait_across_worlds_waits_for_the_record() {
     let gpu = Gpu::lazy();
     let (s, event, pinned) = (gpu.stream(), gpu.event(), gpu.pinned(1));
     let x = gpu.alloc(1);
@@ -57,6 +57,9 @@ fn a_wait_across_worlds_completes_the_record() {
     let t = other.stream();
     assert_eq!(pinned, [0]);
     ok(cuStreamWaitEvent(t, event, 0));
+    assert_eq!(pinned, [0], "the call itself waits for nothing");
+    assert_eq!(cuStreamQuery(t), 600);
+    ok(cuStreamSynchronize(t));
     assert_eq!(pinned, [8]);
 }
 

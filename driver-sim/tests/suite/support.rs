@@ -51,6 +51,9 @@ functions! { sim::cuda_symbol:
     cuMemcpyHtoDAsync_v2(dst: u64, src: *const u32, bytes: usize, stream: usize);
     cuMemcpyDtoHAsync_v2(dst: *mut u32, src: u64, bytes: usize, stream: usize);
     cuMemcpyDtoDAsync_v2(dst: u64, src: u64, bytes: usize, stream: usize);
+    cuMemcpyPeerAsync(dst: u64, dst_context: usize, src: u64, src_context: usize, bytes: usize, stream: usize);
+    cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, other: c_int);
+    cuCtxEnablePeerAccess(context: usize, flags: c_uint);
     cuMemsetD8Async(dst: u64, value: u8, bytes: usize, stream: usize);
     cuMemsetD32Async(dst: u64, value: u32, words: usize, stream: usize);
     cuStreamCreateWithPriority(stream: *mut usize, flags: c_uint, priority: c_int);
