@@ -59,12 +59,14 @@ functions! {
     "cuDeviceTotalMem_v2" = |bytes: *mut usize, _d: c_int| *bytes = 1 << 40;
     "cuDeviceGetDefaultMemPool" = |pool: *mut Handle, _d: c_int| *pool = SOME;
     "cuMemPoolSetAttribute" = |_p: Handle, _a: c_uint, _v: Handle| ();
+    "cuDeviceCanAccessPeer" = |can: *mut c_int, _d: c_int, _p: c_int| *can = 0;
     "cuDevicePrimaryCtxRetain" = |context: *mut Handle, _d: c_int| *context = SOME;
     "cuDevicePrimaryCtxRelease_v2" = |_d: c_int| ();
     "cuCtxGetCurrent" = |context: *mut Handle| *context = CURRENT.get();
     "cuCtxSetCurrent" = |context: Handle| CURRENT.set(context);
     "cuCtxPushCurrent_v2" = |context: Handle| CURRENT.set(context);
     "cuCtxPopCurrent_v2" = |context: *mut Handle| *context = CURRENT.replace(null_mut());
+    "cuCtxEnablePeerAccess" = |_p: Handle, _f: c_uint| ();
     "cuCtxSynchronize" = | | ();
     "cuCtxGetStreamPriorityRange" = |least: *mut c_int, most: *mut c_int| (*least, *most) = (0, 0);
     "cuMemGetInfo_v2" = |free: *mut usize, total: *mut usize| (*free, *total) = (0, 0);
@@ -80,6 +82,7 @@ functions! {
     "cuMemcpyHtoDAsync_v2" = |_d: u64, _h: Handle, _b: usize, _s: Handle| ();
     "cuMemcpyDtoHAsync_v2" = |_h: Handle, _d: u64, _b: usize, _s: Handle| ();
     "cuMemcpyDtoDAsync_v2" = |_d: u64, _f: u64, _b: usize, _s: Handle| ();
+    "cuMemcpyPeerAsync" = |_d: u64, _t: Handle, _s: u64, _f: Handle, _b: usize, _st: Handle| ();
     "cuMemsetD8Async" = |_d: u64, _v: u8, _b: usize, _s: Handle| ();
     "cuMemsetD32Async" = |_d: u64, _v: c_uint, _b: usize, _s: Handle| ();
     "cuStreamCreateWithPriority" = |stream: *mut Handle, _f: c_uint, _p: c_int| *stream = SOME;

@@ -9,6 +9,8 @@ use quadrants_rhi::{Device, Error, Image};
 pub struct Subject {
     /// The device.
     pub device: Arc<dyn Device>,
+    /// Another device of the same driver. `None` runs the cases about two devices on one.
+    pub peer: Option<Arc<dyn Device>>,
     /// A kernel for the cases that launch one. `None` skips these cases.
     pub add: Option<AddKernel>,
     /// A value that must live as long as the device is used.

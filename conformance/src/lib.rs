@@ -6,6 +6,7 @@ mod launches;
 mod memory;
 mod modules;
 mod ordering;
+mod peers;
 mod streams;
 mod support;
 
@@ -48,6 +49,10 @@ macro_rules! for_each_case {
             ordering::a_wait_outlives_its_event
             ordering::two_streams_hand_a_buffer_back_and_forth
             ordering::a_fork_and_a_join_order_all_branches
+            peers::a_copy_from_a_peer_has_the_order_of_events
+            peers::a_copy_of_zero_bytes_from_a_peer_does_nothing
+            peers::the_device_knows_which_peers_it_can_access
+            peers::without_peers_a_copy_is_unsupported
             modules::an_image_of_another_kind_is_unsupported
             modules::a_broken_image_is_rejected
             modules::a_missing_function_is_not_found

@@ -1,5 +1,6 @@
 //! The errors of programs, and their severity.
 
+mod device_name;
 mod dlpack_problem;
 mod hazard;
 mod npy_problem;
@@ -14,6 +15,7 @@ use crate::{
     variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, TRACE_VARIABLE},
 };
 
+pub use device_name::DeviceName;
 pub use dlpack_problem::DlpackProblem;
 pub use hazard::{Hazard, HazardUse};
 pub use npy_problem::NpyProblem;
@@ -264,11 +266,15 @@ pub enum Error {
         /// The kernel.
         kernel: String,
     },
-    /// An object of another program was used.
-    #[error("{what} belongs to another program")]
+    /// An object of another program was used, which may be on another device.
+    #[error("{what} {}", other_program(.what, .belongs_to, .used_on))]
     OtherProgram {
         /// The object.
         what: &'static str,
+        /// The device of its program.
+        belongs_to: Box<DeviceName>,
+        /// The device of the program that it was used in.
+        used_on: Box<DeviceName>,
     },
     /// The number of elements is not that of the shape.
     #[error("the shape {shape:?} has {expected} elements, but {given} were given")]
@@ -486,7 +492,7 @@ impl fmt::Debug for Error {
             TooManyKernels { kernel, limit }
             NestedCompilation { kernel }
             NoProgram { kernel }
-            OtherProgram { what }
+            OtherProgram { what, belongs_to, used_on }
             Shape { shape, expected, given }
             Range { begin, end, shape }
             Index { index, shape }
@@ -509,6 +515,16 @@ impl fmt::Debug for Error {
             TraceFormat { what }
         }
     }
+}
+
+/// "belongs to a program on cuda device 1 (..), but is used on cuda device 0 (..)"
+fn other_program(what: &str, belongs_to: &DeviceName, used_on: &DeviceName) -> String {
+    let place = match belongs_to == used_on {
+        true => format!("belongs to another program on {belongs_to}"),
+        false => format!("belongs to a program on {belongs_to}, but is used on {used_on}"),
+    };
+    let remedy = if what.contains("tensor") { "; help: copy it with `copy_to`" } else { "" };
+    place + remedy
 }
 
 /// "line 12", "lines 12 and 14"

@@ -41,8 +41,8 @@ mod variables;
 pub use arrays::{host_array, host_array_mut};
 pub use capture::{Graph, GraphLaunch};
 pub use error::{
-    BoxError, CounterOverflow, DlpackProblem, Error, ForeignMemoryProblem, Hazard, HazardUse,
-    KernelError, KernelErrorCause, NpyProblem, RaceExample, RaceReason, Result,
+    BoxError, CounterOverflow, DeviceName, DlpackProblem, Error, ForeignMemoryProblem, Hazard,
+    HazardUse, KernelError, KernelErrorCause, NpyProblem, RaceExample, RaceReason, Result,
 };
 pub use foreign::{ForeignCall, ForeignRead, ForeignWrite};
 pub use hazards::Hazards;

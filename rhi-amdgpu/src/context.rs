@@ -29,6 +29,10 @@ impl Context {
         Self { table, ordinal }
     }
 
+    pub(crate) fn ordinal(&self) -> c_int {
+        self.ordinal
+    }
+
     #[inline(always)]
     fn current(&self) -> Result<c_int> {
         let mut current = 0;

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, DlpackNames, Result, table_device};
+use quadrants_rhi::{
+    Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, Result, StreamHandle, table_device,
+};
 
 use crate::{
     BACKEND,
@@ -96,6 +98,23 @@ quadrants_rhi::table_properties! {
     release_threshold: hipMemPoolAttr::hipMemPoolAttrReleaseThreshold,
 }
 
+/// The runtime finds the way of the copy by itself, whether or not peer access is enabled.
+///
+/// # Safety
+/// As for [`Device::copy_from_peer_async`].
+unsafe fn copy_peer(
+    device: &HipDevice,
+    table: &Table,
+    dst: DevicePtr,
+    (peer, src): (&HipDevice, DevicePtr),
+    bytes: usize,
+    stream: StreamHandle,
+) -> Result<()> {
+    let (to, from) = (device.context.ordinal(), peer.context.ordinal());
+    // SAFETY: by the caller.
+    unsafe { table.copy_peer_async(dst.as_ptr(), to, src.as_ptr(), from, bytes, stream.as_ptr()) }
+}
+
 /// The architecture name with the chip's modes after a colon. No attribute has it, so it is read from the device
 /// properties.
 fn architecture(table: &Table, ordinal: c_int) -> Result<String> {
@@ -135,11 +154,21 @@ unsafe impl Device for HipDevice {
         event_without_timing: hipEventDisableTiming,
         pinned_memory: hipHostMallocPortable | hipHostMallocMapped,
         pointer_attribute: |attribute| attribute as u32,
+        copy_peer: copy_peer,
         // `HIP_FUNC_ATTRIBUTE_NUM_REGS`, `_LOCAL_SIZE_BYTES` and `_SHARED_SIZE_BYTES`.
         function_attributes: [4, 3, 1],
         // `hipStreamCaptureModeRelaxed`: a library may allocate memory meanwhile.
         capture_mode: 2,
         image: "a code object",
         graphs_since: "ROCm 6.0",
+    }
+
+    fn can_access_peer(&self, ordinal: usize) -> Result<bool> {
+        let (peer, mut can) = (table_device::device_number(BACKEND, ordinal)?, 0);
+        // SAFETY: the runtime writes a number, and returns an error if there is no device.
+        unsafe {
+            self.context.table.can_access_peer(&mut can, self.context.ordinal(), peer)?;
+        }
+        Ok(can != 0)
     }
 }

@@ -39,6 +39,8 @@ macro_rules! hip_functions {
         device_properties = hipGetDeviceProperties(properties: *mut c_void, ordinal: c_int), optional("1.0, until 7.0");
         /// The default memory pool of a device.
         device_default_pool = hipDeviceGetDefaultMemPool(pool: *mut hipMemPool_t, ordinal: c_int), optional("5.2");
+        /// Whether a device can access the memory of another one.
+        can_access_peer = hipDeviceCanAccessPeer(can: *mut c_int, ordinal: c_int, peer: c_int), required;
         /// Waits for all work of the current device.
         synchronize = hipDeviceSynchronize(), required;
         /// The current device's stream priorities.
@@ -68,6 +70,8 @@ macro_rules! hip_functions {
         copy_dtoh_async = hipMemcpyDtoHAsync(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
         /// Copies within the device in stream order.
         copy_dtod_async = hipMemcpyDtoDAsync(dst: hipDeviceptr_t, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
+        /// Copies from the memory of one device to that of another one in stream order.
+        copy_peer_async = hipMemcpyPeerAsync(dst: *mut c_void, dst_ordinal: c_int, src: *const c_void, src_ordinal: c_int, bytes: usize, stream: hipStream_t), required;
         /// Fills bytes in stream order.
         fill_u8_async = hipMemsetD8Async(dst: hipDeviceptr_t, value: u8, bytes: usize, stream: hipStream_t), required;
         /// Fills 32-bit words in stream order.

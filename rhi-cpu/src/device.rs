@@ -1,9 +1,11 @@
 //! The CPU as a device: one stream, on which every operation is complete when its call returns.
 
+use std::any::Any;
+
 use quadrants_rhi::{
     Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, Error, EventHandle, EventOptions,
     FunctionHandle, Image, ImageKind, LaunchConfig, ModuleHandle, Result, StreamHandle,
-    StreamOptions,
+    StreamOptions, table_device::not_a_peer,
 };
 
 use crate::{BACKEND, launch, memory, module};
@@ -135,6 +137,32 @@ unsafe impl Device for CpuDevice {
         // SAFETY: both sides have `bytes` and do not overlap, as the caller guarantees.
         unsafe { std::ptr::copy_nonoverlapping(src.as_ptr::<u8>(), dst.as_ptr(), bytes) };
         Ok(())
+    }
+
+    fn is_peer(&self, other: &(dyn Device + 'static)) -> bool {
+        (other as &dyn Any).is::<Self>()
+    }
+
+    fn can_access_peer(&self, ordinal: usize) -> Result<bool> {
+        match ordinal {
+            0 => Ok(false),
+            _ => Err(Error::DeviceOrdinal { backend: BACKEND, ordinal, count: 1 }),
+        }
+    }
+
+    unsafe fn copy_from_peer_async(
+        &self,
+        dst: DevicePtr,
+        source: &(dyn Device + 'static),
+        src: DevicePtr,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        if !self.is_peer(source) {
+            return Err(not_a_peer());
+        }
+        // SAFETY: all devices of the CPU have the memory of this process; the caller guarantees the rest.
+        unsafe { self.copy_dtod_async(dst, src, bytes, stream) }
     }
 
     unsafe fn fill_u8_async(

@@ -26,7 +26,7 @@ fn subject(_case: &str) -> Option<Subject> {
         args: |p, n, k| vec![p, n, u64::from(k)],
         block_dim: 64,
     };
-    Some(Subject { device: open(), add: Some(add), keep: None })
+    Some(Subject { device: open(), peer: Some(open()), add: Some(add), keep: None })
 }
 
 fn open() -> Arc<dyn Device> {

@@ -36,6 +36,10 @@ impl Context {
         Ok(Self { table, device, handle: context as usize })
     }
 
+    pub(crate) fn device(&self) -> CUdevice {
+        self.device
+    }
+
     pub(crate) fn raw(&self) -> CUcontext {
         self.handle as CUcontext
     }

@@ -1,6 +1,12 @@
 //! The CUDA device: its context, properties and capabilities, and the `Device` trait.
 
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
 
 use cudarc::driver::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
@@ -9,7 +15,7 @@ use cudarc::driver::sys::{
     CUpointer_attribute, CUstream_flags, CUstreamCaptureMode,
 };
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DlpackNames, FunctionHandle, Result,
+    Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, FunctionHandle, Result, StreamHandle,
     table_device::{self, PointerAttribute},
 };
 
@@ -31,6 +37,8 @@ pub struct CudaDevice {
     pub(crate) context: Context,
     pub(crate) info: DeviceInfo,
     pub(crate) capabilities: Capabilities,
+    /// The ordinals of devices that this one was asked to access: a bit each, of the first 64.
+    peers: AtomicU64,
 }
 
 impl CudaDevice {
@@ -78,8 +86,46 @@ impl CudaDevice {
             let graphs = graph::available(entered.table);
             read_capabilities(entered.table, device, &info, graphs, Ok(()))?
         };
-        Ok(Self { context, info, capabilities })
+        Ok(Self { context, info, capabilities, peers: AtomicU64::new(0) })
     }
+
+    /// Lets copies from the memory of a peer go directly, where the hardware can. They also work without. The context is
+    /// current.
+    fn access(&self, peer: &Self) {
+        let ordinal = peer.info.ordinal;
+        let bit = 1u64.checked_shl(ordinal as u32).unwrap_or(0);
+        // Beyond the bits, the driver stages the copies.
+        if bit == 0 || self.peers.fetch_or(bit, Relaxed) & bit != 0 {
+            return;
+        }
+        if !self.can_access_peer(ordinal).unwrap_or(false) {
+            return;
+        }
+        // SAFETY: the other context is retained as long as `peer` lives; there are no flags.
+        let enabled = unsafe { self.context.table.enable_peer_access(peer.context.raw(), 0) };
+        if let Err(error) = enabled {
+            // Other code may have enabled it: libraries do, and other programs on the device.
+            tracing::debug!(%error, peer = ordinal, "access to the memory of a peer is not enabled");
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Device::copy_from_peer_async`].
+unsafe fn copy_peer(
+    device: &CudaDevice,
+    table: &Table,
+    dst: DevicePtr,
+    (peer, src): (&CudaDevice, DevicePtr),
+    bytes: usize,
+    stream: StreamHandle,
+) -> Result<()> {
+    if device.info.ordinal != peer.info.ordinal {
+        device.access(peer);
+    }
+    let (to, from) = (device.context.raw(), peer.context.raw());
+    // SAFETY: both contexts are retained; the rest by the caller.
+    unsafe { table.copy_peer_async(dst.into(), to, src.into(), from, bytes, stream.as_ptr()) }
 }
 
 quadrants_rhi::table_properties! {
@@ -125,6 +171,7 @@ unsafe impl Device for CudaDevice {
         event_without_timing: CUevent_flags::CU_EVENT_DISABLE_TIMING as u32,
         pinned_memory: CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP,
         pointer_attribute: pointer_attribute,
+        copy_peer: copy_peer,
         function_attributes: [
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
@@ -134,6 +181,17 @@ unsafe impl Device for CudaDevice {
         capture_mode: CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
         image: "cubin or PTX",
         graphs_since: "CUDA 11.4",
+    }
+
+    fn can_access_peer(&self, ordinal: usize) -> Result<bool> {
+        let table = &*self.context.table;
+        let (number, mut peer, mut can) = (table_device::device_number(BACKEND, ordinal)?, 0, 0);
+        // SAFETY: the driver writes the device of an ordinal and a number; it returns an error if there is no device.
+        unsafe {
+            table.device(&mut peer, number)?;
+            table.can_access_peer(&mut can, self.context.device(), peer)?;
+        }
+        Ok(can != 0)
     }
 
     #[cfg(feature = "compiler")]

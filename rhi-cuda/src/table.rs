@@ -38,6 +38,9 @@ macro_rules! cuda_functions {
         /// The default memory pool of a device.
         device_default_pool = cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice), optional("11.2");
 
+        /// Whether a device can access the memory of another one.
+        can_access_peer = cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice), required;
+
         /// Retains a device's primary context.
         retain_context = cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice), required;
         /// Releases a device's primary context.
@@ -50,6 +53,8 @@ macro_rules! cuda_functions {
         push_context = cuCtxPushCurrent_v2(context: CUcontext), required;
         /// Takes the current context off the thread.
         pop_context = cuCtxPopCurrent_v2(context: *mut CUcontext), required;
+        /// Lets the current context access the memory of another one.
+        enable_peer_access = cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint), required;
         /// Waits for all work of the current context.
         synchronize = cuCtxSynchronize(), required;
         /// The current context's stream priorities.
@@ -79,6 +84,8 @@ macro_rules! cuda_functions {
         copy_dtoh_async = cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
         /// Copies within the device in stream order.
         copy_dtod_async = cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
+        /// Copies from the memory of one context to that of another one in stream order.
+        copy_peer_async = cuMemcpyPeerAsync(dst: CUdeviceptr, dst_context: CUcontext, src: CUdeviceptr, src_context: CUcontext, bytes: usize, stream: CUstream), required;
         /// Fills bytes in stream order.
         fill_u8_async = cuMemsetD8Async(dst: CUdeviceptr, value: u8, bytes: usize, stream: CUstream), required;
         /// Fills 32-bit words in stream order.

@@ -16,7 +16,7 @@
 //!
 //! # Threads and contexts
 //! Every method may be called from any thread, and from several threads at once. Each call makes the device's context
-//! current and then restores the context that was current before. While a [`Current`] exists, this is done once for all
+//! current and then restores the context that was current before. While a [`Current`](crate::Current) exists, this is done once for all
 //! calls of its thread.
 //!
 //! # The handle rule
@@ -38,59 +38,13 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
-use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
-    Activities, Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions,
+    Activities, Capabilities, DeviceInfo, DevicePtr, Entered, Error, EventHandle, EventOptions,
     FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle, Image,
     LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
 };
-
-/// The state that [`Device::make_current`] saves and [`Device::restore_current`] restores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Entered {
-    /// The thread's cached current context before the call, in the backend's own representation.
-    pub outer: [u64; 2],
-    /// The driver's current context before the call; `None` if it was this device's context already.
-    pub before: Option<u64>,
-}
-
-/// A guard that keeps a device's context current on this thread.
-///
-/// Dropping it restores the context that was current before. While it exists, the device's methods do not query the
-/// current context.
-#[derive(Debug)]
-pub struct Current<'a> {
-    device: &'a dyn Device,
-    entered: Entered,
-    /// A context is current on one thread, so the guard must not move to another.
-    not_send: PhantomData<*const ()>,
-}
-
-impl<'a> Current<'a> {
-    /// Makes the device's context current.
-    ///
-    /// # Errors
-    /// As for [`Device::make_current`].
-    ///
-    /// # Safety
-    /// The guard is dropped, and guards that this thread creates later are dropped before it. Until then, no other code
-    /// changes the current context of this thread, unless it restores this one before it returns.
-    #[inline]
-    pub unsafe fn enter(device: &'a dyn Device) -> Result<Self> {
-        // SAFETY: `drop` calls `restore_current`; the caller guarantees the rest.
-        let entered = unsafe { device.make_current()? };
-        Ok(Self { device, entered, not_send: PhantomData })
-    }
-}
-
-impl Drop for Current<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: `entered` is from this device and this thread, and the caller of `enter` guarantees the drop order.
-        unsafe { self.device.restore_current(self.entered) };
-    }
-}
 
 /// What a driver knows of the memory at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,41 +67,6 @@ pub struct ManagedMemory {
     pub in_context: bool,
     /// The first address and the size in bytes of the allocation. `None` if the driver cannot tell.
     pub allocation: Option<(DevicePtr, usize)>,
-}
-
-/// A guard that makes a device's context current on this thread for code that is not of this workspace, such as a call
-/// of a library. That code may change the current context. Dropping the guard restores the context that was current
-/// before, whatever is current then.
-#[derive(Debug)]
-pub struct LentContext<'a> {
-    device: &'a dyn Device,
-    entered: Entered,
-    /// A context is current on one thread, so the guard must not move to another.
-    not_send: PhantomData<*const ()>,
-}
-
-impl<'a> LentContext<'a> {
-    /// Makes the device's context current.
-    ///
-    /// # Errors
-    /// As for [`Device::lend_context`].
-    ///
-    /// # Safety
-    /// The guard is dropped, and guards that this thread creates later are dropped before it.
-    #[inline]
-    pub unsafe fn enter(device: &'a dyn Device) -> Result<Self> {
-        // SAFETY: `drop` calls `take_context_back`; the caller guarantees the rest.
-        let entered = unsafe { device.lend_context()? };
-        Ok(Self { device, entered, not_send: PhantomData })
-    }
-}
-
-impl Drop for LentContext<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: `entered` is from this device and this thread, and the caller of `enter` guarantees the drop order.
-        unsafe { self.device.take_context_back(self.entered) };
-    }
 }
 
 /// An open device: memory, streams, events, modules, launches and graphs.
@@ -195,7 +114,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
 
     /// Makes the device's context current on this thread until [`restore_current`](Self::restore_current).
     ///
-    /// Call it through [`Current`]. A device without contexts keeps the default implementation, which does nothing.
+    /// Call it through [`Current`](crate::Current). A device without contexts keeps the default implementation, which does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -220,7 +139,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// Makes the device's context current on this thread until [`take_context_back`](Self::take_context_back), for code
     /// that may change the current context.
     ///
-    /// Call it through [`LentContext`]. A device without contexts keeps the default implementation, which does nothing.
+    /// Call it through [`LentContext`](crate::LentContext). A device without contexts keeps the default implementation, which does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -376,6 +295,51 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
         stream: StreamHandle,
     ) -> Result<()>;
 
+    // ---- other devices -----------------------------------------------------------------------
+
+    /// Whether `other` is a device of the same driver, or this one: then the work of both can be ordered and
+    /// [copied](Self::copy_from_peer_async) between without the host.
+    ///
+    /// A device that wraps another one answers for that. `other` itself is no wrapper.
+    fn is_peer(&self, other: &(dyn Device + 'static)) -> bool {
+        let _ = other;
+        false
+    }
+
+    /// Whether this device can access the memory of another one of its driver directly, over a bus or a link. Copies
+    /// between them do not need this; the driver then stages them. False for its own ordinal.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the device cannot tell; [`Error::Driver`] if there is no device with this ordinal.
+    fn can_access_peer(&self, ordinal: usize) -> Result<bool> {
+        let _ = ordinal;
+        Err(no_peers())
+    }
+
+    /// Enqueues a copy of `bytes` from the memory of a [peer](Self::is_peer) to that of this device, on a stream of
+    /// this device. The copy is not ordered with the work of the peer, except by events that `stream` waits for, and
+    /// that streams of the peer wait for.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if `source` is no peer; [`Error::Driver`].
+    ///
+    /// # Safety
+    /// The handle rule, where `src` is an address of `source`. `dst` and `src` have `bytes`, and the two ranges do not
+    /// overlap. `source` is not dropped until the copy is complete.
+    unsafe fn copy_from_peer_async(
+        &self,
+        dst: DevicePtr,
+        source: &(dyn Device + 'static),
+        src: DevicePtr,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let _ = (dst, source, src, bytes, stream);
+        Err(no_peers())
+    }
+
+    // ---- fills -------------------------------------------------------------------------------
+
     /// Enqueues a fill of `bytes` bytes with `value`.
     ///
     /// # Errors
@@ -450,7 +414,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// [`Error::Driver`].
     ///
     /// # Safety
-    /// The handle rule.
+    /// The handle rule, except that `event` may be of a [peer](Self::is_peer).
     unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()>;
 
     // ---- events ------------------------------------------------------------------------------
@@ -788,6 +752,13 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// The profiling interface of the driver, if it has one; an error where it is not found or not usable.
     fn activities(&self) -> Result<Option<Arc<dyn Activities>>> {
         Ok(None)
+    }
+}
+
+fn no_peers() -> Error {
+    Error::Unsupported {
+        operation: "access to another device",
+        reason: "it is no device of the same driver; check `Device::is_peer`".to_owned(),
     }
 }
 

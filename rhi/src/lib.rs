@@ -12,6 +12,7 @@
 
 mod activity;
 mod capabilities;
+mod current;
 pub mod device;
 mod driver;
 pub mod environment;
@@ -26,7 +27,8 @@ pub mod table_device;
 
 pub use activity::{Activities, Activity};
 pub use capabilities::{Capabilities, DeviceInfo, DlpackNames, ImageKind, PriorityRange};
-pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
+pub use current::{Current, Entered, LentContext};
+pub use device::{Device, ManagedMemory, MemoryAt};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{

@@ -30,6 +30,7 @@ mod module;
 #[cfg(test)]
 mod mutated;
 mod owners;
+mod peer;
 mod pending_owners;
 mod raw_stream;
 mod staging;
@@ -54,6 +55,7 @@ pub use image_cache::{
 pub use lease_map::{Leasable, Lease, LeaseMap};
 pub use leases::{EventLease, PoolStatistics, StreamLease};
 pub use module::Module;
+pub use peer::enqueue_between;
 pub use staging::Pinned;
 pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};

@@ -107,9 +107,7 @@ impl Graph {
     }
 
     fn submit_to(&mut self, given: &[NamedArgs<'_>], stream: &Stream) -> Result<()> {
-        if !Arc::ptr_eq(&stream.program, &self.recorded.program) {
-            return Err(Error::OtherProgram { what: "the stream" });
-        }
+        self.recorded.program.check_same(&stream.program, "the stream")?;
         self.submit(given, &stream.state)
     }
 

@@ -381,6 +381,28 @@ unsafe impl Device for RecordingDevice {
         })
     }
 
+    fn is_peer(&self, other: &(dyn Device + 'static)) -> bool {
+        self.inner.is_peer(other)
+    }
+
+    fn can_access_peer(&self, ordinal: usize) -> Result<bool> {
+        self.inner.can_access_peer(ordinal)
+    }
+
+    unsafe fn copy_from_peer_async(
+        &self,
+        dst: DevicePtr,
+        source: &(dyn Device + 'static),
+        src: DevicePtr,
+        size: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // SAFETY: by the caller.
+        self.operation(stream, bytes(SpanKind::CopyOnDevice, size), || unsafe {
+            self.inner.copy_from_peer_async(dst, source, src, size, stream)
+        })
+    }
+
     unsafe fn fill_u8_async(
         &self,
         dst: DevicePtr,

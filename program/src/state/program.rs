@@ -44,7 +44,13 @@ impl ProgramInner {
         other: &Arc<Self>,
         what: &'static str,
     ) -> Result<()> {
-        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(Error::OtherProgram { what }) }
+        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(self.other_program(other, what)) }
+    }
+
+    #[cold]
+    pub(crate) fn other_program(&self, other: &Self, what: &'static str) -> Error {
+        let name = |of: &Self| Box::new(of.shared.context.direct_device().info().into());
+        Error::OtherProgram { what, belongs_to: name(other), used_on: name(self) }
     }
 }
 

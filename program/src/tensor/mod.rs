@@ -5,6 +5,7 @@ mod debug;
 mod distinct;
 pub(crate) mod host_array;
 pub(crate) mod kernel_param;
+mod peer;
 pub(crate) mod raw;
 pub(crate) mod slice;
 pub(crate) mod transfer;
@@ -188,9 +189,17 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// current stream, like a launch: the host does not wait, and [`Hazards`](crate::Hazards) sees it. Where one of the
     /// two is a host array, this is [`write`](Self::write) or [`read_into`](Self::read_into).
     ///
+    /// # Tensors of other programs
+    /// The other tensor may be of another program, on the same or another device, also of another backend. The copy then
+    /// is work of this thread's current streams of both programs: it comes after the earlier work of both, and before
+    /// the later work of both. It also comes after all other work that writes the copied tensor or uses this one. On
+    /// devices of one driver, the host does not wait. Between backends, the elements go through pinned memory, and the
+    /// host waits for the copy; after an error, the elements of this tensor are undefined.
+    ///
     /// # Errors
     /// [`Error::CopyShape`]; [`Error::CopyLayout`] where both are tensors of structs in different layouts;
-    /// [`Error::OtherProgram`]; and those of [`Launch::launch`](crate::Launch::launch).
+    /// [`Error::Capture`] where the two programs differ and one of them is being captured; and those of
+    /// [`Launch::launch`](crate::Launch::launch).
     ///
     /// # Examples
     /// ```
@@ -218,6 +227,30 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             (Elements::Device(to), Elements::Host(from)) => to.write(from.elements()),
             (Elements::Host(to), _) => from.read_into(to.elements_mut()),
         }
+    }
+
+    /// Copies the elements to another tensor of the same shape: [`copy_from`](Self::copy_from) of that tensor.
+    ///
+    /// # Errors
+    /// As for [`copy_from`](Self::copy_from).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let open = || -> quadrants_program::Result<_> {
+    /// #     let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// #     quadrants_program::Program::open(quadrants_program::Opened { device, compiler: None })
+    /// # };
+    /// let (here, there) = (open()?, open()?);
+    /// let (a, mut b) = (here.tensor_from(&[1, 2, 3], [3])?, there.zeros([3])?);
+    /// a.copy_to(&mut b)?;
+    /// assert_eq!(b.to_vec()?, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn copy_to(&self, to: &mut Self) -> Result<()> {
+        to.copy_from(self)
     }
 
     /// A new tensor with the same elements, shape and layout, copied as by [`copy_from`](Self::copy_from).

@@ -78,7 +78,7 @@ impl DeviceTensor {
         Ok(())
     }
 
-    fn read_bytes(&self, host_storage: &StorageLayout, memory: &mut [u8]) -> Result<()> {
+    pub(super) fn read_bytes(&self, host_storage: &StorageLayout, memory: &mut [u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         capture::refuse(shared, "reading a tensor")?;
         let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
@@ -116,7 +116,9 @@ impl DeviceTensor {
     #[track_caller]
     pub(super) fn copy_from(&self, from: &Self, count: usize) -> Result<()> {
         let (program, at) = (&self.program, Location::caller());
-        program.check_same(&from.program, "the copied tensor")?;
+        if !Arc::ptr_eq(program, &from.program) {
+            return self.copy_from_other(from, count, at);
+        }
         let spans = self.storage.copies(self.first, &from.storage, from.first, count);
         let (from_layout, to) = (from.storage.layout(), self.storage.layout());
         let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
@@ -152,7 +154,7 @@ impl DeviceTensor {
     }
 
     #[track_caller]
-    fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         let at = Location::caller();
         let captured = capture::with(shared, |recorder| {
@@ -176,16 +178,16 @@ impl DeviceTensor {
 }
 
 /// Zeroed memory for elements, aligned for all scalars.
-fn words(storage: &StorageLayout) -> Vec<u64> {
+pub(super) fn words(storage: &StorageLayout) -> Vec<u64> {
     vec![0; storage.bytes.div_ceil(8)]
 }
 
-fn as_bytes(words: &[u64]) -> &[u8] {
+pub(super) fn as_bytes(words: &[u64]) -> &[u8] {
     // SAFETY: words have no padding, and bytes no alignment.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
+pub(super) fn as_bytes_mut(words: &mut [u64]) -> &mut [u8] {
     // SAFETY: as above, and any bytes make words.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }

@@ -185,6 +185,15 @@ pub fn not_empty(bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// The error of a copy from a device that is no peer.
+#[must_use]
+pub fn not_a_peer() -> Error {
+    Error::Unsupported {
+        operation: "copy_from_peer_async",
+        reason: "the source is no device of the same driver; check `Device::is_peer`".to_owned(),
+    }
+}
+
 /// The priority in the range that is closest to the requested one.
 #[must_use]
 pub fn clamp_priority(priority: i32, range: PriorityRange) -> i32 {

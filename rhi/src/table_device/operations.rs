@@ -6,7 +6,8 @@
 /// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored`, `restore_entered`,
 /// `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this one.
 /// Its table has rows with the names of the methods. The arguments are the driver's flags, its
-/// attributes of pointers and functions, what an image is, and the version of the driver that introduced graphs.
+/// attributes of pointers and functions, a function that copies from a peer while the context is current, what an image
+/// is, and the version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.
@@ -15,7 +16,7 @@ macro_rules! table_operations {
     (
         non_blocking_stream: $non_blocking:expr,
         timing_event: $timing:expr, event_without_timing: $no_timing:expr,
-        pinned_memory: $pinned:expr, pointer_attribute: $pointer_attribute:expr,
+        pinned_memory: $pinned:expr, pointer_attribute: $pointer_attribute:expr, copy_peer: $copy_peer:expr,
         function_attributes: [$registers:expr, $local_bytes:expr, $shared_bytes:expr $(,)?],
         capture_mode: $capture_mode:expr, image: $image:literal, graphs_since: $graphs_since:literal $(,)?
     ) => {
@@ -180,6 +181,32 @@ macro_rules! table_operations {
             let context = $crate::table_device::enter(&self.context)?;
             // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
             unsafe { context.table.copy_dtod_async(dst.into(), src.into(), bytes, stream.as_ptr()) }
+        }
+
+        fn is_peer(&self, other: &(dyn $crate::Device + 'static)) -> bool {
+            let other = (other as &dyn ::std::any::Any).downcast_ref::<Self>();
+            let driver = |device: &Self| device.context.table.functions.init as usize;
+            other.is_some_and(|other| driver(self) == driver(other))
+        }
+
+        unsafe fn copy_from_peer_async(
+            &self,
+            dst: $crate::DevicePtr,
+            source: &(dyn $crate::Device + 'static),
+            src: $crate::DevicePtr,
+            bytes: usize,
+            stream: $crate::StreamHandle,
+        ) -> $crate::Result<()> {
+            let peer = (source as &dyn ::std::any::Any).downcast_ref::<Self>();
+            let Some(peer) = peer.filter(|_| self.is_peer(source)) else {
+                return Err($crate::table_device::not_a_peer());
+            };
+            if bytes == 0 {
+                return Ok(());
+            }
+            let context = $crate::table_device::enter(&self.context)?;
+            // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
+            unsafe { $copy_peer(self, context.table, dst, (peer, src), bytes, stream) }
         }
 
         unsafe fn fill_u8_async(

@@ -1,7 +1,8 @@
 //! Promises: no memory is freed or reused, and no host read made, before the streams stamped on the buffer are done
-//! with it; no other stream waits for either; slices and host arrays follow the same order.
+//! with it; no other stream waits for either; slices, host arrays and tensors of other devices follow the same order.
 
 mod concurrent_uploads;
+mod devices;
 mod host_api;
 mod host_arrays;
 mod reuse;

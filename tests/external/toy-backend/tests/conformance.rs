@@ -16,7 +16,7 @@ fn toy(_case: &str) -> Option<Subject> {
 
 fn subject(broken: Option<Guarantee>) -> Subject {
     let device = Toy(broken).open(0).expect("there is one");
-    Subject { device, add: Some(add()), keep: None }
+    Subject { device, peer: None, add: Some(add()), keep: None }
 }
 
 /// `for i in 0..n { p[i] += k }` on arguments `p, n, k`.

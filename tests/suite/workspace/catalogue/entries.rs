@@ -78,7 +78,8 @@ pub(super) const ENUMS: &[Listed] = &[
             TooManyKernels: "Drop kernels that are made at run time; reuse them.";
             NestedCompilation: "Launch after `compile` has returned.";
             NoProgram: "`launch_on(&stream)`." => no_program;
-            OtherProgram: "Tensors, streams and events of one program in one call." => other_program;
+            OtherProgram: "Tensors, streams and events of one program in one call; `copy_to` copies a tensor to another \
+                program." => other_program;
             Shape: "As many elements as the shape has." => shape;
             Range: "A range inside the first axis." => range;
             Index: "An index inside the tensor." => index;

@@ -69,7 +69,9 @@ fn run(of: &Listed, entry: &Entry, (name, example): Example) -> String {
     let mut words = fields.split(|c: char| !c.is_alphanumeric());
     let is_one = words.any(|word| word == entry.variant);
     assert!(is_one, "example `{name}` is no {}::{}: {fields}", of.name, entry.variant);
-    without_addresses(&error.to_string().replace(examples::FILE, "src/main.rs"))
+    let text = error.to_string().replace(examples::FILE, "src/main.rs");
+    let cpu = qd::Program::open(qd::Arch::Cpu).expect("the CPU is always there");
+    without_addresses(&text.replace(&*cpu.device_info().name, "…"))
 }
 
 /// The part of the page about an enum.
