@@ -23,6 +23,7 @@ mod pointer;
 mod queue;
 mod race;
 mod random;
+mod remote;
 mod replay;
 mod report;
 mod schedule;

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     launch::Launch,
     memory::Origin,
-    peer::{Parcel, Remote},
+    remote::{Parcel, Remote},
 };
 
 /// The work of an operation. Addresses are of device memory or pinned memory.

@@ -7,72 +7,14 @@
 //! A copy is three operations: a marker in the target's stream, where it starts; a read in the source's world after the
 //! marker; and a write in the target's stream after the read. So the race detector of each world sees its side.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
-
-use parking_lot::Mutex;
-
 use crate::{
-    clock::{Clock, WorldKey},
     code::Result,
-    memory::Piece,
     op_id::OpId,
+    remote::Parcel,
     state::State,
     stream::StreamRef,
     worlds::{self, Guard},
 };
-
-/// An operation of another world that an operation waits for.
-#[derive(Clone, Debug)]
-pub(crate) struct Remote {
-    world: WorldKey,
-    op: OpId,
-    done: Arc<AtomicBool>,
-    /// What is complete when it is. None where races are not detected.
-    clock: Option<Arc<Clock>>,
-}
-
-/// The bytes of a copy between worlds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Parcel(Arc<Mutex<Option<Piece>>>);
-
-impl Remote {
-    pub(crate) fn new(
-        (world, op): (WorldKey, OpId),
-        done: Arc<AtomicBool>,
-        clock: Option<Arc<Clock>>,
-    ) -> Self {
-        Self { world, op, done, clock }
-    }
-
-    /// The world and the operation.
-    pub(crate) fn target(&self) -> (u16, OpId) {
-        (self.world.0, self.op)
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.done.load(Relaxed)
-    }
-
-    /// Marks everything as complete in a clock of world `own` that is complete when the operation is.
-    pub(crate) fn join_to(&self, own: WorldKey, clock: &mut Clock) {
-        if let Some(of) = &self.clock {
-            clock.join_from(own, self.world, of);
-        }
-    }
-}
-
-impl Parcel {
-    pub(crate) fn fill(&self, piece: Piece) {
-        *self.0.lock() = Some(piece);
-    }
-
-    pub(crate) fn open(&self) -> Option<Piece> {
-        self.0.lock().take()
-    }
-}
 
 /// Does what may wait for operations of other worlds, which run while this world is not locked.
 ///

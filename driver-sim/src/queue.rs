@@ -14,7 +14,7 @@ use std::{
 use crate::{
     op::Work,
     op_id::{OpId, Ops},
-    peer::Remote,
+    remote::Remote,
 };
 
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@
 //!
 //! # Threads and contexts
 //! Every method may be called from any thread, and from several threads at once. Each call makes the device's context
-//! current and then restores the context that was current before. While a [`Current`](crate::Current) exists, this is done once for all
+//! current and then restores the context that was current before. While a [`Current`] exists, this is done once for all
 //! calls of its thread.
 //!
 //! # The handle rule
@@ -38,10 +38,14 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
+mod guards;
+
 use std::{any::Any, fmt, sync::Arc};
 
+pub use guards::{Current, Entered, LentContext};
+
 use crate::{
-    Activities, Capabilities, DeviceInfo, DevicePtr, Entered, Error, EventHandle, EventOptions,
+    Activities, Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions,
     FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle, Image,
     LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
 };
@@ -88,6 +92,7 @@ pub struct ManagedMemory {
 ///   kind have equal handles. (The CPU has one stream and one event, which always exist and are never destroyed.)
 /// - [`info`](Self::info) and [`capabilities`](Self::capabilities) never change and are correct: the device loads
 ///   images of the stated kind, and the operations of a capability that is on keep their contracts.
+/// - A [peer](Self::is_peer) is a device whose addresses and events this one may use, where a method says so.
 /// - A launch of a native function calls it with the words of the launch, while they are valid.
 /// - A method that returns an error has enqueued nothing, unless it says otherwise.
 ///
@@ -114,7 +119,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
 
     /// Makes the device's context current on this thread until [`restore_current`](Self::restore_current).
     ///
-    /// Call it through [`Current`](crate::Current). A device without contexts keeps the default implementation, which does nothing.
+    /// Call it through [`Current`]. A device without contexts keeps the default implementation, which does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -139,7 +144,7 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
     /// Makes the device's context current on this thread until [`take_context_back`](Self::take_context_back), for code
     /// that may change the current context.
     ///
-    /// Call it through [`LentContext`](crate::LentContext). A device without contexts keeps the default implementation, which does nothing.
+    /// Call it through [`LentContext`]. A device without contexts keeps the default implementation, which does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].

@@ -12,7 +12,6 @@
 
 mod activity;
 mod capabilities;
-mod current;
 pub mod device;
 mod driver;
 pub mod environment;
@@ -27,8 +26,7 @@ pub mod table_device;
 
 pub use activity::{Activities, Activity};
 pub use capabilities::{Capabilities, DeviceInfo, DlpackNames, ImageKind, PriorityRange};
-pub use current::{Current, Entered, LentContext};
-pub use device::{Device, ManagedMemory, MemoryAt};
+pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{

@@ -37,6 +37,7 @@ pages! {
     faq: "../../docs/book/src/faq.md";
     streams: "../../docs/book/src/streams.md";
     memory: "../../docs/book/src/memory.md";
+    devices: "../../docs/book/src/devices.md";
     graphs: "../../docs/book/src/graphs.md";
     hazards: "../../docs/book/src/hazards.md";
     testing: "../../docs/book/src/testing.md";

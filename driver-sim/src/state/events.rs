@@ -6,7 +6,7 @@ use crate::{
     event::{Event, Record},
     handle::{Key, Kind, encode},
     op::{OpKind, Operation, Work},
-    peer::Remote,
+    remote::Remote,
     stream::StreamRef,
 };
 

@@ -4,7 +4,7 @@ use super::State;
 use crate::{
     code::{Code, Result},
     op::{OpKind, Operation, Work},
-    peer::{Parcel, Remote},
+    remote::{Parcel, Remote},
     stream::StreamRef,
 };
 

@@ -8,8 +8,8 @@ use crate::{
     memory::{AccessError, End, InvalidAccess, Region, Touch},
     op::OpKind,
     op_id::OpId,
-    peer::Remote,
     race::{Detector, ROOM, Race, Side},
+    remote::Remote,
 };
 
 /// A conflict of the current operation with an earlier one.

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use crate::{Device, Result};
+use super::Device;
+use crate::Result;
 
 /// The state that [`Device::make_current`] saves and [`Device::restore_current`] restores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
