@@ -259,6 +259,7 @@ impl Walk<'_> {
         }
         let (is_unchanged, distinct) = match self.lookup(part.base) {
             Some(&Binding::Tensor { writable: false, distinct }) => (true, distinct),
+            Some(Binding::Tensor { .. }) => (self.is_unchanged(part.base), None),
             _ => (false, None),
         };
         let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();

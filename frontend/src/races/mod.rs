@@ -48,7 +48,7 @@ const UNBOUNDED: i128 = 1 << 40;
 const SOLVED_SAMPLES: usize = 8;
 
 /// The solver's work for all pairs of a kernel. It is the time that a rejection takes: proofs rarely need much.
-const KERNEL_WORK: usize = 250_000;
+const KERNEL_WORK: usize = 100_000;
 
 /// The races of a kernel that breaks no other rule, in source order.
 pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rejection> {

@@ -68,6 +68,9 @@ pub(super) struct Walk<'a> {
     parts: Vec<Part>,
     /// The number of enclosing loops.
     pub(super) loops: u32,
+    /// The names of what the parallel loop may change; none if concurrent blocks may change more.
+    changed: Option<Vec<String>>,
+    in_region: bool,
     unsafe_depth: u32,
     last_id: u32,
     /// The state of the enclosing `block_for`.
@@ -118,6 +121,8 @@ pub(super) fn walk(
         task: Task::new(),
         parts: Vec::new(),
         loops: 0,
+        changed: None,
+        in_region: false,
         unsafe_depth: 0,
         last_id: 0,
         threads: None,
@@ -174,12 +179,14 @@ impl Walk<'_> {
         self.end_serial();
         self.parts.push(Part { tasks: Vec::new(), span: expr.span });
         let scope = self.names.mark();
+        self.in_region = true;
         for stmt in &body.stmts {
             self.top_stmt(stmt);
         }
         if let Some(value) = &body.value {
             self.eval(value);
         }
+        self.in_region = false;
         self.end_serial();
         self.names.leave(scope);
     }
@@ -207,6 +214,7 @@ impl Walk<'_> {
         self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
+        self.changed = (!self.in_region).then(|| changed_arrays(&each.body));
         for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
             // Unknown bounds get a default length.
             let begin = begin.unwrap_or(0);
@@ -227,9 +235,17 @@ impl Walk<'_> {
             self.variable(dim, value);
         }
         self.block(&each.body);
+        self.changed = None;
         self.loops -= 1;
         self.names.leave(scope);
         self.end_task();
+    }
+
+    /// Whether nothing changes a tensor while the current loop runs.
+    pub(super) fn is_unchanged(&self, tensor: &str) -> bool {
+        let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let is_changed = |changed: &Vec<String>| changed.iter().any(|of| root(of) == root(tensor));
+        self.changed.as_ref().is_some_and(|changed| !is_changed(changed))
     }
 
     /// Makes the locals unknown that a loop combined into.
@@ -504,6 +520,13 @@ impl Walk<'_> {
                 Value::Parts(parts.into_iter().map(bound).collect())
             }
             Value::Number(_) => value,
+            // The launch follows what serial statements compute.
+            Value::Slot(slot)
+                if self.loops == 0
+                    && !matches!(self.task.steps.node(slot), Node::Unknown { .. }) =>
+            {
+                Value::AtLaunch
+            }
             _ if self.loops == 0 => self.new_fixed(),
             // All uses of the name have the same value.
             Value::Data => {
