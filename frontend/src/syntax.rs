@@ -67,6 +67,8 @@ pub struct Param {
     pub by_reference: bool,
     /// The number of dimensions of a tensor, if its type says it.
     pub rank: Option<u32>,
+    /// The type of the elements of a tensor, if its type says it.
+    pub elem: Option<String>,
     /// The location of the name.
     pub span: Span,
 }

@@ -22,6 +22,7 @@ use crate::{
     rewrite::{Rewrite, Typing},
     signature::{self, Signature},
     sites, tensor_methods,
+    text::text_of,
     tree::Tree,
 };
 
@@ -111,6 +112,7 @@ fn syntax(
             mutable: param.mutable,
             by_reference: param.by_reference,
             rank: param.rank().and_then(|rank| u32::try_from(rank).ok()),
+            elem: param.elem().map(text_of),
             span: tree.spans.of(&param.name),
         }
     });

@@ -97,6 +97,13 @@ impl<'a> Rewrite<'a> {
         self.locals.extend(bound);
     }
 
+    /// From here on, the names of a pattern are those of loop variables, which nothing changes.
+    pub(crate) fn bind_variables(&mut self, pattern: &Pat) {
+        self.bind_values(pattern);
+        let bound = pattern_names(pattern);
+        self.locals.retain(|local| !bound.contains(local));
+    }
+
     /// From here on, the names of a pattern are those of thread blocks.
     pub(crate) fn bind_blocks(&mut self, pattern: &Pat) {
         self.bind_values(pattern);
@@ -462,7 +469,7 @@ impl VisitMut for Rewrite<'_> {
         self.visit_expr_mut(&mut each.expr);
         let checks = self.variable_checks(each);
         self.scoped(|this| {
-            this.bind_values(&each.pat);
+            this.bind_variables(&each.pat);
             this.visit_block_mut(&mut each.body);
         });
         each.body.stmts.splice(0..0, checks);
@@ -470,7 +477,7 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_expr_closure_mut(&mut self, closure: &mut ExprClosure) {
         self.scoped(|this| {
-            closure.inputs.iter().for_each(|pattern| this.bind_values(pattern));
+            closure.inputs.iter().for_each(|pattern| this.bind_variables(pattern));
             this.visit_expr_mut(&mut closure.body);
         });
     }

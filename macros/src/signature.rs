@@ -51,6 +51,11 @@ impl Param {
         Some((of, rank.base10_parse().ok()?))
     }
 
+    /// The type of the elements, if the type says it.
+    pub(crate) fn elem(&self) -> Option<&Type> {
+        Some(self.tensor()?.0)
+    }
+
     /// The number of dimensions, if the type says it.
     pub(crate) fn rank(&self) -> Option<usize> {
         Some(self.tensor()?.1)

@@ -206,6 +206,7 @@ impl KernelBuilder {
                 mutable: false,
                 by_reference: false,
                 rank: None,
+                elem: None,
                 span: caller(),
             },
             kind,

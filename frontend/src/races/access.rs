@@ -65,6 +65,8 @@ pub(super) struct Access {
     pub(super) text: String,
     /// What it stores, for messages.
     pub(super) stored: Option<Stored>,
+    /// The type of the whole element, for messages; none if it is not known or the access is to a field.
+    pub(super) elem: Option<String>,
     /// Whether it is inside `unsafe`, which asserts that it does not race.
     pub(super) asserted: bool,
     /// The conditions under which the access happens.

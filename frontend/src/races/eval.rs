@@ -20,6 +20,9 @@ use crate::{
 
 const BOOL: IntType = Some(ScalarType::Bool);
 
+/// The types of the elements that can be `Distinct`.
+const INTEGERS: [&str; 6] = ["i32", "i64", "u32", "u64", "usize", "isize"];
+
 impl Walk<'_> {
     /// Evaluates an expression; records its accesses.
     pub(super) fn eval(&mut self, expr: &Expr) -> Value {
@@ -259,11 +262,13 @@ impl Walk<'_> {
         }
         let (is_unchanged, distinct) = match self.lookup(part.base) {
             Some(&Binding::Tensor { writable: false, distinct }) => (true, distinct),
+            Some(Binding::Tensor { .. }) => (self.is_unchanged(part.base), None),
             _ => (false, None),
         };
         let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
         let text = self.text(place);
-        let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty();
+        let is_int = self.elem_of(part.base).is_none_or(|elem| INTEGERS.contains(&elem));
+        let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty() && is_int;
         let tensor = part.base;
         let origin = || {
             let help = match may_differ {
@@ -565,7 +570,7 @@ impl Walk<'_> {
             data |= !self.known_at_launch(&value);
         }
         if let Some(local) = args.first().filter(|_| has_receiver).and_then(base_name) {
-            self.set_locals(&[local], vec![Some(Value::Data)]);
+            self.set_locals(&[local], vec![Some(Value::unknown(!data))]);
         }
         Value::unknown(!data)
     }

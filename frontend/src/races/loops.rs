@@ -25,7 +25,7 @@ impl Walk<'_> {
             Pattern::Wild | Pattern::Rest => {}
             Pattern::Name { name, mutable, .. } => {
                 let value = self.bound_value(value.clone(), *mutable);
-                self.bind(name, Binding::Value(value));
+                self.bind_as(name, Binding::Value(value), *mutable);
             }
             Pattern::Parts(parts) => {
                 let rest = parts.iter().position(|part| matches!(part, Pattern::Rest));

@@ -48,7 +48,7 @@ const UNBOUNDED: i128 = 1 << 40;
 const SOLVED_SAMPLES: usize = 8;
 
 /// The solver's work for all pairs of a kernel. It is the time that a rejection takes: proofs rarely need much.
-const KERNEL_WORK: usize = 250_000;
+const KERNEL_WORK: usize = 100_000;
 
 /// The races of a kernel that breaks no other rule, in source order.
 pub(crate) fn rejections(function: &Function, source: SourceText<'_>) -> Vec<Rejection> {
@@ -230,9 +230,7 @@ impl<'a> RaceChecker<'a> {
                 let access = first.text.clone();
                 let advice = time_loop_advice(task, first).unwrap_or_else(|| {
                     if self.is_by_ticket(task, first) && first.kind == AccessKind::Write {
-                        return format!(
-                            "write by `qd::atomic_exchange(&mut {access}, …)`, which needs no proof"
-                        );
+                        return format!("write {}, which needs no proof", exchange(first));
                     }
                     own_element_advice(first)
                 });
@@ -603,9 +601,57 @@ fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     })
 }
 
+/// What the elements of a tensor are for atomics.
+enum Elem {
+    /// Numbers that have atomics, or of an unknown type.
+    Number,
+    /// Numbers of 8 or 16 bits.
+    Narrow,
+    /// Vectors, arrays and structs.
+    Composite,
+}
+
+fn elem(access: &Access) -> Elem {
+    const NUMBERS: [&str; 9] = ["bool", "i32", "i64", "u32", "u64", "usize", "isize", "f32", "f64"];
+    const NARROW: [&str; 5] = ["i8", "u8", "i16", "u16", "f16"];
+    match access.elem.as_deref() {
+        Some(of) if NARROW.contains(&of) => Elem::Narrow,
+        Some(of) if !NUMBERS.contains(&of) && of.len() > 1 => Elem::Composite,
+        _ => Elem::Number,
+    }
+}
+
+/// How to write an element by an atomic.
+fn exchange(access: &Access) -> String {
+    let text = &access.text;
+    match elem(access) {
+        Elem::Number => format!("by `qd::atomic_exchange(&mut {text}, …)`"),
+        Elem::Narrow => "a tensor of `u32` by `qd::atomic_exchange`".to_owned(),
+        Elem::Composite => format!(
+            "its numbers one by one, such as `qd::atomic_exchange(&mut {text}[0], …)` of a vector"
+        ),
+    }
+}
+
 /// The advice for an access by which several iterations write one element: the atomic that does the same.
 fn own_element_advice(access: &Access) -> String {
     let Access { text, stored, .. } = access;
+    let is_next = matches!(stored, Some(Stored::Next));
+    match elem(access) {
+        _ if is_next => {}
+        Elem::Number => {}
+        Elem::Narrow => {
+            return "give each iteration an element of its own; numbers of 8 and 16 bits have no atomics, so combine \
+                    in a tensor of `u32`"
+                .to_owned();
+        }
+        Elem::Composite => {
+            return format!(
+                "give each iteration an element of its own, combine its numbers one by one, such as \
+                 `qd::atomic_add(&mut {text}[0], …)` of a vector, or store them by `qd::atomic_exchange`"
+            );
+        }
+    }
     let atomic = match stored {
         Some(Stored::Literal(value)) if value == "true" => {
             format!("set it in any of them by `qd::atomic_or(&mut {text}, true)`")
@@ -620,7 +666,9 @@ fn own_element_advice(access: &Access) -> String {
         Some(Stored::Next) => {
             "or, if each iteration needs the result of the one before, mark this loop `#[qd::serial]`".to_owned()
         }
-        None => "combine with `atomic_add`, `atomic_min` or `atomic_max`".to_owned(),
+        None => format!(
+            "combine with `atomic_add`, `atomic_min` or `atomic_max`, store by `qd::atomic_exchange(&mut {text}, …)`"
+        ),
     };
     format!("give each iteration an element of its own, {atomic}")
 }

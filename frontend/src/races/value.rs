@@ -1,5 +1,7 @@
 //! Values of the race check in a sample launch.
 
+use std::rc::Rc;
+
 use quadrants_ir::races::Slot;
 
 /// The abstract value of an expression.
@@ -7,6 +9,8 @@ use quadrants_ir::races::Slot;
 pub(super) enum Value {
     /// A number.
     Number(i128),
+    /// An argument, or a part of one: its path, and its number if it is one.
+    Argument(Rc<str>, i128),
     /// A step of the current task's program.
     Slot(Slot),
     /// Unknown, the same in all iterations: computed before the loop.
@@ -59,7 +63,7 @@ impl Value {
 
     pub(super) const fn as_number(&self) -> Option<i128> {
         match self {
-            Self::Number(value) => Some(*value),
+            Self::Number(value) | Self::Argument(_, value) => Some(*value),
             _ => None,
         }
     }

@@ -50,6 +50,13 @@ pub(super) enum Binding {
     },
 }
 
+/// What a name stands for.
+pub(super) struct Named {
+    binding: Binding,
+    /// Whether it can be assigned, or changed by a method.
+    mutable: bool,
+}
+
 /// The author's text of an expression, where it is known.
 pub(super) type SourceText<'a> = &'a dyn Fn(Span) -> Option<String>;
 
@@ -57,7 +64,9 @@ pub(super) struct Walk<'a> {
     pub(super) sample: u32,
     /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
-    pub(super) names: Names<Binding>,
+    /// The types of the elements of tensors, where their types say it.
+    elems: HashMap<String, String>,
+    pub(super) names: Names<Named>,
     /// The author's text, if messages are wanted: only of races that were found.
     source: Option<SourceText<'a>>,
     /// What to print for names that the builder generated.
@@ -68,6 +77,9 @@ pub(super) struct Walk<'a> {
     parts: Vec<Part>,
     /// The number of enclosing loops.
     pub(super) loops: u32,
+    /// The names of what the parallel loop may change; none if concurrent blocks may change more.
+    changed: Option<Vec<String>>,
+    in_region: bool,
     unsafe_depth: u32,
     last_id: u32,
     /// The state of the enclosing `block_for`.
@@ -110,6 +122,7 @@ pub(super) fn walk(
     let mut walk = Walk {
         sample,
         ranks,
+        elems: HashMap::new(),
         names: Names::new(),
         // Messages are about the first sample.
         source: source.filter(|_| sample == 0),
@@ -118,6 +131,8 @@ pub(super) fn walk(
         task: Task::new(),
         parts: Vec::new(),
         loops: 0,
+        changed: None,
+        in_region: false,
         unsafe_depth: 0,
         last_id: 0,
         threads: None,
@@ -127,16 +142,17 @@ pub(super) fn walk(
     for (at, param) in function.params.iter().enumerate() {
         let binding = match param.passing {
             ParamPassing::Value if param.mutable => Binding::Value(walk.new_fixed()),
-            ParamPassing::Value => {
-                Binding::Value(Value::Number(Symbol::Scalar(&param.name).value(sample)))
-            }
+            ParamPassing::Value => Binding::Value(walk.argument(param.name.clone())),
             ParamPassing::Ref => Binding::Tensor { writable: false, distinct: None },
             ParamPassing::RefDistinct => {
                 Binding::Tensor { writable: false, distinct: Some(at as u32) }
             }
             ParamPassing::RefMut => Binding::Tensor { writable: true, distinct: None },
         };
-        walk.bind(&param.name, binding);
+        walk.bind_as(&param.name, binding, param.mutable);
+        if let Some(elem) = &param.elem {
+            walk.elems.insert(param.name.clone(), elem.clone());
+        }
     }
     walk.parts.push(Part { tasks: Vec::new(), span: function.span });
     for stmt in &function.body.stmts {
@@ -174,12 +190,14 @@ impl Walk<'_> {
         self.end_serial();
         self.parts.push(Part { tasks: Vec::new(), span: expr.span });
         let scope = self.names.mark();
+        self.in_region = true;
         for stmt in &body.stmts {
             self.top_stmt(stmt);
         }
         if let Some(value) = &body.value {
             self.eval(value);
         }
+        self.in_region = false;
         self.end_serial();
         self.names.leave(scope);
     }
@@ -207,6 +225,7 @@ impl Walk<'_> {
         self.end_serial();
         let scope = self.names.mark();
         self.loops += 1;
+        self.changed = (!self.in_region).then(|| changed_arrays(&each.body));
         for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
             // Unknown bounds get a default length.
             let begin = begin.unwrap_or(0);
@@ -227,9 +246,17 @@ impl Walk<'_> {
             self.variable(dim, value);
         }
         self.block(&each.body);
+        self.changed = None;
         self.loops -= 1;
         self.names.leave(scope);
         self.end_task();
+    }
+
+    /// Whether nothing changes a tensor while the current loop runs.
+    pub(super) fn is_unchanged(&self, tensor: &str) -> bool {
+        let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let is_changed = |changed: &Vec<String>| changed.iter().any(|of| root(of) == root(tensor));
+        self.changed.as_ref().is_some_and(|changed| !is_changed(changed))
     }
 
     /// Makes the locals unknown that a loop combined into.
@@ -329,7 +356,7 @@ impl Walk<'_> {
                 let evaluated = self.eval(value);
                 let bound = self.bound_value(evaluated, *mutable);
                 self.display_value(name, value);
-                self.bind(name, Binding::Value(bound));
+                self.bind_as(name, Binding::Value(bound), *mutable);
             }
             StmtKind::LetPattern { pattern, value } => {
                 let evaluated = self.eval(value);
@@ -459,15 +486,18 @@ impl Walk<'_> {
     /// The values of locals.
     pub(super) fn locals(&self, names: &[&str]) -> Vec<Option<Value>> {
         let value = |name: &&str| match self.names.lookup(name) {
-            Some(Binding::Value(value)) => Some(value.clone()),
+            Some(Named { binding: Binding::Value(value), .. }) => Some(value.clone()),
             _ => None,
         };
         names.iter().map(value).collect()
     }
 
+    /// Sets the locals that can change.
     pub(super) fn set_locals(&mut self, names: &[&str], values: Vec<Option<Value>>) {
         for (name, value) in names.iter().zip(values) {
-            if let (Some(Binding::Value(local)), Some(value)) = (self.names.lookup_mut(name), value)
+            if let Some(Named { binding: Binding::Value(local), mutable: true }) =
+                self.names.lookup_mut(name)
+                && let Some(value) = value
             {
                 *local = value;
             }
@@ -503,7 +533,14 @@ impl Walk<'_> {
                 let bound = |(name, part)| (name, self.bound_value(part, mutable));
                 Value::Parts(parts.into_iter().map(bound).collect())
             }
-            Value::Number(_) => value,
+            Value::Number(_) | Value::Argument(..) => value,
+            // The launch follows what serial statements compute.
+            Value::Slot(slot)
+                if self.loops == 0
+                    && !matches!(self.task.steps.node(slot), Node::Unknown { .. }) =>
+            {
+                Value::AtLaunch
+            }
             _ if self.loops == 0 => self.new_fixed(),
             // All uses of the name have the same value.
             Value::Data => {
@@ -516,7 +553,11 @@ impl Walk<'_> {
 
     /// A part of a value. A part of an unknown value is unknown too, and the same wherever it is used.
     pub(super) fn part_of(&mut self, value: &Value, name: &str) -> Value {
-        let Value::Slot(slot) = *value else { return value.part(name) };
+        let slot = match value {
+            Value::Slot(slot) => *slot,
+            Value::Argument(path, _) => return self.argument(format!("{path}.{name}")),
+            _ => return value.part(name),
+        };
         let key = (slot, name.to_owned());
         if let Some(part) = self.task.parts.get(&key) {
             return Value::Slot(*part);
@@ -533,7 +574,7 @@ impl Walk<'_> {
     /// An element of a local array, vector or matrix.
     pub(super) fn element_of(&mut self, value: &Value, index: &[Value]) -> Value {
         let numbers: Option<Vec<i128>> = index.iter().map(Value::as_number).collect();
-        match numbers.filter(|_| matches!(value, Value::Slot(_))) {
+        match numbers.filter(|_| matches!(value, Value::Slot(_) | Value::Argument(..))) {
             Some(at) => {
                 at.iter().fold(value.clone(), |value, at| self.part_of(&value, &at.to_string()))
             }
@@ -575,7 +616,7 @@ impl Walk<'_> {
             match value {
                 // An array of all indices.
                 Value::Parts(parts) => values.extend(parts.into_iter().map(|(_, part)| part)),
-                Value::Slot(_)
+                Value::Slot(_) | Value::Argument(..)
                     if let [_] = part.index[..]
                         && let Some(rank @ 2..) = self.ranks.get(part.base).copied() =>
                 {
@@ -611,6 +652,7 @@ impl Walk<'_> {
         (span, text): (Span, String),
     ) {
         let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
+        let fields_are_none = fields.is_empty();
         let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
         let (tensor, is_shared) = match self.lookup(base) {
             Some(Binding::Shared { array, .. }) => (array.clone(), true),
@@ -631,14 +673,22 @@ impl Walk<'_> {
             span,
             text,
             stored: None,
+            elem: self.elem_of(base).filter(|_| fields_are_none).map(ToOwned::to_owned),
             asserted: self.unsafe_depth > 0,
         });
+    }
+
+    /// The type of the elements of a tensor, where messages may name it.
+    pub(super) fn elem_of(&self, tensor: &str) -> Option<&str> {
+        self.elems.get(tensor).map(String::as_str).filter(|_| self.source.is_some())
     }
 
     /// The step that has a value, if the value is an integer or bool.
     pub(super) fn slot(&mut self, value: &Value) -> Option<Slot> {
         match value {
-            Value::Number(number) => Some(self.task.push(Node::Const(*number))),
+            Value::Number(number) | Value::Argument(_, number) => {
+                Some(self.task.push(Node::Const(*number)))
+            }
             Value::Slot(slot) => Some(*slot),
             Value::Fixed(number) => Some(self.task.fixed(*number)),
             Value::AtLaunch | Value::Data | Value::Parts(_) => None,
@@ -740,7 +790,7 @@ impl Walk<'_> {
             Value::Data => false,
             Value::Slot(slot) => self.task.form(*slot).is_some(),
             Value::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
-            Value::Number(_) | Value::Fixed(_) | Value::AtLaunch => true,
+            Value::Number(_) | Value::Argument(..) | Value::Fixed(_) | Value::AtLaunch => true,
         }
     }
 
@@ -760,7 +810,7 @@ impl Walk<'_> {
     pub(super) fn lookup(&self, name: &str) -> Option<&Binding> {
         // A tensor of a struct of tensors, `p.x`, has the binding of the struct.
         let name = name.split_once('.').map_or(name, |(group, _)| group);
-        self.names.lookup(name)
+        self.names.lookup(name).map(|named| &named.binding)
     }
 
     /// The tensor of this name, or of the shape of this name.
@@ -772,7 +822,17 @@ impl Walk<'_> {
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {
-        self.names.bind(name, binding);
+        self.bind_as(name, binding, false);
+    }
+
+    pub(super) fn bind_as(&mut self, name: &str, binding: Binding, mutable: bool) {
+        self.names.bind(name, Named { binding, mutable });
+    }
+
+    /// The value of an argument, or of a part of one by its path.
+    pub(super) fn argument(&self, path: String) -> Value {
+        let number = Symbol::Scalar(&path).value(self.sample);
+        Value::Argument(path.into(), number)
     }
 
     pub(super) fn new_fixed(&mut self) -> Value {

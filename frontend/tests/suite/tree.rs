@@ -241,7 +241,15 @@ pub(crate) fn function(
             };
             let mutable = passing == ParamPassing::Value && name.starts_with("mut ");
             let name = name.trim_start_matches("mut ").to_owned();
-            Param { name, passing, mutable, by_reference: false, rank: None, span: Span::default() }
+            Param {
+                name,
+                passing,
+                mutable,
+                by_reference: false,
+                rank: None,
+                elem: None,
+                span: Span::default(),
+            }
         })
         .collect();
     Function {

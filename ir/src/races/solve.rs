@@ -496,6 +496,10 @@ impl State {
             if row.terms.is_empty() {
                 return row.constant < 0;
             }
+            // The bounds of the variables, which are rows as well, imply it.
+            if row.terms.len() > 1 && range(&self.bounds, &row).is_some_and(|range| range.0 >= 0) {
+                return false;
+            }
             match rows.iter_mut().find(|other| other.terms == row.terms) {
                 Some(other) => other.constant = other.constant.min(row.constant),
                 None => rows.push(row),

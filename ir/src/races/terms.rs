@@ -9,8 +9,8 @@
 //! * quotient and remainder: `a = q * b + r`, `0 <= r < b`;
 //! * bit operations with constants: the bits are quotients and remainders;
 //! * minimum, maximum, absolute value, selection: one fact per case;
-//! * products: bounds, and `x < y` gives `f * y - f * x >= f` and `y * y - x * x >= x + y` for values that are not
-//!   negative;
+//! * products: bounds, and `x < y` gives `f * y - f * x >= f` for values that are not negative, and for squares
+//!   `x + y <= y * y - x * x <= 2 * h * (y - x) - (2 * h - x - y)`, where no value is above `h`;
 //! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal,
 //!   and one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
@@ -130,6 +130,8 @@ struct Terms<'a> {
     /// The variables of the parallel loop.
     dims: HashMap<(usize, usize), Unknown>,
     products: HashMap<(Unknown, Unknown), Unknown>,
+    /// Variables that stand for values of several variables, without the constant.
+    compounds: HashMap<Linear, Unknown>,
     /// Quotients and remainders that are rounded towards zero.
     quotients: HashMap<(Linear, Linear), (Linear, Linear)>,
     /// Quotients and remainders that are rounded down.
@@ -156,6 +158,7 @@ impl<'a> Terms<'a> {
             shared: HashMap::new(),
             dims: HashMap::new(),
             products: HashMap::new(),
+            compounds: HashMap::new(),
             quotients: HashMap::new(),
             floors: HashMap::new(),
             involutions: Vec::new(),
@@ -482,7 +485,8 @@ impl<'a> Terms<'a> {
                     (_, Some(by)) => x.scale(by),
                     _ => {
                         let (x, y) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
-                        self.product(&x, &y)
+                        let product = self.product(&x, &y)?;
+                        self.within_corners(product, [&x, &y])
                     }
                 };
             }
@@ -670,6 +674,7 @@ impl<'a> Terms<'a> {
 
     /// The product of two values, as a sum of products of variables.
     fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
+        let [a, b] = self.of_one_variable(a, b)?;
         let (x, y) = (a.constant_term(), b.constant_term());
         let mut product = Linear::constant(x.checked_mul(y)?);
         for &(var, coef) in a.terms() {
@@ -685,6 +690,49 @@ impl<'a> Terms<'a> {
             }
         }
         Some(product)
+    }
+
+    /// A product within the range that the ranges of its factors give, which may be smaller than that of its terms.
+    fn within_corners(&mut self, product: Linear, factors: [&Linear; 2]) -> Option<Linear> {
+        let [x, y] = [self.system.range(factors[0])?, self.system.range(factors[1])?];
+        let corners = [(x.0, y.0), (x.0, y.1), (x.1, y.0), (x.1, y.1)];
+        let corners = corners.map(|(a, b)| a.checked_mul(b));
+        let (Some(lo), Some(hi)) = (corners.into_iter().min()?, corners.into_iter().max()?) else {
+            return Some(product);
+        };
+        let range = self.system.range(&product)?;
+        if range.0 >= lo && range.1 <= hi {
+            return Some(product);
+        }
+        let value = self.fresh(lo, hi);
+        self.system.add(Formula::equal(&value, &product));
+        Some(value)
+    }
+
+    /// The factors of a product. If both are multiples of one value of several variables, such as `i` and `i + 1` for
+    /// the row `i` of a tile, that value becomes a variable, so that facts about squares apply.
+    fn of_one_variable(&mut self, a: &Linear, b: &Linear) -> Option<[Linear; 2]> {
+        let whole = a.add_constant(-a.constant_term())?;
+        let by = match (a.terms(), b.terms()) {
+            ([first, _, ..], [other, ..]) if other.1 % first.1 == 0 => other.1 / first.1,
+            _ => return Some([a.clone(), b.clone()]),
+        };
+        let rest = b.plus(-by, &whole)?;
+        if rest.value().is_none() {
+            return Some([a.clone(), b.clone()]);
+        }
+        let var = match self.compounds.get(&whole) {
+            Some(var) => *var,
+            None => {
+                let (lo, hi) = self.system.range(&whole)?;
+                let var = self.system.variable(lo, hi);
+                self.system.add(Formula::equal(&Linear::var(var), &whole));
+                self.compounds.insert(whole, var);
+                var
+            }
+        };
+        let var = Linear::var(var);
+        Some([var.add_constant(a.constant_term())?, rest.plus(by, &var)?])
     }
 
     fn product_of_vars(&mut self, v: Unknown, w: Unknown) -> Option<Unknown> {

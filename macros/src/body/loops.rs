@@ -186,7 +186,7 @@ impl Body<'_> {
     ) -> TokenStream {
         let mut rewrite = self.scope.rewrite(reductions, true);
         rewrite.scatters = scatters;
-        rewrite.bind_values(&each.pat);
+        rewrite.bind_variables(&each.pat);
         let mut body = each.body.clone();
         if let Some(label) = &each.label {
             jumps::redirect(&mut body, &label.name, &iteration_label());

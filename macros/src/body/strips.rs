@@ -592,7 +592,7 @@ impl StripBuilder<'_, '_> {
 
     fn rewrite(&self) -> Rewrite<'_> {
         let mut rewrite = self.scope.rewrite(&[], false);
-        rewrite.bind_values(self.variable);
+        rewrite.bind_variables(self.variable);
         rewrite
     }
 

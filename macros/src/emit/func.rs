@@ -34,6 +34,7 @@ impl Emission<'_> {
         };
         let body = if self.signature.takes_tensors() {
             let text = format!("`{name}` takes tensors: it can be called in kernels only");
+            let sig = immutable(sig);
             quote!(#[allow(unused_variables)] #vis #sig { ::core::panic!(#text) })
         } else {
             let sig = immutable(sig);

@@ -41,6 +41,20 @@ pub(super) struct Errors {
     launch: u64,
 }
 
+/// The line and column of an error that a CPU body wrote; none if a device did.
+#[must_use]
+pub fn location_of(record: &ErrorRecord) -> Option<(u32, u32)> {
+    let [.., line, column] = record.values;
+    let number = |value: u64| u32::try_from(value).unwrap_or(0);
+    (record.site & LOCATION_SITE != 0).then(|| (number(line), number(column)))
+}
+
+/// Whether a record of a CPU body is about an index out of range.
+#[must_use]
+pub const fn is_index_error(record: &ErrorRecord) -> bool {
+    record.site == LOCATION_SITE | ErrorKind::Index as u32
+}
+
 /// The site that `record` refers to, also if a CPU body wrote the record. `None` if the kernel has no such site.
 #[must_use]
 pub fn resolve_site(record: &ErrorRecord, sites: &[Site]) -> Option<SiteId> {

@@ -57,7 +57,10 @@ pub use atomic::{
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use cx::{Args, Cx, TensorParam, accept, tensor_field};
 pub use element_ref::ElementRef;
-pub use failure::{LOCATION_SITE, clamped, fail, fail_equal, fail_unequal, resolve_site};
+pub use failure::{
+    LOCATION_SITE, clamped, fail, fail_equal, fail_unequal, is_index_error, location_of,
+    resolve_site,
+};
 pub use launch::LoopAt;
 pub use level::Level;
 pub use method::{

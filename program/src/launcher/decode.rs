@@ -4,18 +4,22 @@ use quadrants_ir::{
     Array, Assertion, Comparison, Const, Offloaded, Site, SiteKind, abi::ErrorRecord,
 };
 
-use crate::{KernelErrorCause, body::resolve_site};
+use crate::{
+    KernelErrorCause,
+    body::{is_index_error, resolve_site},
+};
 
 /// Decodes the error record of a kernel. Also returns the site, where the kernel has it.
 pub(super) fn decode_cause<'a>(
     kernel: &'a Offloaded,
     record: &ErrorRecord,
 ) -> (KernelErrorCause, Option<&'a Site>) {
+    let values = &record.values[..(record.count as usize).min(record.values.len())];
     let Some(site) = resolve_site(record, &kernel.sites) else {
-        return (KernelErrorCause::Unknown { site: record.site }, None);
+        let cause = is_index_error(record).then(|| one_of_the_indices(kernel, values)).flatten();
+        return (cause.unwrap_or(KernelErrorCause::Unknown { site: record.site }), None);
     };
     let site = &kernel.sites[site.index()];
-    let values = &record.values[..(record.count as usize).min(record.values.len())];
     let cause = match &site.kind {
         SiteKind::Assert(assertion) => assertion_cause(assertion, values),
         SiteKind::Print { .. } => KernelErrorCause::Unknown { site: record.site },
@@ -29,6 +33,32 @@ pub(super) fn decode_cause<'a>(
         },
     };
     (cause, Some(site))
+}
+
+/// The cause of an index out of range whose site is not known: rustc gives one location for all of a kernel that a macro
+/// makes. Names all tensors that are indexed in this way.
+fn one_of_the_indices(kernel: &Offloaded, values: &[u64]) -> Option<KernelErrorCause> {
+    let mut found: Option<(Vec<String>, Vec<u64>, Vec<u64>)> = None;
+    for site in &kernel.sites {
+        let SiteKind::Index(array) = site.kind else { continue };
+        let indices = match array {
+            Array::Tensor(param) => kernel.params[param.index()].kind.indices(),
+            Array::Shared(array) | Array::Local(array) => kernel.shared_rank(array).unwrap_or(1),
+        };
+        let KernelErrorCause::Index { tensor, index, shape } = index_cause(kernel, array, values)
+        else {
+            continue;
+        };
+        if 2 * indices != values.len() {
+            continue;
+        }
+        let (names, ..) = found.get_or_insert((Vec::new(), index, shape));
+        if !names.contains(&tensor) {
+            names.push(tensor);
+        }
+    }
+    let (names, index, shape) = found?;
+    Some(KernelErrorCause::Index { tensor: names.join("` or `"), index, shape })
 }
 
 /// The cause of a failed assertion, with the values in its text.

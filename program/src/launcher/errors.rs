@@ -146,8 +146,8 @@ fn unproven(kernel: &Offloaded, list: Array, cause: Cause) -> String {
     let mut text = cause_text(kernel, list, cause);
     if !text.contains("; help: ") {
         text.push_str(
-            "; help: write the index in another form, use an atomic, or assert in `unsafe { … }` that no two are \
-             the same",
+            "; help: use a tensor with one dimension per index (`reshape`), write by `qd::atomic_exchange`, or assert \
+             in `unsafe { … }` that no two are the same",
         );
     }
     text

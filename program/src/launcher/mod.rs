@@ -38,6 +38,7 @@ use self::{
 };
 use crate::{
     KernelError, KernelErrorCause, Result,
+    body::location_of,
     kernel::{kernel_def::KernelDef, loader::KernelLoader, stable_table::StableTable},
 };
 
@@ -155,7 +156,8 @@ impl KernelLauncher {
                 let kernel = &context.kernel;
                 let (cause, site) = decode_cause(kernel, record);
                 let file = site.and_then(|s| s.file.as_ref()).unwrap_or(&kernel.file).clone();
-                let (line, column) = site.map_or((0, 0), |s| (s.line, s.column));
+                let of_body = || location_of(record).unwrap_or_default();
+                let (line, column) = site.map_or_else(of_body, |s| (s.line, s.column));
                 KernelError { kernel: kernel.name.clone(), file, line, column, launch, cause }
             }
             None => KernelError {

@@ -441,3 +441,73 @@ fn constants_may_be_computed_from_the_length_of_an_array(backend: TestBackend) -
     assert_eq!(o.to_vec()?, [26; 3]);
     Ok(())
 }
+
+/// A place in a grid, with methods that are called on locals, loop variables and arguments.
+#[derive(Clone, Copy, Debug, PartialEq, qd::KernelValue)]
+struct Spot {
+    row: usize,
+    column: usize,
+}
+
+#[qd::func]
+impl Spot {
+    fn above(self) -> Self {
+        Self { row: self.row - 1, column: self.column }
+    }
+
+    fn number(&self, size: Spot) -> usize {
+        self.row * size.column + self.column
+    }
+
+    fn advance(&mut self, by: usize) {
+        self.column += by;
+    }
+}
+
+#[qd::func]
+trait Around {
+    fn around(self, n: usize) -> usize;
+}
+
+#[qd::func]
+impl Around for usize {
+    fn around(self, n: usize) -> usize {
+        (self + 1) % n
+    }
+}
+
+/// The race check follows the indices through methods and through parts of arguments.
+#[qd::kernel]
+fn by_methods(
+    size: Spot,
+    [first, second]: [usize; 2],
+    x: &qd::Tensor<u32, 2>,
+    flat: &mut qd::Tensor<u32, 1>,
+    o: &mut qd::Tensor<u32, 2>,
+) {
+    for (row, column) in qd::ndrange((1..size.row, 0..size.column)) {
+        let spot = Spot { row, column };
+        let above = spot.above();
+        o[[spot.row, spot.column]] = x[[above.row, above.column.around(size.column)]];
+        flat[spot.number(size)] = x[[row, column]] + above.number(size) as u32;
+        let mut next = spot;
+        next.advance(first);
+        flat[row * size.column + next.column - first] += second as u32;
+    }
+}
+
+#[on_all_backends]
+fn methods_of_places_keep_iterations_apart(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&(0..20).collect::<Vec<u32>>(), [4, 5])?;
+    let (mut flat, mut o) = (on.program.zeros([20])?, on.program.zeros([4, 5])?);
+    by_methods(Spot { row: 4, column: 5 }, [2, 100], &x, &mut flat, &mut o).launch()?;
+    let at = |k: u32| if k < 5 { 0 } else { k - 5 - k % 5 + (k % 5 + 1) % 5 };
+    assert_eq!(o.to_vec()?, (0..20).map(at).collect::<Vec<_>>());
+    let at = |k: u32| if k < 5 { 0 } else { k + k - 5 + 100 };
+    assert_eq!(flat.to_vec()?, (0..20).map(at).collect::<Vec<_>>());
+    // Smaller than the tensors.
+    let launched = by_methods(Spot { row: 4, column: 4 }, [0, 1], &x, &mut flat, &mut o).launch();
+    assert!(launched.is_ok(), "{launched:?}");
+    Ok(())
+}

@@ -207,9 +207,17 @@ impl Terms<'_> {
                 if x == y || least < 0 {
                     continue;
                 }
+                let largest = self.system.bounds(x).1.max(self.system.bounds(y).1);
                 let (x, y) = (Linear::var(x), Linear::var(y));
-                let step = factor.map_or_else(|| x.add(&y), |factor| Some(Linear::var(factor)));
-                facts.push(increasing([&x, &y], [&first, &second], step.as_ref()));
+                facts.push(match factor {
+                    Some(factor) => {
+                        let step = Linear::var(factor);
+                        increasing([&x, &y], [&first, &second], &step, None)
+                    }
+                    None => x.add(&y).and_then(|sum| {
+                        increasing([&x, &y], [&first, &second], &sum, Some(largest))
+                    }),
+                });
             }
         }
         facts.into_iter().take(MAX_PAIRS).for_each(|fact| self.system.add(fact));
@@ -227,15 +235,24 @@ fn equal_together([x, y]: [&Linear; 2], [f, g]: [&Linear; 2]) -> Option<Formula>
     Some(Formula::Any(cases))
 }
 
-/// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal.
+/// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal. For squares of values that are at
+/// most `largest`, also states how much the difference is at most: with `u` and `v` for the distances from `largest`,
+/// it is `2 * largest * (v - u) - (v * v - u * u)`, and `v * v - u * u >= u + v`.
 fn increasing(
     [x, y]: [&Linear; 2],
     [f, g]: [&Linear; 2],
-    step: Option<&Linear>,
+    step: &Linear,
+    largest: Option<i128>,
 ) -> Option<Formula> {
-    let step = step?;
     let grows = |[x, y]: [&Linear; 2], [f, g]: [&Linear; 2]| {
-        Some(Formula::All(vec![Formula::less(x, y)?, Formula::at_most(step, &g.sub(f)?)?]))
+        let by = g.sub(f)?;
+        let mut all = vec![Formula::less(x, y)?, Formula::at_most(step, &by)?];
+        let twice = largest.and_then(|largest| largest.checked_mul(2));
+        let most = twice.and_then(|twice| {
+            y.sub(x)?.scale(twice)?.add(&x.add(y)?)?.add_constant(twice.checked_neg()?)
+        });
+        all.extend(most.and_then(|most| Formula::at_most(&by, &most)));
+        Some(Formula::All(all))
     };
     let equal = Formula::All(vec![Formula::equal(x, y)?, Formula::equal(f, g)?]);
     Some(Formula::Any(vec![equal, grows([x, y], [f, g])?, grows([y, x], [g, f])?]))

@@ -5,6 +5,7 @@
 
 mod basics;
 mod chunks;
+mod flat;
 mod guards;
 mod indices;
 mod phases;
