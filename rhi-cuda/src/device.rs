@@ -89,8 +89,8 @@ impl CudaDevice {
         Ok(Self { context, info, capabilities, peers: AtomicU64::new(0) })
     }
 
-    /// Lets copies from the memory of a peer go directly, where the hardware can. They also work without. The context is
-    /// current.
+    /// Lets copies from the memory of a peer go directly, where the hardware can. They also work without. The context
+    /// is current.
     fn access(&self, peer: &Self) {
         let ordinal = peer.info.ordinal;
         let bit = 1u64.checked_shl(ordinal as u32).unwrap_or(0);

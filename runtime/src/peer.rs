@@ -22,8 +22,8 @@ impl Context {
     }
 }
 
-/// Calls `enqueue`, which enqueues work on `target` that uses memory of both contexts. The work comes after all work that
-/// is enqueued on either stream, and before all that is enqueued later on either. The host does not wait.
+/// Calls `enqueue`, which enqueues work on `target` that uses memory of both contexts. The work comes after all work
+/// that is enqueued on either stream, and before all that is enqueued later on either. The host does not wait.
 ///
 /// After an error, and where `enqueue` panics, the host has waited for what was enqueued.
 ///

@@ -190,11 +190,11 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// two is a host array, this is [`write`](Self::write) or [`read_into`](Self::read_into).
     ///
     /// # Tensors of other programs
-    /// The other tensor may be of another program, on the same or another device, also of another backend. The copy then
-    /// is work of this thread's current streams of both programs: it comes after the earlier work of both, and before
-    /// the later work of both. It also comes after all other work that writes the copied tensor or uses this one. On
-    /// devices of one driver, the host does not wait. Between backends, the elements go through pinned memory, and the
-    /// host waits for the copy; after an error, the elements of this tensor are undefined.
+    /// The other tensor may be of another program, on the same or another device, also of another backend. The copy
+    /// then is work of this thread's current streams of both programs: it comes after the earlier work of both, and
+    /// before the later work of both. It also comes after all other work that writes the copied tensor or uses this
+    /// one. On devices of one driver, the host does not wait. Between backends, the elements go through pinned memory,
+    /// and the host waits for the copy; after an error, the elements of this tensor are undefined.
     ///
     /// # Errors
     /// [`Error::CopyShape`]; [`Error::CopyLayout`] where both are tensors of structs in different layouts;

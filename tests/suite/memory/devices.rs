@@ -485,7 +485,7 @@ fn a_copy_without_one_of_its_waits_is_a_race(backend: TestBackend) -> Result<()>
             let (mut a, mut b) = (numbers(&here.program, 0.0), numbers(&there.program, 0.0));
             let mut c = numbers(&there.program, 0.0);
             // The first fills are complete.
-            (a.to_vec()?, b.to_vec()?, c.to_vec()?);
+            [&a, &b, &c].into_iter().try_for_each(|tensor| tensor.to_vec().map(drop))?;
             for world in worlds {
                 world.allow_races();
                 world.set_schedule(schedule);
