@@ -187,7 +187,7 @@ impl State {
         if left > 0 {
             self.context_refs = left;
         } else {
-            self.left = self.live();
+            self.left = LiveCounts { context_refs: left, ..self.live() };
             if self.lost.is_none() {
                 self.drain();
                 self.check_blocked()?;

@@ -255,7 +255,7 @@ fn threads_copy_in_both_directions(backend: TestBackend) -> Result<()> {
         world.set_schedule(Schedule::Random);
     }
     thread::scope(|scope| {
-        for thread in 0..4 {
+        let copies = [0, 1, 2, 3].map(|thread| {
             let (from, to) = if thread % 2 == 0 { (here, there) } else { (there, here) };
             scope.spawn(move || -> Result<()> {
                 let (mut a, mut b) = (numbers(from, 0.0), numbers(to, 0.0));
@@ -279,10 +279,10 @@ fn threads_copy_in_both_directions(backend: TestBackend) -> Result<()> {
                     assert_eq!(b.to_vec()?, [value; N]);
                 }
                 Ok(())
-            });
-        }
-    });
-    Ok(())
+            })
+        });
+        copies.into_iter().try_for_each(|copies| copies.join().expect("no panic"))
+    })
 }
 
 /// Two programs on one device, each with its own streams.
