@@ -22,7 +22,7 @@ use crate::{
     literal::scalar_suffix,
     names::Names,
     races,
-    rule::{Rejection, Rule},
+    rule::{NotCombined, Rejection, Rule},
     syntax::{
         Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
         Span, Stmt, StmtKind, StreamParallelArgument,
@@ -68,7 +68,23 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
     if checker.rejections.is_empty() {
         return races::rejections(function, source);
     }
-    checker.rejections
+    without_consequences(checker.rejections)
+}
+
+/// Leaves out what follows from another mistake: further uses of a reference, and what a selection that is rejected
+/// assigns besides the extremum.
+fn without_consequences(mut rejections: Vec<Rejection>) -> Vec<Rejection> {
+    let is_selection = |rule: &Rule| {
+        matches!(rule, Rule::AssignOutsideLoop { reason: NotCombined::Selection, .. })
+    };
+    let has_selection = rejections.iter().any(|rejection| is_selection(&rejection.rule));
+    let mut has_reference = false;
+    rejections.retain(|rejection| match &rejection.rule {
+        Rule::AssignOutsideLoop { reason: NotCombined::Last, .. } => !has_selection,
+        Rule::Unsupported(Construct::Reference) => !std::mem::replace(&mut has_reference, true),
+        _ => true,
+    });
+    rejections
 }
 
 /// Maximum nesting of expressions. Bounds the recursion of all passes over a checked tree.

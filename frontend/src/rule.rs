@@ -336,7 +336,7 @@ impl NotCombined {
             Self::Operator(symbol) => format!("values cannot be combined by `{symbol}`"),
             Self::Last => "it would be left with the value of an unspecified iteration".to_owned(),
             Self::Selection => format!(
-                "a selection is `if x < {name} {{ {name} = x; at = i; }}` in a loop over `begin..end` or `ndrange`, without `else`, where no other statement uses what it assigns"
+                "a selection is `if x < {name} {{ {name} = x; at = i; }}` in a loop over `begin..end` or `ndrange`, not by `rev` or `step_by`, without `else`, where no other statement uses what it assigns"
             ),
             Self::Effect => "the right side of `&&` and `||` is evaluated in every iteration, so it must have no effect".to_owned(),
             Self::Form => {

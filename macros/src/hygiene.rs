@@ -141,6 +141,40 @@ pub(crate) fn refused_options(body: &syn::Block) -> Option<syn::Error> {
             visit::visit_expr_call(self, call);
         }
 
+        /// Such as `x.checked_sub(1).unwrap_or(0)`.
+        fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
+            const MAKES: [&str; 9] = [
+                "checked_",
+                "try_into",
+                "partial_cmp",
+                "get",
+                "first",
+                "last",
+                "find",
+                "position",
+                "next",
+            ];
+            const USES: [&str; 9] = [
+                "unwrap",
+                "unwrap_or",
+                "unwrap_or_else",
+                "unwrap_or_default",
+                "expect",
+                "is_some",
+                "is_none",
+                "is_some_and",
+                "map_or",
+            ];
+            if let syn::Expr::MethodCall(inner) = &*call.receiver
+                && USES.iter().any(|name| call.method == name)
+                && MAKES.iter().any(|name| inner.method.to_string().starts_with(name))
+                && self.0.is_none()
+            {
+                self.0 = Some(inner.method.span());
+            }
+            visit::visit_expr_method_call(self, call);
+        }
+
         fn visit_pat_tuple_struct(&mut self, pattern: &syn::PatTupleStruct) {
             self.see(&pattern.path);
             visit::visit_pat_tuple_struct(self, pattern);

@@ -228,7 +228,7 @@ fn expand_method(
 ) -> syn::Result<TokenStream> {
     refuse_generics(&method.sig)?;
     refuse_name(&method.sig)?;
-    let this = unused("this_value", &*method);
+    let this = this_name(method);
     let (mut item, params) = as_function(of, generics, method, &this)?;
     let emission = Emission::new(FunctionKind::Func, attribute, &params, &mut item)?;
     let Paths { body: support, frontend, .. } = &attribute.paths;
@@ -310,7 +310,9 @@ fn expand_method(
         unsafe impl<#with> #support::#callable<#number, (#(#types,)*), #by> for #of #bounds {
             #quiet
             #[inline(always)]
-            fn call(#params) -> #output { #inner }
+            fn call(#params) -> #output {
+                #support::in_func(#[inline(always)] move || -> #output { #inner })
+            }
         }
         #by_path
         #only_one
@@ -538,6 +540,14 @@ fn in_expressions(of: &Type) -> TokenStream {
         }
     }
     of.to_token_stream()
+}
+
+/// The name of `self` in what is emitted for a method. It has the author's hygiene, so that rustc locates operations on
+/// it where the author wrote them.
+fn this_name(method: &ImplItemFn) -> Ident {
+    let mut this = unused("this_value", method);
+    this.set_span(method.sig.ident.span());
+    this
 }
 
 /// The tokens with `this` for `self` and the type for `Self`, which free functions do not have.

@@ -39,26 +39,37 @@ enum Step {
 }
 
 /// The state of a speculative run.
-pub(super) struct Speculation {
+pub(super) struct Speculation<'a> {
     /// The variable that records that an index was out of range.
     pub(super) flag: String,
     ranges: Vec<Range>,
+    /// The statements of the loop.
+    stmts: &'a [Stmt],
 }
 
 /// The range of an index that was converted from 32 bits or less. Its largest value is compared after the loop.
 struct Range {
-    index: ExprId,
+    index: Index,
     limit: String,
     /// The variable with the largest value so far. Negative values are larger than all others.
     most: String,
     /// The variable with the largest value in range.
     last: String,
+    /// The variable with the index in range, once it is defined in the iteration.
+    near: Option<String>,
 }
 
-impl Speculation {
+/// An index, which several loads share if it is a local.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Index {
+    Local(LocalId),
+    Expr(ExprId),
+}
+
+impl Speculation<'_> {
     /// One in which each index is checked by itself.
     pub(super) fn new(flag: String) -> Self {
-        Self { flag, ranges: Vec::new() }
+        Self { flag, ranges: Vec::new(), stmts: &[] }
     }
 }
 
@@ -122,7 +133,9 @@ impl TaskPrinter<'_> {
             proven.push(conditions.is_some());
             let conditions = conditions.unwrap_or_else(|| {
                 let indices = self.indices(stmt);
-                ranges.extend(indices.into_iter().filter(|(at, _)| self.narrow(*at).is_some()));
+                let narrow =
+                    indices.into_iter().filter(|(at, _)| self.narrow(*at, stmts).is_some());
+                ranges.extend(narrow.map(|(at, limit)| (self.index(at), limit, at)));
                 self.has_elements(stmt)
             });
             for condition in conditions {
@@ -147,9 +160,10 @@ impl TaskPrinter<'_> {
         }
         self.open(&format!("if (!{beyond}) {{"));
         ranges.sort_unstable();
-        ranges.dedup();
-        let ranges = ranges.into_iter().map(|(at, limit)| self.range(at, limit)).collect();
-        self.speculation = Some(Speculation { flag: beyond.clone(), ranges });
+        ranges.dedup_by(|a, b| (a.0, &a.1) == (b.0, &b.1));
+        let ranges = ranges.into_iter();
+        let ranges = ranges.map(|(index, limit, at)| self.range(index, limit, at, stmts)).collect();
+        self.speculation = Some(Speculation { flag: beyond.clone(), ranges, stmts });
         self.line(&format!("#pragma unroll {UNROLLED}"));
         self.open(&format!("for ({ty} {name} = {begin}; {name} < {end}; {name}++) {{"));
         for (stmt, proven) in stmts.iter().zip(&proven) {
@@ -199,20 +213,37 @@ impl TaskPrinter<'_> {
         element.index.iter().copied().zip(limits).collect()
     }
 
-    /// The value of at most 32 bits that an index is converted from.
-    fn narrow(&self, index: ExprId) -> Option<ExprId> {
+    /// The value of at most 32 bits that an index is converted from, also by a local that one of the statements
+    /// defines.
+    fn narrow(&self, index: ExprId, stmts: &[Stmt]) -> Option<ExprId> {
         match self.kernel.exprs[index].kind {
             ExprKind::Cast { value } => {
                 let ty = self.kernel.exprs[value].ty;
                 (ty.is_int() && ty.size() <= 4).then_some(value)
             }
+            ExprKind::Local(local) if !self.kernel.locals[local].mutable => {
+                stmts.iter().find_map(|stmt| match *stmt {
+                    Stmt::Let { local: defined, value } if defined == local => {
+                        matches!(self.kernel.exprs[value].kind, ExprKind::Cast { .. })
+                            .then(|| self.narrow(value, &[]))?
+                    }
+                    _ => None,
+                })
+            }
             _ => None,
         }
     }
 
+    fn index(&self, at: ExprId) -> Index {
+        match self.kernel.exprs[at].kind {
+            ExprKind::Local(local) => Index::Local(local),
+            _ => Index::Expr(at),
+        }
+    }
+
     /// Prints the variables of a range.
-    fn range(&mut self, index: ExprId, limit: String) -> Range {
-        let narrow = self.narrow(index).map(|value| self.kernel.exprs[value].ty);
+    fn range(&mut self, index: Index, limit: String, at: ExprId, stmts: &[Stmt]) -> Range {
+        let narrow = self.narrow(at, stmts).map(|value| self.kernel.exprs[value].ty);
         let largest = match narrow.is_some_and(ScalarType::is_signed_int) {
             true => i64::from(i32::MAX),
             false => i64::from(u32::MAX),
@@ -223,21 +254,30 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "const u32 {last} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
         ));
-        Range { index, limit, most, last }
+        Range { index, limit, most, last, near: None }
     }
 
     /// In a speculative run, an index that is in range: the index itself, or the last one below `limit`. None in other
     /// code, and for 64-bit indices.
     pub(super) fn limited_index(&mut self, index: ExprId, limit: &str) -> Option<String> {
-        let ranges = &self.speculation.as_ref()?.ranges;
-        let range = ranges.iter().find(|range| range.index == index && range.limit == limit)?;
-        let (most, last) = (range.most.clone(), range.last.clone());
-        let value = self.value(self.narrow(index)?).cast(ScalarType::U32).text;
+        let Speculation { ranges, stmts, .. } = self.speculation.as_ref()?;
+        let of = self.index(index);
+        let found = ranges.iter().position(|range| range.index == of && range.limit == limit)?;
+        let Range { most, last, near, .. } = &ranges[found];
+        if near.is_some() {
+            return near.clone();
+        }
+        let (most, last) = (most.clone(), last.clone());
+        let value = self.value(self.narrow(index, stmts)?).cast(ScalarType::U32).text;
         let at = self.fresh("at");
         self.line(&format!("const u32 {at} = {value};"));
         self.line(&format!("{most} = {at} > {most} ? {at} : {most};"));
         let near = self.fresh("near");
         self.line(&format!("const u64 {near} = {at} < {last} ? {at} : {last};"));
+        let ranges = self.speculation.as_mut().map(|speculation| &mut speculation.ranges);
+        if let Some(range) = ranges.and_then(|ranges| ranges.get_mut(found)) {
+            range.near = Some(near.clone());
+        }
         Some(near)
     }
 

@@ -70,7 +70,7 @@ pub(super) struct TaskPrinter<'a> {
     /// The privatized tensors of the loop; at most one.
     pub(super) privatized: Vec<Privatized>,
     /// The state of the speculative run of a loop; none in other code.
-    pub(super) speculation: Option<Speculation>,
+    pub(super) speculation: Option<Speculation<'a>>,
     /// The divisions of the current and the enclosing blocks.
     pub(super) divisions: Divisions,
     /// Whether privatized atomics go to the block's private copies or to the tensor, if an enclosing branch has decided

@@ -8,7 +8,7 @@ use syn::{
     FnArg, ImplItemFn, ItemFn, ItemImpl, ReceiverKind, Type, parse_quote, visit_mut::VisitMut,
 };
 
-use super::{output_type, refuse_generics, unused, without_self};
+use super::{output_type, refuse_generics, this_name, without_self};
 use crate::{
     attribute::{Attribute, Paths},
     emit, signature,
@@ -75,7 +75,7 @@ pub(crate) fn expand(
     };
     let mut of = of.clone();
     Elided.visit_type_mut(&mut of);
-    let this = unused("this_value", &given);
+    let this = this_name(&given);
     let mut sig = given.sig.clone();
     sig.inputs = sig.inputs.into_iter().skip(1).collect();
     let mut sig: syn::Signature = syn::parse2(without_self(sig.to_token_stream(), &this, &of))?;

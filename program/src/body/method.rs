@@ -15,6 +15,13 @@ use crate::{
     },
 };
 
+/// Runs the body of a method. The traits' functions have their caller's location, as built-in methods need it; errors in
+/// the body have their own.
+#[inline(always)]
+pub fn in_func<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
 /// Calls a method on a value that is not a local or element. The method must not take `&mut self`: the change would be
 /// lost.
 #[inline(always)]

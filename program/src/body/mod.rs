@@ -66,8 +66,8 @@ pub use level::Level;
 pub use method::{
     NoMethod, OwnMethod, ResultOf, ResultOfFunction, ResultOfTensorMethod, TypeOfCall,
     ValuesDoNotDeref, call_associated, call_by_type, call_function, call_in_place, call_method,
-    equal, function_by_type, function_of, method_of, reload_receiver, tensor_method_of, write_back,
-    write_back_local,
+    equal, function_by_type, function_of, in_func, method_of, reload_receiver, tensor_method_of,
+    write_back, write_back_local,
 };
 pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, NativeBody};

@@ -511,3 +511,35 @@ fn methods_of_places_keep_iterations_apart(backend: TestBackend) -> qd::Result<(
     assert!(launched.is_ok(), "{launched:?}");
     Ok(())
 }
+
+const DIVISION: u32 = line!() + 6;
+
+#[qd::func]
+impl Spot {
+    /// Fails at its own line, whoever calls it.
+    fn share(self, n: usize) -> usize {
+        self.row / n
+    }
+}
+
+#[qd::kernel]
+fn shares(o: &mut qd::Tensor<u32, 1>) {
+    for i in 0..o.len() {
+        let spot = Spot { row: 12, column: 0 };
+        let first = spot.share(i + 1);
+        o[i] = (first + spot.share(2 - i)) as u32;
+    }
+}
+
+#[on_all_backends]
+fn errors_in_a_method_are_located_in_the_method(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut o = on.program.zeros([2])?;
+    shares(&mut o).launch()?;
+    assert_eq!(o.to_vec()?, [18, 18]);
+    let mut o = on.program.zeros([3])?;
+    let failed = shares(&mut o).launch().and_then(|()| on.program.sync());
+    let Err(qd::Error::Kernel(error)) = failed else { panic!("{failed:?}") };
+    assert_eq!((error.line, &error.cause), (DIVISION, &qd::KernelErrorCause::DivideByZero));
+    Ok(())
+}
