@@ -203,12 +203,20 @@ fn a_dropped_source_is_freed_after_the_copy(backend: TestBackend) -> Result<()> 
     let [here, there] = [&both[0].program, &both[1].program];
     // Of the second size, the memory is not kept by the cache of blocks.
     for n in [N, (2 << 20) / 4] {
-        let seeds = if n == N { 100 } else { 2 };
+        let seeds = if n == N { 100 } else { 4 };
         let mut b = there.zeros::<f32, 1>([n])?;
         on_schedules(&both, seeds, |seed| {
             let value = seed as f32;
-            let mut a = here.zeros::<f32, 1>([n])?;
-            set(value, &mut a).launch()?;
+            // With a stamp of its writer, and with that of the copy alone.
+            let a = if seed % 2 == 0 {
+                let mut a = here.zeros::<f32, 1>([n])?;
+                set(value, &mut a).launch()?;
+                a
+            } else {
+                let a = here.tensor_from(&vec![value; n], [n])?;
+                assert_eq!(a.get([0])?, value);
+                a
+            };
             a.copy_to(&mut b)?;
             drop(a);
             // The next owner of the memory writes it at once.
