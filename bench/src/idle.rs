@@ -59,6 +59,7 @@ functions! {
     "cuDeviceTotalMem_v2" = |bytes: *mut usize, _d: c_int| *bytes = 1 << 40;
     "cuDeviceGetDefaultMemPool" = |pool: *mut Handle, _d: c_int| *pool = SOME;
     "cuMemPoolSetAttribute" = |_p: Handle, _a: c_uint, _v: Handle| ();
+    "cuMemPoolSetAccess" = |_p: Handle, _d: *const c_uint, _n: usize| ();
     "cuDeviceCanAccessPeer" = |can: *mut c_int, _d: c_int, _p: c_int| *can = 0;
     "cuDevicePrimaryCtxRetain" = |context: *mut Handle, _d: c_int| *context = SOME;
     "cuDevicePrimaryCtxRelease_v2" = |_d: c_int| ();

@@ -28,7 +28,7 @@ use crate::{
         Span, Stmt, StmtKind, StreamParallelArgument,
     },
     visit::{
-        Node, any_in_expr, base_name, contains_stream_parallel, each_binding, is_stream_parallel,
+        Node, base_name, contains_stream_parallel, each_binding, is_stream_parallel,
         is_stream_parallel_stmt, lacks_else, struct_name, walk_expr,
     },
 };
@@ -777,31 +777,6 @@ impl<'a> Checker<'a> {
             .take_while(|scope| !matches!(scope, Scope::Phase | Scope::Blocks))
             .find(|a| matches!(a, Scope::ParallelLoop | Scope::Loop | Scope::NdrangeLoop))
             .copied()
-    }
-
-    /// Whether the statement only binds scalars without effects, so that each block can evaluate it again.
-    fn is_pure_let(&self, stmt: &'a Stmt) -> bool {
-        match &stmt.kind {
-            StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
-            StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => {
-                !any_in_expr(value, &mut |node| match node {
-                    Node::Expr(expr) => match &expr.kind {
-                        ExprKind::Index { base, .. } => {
-                            matches!(self.lookup(base), Some(Binding::Tensor { .. }))
-                        }
-                        ExprKind::Call { args, .. } => {
-                            args.iter().any(|arg| self.tensor_name(arg).is_some())
-                        }
-                        ExprKind::Atomic { .. } => true,
-                        _ => false,
-                    },
-                    Node::Stmt(stmt) => {
-                        matches!(stmt.kind, StmtKind::Assert { .. } | StmtKind::Print { .. })
-                    }
-                })
-            }
-            _ => false,
-        }
     }
 
     fn unsupported(&mut self, span: Span, construct: &Construct) {

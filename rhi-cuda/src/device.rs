@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,8 +12,9 @@ use std::{
 use cudarc::driver::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
     CUdevice_attribute::{self, *},
-    CUevent_flags, CUfunction_attribute, CUmemPool_attribute, CUmoduleLoadingMode,
-    CUpointer_attribute, CUstream_flags, CUstreamCaptureMode,
+    CUevent_flags, CUfunction_attribute, CUmemAccess_flags, CUmemAccessDesc, CUmemLocation,
+    CUmemLocationType, CUmemPool_attribute, CUmoduleLoadingMode, CUpointer_attribute,
+    CUstream_flags, CUstreamCaptureMode,
 };
 use quadrants_rhi::{
     Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, FunctionHandle, Result, StreamHandle,
@@ -89,8 +91,8 @@ impl CudaDevice {
         Ok(Self { context, info, capabilities, peers: AtomicU64::new(0) })
     }
 
-    /// Lets copies from the memory of a peer go directly, where the hardware can. They also work without. The context
-    /// is current.
+    /// Lets copies from the memory of a peer go directly, where the hardware can. They also work without, through host
+    /// memory. The context is current.
     fn access(&self, peer: &Self) {
         let ordinal = peer.info.ordinal;
         let bit = 1u64.checked_shl(ordinal as u32).unwrap_or(0);
@@ -106,6 +108,27 @@ impl CudaDevice {
         if let Err(error) = enabled {
             // Other code may have enabled it: libraries do, and other programs on the device.
             tracing::debug!(%error, peer = ordinal, "access to the memory of a peer is not enabled");
+        }
+        if let Err(error) = self.access_pool(peer) {
+            tracing::debug!(%error, peer = ordinal, "access to the memory pool of a peer is not enabled");
+        }
+    }
+
+    /// The same for memory of the peer's pool, to which the access to its context does not extend.
+    fn access_pool(&self, peer: &Self) -> Result<()> {
+        let table = &*self.context.table;
+        let device = CUmemAccessDesc {
+            location: CUmemLocation {
+                type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: self.context.device(),
+            },
+            flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        let mut pool = ptr::null_mut();
+        // SAFETY: the driver writes the pool of a device that it has, and reads one description.
+        unsafe {
+            table.device_default_pool(&mut pool, peer.context.device())?;
+            table.set_pool_access(pool, &raw const device, 1)
         }
     }
 }

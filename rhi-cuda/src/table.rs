@@ -9,8 +9,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
     CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUgraphNode, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule,
-    CUmoduleLoadingMode, CUpointer_attribute, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
+    CUgraphExec, CUgraphNode, CUjit_option, CUmemAccessDesc, CUmemPool_attribute, CUmemoryPool,
+    CUmodule, CUmoduleLoadingMode, CUpointer_attribute, CUstream, CUstreamCaptureMode,
+    CUstreamCaptureStatus,
 };
 use quadrants_rhi::{Error, table::Status};
 
@@ -72,6 +73,8 @@ macro_rules! cuda_functions {
         free_async = cuMemFreeAsync(memory: CUdeviceptr, stream: CUstream), optional("11.2");
         /// Changes how a memory pool reuses and keeps memory.
         set_pool_attribute = cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void), optional("11.2");
+        /// Lets devices access the memory of a pool: what it has, and what it gets later.
+        set_pool_access = cuMemPoolSetAccess(pool: CUmemoryPool, devices: *const CUmemAccessDesc, count: usize), optional("11.2");
         /// Reads an attribute of the memory at an address.
         pointer_attribute = cuPointerGetAttribute(value: *mut c_void, attribute: CUpointer_attribute, memory: CUdeviceptr), required;
         /// Allocates pinned host memory.

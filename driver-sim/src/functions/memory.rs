@@ -7,11 +7,11 @@ use crate::{
     code::Code,
     context,
     entry::{Family, driver_functions},
-    handle::{Kind, encode},
+    handle::{Kind, decode, encode},
     memory::{DEVICE_BASE, Memory},
     op::OpKind,
     peer,
-    pointer::{Out, Source, Target},
+    pointer::{Array, Out, Source, Target},
     worlds::exists,
 };
 
@@ -65,6 +65,23 @@ driver_functions! {
         call.here()?.check_pool(pool)?;
         if !(1..=8).contains(&attribute) {
             return Err(Code::INVALID_VALUE.into());
+        }
+    }
+
+    /// Lets devices access the memory of a pool: for each, the number 1 for a device, its ordinal, and the access. The
+    /// simulator's copies need no access, and its kernels have none.
+    fn [Cuda cuMemPoolSetAccess](pool: usize, devices: Array<[c_int; 3]>, count: usize) |call| {
+        let (world, _) = decode(Kind::Pool, pool).map_err(|_| Code::INVALID_VALUE)?;
+        let state = call.enter(world)?;
+        state.check_pool(pool)?;
+        let own = state.ordinal;
+        drop(state);
+        for [location, ordinal, flags] in devices.read(count)? {
+            let ordinal = device::ordinal_of(call, ordinal)?;
+            // A device cannot lose the access to its own memory.
+            if location != 1 || !matches!(flags, 0 | 1 | 3) || (ordinal == own && flags != 3) {
+                return Err(Code::INVALID_VALUE.into());
+            }
         }
     }
 

@@ -220,6 +220,12 @@ fn memory_of_another_device_is_only_for_copies() {
         assert_eq!(cuCtxEnablePeerAccess(a.gpu.context, 0), 0);
         assert_eq!(cuCtxEnablePeerAccess(a.gpu.context, 0), 704, "enabled already");
         assert_eq!(cuCtxEnablePeerAccess(b.gpu.context, 0), 101, "its own");
+        let pool = get(|out| cuDeviceGetDefaultMemPool(out, a.gpu.device()));
+        let access = |ordinal, flags| cuMemPoolSetAccess(pool, &[1, ordinal, flags], 1);
+        assert_eq!((access(b.gpu.device(), 3), access(a.gpu.device(), 3)), (0, 0));
+        assert_eq!(access(a.gpu.device(), 1), 1, "less than its own access");
+        assert_eq!((access(b.gpu.device(), 2), access(-1, 3)), (1, 101));
+        assert_eq!(cuMemPoolSetAccess(0, &[1, 0, 3], 1), 1, "no pool");
         let add = b.gpu.add();
         ok(launch(add, &add_args(b.memory, a.memory, N as u64, 1), b.stream));
         assert_eq!(cuStreamSynchronize(b.stream), 700);

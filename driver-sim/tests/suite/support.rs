@@ -46,6 +46,7 @@ functions! { sim::cuda_symbol:
     cuMemAllocAsync(memory: *mut u64, bytes: usize, stream: usize);
     cuMemFreeAsync(memory: u64, stream: usize);
     cuMemPoolSetAttribute(pool: usize, attribute: c_int, value: *mut c_void);
+    cuMemPoolSetAccess(pool: usize, devices: *const [c_int; 3], count: usize);
     cuMemHostAlloc(memory: *mut *mut u32, bytes: usize, flags: c_uint);
     cuMemFreeHost(memory: *mut u32);
     cuMemcpyHtoDAsync_v2(dst: u64, src: *const u32, bytes: usize, stream: usize);

@@ -8,6 +8,31 @@ use crate::{
 };
 
 impl<'a> Checker<'a> {
+    /// Whether the statement only binds scalars without effects, so that each block can evaluate it again.
+    pub(super) fn is_pure_let(&self, stmt: &'a Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
+            StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => {
+                !any_in_expr(value, &mut |node| match node {
+                    Node::Expr(expr) => match &expr.kind {
+                        ExprKind::Index { base, .. } => {
+                            matches!(self.lookup(base), Some(Binding::Tensor { .. }))
+                        }
+                        ExprKind::Call { args, .. } => {
+                            args.iter().any(|arg| self.tensor_name(arg).is_some())
+                        }
+                        ExprKind::Atomic { .. } => true,
+                        _ => false,
+                    },
+                    Node::Stmt(stmt) => {
+                        matches!(stmt.kind, StmtKind::Assert { .. } | StmtKind::Print { .. })
+                    }
+                })
+            }
+            _ => false,
+        }
+    }
+
     /// Marks the newest binding of a name as known before a launch, or as not known.
     pub(super) fn set_known(&mut self, name: &str, known: bool) {
         let Some(at) = self.position(name) else { return };

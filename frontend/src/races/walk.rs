@@ -1,14 +1,16 @@
 //! Evaluation of a kernel in a sample launch: collects the accesses of its tasks.
 
+mod record;
+
 use std::collections::HashMap;
 
 use quadrants_ir::{
     CollectiveOp, ReduceOp,
-    races::{Guard, IntType, Node, Scope, Slot, Var, VarKind},
+    races::{Guard, Node, Scope, Slot, Var, VarKind},
 };
 
 use super::{
-    access::{Access, AccessKind, Part, Stored, Task},
+    access::{AccessKind, Part, Stored, Task},
     eval::changed_arrays,
     sample::{SAMPLES, Symbol},
     text,
@@ -629,97 +631,6 @@ impl Walk<'_> {
             }
         }
         values
-    }
-
-    /// Records an access to the element `part`, whose expression is `place`.
-    pub(super) fn record_access(
-        &mut self,
-        kind: AccessKind,
-        part: &ElementPart<'_>,
-        values: Vec<Value>,
-        place: &Expr,
-    ) {
-        let text = self.text(place);
-        self.push_access(kind, part.base, part.fields.clone(), values, (place.span, text));
-    }
-
-    pub(super) fn push_access(
-        &mut self,
-        kind: AccessKind,
-        base: &str,
-        fields: Vec<String>,
-        values: Vec<Value>,
-        (span, text): (Span, String),
-    ) {
-        let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
-        let fields_are_none = fields.is_empty();
-        let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
-        let (tensor, is_shared) = match self.lookup(base) {
-            Some(Binding::Shared { array, .. }) => (array.clone(), true),
-            _ => (base.to_owned(), false),
-        };
-        let in_phase = self.threads.as_ref().filter(|threads| threads.in_phase);
-        let phase = in_phase.map(|threads| threads.phases);
-        self.task.accesses.push(Access {
-            forms,
-            tensor,
-            fields,
-            guards: self.guards.clone(),
-            is_shared,
-            phase,
-            kind,
-            index,
-            depends_on_launch: values.contains(&Value::AtLaunch),
-            span,
-            text,
-            stored: None,
-            elem: self.elem_of(base).filter(|_| fields_are_none).map(ToOwned::to_owned),
-            asserted: self.unsafe_depth > 0,
-        });
-    }
-
-    /// The type of the elements of a tensor, where messages may name it.
-    pub(super) fn elem_of(&self, tensor: &str) -> Option<&str> {
-        self.elems.get(tensor).map(String::as_str).filter(|_| self.source.is_some())
-    }
-
-    /// The step that has a value, if the value is an integer or bool.
-    pub(super) fn slot(&mut self, value: &Value) -> Option<Slot> {
-        match value {
-            Value::Number(number) | Value::Argument(_, number) => {
-                Some(self.task.push(Node::Const(*number)))
-            }
-            Value::Slot(slot) => Some(*slot),
-            Value::Fixed(number) => Some(self.task.fixed(*number)),
-            Value::AtLaunch | Value::Data | Value::Parts(_) => None,
-        }
-    }
-
-    /// The value of an operation.
-    pub(super) fn computed(&mut self, node: Node) -> Value {
-        let slot = self.task.push(node);
-        match self.task.form(slot).and_then(|form| form.value()) {
-            Some(number) => Value::Number(number),
-            None => Value::Slot(slot),
-        }
-    }
-
-    /// The unknown result of an operation.
-    pub(super) fn result_of(&mut self, operands: &[Slot]) -> Value {
-        let scope = self.task.steps.scope_of(operands);
-        let constant = operands
-            .iter()
-            .all(|slot| self.task.form(*slot).is_some_and(|form| form.value().is_some()));
-        if constant { Value::AtLaunch } else { self.unknown(scope) }
-    }
-
-    pub(super) fn unknown(&mut self, scope: Scope) -> Value {
-        Value::Slot(self.unknown_slot(scope))
-    }
-
-    pub(super) fn unknown_slot(&mut self, scope: Scope) -> Slot {
-        let ty: IntType = None;
-        self.task.push(Node::Unknown { scope, var: None, ty })
     }
 
     /// The text of an expression. Empty if no messages are wanted.

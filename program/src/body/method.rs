@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// Runs the body of a method. The traits' functions have their caller's location, as built-in methods need it; errors in
-/// the body have their own.
+/// Runs the body of a method. The traits' functions have their caller's location, as built-in methods need it; errors
+/// in the body have their own.
 #[inline(always)]
 pub fn in_func<R>(body: impl FnOnce() -> R) -> R {
     body()

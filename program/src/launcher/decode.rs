@@ -35,8 +35,8 @@ pub(super) fn decode_cause<'a>(
     (cause, Some(site))
 }
 
-/// The cause of an index out of range whose site is not known: rustc gives one location for all of a kernel that a macro
-/// makes. Names all tensors that are indexed in this way.
+/// The cause of an index out of range whose site is not known: rustc gives one location for all of a kernel that a
+/// macro makes. Names all tensors that are indexed in this way.
 fn one_of_the_indices(kernel: &Offloaded, values: &[u64]) -> Option<KernelErrorCause> {
     let mut found: Option<(Vec<String>, Vec<u64>, Vec<u64>)> = None;
     for site in &kernel.sites {

@@ -235,9 +235,9 @@ fn equal_together([x, y]: [&Linear; 2], [f, g]: [&Linear; 2]) -> Option<Formula>
     Some(Formula::Any(cases))
 }
 
-/// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal. For squares of values that are at
-/// most `largest`, also states how much the difference is at most: with `u` and `v` for the distances from `largest`,
-/// it is `2 * largest * (v - u) - (v * v - u * u)`, and `v * v - u * u >= u + v`.
+/// `x < y` makes `g - f` at least `step`, and so in reverse; `x == y` makes them equal. For squares of values that are
+/// at most `largest`, also states how much the difference is at most: with `u` and `v` for the distances from
+/// `largest`, it is `2 * largest * (v - u) - (v * v - u * u)`, and `v * v - u * u >= u + v`.
 fn increasing(
     [x, y]: [&Linear; 2],
     [f, g]: [&Linear; 2],

@@ -1,0 +1,203 @@
+//! Divisions, bit operations with constants, and products of linear values.
+
+use super::{Formula, Linear, Terms, Unknown};
+use crate::{BinaryOp, races::solve::MAX_VALUE};
+
+impl Terms<'_> {
+    /// A bit operation with a constant, by the runs of ones in the constant.
+    pub(super) fn masked(&mut self, op: BinaryOp, x: &Linear, mask: i128) -> Option<Linear> {
+        // The bits of `x` in the runs, and the runs themselves, in their places.
+        let (mut kept, mut ones) = (Linear::constant(0), mask);
+        let mut first = 0;
+        while ones != 0 {
+            let zeros = ones.trailing_zeros();
+            (ones, first) = (ones >> zeros, first + zeros);
+            let high = self.floored(x, 1 << first)?.0;
+            let count = ones.trailing_ones();
+            // The ones of a negative constant never end.
+            let field = if ones == -1 { high } else { self.floored(&high, 1 << count)?.1 };
+            kept = kept.plus(1 << first, &field)?;
+            if ones == -1 {
+                break;
+            }
+            (ones, first) = (ones >> count, first + count);
+        }
+        match op {
+            BinaryOp::And => Some(kept),
+            BinaryOp::Or => x.sub(&kept)?.add_constant(mask),
+            BinaryOp::Xor => x.plus(-2, &kept)?.add_constant(mask),
+            _ => None,
+        }
+    }
+
+    /// The difference `x - y`, if `y` is the remainder of a division of `x`.
+    pub(super) fn without_remainder(&self, x: &Linear, y: &Linear) -> Option<Linear> {
+        let mut floors = self.floors.iter();
+        let ((_, by), (quotient, _)) =
+            floors.find(|((dividend, _), (_, remainder))| dividend == x && remainder == y)?;
+        quotient.scale(*by)
+    }
+
+    /// The quotient, rounded down, and the remainder of a division by a positive constant.
+    pub(super) fn floored(&mut self, a: &Linear, by: i128) -> Option<(Linear, Linear)> {
+        if by == 1 {
+            return Some((a.clone(), Linear::constant(0)));
+        }
+        let mut high = Linear::constant(a.constant_term().div_euclid(by));
+        for &(var, coef) in a.terms() {
+            // The remaining coefficient is the smallest one, so that the bounds of the quotient are tight.
+            let up = 2 * coef.rem_euclid(by) > by;
+            high = high.plus(coef.div_euclid(by) + i128::from(up), &Linear::var(var))?;
+        }
+        let low = a.plus(-by, &high)?;
+        let (lo, hi) = self.system.range(&low)?;
+        if lo >= 0 && hi < by {
+            return Some((high, low));
+        }
+        let key = (low.clone(), by);
+        if let Some((quotient, remainder)) = self.floors.get(&key) {
+            return Some((high.add(quotient)?, remainder.clone()));
+        }
+        let quotient = self.fresh(lo.div_euclid(by), hi.div_euclid(by));
+        let remainder = self.fresh(0, by - 1);
+        let whole = remainder.plus(by, &quotient)?;
+        self.system.add(Formula::equal(&low, &whole));
+        self.floors.insert(key, (quotient.clone(), remainder.clone()));
+        Some((high.add(&quotient)?, remainder))
+    }
+
+    /// The quotient, rounded towards zero, and the remainder. A zero divisor gives zeros.
+    pub(super) fn truncated(&mut self, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
+        let range = self.system.range(a)?;
+        if range.0 >= 0
+            && let Some(by) = b.value().filter(|by| *by > 0)
+        {
+            return self.floored(a, by);
+        }
+        let key = (a.clone(), b.clone());
+        if let Some(known) = self.quotients.get(&key) {
+            return Some(known.clone());
+        }
+        let most = range.0.checked_neg()?.max(range.1);
+        let by = b.value().filter(|by| *by > 0);
+        let most_of = by.map_or([most, most], |by| [most / by, most.min(by - 1)]);
+        let [quotient, remainder] = most_of.map(|most| self.fresh(-most, most));
+        self.quotients.insert(key, (quotient.clone(), remainder.clone()));
+        if let Some(by) = by {
+            self.system.add(Formula::equal(a, &remainder.plus(by, &quotient)?)?);
+            let has_sign = |sign: i128| {
+                let signed =
+                    [a, &remainder].map(|value| value.scale(sign).map(Formula::NonNegative));
+                Some(Formula::All(signed.into_iter().collect::<Option<_>>()?))
+            };
+            self.any([has_sign(1), has_sign(-1)]);
+        } else if range.0 >= 0 {
+            let product = self.product(b, &quotient)?;
+            let is_quotient = Formula::All(vec![
+                Formula::equal(a, &product.add(&remainder)?)?,
+                Formula::NonNegative(quotient.clone()),
+                Formula::NonNegative(remainder.clone()),
+                Formula::less(&remainder, b)?,
+            ]);
+            // Nothing is stated about negative divisors.
+            let other = Formula::at_most(b, &Linear::constant(0))?;
+            self.system.add(Formula::Any(vec![is_quotient, other]));
+        }
+        Some((quotient, remainder))
+    }
+
+    /// The product of two values, as a sum of products of variables.
+    pub(super) fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
+        let [a, b] = self.of_one_variable(a, b)?;
+        let (x, y) = (a.constant_term(), b.constant_term());
+        let mut product = Linear::constant(x.checked_mul(y)?);
+        for &(var, coef) in a.terms() {
+            product = product.plus(coef.checked_mul(y)?, &Linear::var(var))?;
+        }
+        for &(var, coef) in b.terms() {
+            product = product.plus(coef.checked_mul(x)?, &Linear::var(var))?;
+        }
+        for &(v, c) in a.terms() {
+            for &(w, d) in b.terms() {
+                let of_vars = self.product_of_vars(v.min(w), v.max(w))?;
+                product = product.plus(c.checked_mul(d)?, &Linear::var(of_vars))?;
+            }
+        }
+        Some(product)
+    }
+
+    /// A product within the range that the ranges of its factors give, which may be smaller than that of its terms.
+    pub(super) fn within_corners(
+        &mut self,
+        product: Linear,
+        factors: [&Linear; 2],
+    ) -> Option<Linear> {
+        let [x, y] = [self.system.range(factors[0])?, self.system.range(factors[1])?];
+        let corners = [(x.0, y.0), (x.0, y.1), (x.1, y.0), (x.1, y.1)];
+        let corners = corners.map(|(a, b)| a.checked_mul(b));
+        let (Some(lo), Some(hi)) = (corners.into_iter().min()?, corners.into_iter().max()?) else {
+            return Some(product);
+        };
+        let range = self.system.range(&product)?;
+        if range.0 >= lo && range.1 <= hi {
+            return Some(product);
+        }
+        let value = self.fresh(lo, hi);
+        self.system.add(Formula::equal(&value, &product));
+        Some(value)
+    }
+
+    /// The factors of a product. If both are multiples of one value of several variables, such as `i` and `i + 1` for
+    /// the row `i` of a tile, that value becomes a variable, so that facts about squares apply.
+    fn of_one_variable(&mut self, a: &Linear, b: &Linear) -> Option<[Linear; 2]> {
+        let whole = a.add_constant(-a.constant_term())?;
+        let by = match (a.terms(), b.terms()) {
+            ([first, _, ..], [other, ..]) if other.1 % first.1 == 0 => other.1 / first.1,
+            _ => return Some([a.clone(), b.clone()]),
+        };
+        let rest = b.plus(-by, &whole)?;
+        if rest.value().is_none() {
+            return Some([a.clone(), b.clone()]);
+        }
+        let var = match self.compounds.get(&whole) {
+            Some(var) => *var,
+            None => {
+                let (lo, hi) = self.system.range(&whole)?;
+                let var = self.system.variable(lo, hi);
+                self.system.add(Formula::equal(&Linear::var(var), &whole));
+                self.compounds.insert(whole, var);
+                var
+            }
+        };
+        let var = Linear::var(var);
+        Some([var.add_constant(a.constant_term())?, rest.plus(by, &var)?])
+    }
+
+    fn product_of_vars(&mut self, v: Unknown, w: Unknown) -> Option<Unknown> {
+        if let Some(product) = self.products.get(&(v, w)) {
+            return Some(*product);
+        }
+        let (x, y) = (self.system.bounds(v), self.system.bounds(w));
+        let corners = [
+            x.0.checked_mul(y.0)?,
+            x.0.checked_mul(y.1)?,
+            x.1.checked_mul(y.0)?,
+            x.1.checked_mul(y.1)?,
+        ];
+        let lo = corners.iter().copied().min()?;
+        let hi = corners.iter().copied().max()?;
+        if lo < -MAX_VALUE || hi > MAX_VALUE {
+            return None;
+        }
+        let product = self.system.variable(if v == w { lo.max(0) } else { lo }, hi);
+        self.products.insert((v, w), product);
+        // A factor of at least one makes no value smaller.
+        for (factor, value) in [(v, w), (w, v)] {
+            if self.system.bounds(factor).0 >= 1 && self.system.bounds(value).0 >= 0 {
+                let (value, product) = (Linear::var(value), Linear::var(product));
+                self.system.add(Formula::at_most(&value, &product));
+            }
+        }
+        Some(product)
+    }
+}
