@@ -37,7 +37,7 @@ pub struct TaskSchedule {
     /// What the iterations combine into. Each thread combines its iterations first, then each thread block its
     /// threads; then there is one atomic operation per block.
     pub reductions: Vec<Reduction>,
-    /// A tensor that the iterations combine into, and of which each thread block has private copies.
+    /// A tensor that the iterations combine values into. Each thread block has private copies of it.
     pub privatized: Option<Privatized>,
     /// The bodies of serial loops that run without reports first, and again with reports if an index was out of range.
     pub speculated: Vec<BlockId>,

@@ -6,7 +6,7 @@ use super::device;
 use crate::{
     code::Code,
     context,
-    entry::{Family, driver_functions},
+    entry::{Call, Family, Stop, driver_functions},
     handle::{Kind, decode, encode},
     memory::{DEVICE_BASE, Memory},
     op::OpKind,
@@ -173,13 +173,8 @@ driver_functions! {
         bytes: usize,
         stream: usize,
     ) |call| {
-        let (state, stream) = call.on_stream(stream)?;
-        let target = state.ordinal;
-        drop(state);
-        if context::world_of(dst_context)? != target {
-            return Err(Code::NOT_SUPPORTED.into());
-        }
-        peer::copy((target, dst), (context::world_of(src_context)?, src), bytes, stream)?;
+        let worlds = [context::world_of(dst_context)?, context::world_of(src_context)?];
+        copy_between(call, worlds, [dst, src], bytes, stream)?;
     }
 
     /// The same between devices.
@@ -191,13 +186,8 @@ driver_functions! {
         bytes: usize,
         stream: usize,
     ) |call| {
-        let (state, stream) = call.on_stream(stream)?;
-        let target = state.ordinal;
-        drop(state);
-        if device::ordinal_of(call, dst_device)? != target {
-            return Err(Code::NOT_SUPPORTED.into());
-        }
-        peer::copy((target, dst), (device::ordinal_of(call, src_device)?, src), bytes, stream)?;
+        let worlds = [device::ordinal_of(call, dst_device)?, device::ordinal_of(call, src_device)?];
+        copy_between(call, worlds, [dst, src], bytes, stream)?;
     }
 
     /// Fills bytes in stream order.
@@ -211,4 +201,20 @@ driver_functions! {
         let (mut state, stream) = call.on_stream(stream)?;
         state.fill(dst, value, 4, words, stream)?;
     }
+}
+
+/// Enqueues a copy to the first world, which must be the stream's, from the second one.
+fn copy_between(
+    call: &Call,
+    [target, source]: [u16; 2],
+    [dst, src]: [u64; 2],
+    bytes: usize,
+    stream: usize,
+) -> Result<(), Stop> {
+    let (state, stream) = call.on_stream(stream)?;
+    if state.ordinal != target {
+        return Err(Code::NOT_SUPPORTED.into());
+    }
+    drop(state);
+    Ok(peer::copy((target, dst), (source, src), bytes, stream)?)
 }

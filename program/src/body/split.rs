@@ -294,8 +294,8 @@ pub(super) fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
     }
 }
 
-/// The number of iterations of which each piece is a multiple: the length of a strip, or 1 if there are too few whole
-/// strips for the threads.
+/// The sizes of pieces are multiples of this number of iterations: the length of a strip, or 1 if there are too few
+/// whole strips for the threads.
 fn piece_granularity(steps: u64, strip: u64) -> u64 {
     let busy = (pool::threads() as u64).min(steps);
     if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }
