@@ -43,10 +43,11 @@ pub(super) fn split(
         return None;
     }
     let rest = stmts.iter().enumerate().filter(|(at, _)| !is_choice(*at));
+    let last = choices.len() - 1;
+    // The last choice has all `let`s before it. One after it may have an effect.
+    let replaces = rest.clone().all(|(at, stmt)| is_let(stmt) && at < choices[last].0);
     let rest: Vec<Stmt> = rest.map(|(_, stmt)| unused(stmt)).collect();
     let mut all = Around::default();
-    let last = choices.len() - 1;
-    let replaces = rest.iter().all(is_let);
     for (nth, (_, alone, around)) in choices.into_iter().enumerate() {
         all.before.extend(around.before);
         if replaces && nth == last {
