@@ -236,3 +236,37 @@ fn funcs_may_return_early(backend: TestBackend) -> qd::Result<()> {
     referee!(&on.program, returns[][x][out]);
     Ok(())
 }
+
+/// Effects after the last choice, in the value of a `let` that nothing uses, happen in each iteration.
+#[qd::kernel]
+fn choices_before_an_effect(
+    x: &qd::Tensor<f32, 1>,
+    count: &mut qd::Tensor<u32, 1>,
+    out: &mut qd::Tensor<usize, 1>,
+) {
+    let (mut least, mut lowest) = (f32::INFINITY, 0);
+    let (mut most, mut highest) = (f32::NEG_INFINITY, 0);
+    for i in 0..x.len() {
+        if x[i] < least {
+            least = x[i];
+            lowest = i;
+        }
+        if x[i] > most {
+            most = x[i];
+            highest = i;
+        }
+        let _before = qd::atomic_add(&mut count[0], 1);
+    }
+    out[0] = lowest;
+    out[1] = highest;
+}
+
+#[on_all_backends]
+fn an_effect_after_choices_happens(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let x = on.program.tensor_from(&[5.0, 3.0, 1.0, 4.0], [4])?;
+    let (mut count, mut out) = (on.program.zeros([1])?, on.program.zeros([2])?);
+    choices_before_an_effect(&x, &mut count, &mut out).launch()?;
+    assert_eq!((count.to_vec()?, out.to_vec()?), (vec![4], vec![2, 0]));
+    Ok(())
+}
