@@ -56,6 +56,8 @@ codes! {
     NOT_READY = 600, c"CUDA_ERROR_NOT_READY";
     /// Device code or a copy accessed invalid memory. The context is lost.
     ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS";
+    /// A wait did not end within its limit, because ranks have not made their calls.
+    LAUNCH_TIMEOUT = 702, c"CUDA_ERROR_LAUNCH_TIMEOUT";
     /// The context may access the other one's memory already.
     PEER_ACCESS_ALREADY_ENABLED = 704, c"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED";
     /// The current context was destroyed.

@@ -5,12 +5,13 @@
 use std::{
     ffi::{c_char, c_int, c_void},
     fmt::Display,
+    time::Duration,
 };
 
 use crate::{
     code::Code,
     entry::{Family, driver_functions},
-    functions,
+    functions::{self, collectives},
     handle::{Kind, decode},
     pointer::{Out, Text},
     schedule::Schedule,
@@ -59,7 +60,10 @@ driver_functions! {
             world.fail_any(nth, Code(code));
             return Ok(());
         }
-        let mut known = functions::rows(Family::Cuda).chain(functions::rows(Family::Hip)).chain(rows());
+        let mut known = functions::rows(Family::Cuda)
+            .chain(functions::rows(Family::Hip))
+            .chain(collectives::rows())
+            .chain(rows());
         let (function, _) = known.find(|(row, _)| *row == name).ok_or(Code::NOT_FOUND)?;
         match code {
             0 => world.ignore(function, nth),
@@ -146,6 +150,16 @@ driver_functions! {
     /// Writes the races, one per line, like the trace.
     fn [Cuda quadrants_sim_races](ordinal: usize, text: Out<c_char>, room: usize, needed: Out<usize>) |_call| {
         give(&lines(&of(ordinal)?.races()), text, room, needed)?;
+    }
+
+    /// Sets how long a wait lasts for calls of other ranks.
+    fn [Cuda quadrants_sim_set_wait_limit](ordinal: usize, milliseconds: u64) |_call| {
+        of(ordinal)?.set_wait_limit(Duration::from_millis(milliseconds));
+    }
+
+    /// Breaks the communicators of the ranks on the device.
+    fn [Cuda quadrants_sim_break_communicators](ordinal: usize) |_call| {
+        of(ordinal)?.break_communicators();
     }
 
     /// Writes the reports, one per line, like the trace.

@@ -20,6 +20,8 @@ pub struct CreatedCounts {
     pub graphs: u64,
     /// Executable graphs.
     pub graph_execs: u64,
+    /// Communicators.
+    pub communicators: u64,
 }
 
 /// The number of existing objects of each kind.
@@ -48,4 +50,6 @@ pub struct LiveCounts {
     pub pending: usize,
     /// References to the primary context.
     pub context_refs: u32,
+    /// Communicators of ranks on the device.
+    pub communicators: usize,
 }

@@ -63,7 +63,7 @@ pub(crate) fn run(
     site: &'static Site,
     body: impl FnOnce(&Call) -> Result<(), Stop>,
 ) -> c_int {
-    let call = Call { family, site };
+    let call = Call::new(family, site);
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(Stop::Ignored)) => 0,
         Ok(Err(Stop::Code(code))) => code.0,
@@ -93,6 +93,10 @@ impl Site {
 }
 
 impl Call {
+    pub(crate) const fn new(family: Family, site: &'static Site) -> Self {
+        Self { family, site }
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         self.site.name
     }

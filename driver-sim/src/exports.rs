@@ -1,8 +1,12 @@
-//! The exported functions of the simulated libraries, by name. Both also export the controls of the simulator.
+//! The exported functions of the simulated libraries, by name. All also export the controls of the simulator.
 
 use std::ffi::c_void;
 
-use crate::{control, entry::Family, functions};
+use crate::{
+    control,
+    entry::Family,
+    functions::{self, collectives},
+};
 
 /// The address of a function of the simulated libcuda.
 #[must_use]
@@ -24,6 +28,17 @@ pub fn hip_symbol(name: &str) -> Option<*const c_void> {
 /// The functions of the simulated libamdhip64.
 pub fn hip_symbols() -> impl Iterator<Item = &'static str> {
     functions::rows(Family::Hip).chain(control::rows()).map(|(name, _)| name)
+}
+
+/// The address of a function of the simulated libnccl, whose functions librccl has, too.
+#[must_use]
+pub fn collective_symbol(name: &str) -> Option<*const c_void> {
+    find(collectives::rows(), name)
+}
+
+/// The functions of the simulated libnccl.
+pub fn collective_symbols() -> impl Iterator<Item = &'static str> {
+    collectives::rows().chain(control::rows()).map(|(name, _)| name)
 }
 
 fn find(

@@ -15,6 +15,7 @@ pub(crate) enum Kind {
     Node,
     Exec,
     Pool,
+    Communicator,
 }
 
 /// A slot of a [`Slab`] at one generation.

@@ -2,6 +2,7 @@
 
 mod clock;
 mod code;
+mod collectives;
 mod context;
 mod control;
 mod counts;
@@ -38,7 +39,9 @@ mod worlds;
 pub use code::Code;
 pub use counts::{CreatedCounts, LiveCounts};
 pub use driver_version::{CudaVersion, RocmVersion};
-pub use exports::{cuda_symbol, cuda_symbols, hip_symbol, hip_symbols};
+pub use exports::{
+    collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, hip_symbol, hip_symbols,
+};
 pub use memory::{InvalidAccess, Origin, Touch};
 pub use op::OpKind;
 pub use op_id::OpId;

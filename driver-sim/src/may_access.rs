@@ -58,6 +58,11 @@ impl Work {
             Self::Fill { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
             Self::PeerRead { src, bytes, .. } => ranges.add(*src, *bytes as u64, false),
             Self::PeerWrite { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
+            Self::Collective(part) => {
+                if let Some((address, bytes, write)) = part.access() {
+                    ranges.add(address, bytes as u64, write);
+                }
+            }
             Self::Allocate { base, .. } | Self::Free { base, .. } => {
                 let capacity = memory.block(*base).map_or(0, |block| block.capacity);
                 ranges.add(*base, capacity as u64, true);

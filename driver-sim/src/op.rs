@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    collectives::{Blocker, Part},
     launch::Launch,
     memory::Origin,
     remote::{Parcel, Remote},
@@ -42,6 +43,8 @@ pub(crate) enum Work {
         bytes: usize,
         parcel: Parcel,
     },
+    /// A part of a call of a communicator.
+    Collective(Part),
     Allocate {
         base: u64,
         bytes: usize,
@@ -69,6 +72,8 @@ pub enum OpKind {
     CopyDtod,
     /// A copy between devices: its start, and its accesses in the two worlds.
     CopyPeer,
+    /// A part of a call of a communicator with this name: its start, its accesses in the rank's world, and its end.
+    Collective(&'static str),
     /// A fill.
     Fill,
     /// A record of an event.
@@ -114,6 +119,7 @@ impl Work {
             Self::PeerWrite { dst, bytes, .. } => {
                 format!("copy of {bytes} bytes from another device to {dst:#x}")
             }
+            Self::Collective(part) => part.describe(),
             Self::Allocate { base, bytes, .. } => {
                 format!("allocation of {bytes} bytes at {base:#x}")
             }
@@ -121,12 +127,28 @@ impl Work {
         }
     }
 
+    /// What it waits for in other worlds because of the calls of other ranks.
+    pub(crate) fn blocker(&self) -> Option<Blocker> {
+        match self {
+            Self::Collective(part) => part.blocker(),
+            _ => None,
+        }
+    }
+
+    /// The operations of other ranks that came before it.
+    pub(crate) fn met(&self) -> Vec<Remote> {
+        match self {
+            Self::Collective(part) => part.met(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The duration in the simulated device's clock, in nanoseconds.
     pub(crate) fn cost(&self) -> u64 {
         match self {
             Self::Marker | Self::Allocate { .. } | Self::Free { .. } => 100,
-            // Its other half has the duration.
-            Self::PeerRead { .. } => 0,
+            // Its other half, or the end of the call, has the duration.
+            Self::PeerRead { .. } | Self::Collective(_) => 0,
             Self::PeerWrite { bytes, .. } => transfer_cost(*bytes),
             Self::Launch(launch) => launch.cost(),
             Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
@@ -150,6 +172,7 @@ impl fmt::Display for OpKind {
             Self::CopyDtoh => "copy dtoh",
             Self::CopyDtod => "copy dtod",
             Self::CopyPeer => "copy between devices",
+            Self::Collective(name) => name,
             Self::Fill => "fill",
             Self::Record => "record",
             Self::Wait => "wait",

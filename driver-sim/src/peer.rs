@@ -2,15 +2,20 @@
 //!
 //! Worlds have separate locks, queues and schedules, and two are never locked at once. An operation that waits for one
 //! of another world has the flag that is set when that is complete. A wait of the host that meets such an operation
-//! ends early; [`wait`] then runs the other world's operation, with its schedule, and repeats the wait.
+//! ends early; [`wait`] then runs the other world's operation, with its schedule, and repeats the wait. An operation of
+//! a communicator may also wait for calls that other threads have not made yet.
 //!
 //! A copy is three operations: a marker in the target's stream, where it starts; a read in the source's world after the
 //! marker; and a write in the target's stream after the read. So the race detector of each world sees its side.
 
+use std::{sync::Arc, time::Instant};
+
 use crate::{
-    code::Result,
+    code::{Code, Result},
+    collectives::{Blocker, Meeting, progress},
     op_id::OpId,
     remote::Parcel,
+    report::{Report, ReportKind},
     state::State,
     stream::StreamRef,
     worlds::{self, Guard},
@@ -19,38 +24,78 @@ use crate::{
 /// Does what may wait for operations of other worlds, which run while this world is not locked.
 ///
 /// An action that needs one of them returns an error, and is repeated when it is complete; it must have done nothing
-/// that it does again then. A query has a result and is not repeated.
+/// that it does again then. A query has a result and is not repeated. An action that needs calls which no rank has made
+/// yet is repeated when they are made, until the limit of the world is over.
 pub(crate) fn wait<T>(
     mut state: Guard,
     mut action: impl FnMut(&mut State) -> Result<T>,
 ) -> Result<T> {
-    let ordinal = state.ordinal;
+    let (ordinal, limit) = (state.ordinal, state.wait_limit);
+    let mut end = None;
     loop {
+        let seen = progress::now();
         state.blocked = None;
         let outcome = action(&mut state);
         let Some(blocked) = state.blocked.take() else { return outcome };
         drop(state);
-        complete(blocked)?;
+        let stuck = complete(blocked)?;
         if outcome.is_ok() {
             return outcome;
+        }
+        if let Some(stuck) = stuck {
+            let end = *end.get_or_insert_with(|| Instant::now() + limit);
+            if !progress::wait_for_change(seen, end) {
+                worlds::lock(ordinal)?.report(stuck.report());
+                return Err(Code::LAUNCH_TIMEOUT);
+            }
         }
         state = worlds::lock(ordinal)?;
     }
 }
 
+/// The reason why no operation can be run for a wait.
+#[derive(Debug)]
+enum Stuck {
+    Missing(Arc<Meeting>),
+    /// The operation in the world needs itself.
+    Circle(u16, OpId),
+}
+
 /// Runs an operation and what it waits for, in all worlds. No world is locked by this thread.
-fn complete(operation: (u16, OpId)) -> Result<()> {
-    let mut open = vec![operation];
-    while let Some(&(world, op)) = open.last() {
+fn complete(blocker: Blocker) -> Result<Option<Stuck>> {
+    let mut open = Vec::new();
+    let mut next = Some(blocker);
+    loop {
+        match next {
+            Some(Blocker::Meeting(meeting)) => return Ok(Some(Stuck::Missing(meeting))),
+            Some(Blocker::Operation(world, op)) if open.contains(&(world, op)) => {
+                return Ok(Some(Stuck::Circle(world, op)));
+            }
+            Some(Blocker::Operation(world, op)) => open.push((world, op)),
+            None => drop(open.pop()),
+        }
+        let Some(&(world, op)) = open.last() else { return Ok(None) };
         let mut state = worlds::lock(world)?;
         // A world whose context is lost has no operations left.
         let _lost = state.wait_for(&[op]);
-        match state.blocked.take() {
-            Some(blocked) => open.push(blocked),
-            None => drop(open.pop()),
+        next = state.blocked.take();
+    }
+}
+
+impl Stuck {
+    fn report(&self) -> Report {
+        match self {
+            Self::Missing(meeting) => {
+                Report::of_call(ReportKind::MissingRank, meeting.describe_missing())
+            }
+            Self::Circle(world, op) => {
+                let kind = worlds::lock(*world).map(|state| state.trace.about(*op).0);
+                let kind = kind.map_or_else(|_| String::new(), |kind| kind.to_string());
+                let text = format!("{kind}, operation {op} of device {world}, waits for itself");
+                Report::of_call(ReportKind::Deadlock, text)
+            }
         }
     }
-    Ok(())
 }
 
 /// Runs all work of a world.

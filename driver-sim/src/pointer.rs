@@ -100,6 +100,10 @@ impl<T: Copy> Array<T> {
         Ok((0..count).map(|i| unsafe { self.0.add(i).read_unaligned() }).collect())
     }
 
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
     pub(crate) fn first(&self) -> Result<T> {
         self.read(1)?.first().copied().ok_or(Code::INVALID_VALUE)
     }

@@ -5,16 +5,14 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
 };
 
 use crate::{
+    collectives::Blocker,
     op::Work,
     op_id::{OpId, Ops},
-    remote::Remote,
+    remote::{Completion, Remote},
 };
 
 #[derive(Debug, Default)]
@@ -31,8 +29,10 @@ struct Op {
     done: bool,
     /// The operation of another world that it waits for, too.
     remote: Option<Remote>,
+    /// Whether more is known of what is complete before it than when it was enqueued.
+    learned: bool,
     /// Set when it is complete, for operations of other worlds.
-    watch: Option<Arc<AtomicBool>>,
+    watch: Option<Arc<Completion>>,
 }
 
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Queue {
         let Some(op) = self.get_mut(id) else { return };
         op.done = true;
         if let Some(watch) = op.watch.take() {
-            watch.store(true, Relaxed);
+            watch.set();
         }
         let dependents = std::mem::take(&mut op.dependents);
         self.pending -= 1;
@@ -126,7 +126,7 @@ impl Queue {
     pub(crate) fn abandon(&mut self) {
         self.base = self.next_id();
         for watch in self.ops.drain(..).filter_map(|op| op.watch) {
-            watch.store(true, Relaxed);
+            watch.set();
         }
         self.ready.clear();
         self.pending = 0;
@@ -141,17 +141,41 @@ impl Queue {
         &self.ready
     }
 
-    /// The operation of another world that an operation still waits for.
-    pub(crate) fn blocked_by(&self, id: OpId) -> Option<(u16, OpId)> {
-        self.get(id)?.remote.as_ref().filter(|remote| !remote.is_done()).map(Remote::target)
+    /// What an operation still waits for in other worlds.
+    pub(crate) fn blocked_by(&self, id: OpId) -> Option<Blocker> {
+        let op = self.get(id)?;
+        let remote = op.remote.as_ref().filter(|remote| !remote.is_done());
+        remote.map(Blocker::from).or_else(|| op.work.as_ref()?.blocker())
     }
 
-    /// A flag that is set when an operation is complete.
-    pub(crate) fn watch(&mut self, id: OpId) -> Arc<AtomicBool> {
+    /// The operation of another world that an operation waits for or waited for.
+    pub(crate) fn remote(&self, id: OpId) -> Option<&Remote> {
+        self.get(id)?.remote.as_ref()
+    }
+
+    /// The operations that wait for one, if it has learned something since it was enqueued: they learn it, too.
+    pub(crate) fn take_learners(&mut self, id: OpId, learns: bool) -> Option<Ops> {
+        let op = self.get(id).filter(|op| op.learned || learns)?;
+        let next = op.dependents.clone();
+        for &op in &next {
+            if let Some(op) = self.get_mut(op) {
+                op.learned = true;
+            }
+        }
+        Some(next)
+    }
+
+    /// The completion of an operation.
+    pub(crate) fn watch(&mut self, id: OpId) -> Arc<Completion> {
         match self.get_mut(id).filter(|op| !op.done) {
             Some(op) => op.watch.get_or_insert_default().clone(),
-            None => Arc::new(AtomicBool::new(true)),
+            None => Arc::new(Completion::complete()),
         }
+    }
+
+    /// The completion of an operation, if another world knows the operation.
+    pub(crate) fn watched(&self, id: OpId) -> Option<&Completion> {
+        self.get(id)?.watch.as_deref()
     }
 
     pub(crate) fn pending(&self) -> usize {

@@ -1,4 +1,4 @@
-//! What operations of two worlds share: the completion of one that another waits for, and the bytes of a copy.
+//! What operations of several worlds share: the completion of one that another waits for, and the bytes of a copy.
 
 use std::sync::{
     Arc,
@@ -18,9 +18,17 @@ use crate::{
 pub(crate) struct Remote {
     world: WorldKey,
     op: OpId,
-    done: Arc<AtomicBool>,
-    /// What is complete when it is. None where races are not detected.
+    completion: Arc<Completion>,
+    /// What is complete when it is, as known when this was made. None where races are not detected.
     clock: Option<Arc<Clock>>,
+}
+
+/// The completion of an operation, for operations of other worlds.
+#[derive(Debug, Default)]
+pub(crate) struct Completion {
+    done: AtomicBool,
+    /// What is complete when the operation is, if more became known of it since it was enqueued.
+    grown: Mutex<Option<Arc<Clock>>>,
 }
 
 /// The bytes of a copy between worlds.
@@ -30,26 +38,49 @@ pub(crate) struct Parcel(Arc<Mutex<Option<Piece>>>);
 impl Remote {
     pub(crate) fn new(
         (world, op): (WorldKey, OpId),
-        done: Arc<AtomicBool>,
+        completion: Arc<Completion>,
         clock: Option<Arc<Clock>>,
     ) -> Self {
-        Self { world, op, done, clock }
+        Self { world, op, completion, clock }
     }
 
-    /// The world and the operation.
-    pub(crate) fn target(&self) -> (u16, OpId) {
+    /// The operation, and the ordinal of its world.
+    pub(crate) fn operation(&self) -> (u16, OpId) {
         (self.world.0, self.op)
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.done.load(Relaxed)
+        self.completion.done.load(Relaxed)
+    }
+
+    /// Whether more is known of the operation than when this was made.
+    pub(crate) fn has_grown(&self) -> bool {
+        self.completion.grown.lock().is_some()
     }
 
     /// Marks everything as complete in a clock of world `own` that is complete when the operation is.
     pub(crate) fn join_to(&self, own: WorldKey, clock: &mut Clock) {
-        if let Some(of) = &self.clock {
-            clock.join_from(own, self.world, of);
+        let grown = self.completion.grown.lock().clone();
+        let Some(of) = grown.or_else(|| self.clock.clone()) else { return };
+        if self.world == own {
+            clock.join(&of);
+        } else {
+            clock.join_from(own, self.world, &of);
         }
+    }
+}
+
+impl Completion {
+    pub(crate) fn complete() -> Self {
+        Self { done: AtomicBool::new(true), ..Self::default() }
+    }
+
+    pub(crate) fn set(&self) {
+        self.done.store(true, Relaxed);
+    }
+
+    pub(crate) fn grow(&self, clock: &Clock) {
+        *self.grown.lock() = Some(Arc::new(clock.clone()));
     }
 }
 

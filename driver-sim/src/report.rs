@@ -23,6 +23,14 @@ pub enum ReportKind {
     Endless,
     /// A free of memory that the program does not own.
     BadFree,
+    /// A call of a communicator that differs from the calls of other ranks that it belongs to.
+    Mismatch,
+    /// A wait that did not end, because ranks have not made the calls that it needs.
+    MissingRank,
+    /// A wait that did not end, because calls of ranks wait for each other in a circle.
+    Deadlock,
+    /// A call with a communicator that was destroyed.
+    DestroyedCommunicator,
 }
 
 /// An error that a world detected.
@@ -47,6 +55,32 @@ pub struct Report {
     pub freed: Option<Origin>,
 }
 
+impl Report {
+    /// A report about calls, not about an operation on memory.
+    pub(crate) fn of_call(kind: ReportKind, operation: String) -> Self {
+        Self {
+            kind,
+            op: 0,
+            operation,
+            stream: 0,
+            address: 0,
+            bytes: 0,
+            allocated: None,
+            freed: None,
+        }
+    }
+
+    fn is_of_call(&self) -> bool {
+        matches!(
+            self.kind,
+            ReportKind::Mismatch
+                | ReportKind::MissingRank
+                | ReportKind::Deadlock
+                | ReportKind::DestroyedCommunicator
+        )
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
@@ -61,7 +95,14 @@ impl fmt::Display for Report {
             ReportKind::SharedMemory => "launch with less shared memory than its arrays need",
             ReportKind::Endless => "launch without end",
             ReportKind::BadFree => "free of what is not allocated",
+            ReportKind::Mismatch => "calls of ranks that do not match",
+            ReportKind::MissingRank => "wait for a call that ranks have not made",
+            ReportKind::Deadlock => "calls of ranks that wait for each other",
+            ReportKind::DestroyedCommunicator => "call with a destroyed communicator",
         };
+        if self.is_of_call() {
+            return write!(f, "{what}: {}", self.operation);
+        }
         write!(f, "{what}: {} bytes at {:#x}, by operation ", self.bytes, self.address)?;
         write!(f, "{} ({}) on stream {:#x}", self.op, self.operation, self.stream)?;
         if let Some(origin) = self.allocated {

@@ -1,7 +1,10 @@
 //! [`World`]: the controls of a simulated device.
 
+use std::time::Duration;
+
 use crate::{
     code::Code,
+    collectives,
     counts::{CreatedCounts, LiveCounts},
     entry,
     fault::{Action, When},
@@ -78,6 +81,21 @@ impl World {
     /// above the limit loses the context.
     pub fn set_fuel(self, rounds: u64) {
         self.with(|state| state.fuel = rounds);
+    }
+
+    /// Sets how long a wait of the host lasts if it needs calls of other ranks of a communicator that are not made:
+    /// 10 seconds, unless this is called. Then it fails with [`Code::LAUNCH_TIMEOUT`]. The creation of a communicator
+    /// waits three times as long.
+    pub fn set_wait_limit(self, limit: Duration) {
+        self.with(|state| state.wait_limit = limit);
+    }
+
+    /// Breaks the communicators of the ranks on this device, as if the connection to the others was lost: their
+    /// asynchronous error becomes `ncclRemoteError`, and their pending and later calls never complete until they are
+    /// aborted.
+    pub fn break_communicators(self) {
+        self.with(|state| state.break_ranks());
+        collectives::changed();
     }
 
     /// The number of calls of a driver function for this device, including failed calls.

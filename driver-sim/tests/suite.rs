@@ -5,6 +5,13 @@ mod selected;
 
 mod suite {
     mod adversary;
+    mod collectives {
+        mod creation;
+        mod failures;
+        mod order;
+        mod results;
+        mod support;
+    }
     mod context;
     mod exports;
     mod faults;

@@ -48,6 +48,12 @@ pub enum Error {
         /// Why.
         source: Box<qd::Error>,
     },
+    /// A collective operation failed, or the devices did not find each other.
+    #[error("the devices did not work together: {source}")]
+    Collective {
+        /// Why.
+        source: Box<qd::collectives::Error>,
+    },
     /// An operation of the device failed.
     #[error("the work on the device failed: {source}")]
     Device {

@@ -15,6 +15,7 @@ mod run;
 mod unsafe_share;
 
 pub mod coupled;
+pub mod halo;
 pub mod mpm;
 pub mod nbody;
 pub mod path_tracer;

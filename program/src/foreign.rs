@@ -4,6 +4,7 @@
 use std::{any::TypeId, panic::Location, sync::Arc};
 
 use quadrants_rhi::{LentContext, StreamHandle};
+use quadrants_runtime::Watch;
 use smallvec::SmallVec;
 
 use crate::{
@@ -167,7 +168,26 @@ impl Program {
         call: impl FnOnce(&ForeignCall<'_>) -> R,
     ) -> Result<R> {
         self.inner().check_same(&stream.program, "the stream")?;
-        self.foreign_on(name, &stream.state, (reads, writes), Location::caller(), call)
+        let at = Location::caller();
+        self.foreign_on::<_, READS, WRITES>(name, &stream.state, (&reads, &writes), at, call)
+    }
+
+    /// [`foreign`](Self::foreign) with lists whose lengths are not known at compile time, and for crates that wrap a
+    /// library: `at` is where their user called them, which hazards name.
+    ///
+    /// # Errors
+    /// As for [`foreign`](Self::foreign).
+    pub fn foreign_with_lists<R>(
+        &self,
+        name: &'static str,
+        stream: &Stream,
+        reads: &[ForeignRead<'_>],
+        writes: &[ForeignWrite<'_>],
+        at: &'static Location<'static>,
+        call: impl FnOnce(&ForeignCall<'_>) -> R,
+    ) -> Result<R> {
+        self.inner().check_same(&stream.program, "the stream")?;
+        self.foreign_on::<_, 2, 2>(name, &stream.state, (reads, writes), at, call)
     }
 
     /// [`foreign`](Self::foreign) on this thread's current stream: that of the innermost
@@ -186,15 +206,38 @@ impl Program {
         let (program, at) = (self.inner(), Location::caller());
         with_current(Some(program), |current| {
             let stream = current.map_or(&program.default, |(_, stream)| stream);
-            self.foreign_on(name, stream, (reads, writes), at, call)
+            self.foreign_on::<_, READS, WRITES>(name, stream, (&reads, &writes), at, call)
         })
     }
 
+    /// Runs `body` with the program's context current, for calls of other code that enqueue nothing: a library's
+    /// initialization, say. Afterwards the context that was current before is current again, also where `body` changed
+    /// it or panics.
+    ///
+    /// # Errors
+    /// An error of the device; then `body` did not run.
+    pub fn with_context<R>(&self, body: impl FnOnce() -> R) -> Result<R> {
+        let context = &self.shared().context;
+        context.check()?;
+        // SAFETY: dropped at the end of this scope, also where `body` panics, and guards that `body` creates are dropped
+        // in it.
+        let lent = unsafe { LentContext::enter(&**context.device()) };
+        let _lent = context.observe(lent)?;
+        Ok(body())
+    }
+
+    /// Registers a watch of work that other code has enqueued and that may never complete by itself, until the watch is
+    /// dropped. While there is one, waits of the host poll it, and return the errors that it reports.
+    pub fn watch(&self, watch: &Arc<impl Watch + 'static>) {
+        self.shared().context.watch(watch);
+    }
+
+    /// The lists usually have `READS` and `WRITES` tensors.
     fn foreign_on<R, const READS: usize, const WRITES: usize>(
         &self,
         name: &'static str,
         stream: &StreamState,
-        (reads, writes): ([ForeignRead<'_>; READS], [ForeignWrite<'_>; WRITES]),
+        (reads, writes): (&[ForeignRead<'_>], &[ForeignWrite<'_>]),
         at: &'static Location<'static>,
         call: impl FnOnce(&ForeignCall<'_>) -> R,
     ) -> Result<R> {
@@ -240,7 +283,7 @@ impl Program {
                 id: shared.operation_names.id(name),
                 name,
                 at,
-                tensors: (READS as u32, WRITES as u32),
+                tensors: (reads.len() as u32, writes.len() as u32),
             });
             enqueue(handle)
         })

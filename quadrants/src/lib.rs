@@ -12,6 +12,9 @@ mod random;
 pub use arch::{ARCH_VARIABLE, Arch, BestArch, DeviceChoice, devices, target};
 pub use complex::Complex;
 pub use distinct::distinct;
+/// Collective operations between devices and processes, by NCCL and RCCL.
+#[cfg(feature = "collectives")]
+pub use quadrants_collectives as collectives;
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{

@@ -19,6 +19,7 @@ use crate::{
         hipHostMallocMapped, hipHostMallocPortable, hipMemPoolAttr, hipStreamNonBlocking,
     },
     graph, module,
+    rccl::RCCL,
     table::Table,
 };
 
@@ -68,6 +69,7 @@ impl HipDevice {
         // `kDLROCM`; `kDLROCMHost` is pinned memory.
         info.dlpack =
             Some(DlpackNames { device_type: 10, also_accessible: &[11], default_stream: Some(0) });
+        info.collectives = Some(&RCCL);
         let hangs = HANGING_ARCHS.contains(&info.arch.as_str());
         let pools =
             if hangs { Err(format!("hipMallocAsync hangs on {}", info.arch)) } else { Ok(()) };

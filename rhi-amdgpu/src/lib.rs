@@ -12,6 +12,7 @@ mod error;
 mod generated;
 mod graph;
 mod module;
+mod rccl;
 mod table;
 
 pub(crate) const BACKEND: &str = "amdgpu";
@@ -19,3 +20,4 @@ pub(crate) const BACKEND: &str = "amdgpu";
 pub use device::HipDevice;
 pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
 pub use quadrants_rhi as rhi;
+pub use rccl::RCCL_VARIABLE;

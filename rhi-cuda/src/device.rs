@@ -21,7 +21,7 @@ use quadrants_rhi::{
     table_device::{self, PointerAttribute},
 };
 
-use crate::{BACKEND, context::Context, graph, module, table::Table};
+use crate::{BACKEND, context::Context, graph, module, nccl::NCCL, table::Table};
 
 /// An open CUDA device: what only the CUDA driver reports.
 ///
@@ -81,6 +81,7 @@ impl CudaDevice {
             also_accessible: &[3, 13],
             default_stream: Some(1),
         });
+        info.collectives = Some(&NCCL);
 
         let context = Context::retain(table, device)?;
         let capabilities = {

@@ -13,6 +13,7 @@ mod driver;
 mod error;
 mod graph;
 mod module;
+mod nccl;
 mod table;
 
 pub(crate) const BACKEND: &str = "cuda";
@@ -21,4 +22,5 @@ pub(crate) const BACKEND: &str = "cuda";
 pub use cupti::CUPTI_VARIABLE;
 pub use device::CudaDevice;
 pub use driver::{LIBRARY_VARIABLE, driver, driver_from_path, driver_from_symbols, symbols};
+pub use nccl::NCCL_VARIABLE;
 pub use quadrants_rhi as rhi;

@@ -105,6 +105,25 @@ pub struct DeviceInfo {
     pub max_grid_threads: [u64; 3],
     /// What DLPack, a protocol between libraries, calls the device. `None` where it has no name for it.
     pub dlpack: Option<DlpackNames>,
+    /// The library for collective operations between devices of the backend. `None` where there is none.
+    pub collectives: Option<&'static CollectiveLibrary>,
+}
+
+/// Where a library with the interface of NCCL is found at run time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectiveLibrary {
+    /// Its name in messages: `NCCL` or `RCCL`.
+    pub name: &'static str,
+    /// The environment variable that selects a file.
+    pub variable: &'static str,
+    /// The environment variables with the root of an installation.
+    pub roots: &'static [&'static str],
+    /// The usual locations of installations: a folder, and a prefix of folder names in it.
+    pub installations: &'static [(&'static str, &'static str)],
+    /// The folders of libraries in a Python environment.
+    pub wheels: &'static [&'static str],
+    /// The file names, in the order in which they are tried.
+    pub names: &'static [&'static str],
 }
 
 /// The numbers that DLPack has for a backend.
@@ -141,6 +160,7 @@ impl DeviceInfo {
             max_grid_dim: [i32::MAX as u32, 65_535, 65_535],
             max_grid_threads: [u64::MAX; 3],
             dlpack: None,
+            collectives: None,
         }
     }
 }

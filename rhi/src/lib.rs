@@ -25,7 +25,9 @@ pub mod table;
 pub mod table_device;
 
 pub use activity::{Activities, Activity};
-pub use capabilities::{Capabilities, DeviceInfo, DlpackNames, ImageKind, PriorityRange};
+pub use capabilities::{
+    Capabilities, CollectiveLibrary, DeviceInfo, DlpackNames, ImageKind, PriorityRange,
+};
 pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};

@@ -167,7 +167,7 @@ impl Context {
         }
         // SAFETY: nothing uses the memory after the wait, and it was not freed.
         let freed = self
-            .observe(self.device().synchronize())
+            .wait_for_device()
             .and_then(|()| unsafe { self.observe(self.device().free_async(memory, self.free_on)) });
         if let Err(error) = freed {
             self.defer(error);

@@ -585,7 +585,7 @@ impl Context {
 
     fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
-        self.observe(unsafe { self.device().stream_synchronize(stream) })
+        unsafe { self.wait_for_stream(stream) }
     }
 
     /// Allocates whole words in stream order on `stream`. If there is not enough memory, frees the memory that is kept
@@ -610,10 +610,10 @@ impl Context {
                 if !allocated.as_ref().is_err_and(|error| error.is_out_of_memory()) {
                     break;
                 }
-                self.observe(match whole_device {
-                    false => device.stream_synchronize(self.free_on),
-                    true => device.synchronize(),
-                })?;
+                match whole_device {
+                    false => self.wait_for_stream(self.free_on)?,
+                    true => self.wait_for_device()?,
+                }
                 allocated = device.alloc_async(bytes, stream);
             }
             self.observe(allocated)
@@ -660,7 +660,7 @@ unsafe fn upload(
         std::ptr::copy_nonoverlapping(chunk.as_ptr(), staging.as_ptr(), chunk.len());
         let dst = dst.offset(at * STAGING_CHUNK);
         context.observe(device.copy_htod_async(dst, staging.as_ptr(), chunk.len(), stream))?;
-        context.observe(device.stream_synchronize(stream))
+        context.wait_for_stream(stream)
     });
     if copied.is_err() {
         staging.wait_or_leak();
@@ -691,7 +691,7 @@ unsafe fn download(
         {
             before_wait();
         }
-        context.observe(device.stream_synchronize(stream))?;
+        context.wait_for_stream(stream)?;
         std::ptr::copy_nonoverlapping(staging.as_ptr(), chunk.as_mut_ptr(), chunk.len());
         Ok(())
     });

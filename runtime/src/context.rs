@@ -22,6 +22,7 @@ use crate::{
     raw_stream::destroy_stream,
     staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
+    watch::Watches,
 };
 
 /// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
@@ -43,6 +44,7 @@ pub struct Context {
     special: AtomicU8,
     lost: OnceLock<rhi::Error>,
     deferred: Mutex<Vec<Error>>,
+    pub(crate) watches: Watches,
     pub(crate) events: HandlePool<rhi::EventHandle>,
     pub(crate) streams: HandlePool<StreamHandle>,
     pub(crate) staging: StagingPool,
@@ -94,6 +96,7 @@ impl Context {
             special: AtomicU8::new(0),
             lost: OnceLock::new(),
             deferred: Mutex::new(Vec::new()),
+            watches: Watches::default(),
             events: HandlePool::new(MAX_IDLE_EVENTS),
             streams: HandlePool::new(MAX_IDLE_STREAMS),
             staging: StagingPool::default(),
@@ -159,7 +162,7 @@ impl Context {
     pub fn synchronize(self: &Arc<Self>) -> Result<()> {
         self.check()?;
         let (retired, cached) = (self.staging.retired(), self.blocks.numbers());
-        self.registry.synchronize_with(|| self.observe(self.device().synchronize()))?;
+        self.registry.synchronize_with(|| self.wait_for_device())?;
         self.reclaim_complete_staging(retired);
         self.complete_blocks_before(cached);
         self.drop_idle_owners();

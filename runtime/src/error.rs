@@ -1,5 +1,7 @@
 //! The error type of the runtime.
 
+use std::{error::Error as StdError, fmt, sync::Arc};
+
 use quadrants_rhi::{self as rhi, Severity};
 
 /// A result with this crate's [`Error`].
@@ -33,6 +35,13 @@ pub enum Error {
         /// The largest number of streams.
         limit: u32,
     },
+    /// Work of other code failed and was ended; what it writes is undefined.
+    #[error("work of another library failed, and what it writes is undefined: {source}")]
+    Watched {
+        /// Its source is the error of the other code's [`Watch`](crate::Watch).
+        #[source]
+        source: SharedError,
+    },
     /// A byte range is not inside its buffer.
     #[error("bytes {offset}..{} are not inside a buffer of {bytes} bytes", .offset + .len)]
     OutOfBuffer {
@@ -43,6 +52,23 @@ pub enum Error {
         /// The size of the buffer in bytes.
         bytes: usize,
     },
+}
+
+/// An error of other code, which several waits may return. Its [`source`](StdError::source) is that error, for a
+/// downcast.
+#[derive(Debug, Clone)]
+pub struct SharedError(pub(crate) Arc<dyn StdError + Send + Sync>);
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for SharedError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.0)
+    }
 }
 
 impl Error {
@@ -58,6 +84,7 @@ impl Error {
         match self {
             Self::Device(e) => e.severity(),
             Self::ContextLost { .. } => Severity::ContextLost,
+            Self::Watched { .. } => Severity::LostData,
             Self::OtherContext { .. } | Self::TooManyStreams { .. } | Self::OutOfBuffer { .. } => {
                 Severity::Recoverable
             }

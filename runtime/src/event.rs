@@ -70,7 +70,7 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         self.context.check()?;
         // SAFETY: the handle lives as long as `self`.
-        self.context.observe(unsafe { self.context.device().event_synchronize(self.handle) })
+        unsafe { self.context.wait_for_event(self.handle) }
     }
 
     /// The milliseconds from the record of `start` to the record of this event. Both must be timing events with

@@ -78,12 +78,12 @@ impl Context {
         loop {
             let Some(first) = self.owners.queue.lock().pop_front() else { return };
             // SAFETY: the event is leased.
-            let complete = self.observe(unsafe {
+            let complete = unsafe {
                 match wait {
-                    true => self.device().event_synchronize(first.event).map(|()| true),
-                    false => self.device().event_query(first.event),
+                    true => self.wait_for_event(first.event).map(|()| true),
+                    false => self.observe(self.device().event_query(first.event)),
                 }
-            });
+            };
             match complete {
                 Ok(false) => return self.owners.queue.lock().push_front(first),
                 Ok(true) => {
@@ -106,7 +106,7 @@ impl Context {
     /// that is better than freeing the memory of a running kernel.
     #[cold]
     fn wait_and_drop(&self, lost: bool, owner: Owner) {
-        match lost || self.observe(self.device().synchronize()).is_ok() || self.is_lost() {
+        match lost || self.wait_for_device().is_ok() || self.is_lost() {
             true => drop(owner),
             false => std::mem::forget(owner),
         }

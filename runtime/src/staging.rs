@@ -127,14 +127,13 @@ impl Context {
     /// The failure of earlier work.
     pub(crate) fn reclaim_staging(self: &Arc<Self>, wait: bool) -> Result<bool> {
         let Some(entry) = self.staging.take_in_flight() else { return Ok(false) };
-        let device = self.device();
         // SAFETY: the pool owns the event.
-        let complete = self.observe(unsafe {
+        let complete = unsafe {
             match wait {
-                true => device.event_synchronize(entry.event).map(|()| true),
-                false => device.event_query(entry.event),
+                true => self.wait_for_event(entry.event).map(|()| true),
+                false => self.observe(self.device().event_query(entry.event)),
             }
-        });
+        };
         if !matches!(complete, Ok(true)) {
             self.staging.return_in_flight(entry);
             return complete;

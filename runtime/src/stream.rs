@@ -5,7 +5,7 @@ use std::{sync::Arc, thread};
 use quadrants_rhi::{DevicePtr, EventHandle, Severity, StreamHandle, StreamOptions};
 
 use crate::{
-    Context, Result, Stamp, fill_streams::AwaitedFills, raw_stream::destroy_stream,
+    Context, Error, Result, Stamp, fill_streams::AwaitedFills, raw_stream::destroy_stream,
     stamps::MAX_SEQUENCE, stream_registry::Position,
 };
 
@@ -198,8 +198,7 @@ impl Stream {
         self.context.check()?;
         let upto = self.position.enqueued();
         // SAFETY: the handle lives as long as `self`.
-        let waited = unsafe { self.context.device().stream_synchronize(self.handle) };
-        self.context.observe(waited)?;
+        unsafe { self.context.wait_for_stream(self.handle)? };
         self.position.complete(upto);
         self.context.drop_idle_owners();
         Ok(())
@@ -227,9 +226,10 @@ impl Drop for Stream {
         let mut event = if thread::panicking() && !idle { self.record_event().ok() } else { None };
         if event.is_none() && !idle {
             // SAFETY: the handle is valid until the destruction below.
-            let waited = unsafe { device.stream_synchronize(self.handle) };
-            if let Err(error) = self.context.observe(waited) {
-                wait_failed = error.severity() != Severity::ContextLost;
+            if let Err(error) = unsafe { self.context.wait_for_stream(self.handle) } {
+                // After the failure of watched work, the work is complete.
+                wait_failed = !matches!(error, Error::Watched { .. })
+                    && error.severity() != Severity::ContextLost;
                 self.context.defer(error);
             }
         }

@@ -38,6 +38,7 @@ pages! {
     streams: "../../docs/book/src/streams.md";
     memory: "../../docs/book/src/memory.md";
     devices: "../../docs/book/src/devices.md";
+    collectives: "../../docs/book/src/collectives.md";
     graphs: "../../docs/book/src/graphs.md";
     hazards: "../../docs/book/src/hazards.md";
     testing: "../../docs/book/src/testing.md";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use quadrants::{
     Arch, Backend as _, GRAPHS_VARIABLE, Opened, Program, ProgramBuilder,
+    collectives::Library,
     rhi::{Driver, table::Symbol},
 };
 use quadrants_driver_sim as sim;
@@ -246,6 +247,14 @@ impl TestBackend {
             }
         };
         driver.expect("the simulator has all required functions")
+    }
+
+    /// The collective operations of the simulator.
+    #[must_use]
+    pub fn collective_library(self) -> Library {
+        // SAFETY: as in `simulator`.
+        let library = unsafe { Library::from_symbols("simulator", sim::collective_symbol) };
+        library.expect("the simulator has all functions")
     }
 
     fn is_selected(self) -> bool {

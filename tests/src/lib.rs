@@ -14,4 +14,5 @@ mod hidden_types;
 pub use quadrants_test_macros::{on_all_backends, on_gpu_backends};
 
 pub use harness::{DevicePolicy, On, Release, TestBackend};
+pub use quadrants_driver_sim as sim;
 pub use quadrants_samples::full_size;

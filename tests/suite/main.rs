@@ -3,6 +3,7 @@
 
 mod cache;
 mod child;
+mod collectives;
 mod drivers;
 mod errors;
 mod faults;

@@ -3,7 +3,9 @@
 use std::ffi::{c_int, c_uint};
 
 use super::device::{check_initialized, enter};
-use crate::{code::Code, context, entry::driver_functions, peer, pointer::Out, state::State};
+use crate::{
+    code::Code, context, entry::driver_functions, peer, pointer::Out, state::State, worlds,
+};
 
 driver_functions! {
     /// Retains the primary context.
@@ -13,7 +15,17 @@ driver_functions! {
 
     /// Releases the primary context. The last release destroys everything in it.
     fn [Cuda cuDevicePrimaryCtxRelease_v2](device: c_int) |call| {
-        peer::wait(enter(call, device)?, State::release_context)?;
+        let state = enter(call, device)?;
+        let ordinal = state.ordinal;
+        peer::wait(state, State::release_context).inspect_err(|code| {
+            // Work that never ends must not keep the context.
+            if *code == Code::LAUNCH_TIMEOUT
+                && let Ok(mut state) = worlds::lock(ordinal)
+            {
+                state.lose(Code::LAUNCH_TIMEOUT);
+                let _released = state.release_context();
+            }
+        })?;
     }
 
     /// The thread's current context.
@@ -59,7 +71,7 @@ driver_functions! {
         let own = state.ordinal;
         drop(state);
         let peer = context::world_of(context)?;
-        state = crate::worlds::lock(own)?;
+        state = worlds::lock(own)?;
         if flags != 0 {
             return Err(Code::INVALID_VALUE.into());
         }

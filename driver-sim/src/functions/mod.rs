@@ -1,5 +1,7 @@
-//! The exported functions of libcuda and libamdhip64. Functions that differ in the name alone are defined once.
+//! The exported functions of libcuda and libamdhip64, and in [`collectives`] those of libnccl. Functions of the drivers
+//! that differ in the name alone are defined once.
 
+pub(crate) mod collectives;
 mod context;
 pub(crate) mod device;
 mod graph;

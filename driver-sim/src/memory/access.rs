@@ -35,12 +35,12 @@ pub(crate) struct Uninitialized {
     pub(crate) allocated: Origin,
 }
 
-/// Bytes of device memory.
-#[derive(Debug, Default)]
+/// Bytes of memory.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
-    data: Box<[u8]>,
-    /// The positions of those that are not initialized.
-    undefined: Vec<usize>,
+    pub(crate) data: Box<[u8]>,
+    /// The positions of those that are not initialized, in order.
+    pub(crate) undefined: Vec<usize>,
 }
 
 type Access<T> = Result<T, AccessError>;
@@ -136,7 +136,7 @@ impl Memory {
         if bytes == 0 {
             return Ok(());
         }
-        if src < DEVICE_BASE || dst < DEVICE_BASE {
+        if dst < DEVICE_BASE {
             let mut buffer = vec![0; bytes];
             self.read(src, &mut buffer)?;
             return self.write(dst, &buffer);
@@ -145,10 +145,15 @@ impl Memory {
         self.put(dst, &piece)
     }
 
-    /// Bytes of device memory with their initialization state.
+    /// Bytes with their initialization state. Pinned memory counts as initialized.
     pub(crate) fn take(&mut self, src: u64, bytes: usize) -> Access<Piece> {
         if bytes == 0 {
             return Ok(Piece::default());
+        }
+        if src < DEVICE_BASE {
+            let mut data = vec![0; bytes].into_boxed_slice();
+            self.read_pinned(src, &mut data)?;
+            return Ok(Piece { data, undefined: Vec::new() });
         }
         let (from, offset) = self.span(src, bytes, Touch::Read)?;
         let block = &self.blocks[from];
@@ -165,12 +170,24 @@ impl Memory {
         if data.is_empty() {
             return Ok(());
         }
+        if dst < DEVICE_BASE {
+            return self.write_pinned(dst, data);
+        }
         let (to, offset) = self.span(dst, data.len(), Touch::Write)?;
         let block = &mut self.blocks[to];
         block.data[offset..offset + data.len()].copy_from_slice(data);
         block.defined.set(offset, data.len());
         for i in undefined {
             block.defined.unset(offset + i, 1);
+        }
+        Ok(())
+    }
+
+    /// Makes bytes uninitialized, as what was written to them is unknown. Pinned memory does not change.
+    pub(crate) fn undefine(&mut self, dst: u64, bytes: usize) -> Access<()> {
+        if bytes > 0 && dst >= DEVICE_BASE {
+            let (at, offset) = self.span(dst, bytes, Touch::Write)?;
+            self.blocks[at].defined.unset(offset, bytes);
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ impl State {
                     self.memory.put(*dst, &piece)?;
                 }
             }
+            Work::Collective(part) => part.run(&mut self.memory)?,
             Work::Allocate { base, bytes, origin } => {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.begin(*bytes, *origin);

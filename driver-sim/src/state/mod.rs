@@ -1,6 +1,7 @@
 //! The state of one world, under its lock: the state of a device and its driver.
 
 mod adversary;
+mod collectives;
 mod events;
 mod execution;
 mod graphs;
@@ -11,11 +12,12 @@ mod races;
 mod scheduling;
 mod streams;
 
-use std::{mem::take, sync::Arc};
+use std::{mem::take, sync::Arc, time::Duration};
 
 use crate::{
     clock::WorldKey,
     code::{Code, Result},
+    collectives::{Blocker, Communicator},
     counts::{CreatedCounts, LiveCounts},
     event::Event,
     fault::Faults,
@@ -40,6 +42,8 @@ use crate::{
 const FUEL: u64 = 1 << 36;
 /// The largest number of recorded reports.
 const REPORTS: usize = 1000;
+/// How long a wait lasts for calls of other ranks.
+const WAIT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
@@ -70,6 +74,7 @@ pub(crate) struct State {
     pub(crate) graphs: Slab<Graph>,
     pub(crate) nodes: Slab<Node>,
     pub(crate) execs: Slab<Exec>,
+    pub(crate) communicators: Slab<Communicator>,
     /// The number of nodes of all executables so far.
     pub(crate) node_lanes: u64,
     /// The limit of iterations and inner loop rounds of a launch.
@@ -91,8 +96,10 @@ pub(crate) struct State {
     pub(crate) executed: u64,
     pub(crate) timeline: Timeline,
     pub(crate) detector: Detector,
-    /// The operation of another world that a wait needs first.
-    pub(crate) blocked: Option<(u16, OpId)>,
+    /// What a wait needs first of another world.
+    pub(crate) blocked: Option<Blocker>,
+    /// How long a wait lasts for calls of other ranks.
+    pub(crate) wait_limit: Duration,
     /// The worlds whose memory the context may access.
     pub(crate) peers: Vec<u16>,
     /// The number of resets.
@@ -114,6 +121,7 @@ impl State {
             legacy: Stream::legacy(),
             fuel: FUEL,
             pools: true,
+            wait_limit: WAIT_LIMIT,
             faults: Faults::new(seed),
             detector: Detector::new(races),
             ..Self::default()
@@ -149,6 +157,7 @@ impl State {
             graphs: take(&mut self.graphs),
             nodes: take(&mut self.nodes),
             execs: take(&mut self.execs),
+            communicators: take(&mut self.communicators),
             resets: self.resets + 1,
             ..Self::new(self.ordinal, schedule, seed)
         };
@@ -156,6 +165,8 @@ impl State {
 
     /// Frees all objects of the context. Pending work never runs.
     fn clear_objects(&mut self) {
+        self.lose_ranks();
+        self.communicators.clear();
         self.queue.abandon();
         self.streams.clear();
         self.events.clear();
@@ -261,6 +272,13 @@ impl State {
         operation: Operation,
         extra: &[OpId],
     ) -> Result<OpId> {
+        let id = self.place(stream, operation, extra)?;
+        self.enqueued(id);
+        Ok(id)
+    }
+
+    /// The first half of [`enqueue_operation`](Self::enqueue_operation): the operation does not run yet.
+    fn place(&mut self, stream: StreamRef, operation: Operation, extra: &[OpId]) -> Result<OpId> {
         let mut after = self.order(stream)?;
         for &op in extra {
             if !after.contains(&op) {
@@ -272,7 +290,6 @@ impl State {
         let place = (self.stream_handle(stream), turn, self.stream(stream)?.lane);
         let id = self.push(operation, place, &after);
         self.advance(stream, id, cost)?;
-        self.enqueued(id);
         Ok(id)
     }
 
@@ -292,6 +309,7 @@ impl State {
     /// Runs an operation that is ready.
     pub(crate) fn run(&mut self, id: OpId) {
         let Some((work, stream)) = self.queue.begin(id) else { return };
+        self.learn_late(id, &work);
         self.schedule_hash = mix(mix(self.schedule_hash ^ id) ^ self.call_count);
         self.executed += 1;
         self.timeline.push(id, self.call_count);
@@ -348,6 +366,7 @@ impl State {
     /// Loses the context. Pending work never runs.
     pub(crate) fn lose(&mut self, code: Code) {
         self.lost = Some(code);
+        self.lose_ranks();
         self.queue.abandon();
     }
 
@@ -394,6 +413,7 @@ impl State {
             graph_execs: self.execs.live(),
             pending: self.queue.pending(),
             context_refs: self.context_refs,
+            communicators: self.communicators.live(),
         }
     }
 }

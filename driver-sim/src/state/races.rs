@@ -6,7 +6,7 @@ use super::State;
 use crate::{
     clock::{Clock, Epoch},
     memory::{AccessError, End, InvalidAccess, Region, Touch},
-    op::OpKind,
+    op::{OpKind, Work},
     op_id::OpId,
     race::{Detector, ROOM, Race, Side},
     remote::Remote,
@@ -64,6 +64,29 @@ impl State {
         clock.advance(epoch);
         detector.open.push_back(epoch);
         detector.clocks.insert(op, (epoch, clock));
+    }
+
+    /// Adds to the clock of an operation that starts what became known of other worlds since it was enqueued: the calls
+    /// of other ranks. What is ordered after the operation cannot have run, and learns the same.
+    pub(crate) fn learn_late(&mut self, op: OpId, work: &Work) {
+        if !self.detector.on {
+            return;
+        }
+        let key = self.key();
+        let grown = self.queue.remote(op).filter(|remote| remote.has_grown()).cloned();
+        let late: Vec<Remote> = work.met().into_iter().chain(grown).collect();
+        let Some((_, clock)) = self.detector.clocks.get_mut(&op) else { return };
+        late.iter().for_each(|remote| remote.join_to(key, clock));
+        let Some(next) = self.queue.take_learners(op, !late.is_empty()) else { return };
+        let clock = clock.clone();
+        if let Some(completion) = self.queue.watched(op) {
+            completion.grow(&clock);
+        }
+        for op in next {
+            if let Some((_, of)) = self.detector.clocks.get_mut(&op) {
+                of.join(&clock);
+            }
+        }
     }
 
     pub(crate) fn clock_host_wait(&mut self, target: Option<OpId>) {

@@ -71,9 +71,12 @@ impl State {
                 match self.random.pick(&choice) {
                     Some(&op) => self.run(op),
                     None => {
-                        let blocked = self.random.pick(&blocked);
-                        self.blocked = blocked.and_then(|op| self.queue.blocked_by(*op));
-                        return;
+                        let Some(&op) = self.random.pick(&blocked) else { return };
+                        self.blocked = self.queue.blocked_by(op);
+                        // Another world may have completed what it waits for meanwhile.
+                        if self.blocked.is_some() {
+                            return;
+                        }
                     }
                 }
             }

@@ -19,6 +19,8 @@ functions! { sim::cuda_symbol:
     quadrants_sim_fail(ordinal: usize, function: *const c_char, nth: u64, code: c_int);
     quadrants_sim_calls(ordinal: usize, function: *const c_char, count: *mut u64);
     quadrants_sim_live(ordinal: usize, counts: *mut u64);
+    quadrants_sim_set_wait_limit(ordinal: usize, milliseconds: u64);
+    quadrants_sim_break_communicators(ordinal: usize);
     quadrants_sim_trace(ordinal: usize, text: *mut c_char, room: usize, needed: *mut usize);
 }
 
@@ -27,6 +29,7 @@ fn every_symbol_is_exported_once() {
     for (names, find) in [
         (sim::cuda_symbols().collect::<Vec<_>>(), sim::cuda_symbol as fn(&str) -> _),
         (sim::hip_symbols().collect(), sim::hip_symbol),
+        (sim::collective_symbols().collect(), sim::collective_symbol),
     ] {
         assert!(names.iter().all(|name| find(name).is_some_and(|address| !address.is_null())));
         let unique: HashSet<&str> = names.iter().copied().collect();
@@ -35,6 +38,7 @@ fn every_symbol_is_exported_once() {
     }
     assert_eq!(sim::cuda_symbol("hipMalloc"), None);
     assert_eq!(sim::hip_symbol("cuInit"), None);
+    assert_eq!((sim::cuda_symbol("ncclSend"), sim::collective_symbol("cuInit")), (None, None));
 }
 
 #[test]
@@ -74,6 +78,10 @@ fn a_world_can_be_controlled_from_c() {
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_str().unwrap();
     assert_eq!(text, gpu.world.trace().to_string());
     assert!(text.contains("fill"));
+
+    ok(quadrants_sim_set_wait_limit(ordinal, 100));
+    ok(quadrants_sim_break_communicators(ordinal));
+    ok(quadrants_sim_fail(ordinal, c"ncclAllReduce".as_ptr(), 1, 6));
 
     ok(quadrants_sim_reset(ordinal));
     assert_eq!(gpu.world.live(), sim::LiveCounts::default());

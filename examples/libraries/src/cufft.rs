@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use cudarc::cufft::sys::{self, cufftResult, cufftType};
 use quadrants::rhi::{DevicePtr, StreamHandle};
 
-use crate::{Error, Result};
+use crate::{Error, Result, poisson::RealTransforms};
 
 /// The plans of a grid in both directions, for the context that was current when they were made.
 #[derive(Debug)]
@@ -36,17 +36,10 @@ impl RealGrid {
         };
         Ok(Self { forward: plan(cufftType::CUFFT_D2Z)?, inverse: plan(cufftType::CUFFT_Z2D)? })
     }
+}
 
-    /// Enqueues the transform of `grid` to `spectrum` on a stream: `n` rows of `n / 2 + 1` complex numbers, the sums
-    /// without a factor.
-    ///
-    /// # Errors
-    /// The status of cuFFT.
-    ///
-    /// # Safety
-    /// Both have their elements on the device of the plans, whose context is current, and do not overlap. Nothing else
-    /// uses them before the work is complete. No other work with these plans runs meanwhile on another stream.
-    pub unsafe fn forward(
+impl RealTransforms for RealGrid {
+    unsafe fn forward(
         &self,
         stream: StreamHandle,
         grid: DevicePtr,
@@ -63,14 +56,7 @@ impl RealGrid {
         }
     }
 
-    /// Enqueues the transform back, which also writes `spectrum`.
-    ///
-    /// # Errors
-    /// The status of cuFFT.
-    ///
-    /// # Safety
-    /// As for [`forward`](Self::forward).
-    pub unsafe fn inverse(
+    unsafe fn inverse(
         &self,
         stream: StreamHandle,
         spectrum: DevicePtr,

@@ -1,14 +1,16 @@
 //! Work of other libraries beside kernels of quadrants, each as a foreign operation, and beside a kernel in a region of
-//! the host: [cuBLAS and hipBLAS](blas), [cuFFT](cufft), [cuSPARSE](cusparse) and [cuRAND](curand), with a program of
-//! each name. And [kernels between operations of Python libraries](python).
+//! the host: [cuBLAS and hipBLAS](blas), [cuFFT](cufft) and [rocFFT](rocfft), [cuSPARSE](cusparse) and
+//! [cuRAND](curand), with a program of each name. And [kernels between operations of Python libraries](python).
 
 pub mod blas;
 pub mod cufft;
 pub mod curand;
 pub mod cusparse;
 pub mod measure;
+pub mod poisson;
 pub mod products;
 pub mod python;
+pub mod rocfft;
 
 use quadrants as qd;
 

@@ -10,14 +10,14 @@ use quadrants_rhi::{EventHandle, EventOptions, StreamHandle, StreamOptions};
 use quadrants_runtime as rt;
 
 use crate::{
-    Result, Stream,
+    Error, Result, Stream,
     hazards::{
         Clock,
         tracker::{Tracker, wait_tracked},
     },
     profile::origin,
-    state::{ProgramInner, StreamState},
-    thread_state::{capture, current_stream},
+    state::{ProgramInner, ProgramShared, StreamState, order::order_after},
+    thread_state::{capture, current_stream, regions},
 };
 
 /// What [`capture::refuse`] names.
@@ -86,10 +86,55 @@ impl Stream {
         current_stream::with_scope(&self.program, &self.state, body)
     }
 
+    /// Runs `enqueue`, which enqueues work on this stream, in the order of the thread's current stream: the work comes
+    /// after all earlier work of the current stream, and before all of its later work. If this stream is the current
+    /// one, that is so anyway. The host does not wait.
+    ///
+    /// The current stream is that of the innermost [`scope`](Self::scope) or block of a region, or else the default
+    /// stream of the program.
+    ///
+    /// # Errors
+    /// Those of `enqueue`, or an error of the device.
+    pub fn in_current_order<R, E: From<Error>>(
+        &self,
+        enqueue: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let current = current_stream::with_current(Some(&self.program), |current| {
+            current.map_or(&self.program.default, |(_, stream)| stream).clone()
+        });
+        if Arc::ptr_eq(&current, &self.state) {
+            return enqueue();
+        }
+        let shared = &self.program.shared;
+        order(shared, &current, &self.state)?;
+        let enqueued = regions::with_stream(shared, current.stream.id(), self.id(), enqueue);
+        // Also after a failure: a part of the work may be enqueued.
+        let ordered = order(shared, &self.state, &current);
+        let enqueued = enqueued?;
+        ordered?;
+        Ok(enqueued)
+    }
+
     pub(crate) fn create(program: &Arc<ProgramInner>, options: StreamOptions) -> Result<Self> {
         let stream = rt::Stream::new(&program.shared.context, options)?;
         Ok(Self { state: StreamState::new(&program.shared, stream)?, program: program.clone() })
     }
+}
+
+/// Makes later work of `later` wait for all work of `earlier`.
+fn order(shared: &ProgramShared, earlier: &StreamState, later: &StreamState) -> Result<()> {
+    let captured = capture::with(shared, |recorder| {
+        let event = next_event_number();
+        recorder.record_event(event, earlier);
+        recorder.wait_event(event, later)
+    });
+    if let Some(captured) = captured {
+        return captured;
+    }
+    order_after(shared, later, [earlier.stream.newest()])?;
+    // The wait is work of the stream: it is not complete before the other one's is.
+    let _ = later.stream.next_stamp();
+    Ok(())
 }
 
 /// An event: a marker in a stream that other streams and the host can wait for.

@@ -117,6 +117,38 @@ pub(crate) fn within<R>(region: &ActiveRegion, body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// Runs `body`, in which work on `stream` is ordered as that of `current`: it counts as work of the same blocks.
+pub(crate) fn with_stream<R>(
+    program: &ProgramShared,
+    current: u32,
+    stream: u32,
+    body: impl FnOnce() -> R,
+) -> R {
+    struct Added<'a>(&'a ActiveRegion, u32);
+    impl Drop for Added<'_> {
+        fn drop(&mut self) {
+            let mut streams = self.0.streams.borrow_mut();
+            if let Some(last) = streams.iter().rposition(|stream| *stream == self.1) {
+                streams.remove(last);
+            }
+        }
+    }
+    let mut next = INNERMOST.get();
+    // SAFETY: as in `check_all`; `body` returns before the region ends.
+    while let Some(region) = unsafe { next.as_ref() } {
+        let mut streams = region.streams.borrow_mut();
+        if ptr::eq(&*region.shared, program) && streams.contains(&current) {
+            streams.push(stream);
+            drop(streams);
+            let _added = Added(region, stream);
+            return body();
+        }
+        drop(streams);
+        next = region.outer.get();
+    }
+    body()
+}
+
 /// Checks a launch on `stream` against the other blocks of the regions that this thread is in, before anything of the
 /// launch is enqueued. What runs on a stream that is no region's is not checked.
 ///

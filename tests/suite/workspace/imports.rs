@@ -12,7 +12,7 @@ use syn::{
 };
 
 /// The crates whose modules are checked.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "rhi",
     "rhi-cpu",
     "rhi-cuda",
@@ -24,6 +24,7 @@ const CRATES: [&str; 12] = [
     "macros",
     "driver-sim",
     "program",
+    "collectives",
     "quadrants",
 ];
 

@@ -233,7 +233,79 @@ pub(super) const ENUMS: &[Listed] = &[
                 in the text." => context_lost;
             OtherContext: "Objects of one program together.";
             TooManyStreams: "Reuse streams.";
+            Watched: "See the cause: the [failure](#collectivesfailure) of a communicator. Write the tensors \
+                again, and make another communicator.";
             OutOfBuffer: "The facade checks ranges before; direct users of the crate correct the range.";
+        },
+    },
+    Listed {
+        name: "collectives::Error",
+        file: "collectives/src/error.rs",
+        ident: "Error",
+        about: "What communicators and [collective operations](collectives.md) return.",
+        entries: entries! {
+            Program: "See the cause, an [error of a program](#error).";
+            Bootstrap: "See the cause, an error of the [rendezvous](#bootstraperror).";
+            Library: "Install NCCL or RCCL, or set the variable to its library.";
+            Backend: "Communicators of devices of one backend; `copy_to` between others.";
+            Rank: "Ranks from 0 to the number of ranks - 1, and the same number on all of them.";
+            Length: "A tensor of that length; `slice` and `flat` select parts.";
+            Strided: "Copy it with `try_clone` first.";
+            Id: "The bytes of `UniqueId::to_bytes`, all of them.";
+            OtherProcess: "A GPU backend, or a thread for each rank.";
+            Failed: "See the [failure](#collectivesfailure). Make another communicator.";
+            Aborted: "Make another communicator. The failure, if there was one, is in the text.";
+        },
+    },
+    Listed {
+        name: "collectives::Failure",
+        file: "collectives/src/error.rs",
+        ident: "Failure",
+        about: "Why a communicator failed: a cause of `collectives::Error::Failed`, or of `Error::Runtime` from a wait.",
+        entries: entries! {
+            Call: "See what the library says; `NCCL_DEBUG=INFO` makes it say more.";
+            Async: "See what the library says. Another rank has failed, or the network between them.";
+            PeerLost: "Look at the output of that process.";
+            Timeout: "All ranks make the same operations in the same order; several ranks of one thread in one \
+                `Group`. `CommunicatorBuilder::timeout` sets the limit.";
+            Mismatch: "All ranks make the same operations, of the same type and length, in the same order.";
+            PeerAborted: "See the error of that rank.";
+            Enqueue: "See the cause.";
+        },
+    },
+    Listed {
+        name: "bootstrap::Error",
+        file: "collectives/src/bootstrap/error.rs",
+        ident: "Error",
+        about: "Why the processes of a run did not find each other, or lost each other.",
+        entries: entries! {
+            Variable: "Start the program with `torchrun`, `srun` or `mpirun`, or set the variables by hand.";
+            Config: "Correct the field.";
+            SecretMissing: "`export QUADRANTS_RENDEZVOUS_SECRET=$(openssl rand -hex 32)` before the launcher, the same on \
+                all machines.";
+            SecretFile: "Remove the file, or set `QUADRANTS_RENDEZVOUS_SECRET`.";
+            Listen: "An address of the machine of rank 0, and a free port.";
+            Timeout: "Look at the output of the missing ranks; they need the same address, port and secret.";
+            PeerLost: "Look at the output of that process.";
+            Left: "All ranks must make the same calls before they end.";
+            Rejected: "See the [reason](#bootstraprejection).";
+            Io: "See the system's error.";
+            Protocol: "Another program uses the port: choose another one.";
+            OutOfOrder: "All ranks make the same calls in the same order.";
+            TooLong: "Send larger data by a collective operation.";
+        },
+    },
+    Listed {
+        name: "bootstrap::Rejection",
+        file: "collectives/src/bootstrap/error.rs",
+        ident: "Rejection",
+        about: "Why rank 0 rejected a process.",
+        entries: entries! {
+            Version: "One build for all ranks.";
+            Secret: "One value of `QUADRANTS_RENDEZVOUS_SECRET` for all processes.";
+            WorldSize: "One value of `WORLD_SIZE` for all processes.";
+            RankOutOfRange: "Ranks from 0 to the world size - 1.";
+            DuplicateRank: "A rank of its own for each process, and a port of its own for each run.";
         },
     },
     Listed {

@@ -21,7 +21,7 @@ use super::book;
 type Example = (&'static str, fn() -> qd::Result<()>);
 
 /// The crates whose errors users see.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "rhi",
     "rhi-cuda",
     "rhi-amdgpu",
@@ -30,6 +30,7 @@ const CRATES: [&str; 11] = [
     "codegen",
     "runtime",
     "program",
+    "collectives",
     "frontend",
     "macros",
     "quadrants",

@@ -51,7 +51,7 @@ fn enums(path: &Path) -> Vec<ItemEnum> {
 
 fn is_error(item: &ItemEnum) -> bool {
     let name = item.ident.to_string();
-    let ends = ["Error", "ErrorKind", "ErrorCause", "Reason", "Problem"];
+    let ends = ["Error", "ErrorKind", "ErrorCause", "Reason", "Problem", "Failure", "Rejection"];
     matches!(item.vis, Visibility::Public(_)) && ends.iter().any(|end| name.ends_with(end))
 }
 

@@ -1,0 +1,162 @@
+//! The messages of an established group.
+
+use std::time::Duration;
+
+use super::frame::{Frame, MAC};
+use super::handshake::split_u32;
+use super::{Error, MAX_PAYLOAD};
+
+/// The longest body of a frame after the handshake.
+pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
+/// A message names at most so many ranks.
+pub(crate) const MOST_RANKS: usize = 64;
+
+/// Which operation, and its number among all of the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    pub(crate) operation: Operation,
+}
+
+/// An operation of all ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Broadcast = 0,
+    Barrier = 1,
+}
+
+impl Operation {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Broadcast => "a broadcast",
+            Self::Barrier => "a barrier",
+        }
+    }
+}
+
+/// Why an operation failed on rank 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Timeout(Vec<usize>),
+    Left(usize),
+    OutOfOrder(usize),
+}
+
+/// A message. All but `Arrive`, `Heartbeat` and `Goodbye` come from rank 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// All ranks are there.
+    Start,
+    /// A sign of life.
+    Heartbeat,
+    /// Rank 0 is waiting for these ranks.
+    Waiting(Vec<usize>),
+    /// The sender has called an operation.
+    Arrive(Call),
+    /// All ranks have called it. With the payload of a broadcast.
+    Release(Call, Vec<u8>),
+    /// An operation failed, and the group with it.
+    Failed(Failure),
+    /// This rank is lost.
+    Lost(usize),
+    /// The sender leaves.
+    Goodbye,
+}
+
+impl Message {
+    /// The kind and the body of its frame.
+    pub(crate) fn encode(&self) -> (u8, Vec<u8>) {
+        match self {
+            Self::Start => (16, vec![]),
+            Self::Heartbeat => (17, vec![]),
+            Self::Waiting(ranks) => (18, encode_ranks(ranks)),
+            Self::Arrive(call) => (19, encode_call(*call)),
+            Self::Release(call, payload) => {
+                let mut body = encode_call(*call);
+                body.extend_from_slice(payload);
+                (20, body)
+            }
+            Self::Failed(Failure::Timeout(ranks)) => (21, encode_ranks(ranks)),
+            Self::Failed(Failure::Left(rank)) => (22, encode_ranks(&[*rank])),
+            Self::Failed(Failure::OutOfOrder(rank)) => (23, encode_ranks(&[*rank])),
+            Self::Lost(rank) => (24, encode_ranks(&[*rank])),
+            Self::Goodbye => (25, vec![]),
+        }
+    }
+
+    /// `None` if the frame is no message.
+    pub(crate) fn decode(frame: &Frame) -> Option<Self> {
+        let body = &frame.body[..];
+        Some(match frame.kind {
+            16 => empty(body, Self::Start)?,
+            17 => empty(body, Self::Heartbeat)?,
+            18 => Self::Waiting(decode_ranks(body)?),
+            19 => {
+                let (call, rest) = decode_call(body)?;
+                empty(rest, Self::Arrive(call))?
+            }
+            20 => {
+                let (call, payload) = decode_call(body)?;
+                Self::Release(call, payload.to_vec())
+            }
+            21 => Self::Failed(Failure::Timeout(decode_ranks(body)?)),
+            22 => Self::Failed(Failure::Left(decode_rank(body)?)),
+            23 => Self::Failed(Failure::OutOfOrder(decode_rank(body)?)),
+            24 => Self::Lost(decode_rank(body)?),
+            25 => empty(body, Self::Goodbye)?,
+            _ => return None,
+        })
+    }
+}
+
+impl Failure {
+    /// The error of an operation or of joining.
+    pub(crate) fn error(self, what: &str, after: Duration) -> Error {
+        match self {
+            Self::Timeout(missing) => {
+                Error::Timeout { what: what.into(), after, missing, rejected: 0 }
+            }
+            Self::Left(rank) => Error::Left { rank },
+            Self::OutOfOrder(rank) => Error::OutOfOrder { rank },
+        }
+    }
+}
+
+fn empty(body: &[u8], message: Message) -> Option<Message> {
+    body.is_empty().then_some(message)
+}
+
+fn encode_call(call: Call) -> Vec<u8> {
+    let mut body = call.number.to_le_bytes().to_vec();
+    body.push(call.operation as u8);
+    body
+}
+
+fn decode_call(body: &[u8]) -> Option<(Call, &[u8])> {
+    let (number, rest) = body.split_first_chunk()?;
+    let (operation, rest) = rest.split_first()?;
+    let operation = match operation {
+        0 => Operation::Broadcast,
+        1 => Operation::Barrier,
+        _ => return None,
+    };
+    Some((Call { number: u64::from_le_bytes(*number), operation }, rest))
+}
+
+fn encode_ranks(ranks: &[usize]) -> Vec<u8> {
+    ranks.iter().take(MOST_RANKS).flat_map(|&rank| (rank as u32).to_le_bytes()).collect()
+}
+
+fn decode_ranks(mut body: &[u8]) -> Option<Vec<usize>> {
+    let mut ranks = Vec::new();
+    while !body.is_empty() {
+        let (rank, rest) = split_u32(body)?;
+        ranks.push(rank as usize);
+        body = rest;
+    }
+    Some(ranks)
+}
+
+fn decode_rank(body: &[u8]) -> Option<usize> {
+    decode_ranks(body)?.try_into().ok().map(|[rank]: [usize; 1]| rank)
+}

@@ -1,0 +1,258 @@
+//! A group of processes and its operations.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::link::Connection;
+use super::listen::{NOTICE, gather, listen};
+use super::message::{Call, Message, Operation};
+use super::state::{Shared, deadline};
+use super::{Error, RankConfig, Result, connect};
+
+/// The longest payload of a broadcast, in bytes.
+pub const MAX_PAYLOAD: usize = 64 * 1024;
+
+/// The processes of a run, connected to each other.
+///
+/// All ranks must call the same operations in the same order. After an error of an operation the group is only good for
+/// [`lost`](Self::lost): every later operation returns that error.
+///
+/// Dropping a group tells the others that this process leaves, which is not a loss. Dropping takes up to a second or
+/// two if a process does not answer. A process that ends without dropping its group is lost to the others.
+pub struct ProcessGroup {
+    shared: Arc<Shared>,
+    local_rank: usize,
+    rejected: u64,
+    /// The number of operations so far.
+    calls: Mutex<u64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl ProcessGroup {
+    /// Waits until all processes of the group are there, and connects them. A group of one needs no connection.
+    ///
+    /// # Errors
+    /// - [`Error::Config`] if the configuration contradicts itself.
+    /// - [`Error::SecretMissing`] or [`Error::SecretFile`] if there is no secret.
+    /// - [`Error::Listen`] if rank 0 cannot listen.
+    /// - [`Error::Timeout`] if not all processes come in time.
+    /// - [`Error::Rejected`] if rank 0 rejects this process.
+    /// - [`Error::PeerLost`] if rank 0 ends before all processes are there.
+    /// - [`Error::Protocol`] if another program answers, or a process without the secret.
+    /// - [`Error::Io`] if a system call fails.
+    pub fn join(config: &RankConfig) -> Result<Self> {
+        config.check()?;
+        if config.world_size == 1 {
+            return Self::start(config, vec![], 0);
+        }
+        if config.rank == 0 {
+            let until = deadline(config.timeout);
+            let (listener, secret) = listen(config, until)?;
+            let (connections, rejected) = gather(&listener, config, &secret, until)?;
+            return Self::start(config, connections, rejected);
+        }
+        Self::start(config, vec![connect::join(config)?], 0)
+    }
+
+    /// Like [`join`](Self::join) for rank 0, with a socket that listens.
+    #[cfg(test)]
+    pub(crate) fn join_on(
+        config: &RankConfig,
+        listener: &std::net::TcpListener,
+        secret: &super::Secret,
+    ) -> Result<Self> {
+        config.check()?;
+        let (connections, rejected) = gather(listener, config, secret, deadline(config.timeout))?;
+        Self::start(config, connections, rejected)
+    }
+
+    fn start(config: &RankConfig, connections: Vec<Connection>, rejected: u64) -> Result<Self> {
+        let tick = config.heartbeat.min(Duration::from_millis(500));
+        let first = usize::from(config.rank == 0);
+        let halves = connections
+            .into_iter()
+            .enumerate()
+            .map(|(at, connection)| connection.split(at + first, config.lost_after, tick));
+        let halves: std::io::Result<Vec<_>> = halves.collect();
+        let halves = halves.map_err(Error::io("preparing a connection"))?;
+        let (links, receivers): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
+        let mut group = Self {
+            shared: Arc::new(Shared::new(config, links)),
+            local_rank: config.local_rank,
+            rejected,
+            calls: Mutex::new(0),
+            threads: vec![],
+        };
+        for (at, receiver) in receivers.into_iter().enumerate() {
+            let shared = group.shared.clone();
+            let builder = Builder::new().name("quadrants-rendezvous".into()).stack_size(256 * 1024);
+            let thread = builder.spawn(move || shared.serve(&shared.links[at], receiver));
+            group.threads.push(thread.map_err(Error::io("starting a thread"))?);
+        }
+        Ok(group)
+    }
+
+    /// The number of this process in the group.
+    pub fn rank(&self) -> usize {
+        self.shared.rank
+    }
+
+    /// The number of processes.
+    pub fn world_size(&self) -> usize {
+        self.shared.world_size
+    }
+
+    /// The number of this process among those of its machine.
+    pub fn local_rank(&self) -> usize {
+        self.local_rank
+    }
+
+    /// On rank 0: how many connections did not become a member of the group. 0 on other ranks.
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+
+    /// The first process known to be lost: its connection closed although it did not leave, or it was silent for too
+    /// long. This is an atomic load. Losses are no longer noticed after rank 0 has left.
+    pub fn lost(&self) -> Option<usize> {
+        self.shared.lost()
+    }
+
+    /// Gives the payload of rank 0 to all ranks. Other ranks' payloads are ignored. Waits until all ranks have called
+    /// it.
+    ///
+    /// # Errors
+    /// - [`Error::TooLong`] on rank 0 if the payload has more than [`MAX_PAYLOAD`] bytes. The call does not count then.
+    /// - [`Error::Timeout`] if not all ranks call it in time.
+    /// - [`Error::PeerLost`] if a process is lost.
+    /// - [`Error::Left`] if a process that did not call it leaves.
+    /// - [`Error::OutOfOrder`] if a rank calls another operation.
+    pub fn broadcast(&self, payload: &[u8]) -> Result<Vec<u8>> {
+        if self.rank() == 0 && payload.len() > MAX_PAYLOAD {
+            return Err(Error::TooLong { length: payload.len(), limit: MAX_PAYLOAD });
+        }
+        self.call(Operation::Broadcast, payload)
+    }
+
+    /// Waits until all ranks have called it.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast), without [`Error::TooLong`].
+    pub fn barrier(&self) -> Result<()> {
+        self.call(Operation::Barrier, &[]).map(drop)
+    }
+
+    fn call(&self, operation: Operation, payload: &[u8]) -> Result<Vec<u8>> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = Call { number: *calls, operation };
+        *calls += 1;
+        let result = if self.rank() == 0 { self.lead(call, payload) } else { self.follow(call) };
+        if let Err(error) = &result {
+            self.shared.fail(error);
+        }
+        result
+    }
+
+    /// An operation on rank 0: waits for the others, then releases them.
+    fn lead(&self, call: Call, payload: &[u8]) -> Result<Vec<u8>> {
+        let until = deadline(self.shared.timeout);
+        let mut noticed = Instant::now();
+        loop {
+            let mut state = self.shared.state();
+            if let Some(error) = &state.failure {
+                return Err(error.clone());
+            }
+            let mut missing = Vec::new();
+            for rank in 1..self.world_size() {
+                match state.arrived[rank] {
+                    Some(arrived) if arrived == call => {}
+                    Some(_) => return Err(Error::OutOfOrder { rank }),
+                    None if state.left[rank] => return Err(Error::Left { rank }),
+                    None => missing.push(rank),
+                }
+            }
+            if missing.is_empty() {
+                state.arrived.fill(None);
+                break;
+            }
+            let remaining = until.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
+                return Err(self.timeout(call, missing));
+            }
+            state = self.shared.wait(state, remaining.min(NOTICE));
+            drop(state);
+            if noticed.elapsed() >= NOTICE {
+                self.shared.tell_all(&Message::Waiting(missing));
+                noticed = Instant::now();
+            }
+        }
+        self.shared.tell_all(&Message::Release(call, payload.to_vec()));
+        Ok(payload.to_vec())
+    }
+
+    /// An operation on another rank: tells rank 0, and waits until that releases it.
+    fn follow(&self, call: Call) -> Result<Vec<u8>> {
+        let until = deadline(self.shared.timeout);
+        let mut state = self.shared.state();
+        if let Some(error) = &state.failure {
+            return Err(error.clone());
+        }
+        state.waiting_for = None;
+        drop(state);
+        self.shared.tell_all(&Message::Arrive(call));
+        let mut state = self.shared.state();
+        loop {
+            match state.released.take() {
+                Some((released, payload)) if released == call => return Ok(payload),
+                Some(_) => return Err(Error::OutOfOrder { rank: self.rank() }),
+                None => {}
+            }
+            if let Some(error) = &state.failure {
+                return Err(error.clone());
+            }
+            if state.left[0] {
+                return Err(Error::Left { rank: 0 });
+            }
+            let remaining = until.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
+                // Rank 0 names the missing ranks while it waits for them.
+                let missing = state.waiting_for.take().unwrap_or_else(|| vec![0]);
+                return Err(self.timeout(call, missing));
+            }
+            state = self.shared.wait(state, remaining);
+        }
+    }
+
+    fn timeout(&self, call: Call, missing: Vec<usize>) -> Error {
+        let what = call.operation.name().into();
+        Error::Timeout { what, after: self.shared.timeout, missing, rejected: 0 }
+    }
+
+    /// Closes the connections as if the process had died.
+    #[cfg(test)]
+    pub(crate) fn die(&self) {
+        self.shared.die();
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.shared.leave();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for ProcessGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessGroup")
+            .field("rank", &self.rank())
+            .field("world_size", &self.world_size())
+            .field("local_rank", &self.local_rank)
+            .field("lost", &self.lost())
+            .finish_non_exhaustive()
+    }
+}

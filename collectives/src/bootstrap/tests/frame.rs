@@ -1,0 +1,145 @@
+//! Frames, messages and their authentication, also with random bytes.
+
+use std::time::Duration;
+
+use crate::bootstrap::Rejection;
+use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
+use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
+use crate::bootstrap::message::{self, Call, Failure, Message, Operation};
+
+fn call(operation: Operation) -> Call {
+    Call { number: 1 << 40, operation }
+}
+
+fn messages() -> Vec<Message> {
+    vec![
+        Message::Start,
+        Message::Heartbeat,
+        Message::Waiting(vec![1, 70_000]),
+        Message::Arrive(call(Operation::Barrier)),
+        Message::Release(call(Operation::Broadcast), vec![7; 128]),
+        Message::Failed(Failure::Timeout(vec![3])),
+        Message::Failed(Failure::Left(4)),
+        Message::Failed(Failure::OutOfOrder(5)),
+        Message::Lost(6),
+        Message::Goodbye,
+    ]
+}
+
+#[test]
+fn messages_arrive_as_sent_in_pieces_of_any_size() {
+    for size in [1, 3, 4096] {
+        let (mut sender, mut receiver) = (Channel::new([1; 32]), Channel::new([1; 32]));
+        let sent = messages().into_iter().flat_map(|message| {
+            let (kind, body) = message.encode();
+            sender.seal(kind, &body)
+        });
+        let sent: Vec<u8> = sent.collect();
+        let (mut incoming, mut received) = (Incoming::default(), vec![]);
+        for mut piece in sent.chunks(size) {
+            incoming.read_from(&mut piece).unwrap();
+            while let Some(frame) = incoming.next(message::LONGEST).unwrap() {
+                received.push(Message::decode(&receiver.open(frame).unwrap()).unwrap());
+            }
+        }
+        assert_eq!(received, messages());
+    }
+}
+
+#[test]
+fn changed_repeated_and_reordered_frames_are_not_authentic() {
+    let frames = |sender: &mut Channel, count| -> Vec<Frame> {
+        let seal = |_| {
+            let bytes = sender.seal(20, b"payload");
+            Frame { kind: bytes[0], body: bytes[5..].to_vec() }
+        };
+        (0..count).map(seal).collect()
+    };
+    let sent = frames(&mut Channel::new([1; 32]), 2);
+    let copy = |frame: &Frame| Frame { kind: frame.kind, body: frame.body.clone() };
+    let receiver = || Channel::new([1; 32]);
+
+    assert_eq!(receiver().open(copy(&sent[0])).unwrap().body, b"payload");
+    assert!(receiver().open(copy(&sent[1])).is_none());
+    let mut twice = receiver();
+    assert!(twice.open(copy(&sent[0])).is_some() && twice.open(copy(&sent[0])).is_none());
+    assert!(Channel::new([2; 32]).open(copy(&sent[0])).is_none());
+    assert!(receiver().open(Frame { kind: 21, body: sent[0].body.clone() }).is_none());
+    for at in 0..sent[0].body.len() {
+        let mut changed = copy(&sent[0]);
+        changed.body[at] ^= 1;
+        assert!(receiver().open(changed).is_none());
+        let shortened = Frame { kind: 20, body: sent[0].body[..at].to_vec() };
+        assert!(receiver().open(shortened).is_none());
+    }
+}
+
+#[test]
+fn rejections_arrive_as_sent() {
+    for reason in [
+        Rejection::Version { supported: 9 },
+        Rejection::Secret,
+        Rejection::WorldSize { expected: 3 },
+        Rejection::RankOutOfRange { world_size: 4 },
+        Rejection::DuplicateRank { rank: 1 },
+    ] {
+        assert_eq!(parse_rejected(&rejected_body(reason)), Some(reason));
+    }
+}
+
+#[test]
+fn a_long_frame_is_refused_before_its_body_comes() {
+    let mut incoming = Incoming::default();
+    incoming.read_from(&mut &[1, 65, 0, 0, 0][..]).unwrap();
+    assert!(incoming.next(handshake::LONGEST).is_err());
+    incoming = Incoming::default();
+    incoming.read_from(&mut &[1, 255, 255, 255, 255][..]).unwrap();
+    assert!(incoming.next(message::LONGEST).is_err());
+}
+
+/// Bytes of a generator that needs no crate (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    fn bytes(&mut self, most: u64) -> Vec<u8> {
+        (0..self.next() % most).map(|_| self.next() as u8).collect()
+    }
+}
+
+#[test]
+fn random_bytes_are_refused_or_incomplete() {
+    let mut random = Random(1);
+    let hello = Hello::new(1, 2).unwrap();
+    for _ in 0..20_000 {
+        // Random bytes, or a valid hello with a few random changes.
+        let mut bytes = random.bytes(100);
+        if random.next().is_multiple_of(2) {
+            bytes = encode(handshake::HELLO, &hello.body());
+            for _ in 0..1 + random.next() % 3 {
+                let at = random.next() as usize % bytes.len();
+                bytes[at] = random.next() as u8;
+            }
+        }
+        let mut incoming = Incoming::default();
+        incoming.read_from(&mut &bytes[..]).unwrap();
+        while let Ok(Some(frame)) = incoming.next(handshake::LONGEST) {
+            let _ = Hello::parse(&frame);
+            let _ = parse_rejected(&frame.body);
+            assert!(Channel::new([1; 32]).open(frame).is_none());
+        }
+        // Bodies of every kind of message, as a broken member would send them.
+        let body = random.bytes(48);
+        let kind = 16 + (random.next() % 12) as u8;
+        if let Some(Message::Failed(failure)) = Message::decode(&Frame { kind, body }) {
+            let _ = failure.error("a test", Duration::ZERO).to_string();
+        }
+    }
+}

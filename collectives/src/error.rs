@@ -1,0 +1,187 @@
+//! The errors of collective operations.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use quadrants_program::{Error as ProgramError, Severity, rhi};
+
+use crate::bootstrap;
+
+/// A result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of a collective operation or of a communicator.
+///
+/// `{}` prints what happened and how to fix it, with the text of the [source](std::error::Error::source).
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of a program: of its device, its tensors or its streams.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The processes of a run did not find each other.
+    #[error(transparent)]
+    Bootstrap(#[from] bootstrap::Error),
+    /// The library for collective operations cannot be loaded.
+    #[error("{0}")]
+    Library(#[from] rhi::Error),
+    /// The ranks of one communicator have devices of different backends, or there is no library for the backend.
+    #[error(
+        "devices of the backend `{backend}` have no collective operations{}", 
+        if *.mixed { " with those of another backend" } else { "" }
+    )]
+    Backend {
+        /// The backend.
+        backend: &'static str,
+        /// Whether another rank has another backend.
+        mixed: bool,
+    },
+    /// There is no rank of that number, or no communicator of that size.
+    #[error("rank {rank} is not a rank of a communicator with {size} ranks")]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        size: usize,
+    },
+    /// The numbers of elements do not fit together.
+    #[error(
+        "`{operation}` with {size} ranks of a tensor of {from} elements needs one of {expected} elements, but it has {to}"
+    )]
+    Length {
+        /// The operation.
+        operation: &'static str,
+        /// The number of ranks.
+        size: usize,
+        /// The number of elements of the first tensor.
+        from: usize,
+        /// What the second tensor must have.
+        expected: usize,
+        /// What it has.
+        to: usize,
+    },
+    /// A tensor's elements are not contiguous in memory.
+    #[error(
+        "`{operation}` needs tensors whose elements are contiguous; help: `try_clone` copies one into such a tensor"
+    )]
+    Strided {
+        /// The operation.
+        operation: &'static str,
+    },
+    /// Bytes are not those of an id.
+    #[error("an id of a communicator has 128 bytes, but {bytes} were given")]
+    Id {
+        /// Their number.
+        bytes: usize,
+    },
+    /// An id of the CPU was used in another process: CPUs have no transport between processes.
+    #[error("the ranks of a communicator on the CPU must be in one process")]
+    OtherProcess,
+    /// An operation failed now. The communicator was aborted: what its operations write is undefined.
+    #[error("`{operation}` of rank {rank} failed: {failure}; the communicator was aborted")]
+    Failed {
+        /// The operation.
+        operation: &'static str,
+        /// The rank of this communicator.
+        rank: usize,
+        /// Why.
+        #[source]
+        failure: Arc<Failure>,
+    },
+    /// The communicator was aborted before, because of a failure or by [`abort`](crate::Communicator::abort).
+    #[error("the communicator of rank {rank} was aborted{}; make another one", cause(.failure))]
+    Aborted {
+        /// The rank of this communicator.
+        rank: usize,
+        /// The failure; none after a call of `abort`.
+        #[source]
+        failure: Option<Arc<Failure>>,
+    },
+}
+
+/// Why a communicator failed. A wait of the host returns it as the source of
+/// [`Error::Runtime`](quadrants_program::Error::Runtime).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A call of the library failed.
+    #[error("{error}{}", in_parentheses(.details))]
+    Call {
+        /// The call and its status.
+        #[source]
+        error: rhi::Error,
+        /// What else the library says.
+        details: String,
+    },
+    /// The library reports that an operation failed after it was enqueued.
+    #[error("the library reports {name}{}", in_parentheses(.details))]
+    Async {
+        /// The name of the status: `ncclRemoteError`.
+        name: &'static str,
+        /// What else the library says.
+        details: String,
+    },
+    /// Another process of the run has ended, or cannot be reached.
+    #[error("rank {rank} of the run is lost")]
+    PeerLost {
+        /// Its rank.
+        rank: usize,
+    },
+    /// Not all ranks have joined or enqueued the operation in time.
+    #[error(
+        "not complete after {} seconds; all ranks must join, and enqueue the same operations in the same order", 
+        after.as_secs_f32()
+    )]
+    Timeout {
+        /// The time limit.
+        after: Duration,
+    },
+    /// The ranks have enqueued different operations.
+    #[error("the operation of rank {rank} does not match that of rank {other}: {what} differs")]
+    Mismatch {
+        /// A rank.
+        rank: usize,
+        /// Another rank.
+        other: usize,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Another rank of this process was aborted.
+    #[error("rank {rank} was aborted")]
+    PeerAborted {
+        /// The rank.
+        rank: usize,
+    },
+    /// The failed part could not be enqueued.
+    #[error("it was enqueued in part: {0}")]
+    Enqueue(#[source] ProgramError),
+}
+
+impl fmt::Debug for Error {
+    /// What a `main` that returns the error prints: its text, with the remedy on a line of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(error) => error.fmt(f),
+            other => f.write_str(&other.to_string().replace("; help: ", "\n  help: ")),
+        }
+    }
+}
+
+impl Error {
+    /// The state of the device's context after the error.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Program(error) => error.severity(),
+            Self::Failed { .. } => Severity::LostData,
+            _ => Severity::Recoverable,
+        }
+    }
+}
+
+fn in_parentheses(details: &str) -> String {
+    if details.is_empty() { String::new() } else { format!(" ({details})") }
+}
+
+fn cause(failure: &Option<Arc<Failure>>) -> String {
+    failure.as_ref().map(|failure| format!(" after a failure: {failure}")).unwrap_or_default()
+}

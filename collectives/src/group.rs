@@ -1,0 +1,532 @@
+//! Operations of communicators, alone and in groups.
+
+use std::{ffi::c_void, panic::Location};
+
+use quadrants_program::{ForeignRead, ForeignWrite, RawTensor, Tensor};
+
+use crate::{
+    Communicator, Element, Error, Reduction, Result,
+    call::{Call, Kind, Resolved},
+    communicator::{Link, Locked, settle},
+    element::DataType,
+    error::Failure,
+    library::Progress,
+};
+
+/// Operations that are enqueued together. It borrows their tensors until it is [run](Self::run).
+///
+/// A thread with several communicators must enqueue an operation of all of them in one group: the first would wait for
+/// the others. So must a rank that sends and receives: the operations of a group run at once.
+///
+/// # Examples
+/// A ring, in which each rank sends to the next:
+/// ```
+/// # use quadrants_program::{Opened, Program};
+/// use quadrants_collectives::{Communicator, Group};
+/// # fn main() -> quadrants_collectives::Result<()> {
+/// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+/// # let opened = Opened { device, compiler: None };
+/// # let (first, second) = (Program::open(opened.clone())?, Program::open(opened)?);
+/// let ranks = Communicator::all(&[&first, &second])?;
+/// let (a, b) = (first.tensor_from(&[1.0_f32], [1])?, second.tensor_from(&[2.0_f32], [1])?);
+/// let (mut from_b, mut from_a) = (first.zeros::<f32, 1>([1])?, second.zeros::<f32, 1>([1])?);
+/// let mut group = Group::new();
+/// group.send(&ranks[0], &a, 1)?.receive(&ranks[0], &mut from_b, 1)?;
+/// group.send(&ranks[1], &b, 0)?.receive(&ranks[1], &mut from_a, 0)?;
+/// group.run()?;
+/// assert_eq!((from_b.to_vec()?, from_a.to_vec()?), (vec![2.0], vec![1.0]));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is enqueued until `run` is called"]
+#[derive(Debug, Default)]
+pub struct Group<'a> {
+    /// The operations of each communicator.
+    members: Vec<Member<'a>>,
+}
+
+#[derive(Debug)]
+struct Member<'a> {
+    communicator: &'a Communicator,
+    calls: Vec<Listed>,
+    reads: Vec<ForeignRead<'a>>,
+    writes: Vec<ForeignWrite<'a>>,
+}
+
+/// A call with the positions of its tensors among those of its communicator.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    call: Call,
+    from: From,
+    to: Option<usize>,
+    /// The numbers of elements that are read and written.
+    counts: (usize, usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum From {
+    Nothing,
+    Read(usize),
+    /// The tensor that is written.
+    InPlace,
+}
+
+impl<'a> Group<'a> {
+    /// An empty group.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an operation that combines the elements of all ranks into `to` of each rank.
+    ///
+    /// # Errors
+    /// [`Error::Length`]
+    pub fn all_reduce<T: Element, const N: usize, const M: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        from: &'a Tensor<T, N>,
+        to: &'a mut Tensor<T, M>,
+        reduction: Reduction,
+    ) -> Result<&mut Self> {
+        let kind = Kind::AllReduce(reduction);
+        self.add(communicator, kind, Some(from), Some(to), |from, _| from)
+    }
+
+    /// Adds an operation that replaces the elements of all ranks by their combination.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn all_reduce_in_place<T: Element, const N: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        tensor: &'a mut Tensor<T, N>,
+        reduction: Reduction,
+    ) -> Result<&mut Self> {
+        self.in_place(communicator, Kind::AllReduce(reduction), tensor)
+    }
+
+    /// Adds an operation that combines the elements of all ranks into `to` of the rank `root`. The other ranks give a
+    /// tensor of that length too, which may be changed.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Rank`]
+    pub fn reduce<T: Element, const N: usize, const M: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        from: &'a Tensor<T, N>,
+        to: &'a mut Tensor<T, M>,
+        reduction: Reduction,
+        root: usize,
+    ) -> Result<&mut Self> {
+        let kind = Kind::Reduce { reduction, root: communicator.check_rank(root)? };
+        self.add(communicator, kind, Some(from), Some(to), |from, _| from)
+    }
+
+    /// Adds an operation that copies the tensor of the rank `root` to those of all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Rank`]
+    pub fn broadcast<T: Element, const N: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        tensor: &'a mut Tensor<T, N>,
+        root: usize,
+    ) -> Result<&mut Self> {
+        let root = communicator.check_rank(root)?;
+        self.in_place(communicator, Kind::Broadcast { root }, tensor)
+    }
+
+    /// Adds an operation that writes the elements of all ranks to `to` of each rank, in the order of the ranks: `to`
+    /// has as many elements as all of them.
+    ///
+    /// # Errors
+    /// [`Error::Length`]
+    pub fn all_gather<T: Element, const N: usize, const M: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        from: &'a Tensor<T, N>,
+        to: &'a mut Tensor<T, M>,
+    ) -> Result<&mut Self> {
+        self.add(communicator, Kind::AllGather, Some(from), Some(to), |from, size| from * size)
+    }
+
+    /// Adds an operation that combines the elements of all ranks and gives each rank its part, in the order of the
+    /// ranks: `from` has as many elements as all parts.
+    ///
+    /// # Errors
+    /// [`Error::Length`]
+    pub fn reduce_scatter<T: Element, const N: usize, const M: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        from: &'a Tensor<T, N>,
+        to: &'a mut Tensor<T, M>,
+        reduction: Reduction,
+    ) -> Result<&mut Self> {
+        let kind = Kind::ReduceScatter(reduction);
+        self.add(communicator, kind, Some(from), Some(to), |from, size| from / size)
+    }
+
+    /// Adds an operation that sends the elements to the rank `to`, which must [receive](Self::receive) as many.
+    ///
+    /// # Errors
+    /// [`Error::Rank`]
+    pub fn send<T: Element, const N: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        from: &'a Tensor<T, N>,
+        to: usize,
+    ) -> Result<&mut Self> {
+        let kind = Kind::Send { to: communicator.check_rank(to)? };
+        self.add::<T, N, 1>(communicator, kind, Some(from), None, |from, _| from)
+    }
+
+    /// Adds an operation that receives the elements from the rank `from`.
+    ///
+    /// # Errors
+    /// [`Error::Rank`]
+    pub fn receive<T: Element, const N: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        to: &'a mut Tensor<T, N>,
+        from: usize,
+    ) -> Result<&mut Self> {
+        let kind = Kind::Receive { from: communicator.check_rank(from)? };
+        self.add::<T, 1, N>(communicator, kind, None, Some(to), |from, _| from)
+    }
+
+    fn in_place<T: Element, const N: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        kind: Kind,
+        tensor: &'a mut Tensor<T, N>,
+    ) -> Result<&mut Self> {
+        let count = tensor.len();
+        let member = self.member(communicator);
+        let to = Some(member.writes.len());
+        member.writes.push(tensor.into());
+        let call = Call { kind, count, data_type: T::TYPE };
+        member.calls.push(Listed { call, from: From::InPlace, to, counts: (count, count) });
+        Ok(self)
+    }
+
+    /// Adds a call. `expected` is the length of `to` by that of `from` and the number of ranks.
+    fn add<T: Element, const N: usize, const M: usize>(
+        &mut self,
+        communicator: &'a Communicator,
+        kind: Kind,
+        from: Option<&'a Tensor<T, N>>,
+        to: Option<&'a mut Tensor<T, M>>,
+        expected: impl Fn(usize, usize) -> usize,
+    ) -> Result<&mut Self> {
+        let lengths = (from.map(Tensor::len), to.as_ref().map(|to| to.len()));
+        let counts = (lengths.0.unwrap_or(0), lengths.1.unwrap_or(0));
+        if let (Some(from), Some(to)) = lengths {
+            let size = communicator.size();
+            let expected = expected(from, size);
+            // A tensor that is scattered must have whole parts.
+            if to != expected || to.max(from) % to.min(from).max(1) != 0 {
+                return Err(Error::Length { operation: kind.name(), size, from, expected, to });
+            }
+        }
+        let count = match lengths {
+            (Some(from), Some(to)) => from.min(to),
+            (from, to) => from.or(to).unwrap_or(0),
+        };
+        let member = self.member(communicator);
+        let (read, write) = (member.reads.len(), member.writes.len());
+        let call = Call { kind, count, data_type: T::TYPE };
+        let listed_from = if from.is_some() { From::Read(read) } else { From::Nothing };
+        let listed = Listed { call, from: listed_from, to: to.as_ref().map(|_| write), counts };
+        member.calls.push(listed);
+        member.reads.extend(from.map(ForeignRead::from));
+        member.writes.extend(to.map(ForeignWrite::from));
+        Ok(self)
+    }
+
+    fn member(&mut self, communicator: &'a Communicator) -> &mut Member<'a> {
+        let same = |member: &Member<'_>| std::ptr::eq(member.communicator, communicator);
+        let at = self.members.iter().position(same).unwrap_or_else(|| {
+            let (calls, reads, writes) = (Vec::new(), Vec::new(), Vec::new());
+            self.members.push(Member { communicator, calls, reads, writes });
+            self.members.len() - 1
+        });
+        &mut self.members[at]
+    }
+
+    /// Enqueues the operations, each on the stream of its communicator. The host does not wait for them; on the CPU,
+    /// they are complete when this returns.
+    ///
+    /// # Errors
+    /// As for [`Program::foreign`](quadrants_program::Program::foreign), and [`Error::Aborted`]: then nothing was
+    /// enqueued. [`Error::Failed`]: then the communicators were aborted.
+    #[track_caller]
+    pub fn run(mut self) -> Result<()> {
+        let at = Location::caller();
+        let name = match &*self.members {
+            [] => return Ok(()),
+            [Member { calls, .. }] if calls.len() == 1 => calls[0].call.kind.name(),
+            _ => "a group of collective operations",
+        };
+        // All threads lock in one order.
+        self.members.sort_by_key(|member| std::ptr::from_ref(&*member.communicator.inner).addr());
+        let mut locked: Vec<_> =
+            self.members.iter().map(|member| member.communicator.inner.lock()).collect();
+        for locked in &locked {
+            locked.raw()?;
+        }
+        let mut run = Run { name, at, locked: &mut locked, resolved: Vec::new(), started: false };
+        let enqueued = run.enqueue(&self.members);
+        let started = run.started;
+        match enqueued {
+            Err(error) if started => Err(abort_all(&mut locked, name, error)),
+            enqueued => enqueued,
+        }
+    }
+}
+
+/// Aborts the communicators of a group of which a part may be enqueued.
+fn abort_all(all: &mut [Locked<'_>], name: &'static str, error: Error) -> Error {
+    let failure = match error {
+        Error::Failed { failure, .. } => failure,
+        Error::Program(error) => Failure::Enqueue(error).into(),
+        other => return other,
+    };
+    let rank = all.first().map_or(0, |first| first.inner.rank);
+    all.iter_mut().for_each(|locked| locked.abort(Some(&failure)));
+    Error::Failed { operation: name, rank, failure }
+}
+
+/// A group that is being enqueued.
+struct Run<'r, 'l> {
+    name: &'static str,
+    at: &'static Location<'static>,
+    locked: &'r mut [Locked<'l>],
+    /// The calls of each communicator.
+    resolved: Vec<Vec<Resolved>>,
+    /// Whether the library was called.
+    started: bool,
+}
+
+impl Run<'_, '_> {
+    /// Makes the operations of each communicator one foreign operation, inside that of the communicator before it; and
+    /// inside the last of them enqueues all. So all tensors are stamped after that.
+    fn enqueue(&mut self, members: &[Member<'_>]) -> Result<()> {
+        let Some((member, rest)) = members.split_first() else { return self.call() };
+        let inner = &member.communicator.inner;
+        let (name, at, reads, writes) = (self.name, self.at, &member.reads, &member.writes);
+        inner.stream.in_current_order(|| {
+            inner.program.foreign_with_lists(name, &inner.stream, reads, writes, at, |raw| {
+                let resolve = |listed: &Listed| listed.resolve(raw.reads, raw.writes);
+                self.resolved.push(member.calls.iter().map(resolve).collect::<Result<_>>()?);
+                self.enqueue(rest)
+            })??;
+            let index = members.len();
+            self.locked[self.locked.len() - index].record()
+        })
+    }
+
+    fn call(&mut self) -> Result<()> {
+        self.started = true;
+        let Some(first) = self.locked.first() else { return Ok(()) };
+        match first.inner.link() {
+            Link::Local(_) => self.call_local(),
+            Link::Library(_) => self.call_library(),
+        }
+    }
+
+    fn call_local(&mut self) -> Result<()> {
+        let mut posted = Vec::new();
+        for (locked, calls) in self.locked.iter().zip(&self.resolved) {
+            let Link::Local(clique) = locked.inner.link() else { continue };
+            // SAFETY: the addresses are those of the tensors, which the group borrows, and which the program keeps from
+            // other users during the foreign operation. All are waited for below.
+            posted.push(unsafe { clique.post(locked.inner.rank, calls) });
+        }
+        let mut result = Ok(());
+        for (locked, numbers) in self.locked.iter().zip(&posted) {
+            let Link::Local(clique) = locked.inner.link() else { continue };
+            if let Err(failure) = clique.wait(numbers, locked.inner.timeout()) {
+                let (operation, rank) = (self.name, locked.inner.rank);
+                result = result.and(Err(Error::Failed { operation, rank, failure }));
+            }
+        }
+        result
+    }
+
+    fn call_library(&mut self) -> Result<()> {
+        let (mut pending, name) = (false, self.name);
+        let (locked, resolved) = (&*self.locked, &self.resolved);
+        let calls = || {
+            for (locked, calls) in locked.iter().zip(resolved) {
+                let (raw, inner) = (locked.raw()?, locked.inner);
+                for resolved in calls {
+                    // SAFETY: the addresses are those of the tensors of a foreign operation on the stream, and the
+                    // communicator is locked.
+                    let progress = inner.library_call(name, |library| unsafe {
+                        resolved.enqueue(library, raw, inner.stream.handle())
+                    })?;
+                    pending |= progress == Progress::Pending;
+                }
+            }
+            Ok(())
+        };
+        let mut calls = calls;
+        if resolved.iter().map(Vec::len).sum::<usize>() == 1 {
+            calls()?;
+        } else {
+            // A group ends with the state of the communicators.
+            locked[0].inner.group(name, &mut calls)?;
+            pending = true;
+        }
+        if pending { settle(self.locked, self.name) } else { Ok(()) }
+    }
+}
+
+impl Listed {
+    fn resolve(&self, reads: &[RawTensor], writes: &[RawTensor]) -> Result<Resolved> {
+        let to = self.to.map(|to| &writes[to]);
+        let from = match self.from {
+            From::Nothing => None,
+            From::Read(from) => Some(&reads[from]),
+            From::InPlace => to,
+        };
+        let data_type: DataType = self.call.data_type;
+        for (tensor, count) in [(from, self.counts.0), (to, self.counts.1)] {
+            if tensor.is_some_and(|tensor| tensor.bytes != count * data_type.bytes()) {
+                return Err(Error::Strided { operation: self.call.kind.name() });
+            }
+        }
+        let from =
+            from.map_or(std::ptr::null(), |from| from.address.as_ptr::<c_void>().cast_const());
+        let to = to.map_or(std::ptr::null_mut(), |to| to.address.as_ptr());
+        Ok(Resolved { call: self.call, from, to })
+    }
+}
+
+impl Communicator {
+    fn check_rank(&self, rank: usize) -> Result<usize> {
+        let size = self.size();
+        if rank < size { Ok(rank) } else { Err(Error::Rank { rank, size }) }
+    }
+
+    /// Combines the elements of all ranks into `to` of each rank.
+    ///
+    /// # Errors
+    /// [`Error::Length`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn all_reduce<T: Element, const N: usize, const M: usize>(
+        &self,
+        from: &Tensor<T, N>,
+        to: &mut Tensor<T, M>,
+        reduction: Reduction,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.all_reduce(self, from, to, reduction)?;
+        group.run()
+    }
+
+    /// Replaces the elements of all ranks by their combination.
+    ///
+    /// # Errors
+    /// Those of [`Group::run`].
+    #[track_caller]
+    pub fn all_reduce_in_place<T: Element, const N: usize>(
+        &self,
+        tensor: &mut Tensor<T, N>,
+        reduction: Reduction,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.all_reduce_in_place(self, tensor, reduction)?;
+        group.run()
+    }
+
+    /// Combines the elements of all ranks into `to` of the rank `root`. See [`Group::reduce`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Rank`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn reduce<T: Element, const N: usize, const M: usize>(
+        &self,
+        from: &Tensor<T, N>,
+        to: &mut Tensor<T, M>,
+        reduction: Reduction,
+        root: usize,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.reduce(self, from, to, reduction, root)?;
+        group.run()
+    }
+
+    /// Copies the tensor of the rank `root` to those of all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn broadcast<T: Element, const N: usize>(
+        &self,
+        tensor: &mut Tensor<T, N>,
+        root: usize,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.broadcast(self, tensor, root)?;
+        group.run()
+    }
+
+    /// Writes the elements of all ranks to `to` of each rank, in the order of the ranks. See [`Group::all_gather`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn all_gather<T: Element, const N: usize, const M: usize>(
+        &self,
+        from: &Tensor<T, N>,
+        to: &mut Tensor<T, M>,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.all_gather(self, from, to)?;
+        group.run()
+    }
+
+    /// Combines the elements of all ranks and gives each rank its part. See [`Group::reduce_scatter`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn reduce_scatter<T: Element, const N: usize, const M: usize>(
+        &self,
+        from: &Tensor<T, N>,
+        to: &mut Tensor<T, M>,
+        reduction: Reduction,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.reduce_scatter(self, from, to, reduction)?;
+        group.run()
+    }
+
+    /// Sends the elements to the rank `to`. Two ranks that send to each other must do so in a [`Group`] with the
+    /// operations that receive.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn send<T: Element, const N: usize>(&self, from: &Tensor<T, N>, to: usize) -> Result<()> {
+        let mut group = Group::new();
+        group.send(self, from, to)?;
+        group.run()
+    }
+
+    /// Receives the elements from the rank `from`.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], and those of [`Group::run`].
+    #[track_caller]
+    pub fn receive<T: Element, const N: usize>(
+        &self,
+        to: &mut Tensor<T, N>,
+        from: usize,
+    ) -> Result<()> {
+        let mut group = Group::new();
+        group.receive(self, to, from)?;
+        group.run()
+    }
+}

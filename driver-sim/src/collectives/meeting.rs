@@ -1,0 +1,212 @@
+//! The calls of ranks that belong together: what each of them has done, and what it still waits for.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    blocker::Blocker,
+    clique::Rank,
+    request::{Shape, Signature},
+};
+use crate::{memory::Piece, remote::Remote};
+
+/// The position of a meeting among those of its clique.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Place {
+    /// The collective call of this number.
+    Collective(u64),
+    /// The send of this number from one rank to another, and its receive.
+    Transfer { from: usize, to: usize, number: u64 },
+}
+
+#[derive(Debug)]
+pub(crate) struct Meeting {
+    place: Place,
+    signature: Signature,
+    /// The rank that came first, whose signature it is.
+    first: usize,
+    /// Of a transfer, the sender and the receiver, which may be the same.
+    ranks: Vec<Arc<Rank>>,
+    mismatched: AtomicBool,
+    seats: Mutex<Vec<Seated>>,
+}
+
+/// What a rank has done so far. It owns no lock of a world, so a meeting may be used in any.
+#[derive(Debug, Default)]
+struct Seated {
+    called: bool,
+    /// The operations of its call, once they are enqueued.
+    start: Option<Remote>,
+    read: Option<Remote>,
+    /// Whether its start was reached in the stream.
+    started: bool,
+    /// What it sends, once it is read.
+    sent: Option<Piece>,
+}
+
+/// A rank's seat in a meeting.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) meeting: Arc<Meeting>,
+    pub(crate) index: usize,
+}
+
+impl Meeting {
+    pub(crate) fn new(
+        place: Place,
+        signature: Signature,
+        first: usize,
+        ranks: Vec<Arc<Rank>>,
+    ) -> Self {
+        let seats = Mutex::new(ranks.iter().map(|_| Seated::default()).collect());
+        Self { place, signature, first, ranks, mismatched: AtomicBool::new(false), seats }
+    }
+
+    /// Compares the call of a rank with the first one. Returns a description if they do not match.
+    pub(crate) fn compare(&self, signature: &Signature, rank: usize) -> Option<String> {
+        if *signature == self.signature {
+            return None;
+        }
+        self.mismatched.store(true, Relaxed);
+        let Self { place, signature: expected, first, .. } = self;
+        Some(format!("rank {rank}: {signature}, rank {first}: {expected}, {place}"))
+    }
+
+    /// Takes the seat of a rank, which calls now.
+    pub(crate) fn take_seat(self: &Arc<Self>, index: usize) -> Seat {
+        if let Some(seat) = self.seats.lock().get_mut(index) {
+            seat.called = true;
+        }
+        Seat { meeting: self.clone(), index }
+    }
+
+    /// Whether all ranks have called, so that none has to find it any more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.seats.lock().iter().all(|seat| seat.called)
+    }
+
+    /// The ranks whose calls are missing, or will never be complete.
+    pub(crate) fn describe_missing(&self) -> String {
+        let mut text = format!("{}, {}", self.signature, self.place);
+        if self.mismatched.load(Relaxed) {
+            text += ": the calls of the ranks do not match";
+        }
+        for (index, (rank, seat)) in self.ranks.iter().zip(&*self.seats.lock()).enumerate() {
+            let call = match (self.signature.shape, index) {
+                (Shape::Transfer, 0) => " its send",
+                (Shape::Transfer, _) => " its receive",
+                _ => "",
+            };
+            let number = rank.number;
+            if rank.is_aborted() {
+                text += &format!(": rank {number} was aborted");
+            } else if rank.is_gone() {
+                text += &format!(": the context of rank {number} is lost");
+            } else if rank.is_broken() {
+                text += &format!(": the communicator of rank {number} is broken");
+            } else if seat.start.is_none() {
+                text += &format!(": rank {number} has not enqueued{call}");
+            }
+        }
+        text
+    }
+}
+
+impl Seat {
+    pub(crate) fn rank(&self) -> &Rank {
+        &self.meeting.ranks[self.index]
+    }
+
+    /// The operations of the call, before any of them can run.
+    pub(crate) fn enqueue(&self, start: Remote, read: Option<Remote>) {
+        self.with(|seat| (seat.start, seat.read) = (Some(start), read));
+    }
+
+    /// The start is reached.
+    pub(crate) fn start(&self) {
+        self.with(|seat| seat.started = true);
+    }
+
+    /// The send buffer is read.
+    pub(crate) fn send(&self, piece: Piece) {
+        self.with(|seat| seat.sent = Some(piece));
+    }
+
+    /// What a read still waits for: the starts of all ranks.
+    pub(crate) fn before_read(&self) -> Option<Blocker> {
+        self.first_missing(|seat| (!seat.started).then_some(seat.start.as_ref()))
+    }
+
+    /// What a write still waits for: the reads of all ranks that send something.
+    pub(crate) fn before_write(&self) -> Option<Blocker> {
+        self.first_missing(|seat| match (&seat.start, &seat.read, &seat.sent) {
+            (Some(_), None, _) | (_, _, Some(_)) => None,
+            (_, read, None) => Some(read.as_ref()),
+        })
+    }
+
+    /// The starts, for the clock of a read.
+    pub(crate) fn starts(&self) -> Vec<Remote> {
+        self.meeting.seats.lock().iter().filter_map(|seat| seat.start.clone()).collect()
+    }
+
+    /// The reads, for the clock of a write.
+    pub(crate) fn reads(&self) -> Vec<Remote> {
+        self.meeting.seats.lock().iter().filter_map(|seat| seat.read.clone()).collect()
+    }
+
+    /// What the ranks sent, in their order. `None` if something is missing.
+    pub(crate) fn sent(&self) -> Vec<Option<Piece>> {
+        self.meeting.seats.lock().iter().map(|seat| seat.sent.clone()).collect()
+    }
+
+    fn with(&self, action: impl FnOnce(&mut Seated)) {
+        if let Some(seat) = self.meeting.seats.lock().get_mut(self.index) {
+            action(seat);
+        }
+    }
+
+    /// The first seat that is not as far as this one needs: `missing` gives its operation, if it exists.
+    fn first_missing(
+        &self,
+        missing: impl Fn(&Seated) -> Option<Option<&Remote>>,
+    ) -> Option<Blocker> {
+        let meeting = &self.meeting;
+        if self.rank().is_aborted() {
+            return None;
+        }
+        let stuck = || Some(Blocker::Meeting(meeting.clone()));
+        if self.rank().is_broken() || meeting.mismatched.load(Relaxed) {
+            return stuck();
+        }
+        let mut first = None;
+        for (seat, rank) in meeting.seats.lock().iter().zip(&meeting.ranks) {
+            match missing(seat) {
+                None => {}
+                Some(Some(operation)) if !rank.is_gone() => {
+                    first.get_or_insert_with(|| Blocker::from(operation));
+                }
+                Some(_) => return stuck(),
+            }
+        }
+        first
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Collective(number) => write!(f, "collective call {number} of the communicator"),
+            Self::Transfer { from, to, number } => {
+                write!(f, "transfer {number} from rank {from} to rank {to}")
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Communicators and their collective calls. The functions of NCCL that make them are in
+//! [`functions::collectives`](crate::functions::collectives).
+//!
+//! The ranks of a communicator are a [`Clique`](clique::Clique) of devices in this process; each rank has a
+//! communicator in its world. The calls of the ranks that belong together are a [`Meeting`]. A call is several
+//! operations in its rank's world: a start in the stream; a read of the send buffer after the starts of all ranks; a
+//! write of the receive buffer after the reads of all ranks; and an end in the stream. So each world's race detector
+//! sees its own side, and no two worlds are ever locked at once.
+//!
+//! A read or write does not run before the other ranks have made their calls. A wait of the host for it gives up its
+//! lock, and is repeated when they have ([`peer::wait`](crate::peer::wait)).
+
+mod arithmetic;
+mod blocker;
+mod clique;
+mod communicator;
+mod launch;
+mod meeting;
+mod part;
+pub(crate) mod progress;
+mod request;
+mod status;
+
+pub(crate) use arithmetic::ReduceOp;
+pub(crate) use blocker::Blocker;
+pub(crate) use clique::{Rank, join_clique, new_unique_id};
+pub(crate) use communicator::{Communicator, Phase};
+pub(crate) use launch::{Entry, plan};
+pub(crate) use meeting::Meeting;
+pub(crate) use part::Part;
+pub(crate) use progress::changed;
+pub(crate) use request::{Arguments, Request, Role, Shape};
+pub(crate) use status::Status;

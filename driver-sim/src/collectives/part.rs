@@ -1,0 +1,125 @@
+//! The operations that a call consists of in its rank's world.
+
+use super::{
+    arithmetic::{DataType, ReduceOp},
+    blocker::Blocker,
+    meeting::Seat,
+};
+use crate::{
+    launch::Failure,
+    memory::{Memory, Piece},
+    remote::Remote,
+};
+
+/// The work of an operation of a call.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// The calls of a group are reached in their streams.
+    Start(Vec<Seat>),
+    /// Reads the send buffer after the starts of all ranks.
+    Read { seat: Seat, src: u64, bytes: usize },
+    /// Writes the receive buffer after the reads of all ranks.
+    Write { seat: Seat, dst: u64, bytes: usize, result: Outcome },
+}
+
+/// What a rank receives, made of what all ranks send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// What this seat sends.
+    Copy(usize),
+    /// What all send, one after another.
+    Concatenation,
+    /// The reduction of the bytes from this position on.
+    Reduction { data_type: DataType, op: ReduceOp, from: usize },
+}
+
+impl Part {
+    /// What it still waits for in other worlds.
+    pub(crate) fn blocker(&self) -> Option<Blocker> {
+        match self {
+            Self::Start(_) => None,
+            Self::Read { seat, .. } => seat.before_read(),
+            Self::Write { seat, .. } => seat.before_write(),
+        }
+    }
+
+    /// What it came after in all worlds.
+    pub(crate) fn met(&self) -> Vec<Remote> {
+        match self {
+            Self::Start(_) => Vec::new(),
+            Self::Read { seat, .. } => seat.starts(),
+            Self::Write { seat, .. } => seat.reads(),
+        }
+    }
+
+    /// The memory that it accesses, and whether it writes it.
+    pub(crate) fn access(&self) -> Option<(u64, usize, bool)> {
+        match self {
+            Self::Start(_) => None,
+            Self::Read { src, bytes, .. } => Some((*src, *bytes, false)),
+            Self::Write { dst, bytes, .. } => Some((*dst, *bytes, true)),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Start(_) => "start of a call of a communicator".to_owned(),
+            Self::Read { src, bytes, .. } => format!("send of {bytes} bytes at {src:#x}"),
+            Self::Write { dst, bytes, .. } => format!("receive of {bytes} bytes at {dst:#x}"),
+        }
+    }
+
+    pub(crate) fn run(&self, memory: &mut Memory) -> Result<(), Failure> {
+        match self {
+            Self::Start(seats) => {
+                seats.iter().filter(|seat| !seat.rank().is_aborted()).for_each(Seat::start);
+            }
+            Self::Read { seat, src, bytes } => {
+                if !seat.rank().is_aborted() {
+                    seat.send(memory.take(*src, *bytes)?);
+                }
+            }
+            Self::Write { seat, dst, bytes, result } => {
+                let received = match seat.rank().is_aborted() {
+                    true => None,
+                    false => result.of(seat.sent(), *bytes),
+                };
+                match received {
+                    Some(piece) => memory.put(*dst, &piece)?,
+                    // The memory may be freed already: the program does not expect an access any more.
+                    None => drop(memory.undefine(*dst, *bytes)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// The received bytes. `None` if something that they are made of is missing.
+    fn of(self, mut sent: Vec<Option<Piece>>, bytes: usize) -> Option<Piece> {
+        match self {
+            Self::Copy(seat) => sent.get_mut(seat)?.take(),
+            Self::Concatenation => {
+                let (mut data, mut undefined) = (Vec::with_capacity(bytes), Vec::new());
+                for piece in sent {
+                    let piece = piece?;
+                    undefined.extend(piece.undefined.iter().map(|at| data.len() + at));
+                    data.extend_from_slice(&piece.data);
+                }
+                Some(Piece { data: data.into(), undefined })
+            }
+            Self::Reduction { data_type, op, from } => {
+                let part = |piece: Option<Piece>| {
+                    let piece = piece?;
+                    let range = from..from + bytes;
+                    let undefined = piece.undefined.iter().filter(|at| range.contains(at));
+                    let undefined = undefined.map(|at| at - from).collect();
+                    Some(Piece { data: piece.data.get(range.clone())?.into(), undefined })
+                };
+                let parts: Vec<Piece> = sent.into_iter().map(part).collect::<Option<_>>()?;
+                Some(data_type.reduce(op, &parts))
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Groups of calls: what a thread calls between `ncclGroupStart` and `ncclGroupEnd` is carried out at the end.
+
+use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc, time::Instant};
+
+use crate::{
+    collectives::{Request, Status, join_clique, progress},
+    handle::Key,
+    worlds,
+};
+
+/// A communicator's world and its key there.
+pub(crate) type Place = (u16, Key);
+
+/// A call that is carried out at the end of its group.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// The creation of a communicator, with the unique id.
+    Join(Place, u64),
+    Call(Place, Request),
+}
+
+struct Group {
+    /// The number of groups that are open, each inside the one before.
+    depth: u32,
+    tasks: Vec<Task>,
+    /// The first error of a call in the group.
+    error: Option<Status>,
+}
+
+impl Group {
+    const NONE: Self = Self { depth: 0, tasks: Vec::new(), error: None };
+}
+
+thread_local! {
+    // It is never dropped, so that it works until the end of the thread, when other thread-local values destroy
+    // communicators.
+    static GROUP: ManuallyDrop<RefCell<Group>> =
+        const { ManuallyDrop::new(RefCell::new(Group::NONE)) };
+}
+
+fn with<T>(action: impl FnOnce(&mut Group) -> T) -> T {
+    GROUP.with(|group| action(&mut group.borrow_mut()))
+}
+
+pub(crate) fn start() {
+    with(|group| group.depth += 1);
+}
+
+pub(crate) fn is_open() -> bool {
+    with(|group| group.depth > 0)
+}
+
+/// Keeps the first error of a call in a group, which the end of the group returns.
+pub(crate) fn note_error(status: Status) {
+    with(|group| {
+        if group.depth > 0 {
+            group.error.get_or_insert(status);
+        }
+    });
+}
+
+/// Ends all groups and forgets their calls.
+pub(crate) fn discard() {
+    with(|group| *group = Group::NONE);
+}
+
+/// Ends a group. The end of the outermost one carries out its calls, unless one of them returned an error.
+pub(crate) fn end() -> Result<(), Status> {
+    let tasks = with(|group| {
+        group.depth = group.depth.checked_sub(1).ok_or(Status::INVALID_USAGE)?;
+        if group.depth > 0 {
+            return Ok(Vec::new());
+        }
+        let Group { tasks, error, .. } = std::mem::replace(group, Group::NONE);
+        error.map_or(Ok(tasks), Err)
+    })?;
+    carry_out(tasks)
+}
+
+/// Carries out a call now, or at the end of the group.
+pub(crate) fn submit(task: Task) -> Result<(), Status> {
+    let task = with(|group| match group.depth {
+        0 => Some(task),
+        _ => {
+            group.tasks.push(task);
+            None
+        }
+    });
+    task.map_or(Ok(()), |task| carry_out(vec![task]))
+}
+
+fn carry_out(tasks: Vec<Task>) -> Result<(), Status> {
+    let mut joined = Vec::new();
+    let mut calls: Vec<(Place, Vec<Request>)> = Vec::new();
+    let mut outcome = Ok(());
+    for task in tasks {
+        match task {
+            Task::Join(place, id) => match join(place, id) {
+                Ok(()) => joined.push(place),
+                Err(error) => worse(&mut outcome, Err(error)),
+            },
+            Task::Call(place, request) => match calls.iter_mut().find(|(of, _)| *of == place) {
+                Some((_, requests)) => requests.push(request),
+                None => calls.push((place, vec![request])),
+            },
+        }
+    }
+    for place in joined {
+        worse(&mut outcome, wait_until_joined(place));
+    }
+    for ((world, key), requests) in calls {
+        let launched = worlds::lock(world)?.launch_calls(key, requests);
+        progress::changed();
+        worse(&mut outcome, launched);
+    }
+    outcome
+}
+
+/// Joins the clique of a unique id.
+fn join((world, key): Place, id: u64) -> Result<(), Status> {
+    let mut state = worlds::lock(world)?;
+    let communicator = state.communicators.get_mut(key).map_err(|_| Status::INVALID_ARGUMENT)?;
+    let joined = join_clique(id, communicator.size, &communicator.rank);
+    match joined {
+        Ok(clique) => communicator.clique = Some(clique),
+        Err(error) => {
+            communicator.error = Some(error);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the other ranks, if the communicator blocks.
+fn wait_until_joined((world, key): Place) -> Result<(), Status> {
+    let mut end = None;
+    loop {
+        let seen = progress::now();
+        let state = worlds::lock(world)?;
+        state.check_lost()?;
+        let communicator = state.communicators.get(key)?;
+        let status = communicator.status();
+        let end = *end.get_or_insert_with(|| Instant::now() + 3 * state.wait_limit);
+        if !communicator.blocking && !status.is_error() {
+            // Also for the last rank: the program must ask for the state in any case.
+            return Err(Status::IN_PROGRESS);
+        }
+        if status != Status::IN_PROGRESS {
+            return status.ok();
+        }
+        let clique = communicator.clique.as_ref().map(Arc::clone);
+        drop(state);
+        if !progress::wait_for_change(seen, end) {
+            if let Some(clique) = clique {
+                clique.fail(Status::SYSTEM_ERROR);
+            }
+            return Err(Status::SYSTEM_ERROR);
+        }
+    }
+}
+
+/// Keeps the first error, or that something is in progress.
+fn worse(outcome: &mut Result<(), Status>, next: Result<(), Status>) {
+    if matches!(*outcome, Ok(()) | Err(Status::IN_PROGRESS)) && next.is_err() {
+        *outcome = next;
+    }
+}
