@@ -184,6 +184,7 @@ pub fn run<P: RealTransforms>(
 
     let mut v = program.zeros([N, N])?;
     let (mut rows, mut columns) = (program.zeros([N, N / 2 + 1])?, program.zeros([N, N / 2 + 1])?);
+    f.write(&source)?;
     let mut by_kernels = || -> Result<()> {
         transform_rows(&f, &roots, &mut rows).launch()?;
         transform_columns(N - 1, &rows, &roots, &mut columns).launch()?;
@@ -191,7 +192,6 @@ pub fn run<P: RealTransforms>(
         transform_columns(1, &columns, &roots, &mut rows).launch()?;
         Ok(transform_rows_back(&rows, &roots, &mut v).launch()?)
     };
-    f.write(&source)?;
     by_kernels()?;
     let of_kernels = median(&program, &mut by_kernels)?;
     let difference = largest_difference(&v.to_vec()?, &found);
