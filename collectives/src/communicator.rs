@@ -1,6 +1,7 @@
 //! [`Communicator`]: a rank of a collective, with its stream and its state.
 
 use std::{
+    error::Error as StdError,
     ffi::c_int,
     fmt, hint, ptr,
     sync::Arc,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use quadrants_program::{Event, Program, Stream, Watch, WatchState};
+use quadrants_program::{Event, Program, Stream, Watch};
 
 use crate::{
     Error, Library, Result, UniqueId,
@@ -19,6 +20,7 @@ use crate::{
     local::Clique,
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
+    watchdog::{self, Supervised},
 };
 
 /// The default time limit: that of PyTorch for NCCL.
@@ -55,10 +57,11 @@ impl Default for CommunicatorBuilder {
 /// order, each on its own thread, or those of one thread in one [`Group`](crate::Group).
 ///
 /// # Failures
-/// An operation waits for other ranks, which may have failed. While a communicator exists, waits of the host poll: if
-/// the library reports an error, if a process of the run is [lost](crate::bootstrap), or after the time limit, the
-/// communicator is aborted. Then its operations end, what they write is undefined, and the wait returns
-/// [`Error::Runtime`](quadrants_program::Error::Runtime) with a [`Failure`] as its source. Every later operation is
+/// An operation waits for other ranks, which may have failed. A thread of this crate watches all communicators of the
+/// process. If the library reports an error, if a process of the run is [lost](crate::bootstrap), or if operations are
+/// not complete within the time limit, it aborts the communicator: its operations end, and what they write is
+/// undefined. The next wait of the host for the device returns
+/// [`Error::Runtime`](quadrants_program::Error::Runtime) with a [`Failure`] among its sources. Every later operation is
 /// [`Error::Aborted`].
 ///
 /// The drop waits until the operations are complete, or have failed. While the thread panics, it aborts them.
@@ -73,6 +76,9 @@ pub(crate) struct Inner {
     link: Link,
     /// The other processes.
     processes: Option<Arc<ProcessGroup>>,
+    /// Locked while operations are enqueued, so that those of two threads have one order.
+    order: Mutex<()>,
+    /// Locked for calls of the library only, so that the watchdog can abort while a driver call blocks.
     state: Mutex<State>,
     /// Recorded after each operation.
     event: Event,
@@ -87,7 +93,6 @@ pub(crate) enum Link {
     Local(Arc<Clique>),
 }
 
-/// What a communicator is locked for.
 pub(crate) struct State {
     /// None once it is destroyed.
     raw: Option<Raw>,
@@ -95,6 +100,10 @@ pub(crate) struct State {
     failure: Option<Arc<Failure>>,
     /// Whether a wait is still to return the failure.
     unreported: bool,
+    /// The number of enqueued operations.
+    operations: u64,
+    /// That number when the watchdog last saw a new one or none pending, and when that was.
+    observed: (u64, Instant),
 }
 
 /// The library's communicator, or null of the CPU's.
@@ -104,15 +113,16 @@ struct Raw(RawCommunicator);
 // SAFETY: the library allows calls from any thread, but not from several at once; the state has a lock.
 unsafe impl Send for Raw {}
 
-/// The state of a communicator that this thread may use.
-pub(crate) struct Locked<'a> {
+/// A communicator on which this thread enqueues operations.
+pub(crate) struct Ordered<'a> {
     pub(crate) inner: &'a Inner,
-    state: MutexGuard<'a, State>,
+    _order: MutexGuard<'a, ()>,
 }
 
 impl CommunicatorBuilder {
-    /// The time limit for joining, for enqueueing an operation, and for a wait of the host in which the operations of a
-    /// communicator do not become complete. Default: 10 minutes.
+    /// The time limit for joining, and for the operations that were enqueued: where they are not complete by then, and no
+    /// further one was enqueued meanwhile, the communicator is aborted. It includes the earlier work that they come
+    /// after. Default: 10 minutes.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -227,10 +237,13 @@ impl CommunicatorBuilder {
                     timeout: self.timeout,
                     link,
                     processes: processes.cloned(),
+                    order: Mutex::new(()),
                     state: Mutex::new(State {
                         raw: Some(Raw(ptr::null_mut())),
                         failure: None,
                         unreported: false,
+                        operations: 0,
+                        observed: (0, Instant::now()),
                     }),
                     event: program.create_event()?,
                     stream: program.create_stream_with_priority(priority)?,
@@ -243,6 +256,7 @@ impl CommunicatorBuilder {
         }
         for Communicator { inner } in &created {
             inner.program.watch(inner);
+            watchdog::add(inner);
         }
         Ok(created)
     }
@@ -251,11 +265,9 @@ impl CommunicatorBuilder {
 /// Joins the library's communicator with all of these ranks.
 fn initialize(created: &[Communicator], id: RawUniqueId, blocking: bool) -> Result<()> {
     let Some(first) = created.first() else { return Ok(()) };
-    let mut all: Vec<_> = created.iter().map(|communicator| communicator.inner.lock()).collect();
     let joined = first.inner.group(CREATE, || {
         // The device of a rank is that whose context is current in the call.
-        all.iter_mut().try_for_each(|locked| {
-            let inner = locked.inner;
+        created.iter().try_for_each(|Communicator { inner }| {
             let mut config = Config {
                 size: size_of::<Config>(),
                 magic: CONFIG_MAGIC,
@@ -273,15 +285,14 @@ fn initialize(created: &[Communicator], id: RawUniqueId, blocking: bool) -> Resu
                     })
                 })
             })?;
-            locked.state.raw = Some(Raw(raw));
+            inner.state.lock().raw = Some(Raw(raw));
             joined.map(drop)
         })
     });
-    let joined = joined.and_then(|()| settle(&mut all, CREATE));
+    let all: Vec<_> = created.iter().map(|communicator| communicator.inner.order()).collect();
+    let joined = joined.and_then(|()| settle(&all, CREATE));
     if joined.is_err() {
-        for locked in &mut all {
-            locked.abort(None);
-        }
+        created.iter().for_each(|communicator| communicator.inner.abort(None));
     }
     joined
 }
@@ -289,11 +300,11 @@ fn initialize(created: &[Communicator], id: RawUniqueId, blocking: bool) -> Resu
 /// Waits until the library has finished what it does in the background for calls on these communicators.
 ///
 /// # Errors
-/// The first failure; then the communicators are to be aborted.
-pub(crate) fn settle(all: &mut [Locked<'_>], operation: &'static str) -> Result<()> {
+/// The first failure; then that communicator was aborted, and the others are to be.
+pub(crate) fn settle(all: &[Ordered<'_>], operation: &'static str) -> Result<()> {
     let start = Instant::now();
-    for locked in all.iter_mut() {
-        while locked.progress(operation, start.elapsed())? == Progress::Pending {
+    for Ordered { inner, .. } in all {
+        while inner.progress(operation, start.elapsed())? == Progress::Pending {
             // Usually the library needs some 20 microseconds; the first operation between two ranks, milliseconds.
             match start.elapsed() < SPIN {
                 true => hint::spin_loop(),
@@ -304,82 +315,56 @@ pub(crate) fn settle(all: &mut [Locked<'_>], operation: &'static str) -> Result<
     Ok(())
 }
 
-impl Locked<'_> {
+impl State {
     /// The library's communicator, or null of the CPU's.
     ///
     /// # Errors
     /// [`Error::Aborted`]
-    pub(crate) fn raw(&self) -> Result<RawCommunicator> {
-        match &self.state.raw {
+    pub(crate) fn raw(&self, inner: &Inner) -> Result<RawCommunicator> {
+        match &self.raw {
             Some(Raw(raw)) => Ok(*raw),
-            None => {
-                Err(Error::Aborted { rank: self.inner.rank, failure: self.state.failure.clone() })
-            }
+            None => Err(Error::Aborted { rank: inner.rank, failure: self.failure.clone() }),
         }
     }
 
-    /// Whether an operation is still to be enqueued by the library.
-    ///
-    /// # Errors
-    /// A failure; then the communicator is aborted.
-    fn progress(&mut self, operation: &'static str, waited: Duration) -> Result<Progress> {
-        self.raw()?;
-        match self.check(waited) {
-            Ok(progress) => Ok(progress),
-            Err(failure) => Err(self.fail(operation, failure)),
-        }
-    }
-
-    /// The state of the communicator; a failure where it cannot go on.
-    fn check(&self, waited: Duration) -> Result<Progress, Failure> {
-        let (Link::Library(library), Some(Raw(raw))) = (&self.inner.link, self.state.raw) else {
+    /// The state of the library's work; a failure where it cannot go on.
+    fn check(&self, inner: &Inner) -> Result<Progress, Failure> {
+        let (Link::Library(library), Some(Raw(raw))) = (&inner.link, self.raw) else {
             return Ok(Progress::Complete);
         };
         // SAFETY: it is not destroyed, and this thread has the lock.
         let progress = unsafe { library.state(raw)? };
-        if let Some(rank) = self.inner.processes.as_ref().and_then(|group| group.lost()) {
-            return Err(Failure::PeerLost { rank });
+        match inner.processes.as_ref().and_then(|group| group.lost()) {
+            Some(rank) => Err(Failure::PeerLost { rank }),
+            None => Ok(progress),
         }
-        if progress == Progress::Pending && waited > self.inner.timeout {
-            return Err(Failure::Timeout { after: self.inner.timeout });
-        }
-        Ok(progress)
-    }
-
-    /// Aborts after a failure.
-    pub(crate) fn fail(&mut self, operation: &'static str, failure: Failure) -> Error {
-        let (rank, failure) = (self.inner.rank, Arc::new(failure));
-        self.abort(Some(&failure));
-        Error::Failed { operation, rank, failure }
     }
 
     /// Ends all operations and destroys the communicator.
-    pub(crate) fn abort(&mut self, failure: Option<&Arc<Failure>>) {
-        let Some(Raw(raw)) = self.state.raw.take() else { return };
-        self.state.failure = failure.cloned();
-        // A wait that is in progress on another thread returns it too.
-        self.state.unreported = true;
-        match &self.inner.link {
-            Link::Local(clique) => clique.abort(self.inner.rank),
+    fn abort(&mut self, inner: &Inner, failure: Option<&Arc<Failure>>) {
+        let Some(Raw(raw)) = self.raw.take() else { return };
+        self.failure = failure.cloned();
+        match &inner.link {
+            Link::Local(clique) => clique.abort(inner.rank),
             Link::Library(_) if raw.is_null() => {}
             Link::Library(library) => {
                 // SAFETY: it was taken from the state, so nothing uses it afterwards.
-                let aborted =
-                    self.inner.program.with_context(|| unsafe { library.table().abort(raw) });
+                let aborted = inner.program.with_context(|| unsafe { library.table().abort(raw) });
                 report(aborted.map_err(Error::from).and_then(|done| done.map_err(Error::from)));
             }
         }
     }
-
-    /// Notes that an operation was enqueued on the stream.
-    pub(crate) fn record(&self) -> Result<()> {
-        Ok(self.inner.event.record(&self.inner.stream)?)
-    }
 }
 
 impl Inner {
-    pub(crate) fn lock(&self) -> Locked<'_> {
-        Locked { inner: self, state: self.state.lock() }
+    /// Waits until no other thread enqueues operations.
+    pub(crate) fn order(&self) -> Ordered<'_> {
+        Ordered { inner: self, _order: self.order.lock() }
+    }
+
+    /// Locks the communicator for calls of the library.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -390,6 +375,33 @@ impl Inner {
         self.timeout
     }
 
+    pub(crate) fn abort(&self, failure: Option<&Arc<Failure>>) {
+        self.state.lock().abort(self, failure);
+    }
+
+    /// Whether an operation is still to be enqueued by the library.
+    ///
+    /// # Errors
+    /// A failure; then the communicator is aborted.
+    fn progress(&self, operation: &'static str, waited: Duration) -> Result<Progress> {
+        let mut state = self.state.lock();
+        let rank = self.rank;
+        let failure = match (state.raw(self), state.check(self)) {
+            (Err(Error::Aborted { failure: Some(failure), .. }), _) => {
+                return Err(Error::Failed { operation, rank, failure });
+            }
+            (Err(error), _) => return Err(error),
+            (_, Ok(Progress::Pending)) if waited > self.timeout => {
+                Failure::Timeout { after: self.timeout }
+            }
+            (_, Ok(progress)) => return Ok(progress),
+            (_, Err(failure)) => failure,
+        };
+        let failure = Arc::new(failure);
+        state.abort(self, Some(&failure));
+        Err(Error::Failed { operation, rank, failure })
+    }
+
     /// Calls the library. A failure has what it says about it.
     pub(crate) fn library_call<R>(
         &self,
@@ -397,10 +409,8 @@ impl Inner {
         call: impl FnOnce(&Library) -> Result<R, quadrants_program::rhi::Error>,
     ) -> Result<R> {
         let Link::Library(library) = &self.link else {
-            return Err(Error::Backend {
-                backend: self.program.device_info().backend,
-                mixed: false,
-            });
+            let backend = self.program.device_info().backend;
+            return Err(Error::Backend { backend, mixed: false });
         };
         call(library).map_err(|error| {
             let failure = Failure::Call { error, details: library.last_error() };
@@ -414,14 +424,21 @@ impl Inner {
         operation: &'static str,
         body: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        // SAFETY: the group is ended below, on this thread; `body` does not panic between, except in this crate.
+        // SAFETY: the group is ended below, on this thread; `body` is of this crate and does not panic.
         self.library_call(operation, |library| unsafe { library.table().group_start() })?;
         let done = body();
-        // SAFETY: as above.
         let ended = self.library_call(operation, |library| {
+            // SAFETY: as above.
             library.progress(|table| unsafe { table.group_end() })
         });
         done.and(ended.map(drop))
+    }
+
+    /// Notes that an operation was enqueued on the stream.
+    pub(crate) fn record(&self) -> Result<()> {
+        self.event.record(&self.stream)?;
+        self.state.lock().operations += 1;
+        Ok(())
     }
 
     /// Whether all operations are complete. While that cannot be queried, as during a capture, they are not.
@@ -430,30 +447,41 @@ impl Inner {
     }
 }
 
-impl Watch for Inner {
-    fn poll(&self, waited: Duration) -> WatchState {
-        // Another thread enqueues an operation, or polls too.
-        let Some(state) = self.state.try_lock() else { return WatchState::Pending };
-        let mut locked = Locked { inner: self, state };
-        if locked.state.raw.is_none() {
-            let unreported = std::mem::take(&mut locked.state.unreported);
-            return match &locked.state.failure {
-                Some(failure) if unreported => WatchState::Failed(failure.clone()),
-                _ => WatchState::Idle,
-            };
+impl Supervised for Inner {
+    fn supervise(&self) -> bool {
+        // Another thread calls the library.
+        let Some(mut state) = self.state.try_lock() else { return false };
+        if state.raw.is_none() {
+            return true;
         }
         if self.is_complete() {
-            return WatchState::Idle;
+            state.observed = (state.operations, Instant::now());
+            return true;
         }
-        let failure = match locked.check(waited) {
-            Ok(_) if waited > self.timeout => Failure::Timeout { after: self.timeout },
-            Ok(_) => return WatchState::Pending,
+        if state.observed.0 != state.operations {
+            state.observed = (state.operations, Instant::now());
+        }
+        let failure = match state.check(self) {
+            Ok(_) if state.observed.1.elapsed() > self.timeout => {
+                Failure::Timeout { after: self.timeout }
+            }
+            Ok(_) => return false,
             Err(failure) => failure,
         };
-        let failure = Arc::new(failure);
-        locked.abort(Some(&failure));
-        locked.state.unreported = false;
-        WatchState::Failed(failure)
+        tracing::warn!(rank = self.rank, %failure, "a communicator is aborted");
+        state.abort(self, Some(&Arc::new(failure)));
+        // The next wait returns it.
+        state.unreported = true;
+        true
+    }
+}
+
+impl Watch for Inner {
+    fn take_failure(&self) -> Option<Arc<dyn StdError + Send + Sync>> {
+        let mut state = self.state.lock();
+        let unreported = std::mem::take(&mut state.unreported);
+        let failure = state.failure.clone().filter(|_| unreported)?;
+        Some(failure)
     }
 }
 
@@ -507,13 +535,13 @@ impl Communicator {
     /// Ends all operations that are not complete. What they write is undefined. Every later operation is
     /// [`Error::Aborted`]. Other ranks that wait for this one must be aborted too, or fail by their time limit.
     pub fn abort(&self) {
-        self.inner.lock().abort(None);
+        self.inner.abort(None);
     }
 
     /// Whether the communicator was aborted, by a failure or by [`abort`](Self::abort).
     #[must_use]
     pub fn is_aborted(&self) -> bool {
-        self.inner.lock().state.raw.is_none()
+        self.inner.state.lock().raw.is_none()
     }
 }
 
@@ -536,32 +564,24 @@ impl fmt::Debug for Inner {
 impl Drop for Communicator {
     fn drop(&mut self) {
         let inner = &self.inner;
-        let start = Instant::now();
-        while !thread::panicking() {
-            match inner.poll(start.elapsed()) {
-                WatchState::Idle => break,
-                WatchState::Pending => thread::sleep(PAUSE),
-                WatchState::Failed(error) => {
-                    tracing::warn!(%error, "a communicator failed in its drop")
-                }
-            }
+        while !thread::panicking() && !inner.supervise() {
+            thread::sleep(PAUSE);
         }
-        let mut locked = inner.lock();
+        watchdog::remove(inner);
+        let mut state = inner.state.lock();
         if thread::panicking() && !inner.is_complete() {
-            locked.abort(None);
+            state.abort(inner, None);
         }
-        let Some(Raw(raw)) = locked.state.raw.take() else { return };
-        match &inner.link {
-            Link::Local(_) => {}
-            Link::Library(_) if raw.is_null() => {}
-            Link::Library(library) => {
-                // SAFETY: its operations are complete, and nothing uses it afterwards.
-                let destroyed = inner
-                    .program
-                    .with_context(|| unsafe { library.progress(|table| table.destroy(raw)) });
-                report(destroyed.map_err(Error::from).and_then(|done| Ok(done.map(drop)?)));
-            }
+        let Some(Raw(raw)) = state.raw.take() else { return };
+        let Link::Library(library) = &inner.link else { return };
+        if raw.is_null() {
+            return;
         }
+        let destroyed = inner.program.with_context(|| {
+            // SAFETY: its operations are complete, and nothing uses it afterwards.
+            library.progress(|table| unsafe { table.destroy(raw) })
+        });
+        report(destroyed.map_err(Error::from).and_then(|done| Ok(done.map(drop)?)));
     }
 }
 

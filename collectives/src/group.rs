@@ -7,7 +7,7 @@ use quadrants_program::{ForeignRead, ForeignWrite, RawTensor, Tensor};
 use crate::{
     Communicator, Element, Error, Reduction, Result,
     call::{Call, Kind, Resolved},
-    communicator::{Link, Locked, settle},
+    communicator::{Link, Ordered, settle},
     element::DataType,
     error::Failure,
     library::Progress,
@@ -269,30 +269,31 @@ impl<'a> Group<'a> {
         };
         // All threads lock in one order.
         self.members.sort_by_key(|member| std::ptr::from_ref(&*member.communicator.inner).addr());
-        let mut locked: Vec<_> =
-            self.members.iter().map(|member| member.communicator.inner.lock()).collect();
-        for locked in &locked {
-            locked.raw()?;
+        let ordered: Vec<_> =
+            self.members.iter().map(|member| member.communicator.inner.order()).collect();
+        for Ordered { inner, .. } in &ordered {
+            inner.state().raw(inner)?;
         }
-        let mut run = Run { name, at, locked: &mut locked, resolved: Vec::new(), started: false };
-        let enqueued = run.enqueue(&self.members);
-        let started = run.started;
-        match enqueued {
-            Err(error) if started => Err(abort_all(&mut locked, name, error)),
+        let mut run = Run { name, at, ordered: &ordered, resolved: Vec::new(), started: false };
+        match run.enqueue(&self.members) {
+            Err(error) if run.started => Err(abort_all(&ordered, name, error)),
             enqueued => enqueued,
         }
     }
 }
 
 /// Aborts the communicators of a group of which a part may be enqueued.
-fn abort_all(all: &mut [Locked<'_>], name: &'static str, error: Error) -> Error {
+fn abort_all(all: &[Ordered<'_>], name: &'static str, error: Error) -> Error {
     let failure = match error {
         Error::Failed { failure, .. } => failure,
         Error::Program(error) => Failure::Enqueue(error).into(),
-        other => return other,
+        other => {
+            all.iter().for_each(|ordered| ordered.inner.abort(None));
+            return other;
+        }
     };
     let rank = all.first().map_or(0, |first| first.inner.rank);
-    all.iter_mut().for_each(|locked| locked.abort(Some(&failure)));
+    all.iter().for_each(|ordered| ordered.inner.abort(Some(&failure)));
     Error::Failed { operation: name, rank, failure }
 }
 
@@ -300,7 +301,7 @@ fn abort_all(all: &mut [Locked<'_>], name: &'static str, error: Error) -> Error 
 struct Run<'r, 'l> {
     name: &'static str,
     at: &'static Location<'static>,
-    locked: &'r mut [Locked<'l>],
+    ordered: &'r [Ordered<'l>],
     /// The calls of each communicator.
     resolved: Vec<Vec<Resolved>>,
     /// Whether the library was called.
@@ -320,14 +321,13 @@ impl Run<'_, '_> {
                 self.resolved.push(member.calls.iter().map(resolve).collect::<Result<_>>()?);
                 self.enqueue(rest)
             })??;
-            let index = members.len();
-            self.locked[self.locked.len() - index].record()
+            inner.record()
         })
     }
 
     fn call(&mut self) -> Result<()> {
         self.started = true;
-        let Some(first) = self.locked.first() else { return Ok(()) };
+        let Some(first) = self.ordered.first() else { return Ok(()) };
         match first.inner.link() {
             Link::Local(_) => self.call_local(),
             Link::Library(_) => self.call_library(),
@@ -336,17 +336,17 @@ impl Run<'_, '_> {
 
     fn call_local(&mut self) -> Result<()> {
         let mut posted = Vec::new();
-        for (locked, calls) in self.locked.iter().zip(&self.resolved) {
-            let Link::Local(clique) = locked.inner.link() else { continue };
+        for (Ordered { inner, .. }, calls) in self.ordered.iter().zip(&self.resolved) {
+            let Link::Local(clique) = inner.link() else { continue };
             // SAFETY: the addresses are those of the tensors, which the group borrows, and which the program keeps from
             // other users during the foreign operation. All are waited for below.
-            posted.push(unsafe { clique.post(locked.inner.rank, calls) });
+            posted.push(unsafe { clique.post(inner.rank, calls) });
         }
         let mut result = Ok(());
-        for (locked, numbers) in self.locked.iter().zip(&posted) {
-            let Link::Local(clique) = locked.inner.link() else { continue };
-            if let Err(failure) = clique.wait(numbers, locked.inner.timeout()) {
-                let (operation, rank) = (self.name, locked.inner.rank);
+        for (Ordered { inner, .. }, numbers) in self.ordered.iter().zip(&posted) {
+            let Link::Local(clique) = inner.link() else { continue };
+            if let Err(failure) = clique.wait(numbers, inner.timeout()) {
+                let (operation, rank) = (self.name, inner.rank);
                 result = result.and(Err(Error::Failed { operation, rank, failure }));
             }
         }
@@ -354,11 +354,15 @@ impl Run<'_, '_> {
     }
 
     fn call_library(&mut self) -> Result<()> {
-        let (mut pending, name) = (false, self.name);
-        let (locked, resolved) = (&*self.locked, &self.resolved);
-        let calls = || {
-            for (locked, calls) in locked.iter().zip(resolved) {
-                let (raw, inner) = (locked.raw()?, locked.inner);
+        let (ordered, resolved, name) = (self.ordered, &self.resolved, self.name);
+        // Until the calls are made, nothing aborts a communicator.
+        let mut states = Vec::with_capacity(ordered.len());
+        states.extend(ordered.iter().map(|ordered| ordered.inner.state()));
+        let mut pending = false;
+        let mut calls = || {
+            for ((Ordered { inner, .. }, state), calls) in ordered.iter().zip(&states).zip(resolved)
+            {
+                let raw = state.raw(inner)?;
                 for resolved in calls {
                     // SAFETY: the addresses are those of the tensors of a foreign operation on the stream, and the
                     // communicator is locked.
@@ -370,15 +374,15 @@ impl Run<'_, '_> {
             }
             Ok(())
         };
-        let mut calls = calls;
         if resolved.iter().map(Vec::len).sum::<usize>() == 1 {
             calls()?;
         } else {
             // A group ends with the state of the communicators.
-            locked[0].inner.group(name, &mut calls)?;
+            ordered[0].inner.group(name, &mut calls)?;
             pending = true;
         }
-        if pending { settle(self.locked, self.name) } else { Ok(()) }
+        drop(states);
+        if pending { settle(ordered, name) } else { Ok(()) }
     }
 }
 

@@ -11,6 +11,7 @@ mod local;
 mod reduce;
 mod table;
 mod unique_id;
+mod watchdog;
 
 pub use communicator::{Communicator, CommunicatorBuilder};
 pub use element::{Element, Reduction};

@@ -227,7 +227,7 @@ impl Program {
     }
 
     /// Registers a watch of work that other code has enqueued and that may never complete by itself, until the watch is
-    /// dropped. While there is one, waits of the host poll it, and return the errors that it reports.
+    /// dropped. Waits of the host return the failures that it reports.
     pub fn watch(&self, watch: &Arc<impl Watch + 'static>) {
         self.shared().context.watch(watch);
     }

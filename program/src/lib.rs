@@ -68,7 +68,7 @@ pub use program::{
 pub use quadrants_rhi::Severity;
 pub use quadrants_runtime::{
     BundleError, CacheStatistics, CachedImage, ImageLabel, ImageProblem, PoolStatistics,
-    SharedError, Watch, WatchState, cached_images, check_cache_folder,
+    SharedError, Watch, cached_images, check_cache_folder,
 };
 pub use region::Region;
 pub use state::{

@@ -62,6 +62,6 @@ pub use staging::Pinned;
 pub use stamps::Stamp;
 pub use stream::{Stream, StreamOrigin};
 pub use strided_range::StridedRange;
-pub use watch::{Watch, WatchState};
+pub use watch::Watch;
 
 pub use quadrants_rhi as rhi;

@@ -8,31 +8,19 @@ use std::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
 use parking_lot::Mutex;
 
-use crate::error::{Error, SharedError};
+use crate::error::{Error, Result, SharedError};
 
-/// Watches work of other code that may never complete by itself. See [`Context::watch`](crate::Context::watch).
+/// Watches work of other code. See [`Context::watch`](crate::Context::watch).
+///
+/// If the work cannot complete any more, the watch ends it, on a thread of its own, so that waits for it end.
 pub trait Watch: fmt::Debug + Send + Sync {
-    /// Called again and again while the host waits for work of the context, on the waiting thread; `waited` is the
-    /// duration of that wait so far. If the watched work cannot complete any more, the watch ends it, so that the
-    /// device goes on.
-    fn poll(&self, waited: Duration) -> WatchState;
-}
-
-/// The state of watched work.
-#[derive(Debug, Clone)]
-pub enum WatchState {
-    /// All of it is complete.
-    Idle,
-    /// It is not complete, and may become so.
-    Pending,
-    /// It has failed and was ended. Returned by one call for each failure: the wait in which it is made returns the
-    /// error, after the work that it waits for.
-    Failed(Arc<dyn StdError + Send + Sync>),
+    /// The failure of the work, once. Called after each wait of the host for work of the context; that wait returns
+    /// the failure.
+    fn take_failure(&self) -> Option<Arc<dyn StdError + Send + Sync>>;
 }
 
 /// The watches of a context.
@@ -51,31 +39,23 @@ impl Watches {
         self.count.store(list.len(), Relaxed);
     }
 
-    /// Whether there is none, perhaps. No lock.
+    /// Returns a failure that no wait has returned yet.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count.load(Relaxed) == 0
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.count.load(Relaxed) == 0 { Ok(()) } else { self.check_all() }
     }
 
-    /// Polls all. Returns whether all are idle.
-    pub(crate) fn poll(&self, waited: Duration, failure: &mut Option<Error>) -> bool {
+    #[cold]
+    fn check_all(&self) -> Result<()> {
         let mut list = self.list.lock();
         list.retain(|watch| watch.strong_count() > 0);
         self.count.store(list.len(), Relaxed);
         let watches: Vec<_> = list.iter().filter_map(Weak::upgrade).collect();
         drop(list);
-        let mut idle = true;
-        for watch in watches {
-            match watch.poll(waited) {
-                WatchState::Idle => {}
-                WatchState::Pending => idle = false,
-                WatchState::Failed(source) => {
-                    let source = SharedError(source);
-                    failure.get_or_insert(Error::Watched { source });
-                }
-            }
+        match watches.iter().find_map(|watch| watch.take_failure()) {
+            Some(failure) => Err(Error::Watched { source: SharedError(failure) }),
+            None => Ok(()),
         }
-        idle
     }
 }
 
