@@ -144,7 +144,7 @@ pub(crate) fn jacobi_start(first: usize, height: usize, to: &mut Tensor<f32, 3>)
 pub(crate) fn fluid_start(first: usize, height: usize, to: &mut Tensor<f32, 3>) {
     let [rows, _, width] = to.shape();
     for (y, x) in qd::ndrange([rows, width]) {
-        let ux = 0.08 * (8.0 * bump(place(y, first, height)) - 4.0).clamp(-1.0, 1.0);
+        let ux = 0.08 * (24.0 * bump(place(y, first, height)) - 12.0).clamp(-1.0, 1.0);
         let wave = 3.0 * (x as f32 + 0.5) / width as f32;
         let uy = 0.02 * bump(wave - wave.floor()) - 0.01;
         let base = 1.0 - 1.5 * (ux * ux + uy * uy);

@@ -205,8 +205,8 @@ pub(crate) fn picture(task: &Task, field: &[f32]) -> RgbImage {
         Equations::Fluid => {
             let across = velocity(x + 1, y)[1] - velocity(x + width - 1, y)[1];
             let down = velocity(x, y + 1)[0] - velocity(x, y + height - 1)[0];
-            let spin = 0.02 * width as f32 * (across - down);
-            [spin.max(0.0), 0.25 * spin.abs(), (-spin).max(0.0)]
+            let spin = 0.05 * width as f32 * (across - down);
+            [spin.max(0.0), 0.3 * spin.abs(), (-spin).max(0.0)]
         }
     })
 }
