@@ -80,6 +80,7 @@ fn workspace_dependencies_match_the_architecture() {
             "quadrants-program",
             &["quadrants-codegen", "quadrants-ir", "quadrants-rhi", "quadrants-runtime"],
         ),
+        ("quadrants-collectives", &["quadrants-program"]),
         ("quadrants-frontend", &["quadrants-ir"]),
         ("quadrants-macros", &["quadrants-frontend"]),
         ("quadrants-driver-sim", &["quadrants-ir"]),
