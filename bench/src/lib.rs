@@ -14,6 +14,7 @@ mod line;
 mod measure;
 pub mod nvrtc;
 mod table;
+pub mod two_devices;
 
 pub use line::{Line, Rate, Side, Target};
 pub use measure::{Case, Options, Rival, enqueue, seconds, until_done};

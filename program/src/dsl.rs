@@ -51,7 +51,7 @@ pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
 
 /// The index space of a loop over one to six dimensions. The last dimension varies fastest.
 ///
-/// The argument is an array of extents, `ndrange([h, w])` or `ndrange(tensor.shape())`, or an array or tuple of ranges,
+/// The argument is an array or tuple of extents, `ndrange([h, w])` or `ndrange(tensor.shape())`, or of ranges,
 /// `ndrange((1..h - 1, 1..w - 1))`.
 ///
 /// In a parallel loop over more than three dimensions, the last three are those of the threads; each thread runs the
@@ -67,11 +67,11 @@ pub struct stream_parallel<F: FnOnce()>(#[doc(hidden)] pub F);
 #[derive(Clone, Debug)]
 pub struct ndrange<D>(#[doc(hidden)] pub D);
 
-/// An argument of [`ndrange`]: an array of extents, or an array or tuple of ranges.
+/// An argument of [`ndrange`]: an array or tuple of extents or of ranges.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the index space of a loop",
     label = "not extents or ranges",
-    note = "`ndrange` takes an array of one to six extents, or an array or tuple of ranges"
+    note = "`ndrange` takes an array or tuple of one to six extents or ranges"
 )]
 pub trait IndexSpace {
     /// The integer type of the indices.
@@ -272,26 +272,31 @@ index_spaces! {
     2, (I, I), |at| (at[0], at[1]) => {
         [I; 2]: |extents| extents.map(|end| I::ZERO..end);
         [Range<I>; 2]: |ranges| ranges;
+        (I, I): |ends| [I::ZERO..ends.0, I::ZERO..ends.1];
         (Range<I>, Range<I>): |ranges| [ranges.0, ranges.1];
     }
     3, (I, I, I), |at| (at[0], at[1], at[2]) => {
         [I; 3]: |extents| extents.map(|end| I::ZERO..end);
         [Range<I>; 3]: |ranges| ranges;
+        (I, I, I): |ends| [I::ZERO..ends.0, I::ZERO..ends.1, I::ZERO..ends.2];
         (Range<I>, Range<I>, Range<I>): |ranges| [ranges.0, ranges.1, ranges.2];
     }
     4, (I, I, I, I), |at| (at[0], at[1], at[2], at[3]) => {
         [I; 4]: |extents| extents.map(|end| I::ZERO..end);
         [Range<I>; 4]: |ranges| ranges;
+        (I, I, I, I): |ends| [I::ZERO..ends.0, I::ZERO..ends.1, I::ZERO..ends.2, I::ZERO..ends.3];
         (Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
     }
     5, (I, I, I, I, I), |at| (at[0], at[1], at[2], at[3], at[4]) => {
         [I; 5]: |extents| extents.map(|end| I::ZERO..end);
         [Range<I>; 5]: |ranges| ranges;
+        (I, I, I, I, I): |ends| [I::ZERO..ends.0, I::ZERO..ends.1, I::ZERO..ends.2, I::ZERO..ends.3, I::ZERO..ends.4];
         (Range<I>, Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
     }
     6, (I, I, I, I, I, I), |at| (at[0], at[1], at[2], at[3], at[4], at[5]) => {
         [I; 6]: |extents| extents.map(|end| I::ZERO..end);
         [Range<I>; 6]: |ranges| ranges;
+        (I, I, I, I, I, I): |ends| [I::ZERO..ends.0, I::ZERO..ends.1, I::ZERO..ends.2, I::ZERO..ends.3, I::ZERO..ends.4, I::ZERO..ends.5];
         (Range<I>, Range<I>, Range<I>, Range<I>, Range<I>, Range<I>): |ranges| ranges.into();
     }
 }

@@ -328,7 +328,11 @@ impl Space {
         }
         let (path, space) = (&call.func, unparenthesized(&call.args[0]));
         let ranges = match space {
-            Expr::Tuple(ranges) => Some(&ranges.elems),
+            Expr::Tuple(syn::ExprTuple { elems, .. })
+                if matches!(elems.first(), Some(Expr::Range(_))) =>
+            {
+                Some(elems)
+            }
             Expr::Array(ranges) if matches!(ranges.elems.first(), Some(Expr::Range(_))) => {
                 Some(&ranges.elems)
             }
@@ -349,7 +353,11 @@ impl Space {
             Some(_) => return None,
             None => {
                 let ends: Vec<_> = (0..indices.len()).map(|at| of_dim(at)("after")).collect();
-                bounds.extend(quote_spanned!(at=> let [#(#ends),*] = #space;));
+                let extents = match space {
+                    Expr::Tuple(syn::ExprTuple { elems, .. }) => quote_spanned!(at=> [#elems]),
+                    other => quote!(#other),
+                };
+                bounds.extend(quote_spanned!(at=> let [#(#ends),*] = #extents;));
                 let iterated = quote_spanned!(at=> #path([#(#ends),*]));
                 let begin = quote_spanned!(at=> 0);
                 (ends.iter().map(|end| (begin.clone(), quote!(#end))).collect(), iterated)

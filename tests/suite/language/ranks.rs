@@ -65,6 +65,40 @@ source! { many_dimensions;
     }
 }
 
+source! { tuples_of_extents;
+    fn run(x: &Tensor<i32, 4>, y: &mut Tensor<i32, 4>, found: &mut Tensor<i64, 1>) {
+        let [a, b, c, d] = x.shape();
+        for (i, j) in qd::ndrange((a, b)) {
+            y[[i, j, 0, 0]] = x[[i, j, 0, 0]] + 1;
+        }
+        for (i, j, k) in qd::ndrange((a, b, c)) {
+            y[[i, j, k, 1]] = 2 * x[[i, j, k, 1]];
+        }
+        for (i, j, k, l) in qd::ndrange((a, b, c - 1, d)) {
+            y[[i, j, k, l]] += x[[i, j, k, l]];
+        }
+        let mut best = i32::MIN;
+        let mut at = (0, 0);
+        for (i, j) in qd::ndrange((a, b)) {
+            if x[[i, j, 1, 1]] > best {
+                best = x[[i, j, 1, 1]];
+                at = (i, j);
+            }
+        }
+        let mut sum = 0;
+        for (i, j, k) in qd::ndrange((2, b, c)) {
+            sum += x[[i, j, k, 2]] as i64;
+        }
+        for t in 0..1 {
+            let mut inner = 0;
+            for (i, j) in qd::ndrange((3, 5u8)) {
+                inner += (i * j) as i64;
+            }
+            found[t] = best as i64 * 10000 + (at.0 * 10 + at.1) as i64 + sum + inner;
+        }
+    }
+}
+
 #[qd::kernel]
 fn side_by_side(x: &mut Tensor<u32, 4>, y: &mut Tensor<u32, 1>) {
     qd::stream_parallel(|| {
@@ -123,6 +157,16 @@ fn an_error_reports_all_six_indices(backend: TestBackend) -> qd::Result<()> {
     let mut expected = [0; 720];
     expected[719] = 1;
     assert_eq!(x.to_vec()?, expected);
+    Ok(())
+}
+
+#[on_all_backends]
+fn an_index_space_may_be_a_tuple_of_extents(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let values: Vec<i32> = (0..120).map(|i| i * 37 % 113).collect();
+    let x = Array::new(&values, [2, 3, 4, 5]);
+    let (y, found) = (Array::zeros([2, 3, 4, 5]), Array::zeros([1]));
+    referee!(&on.program, tuples_of_extents [] [x] [y, found]);
     Ok(())
 }
 
