@@ -3,6 +3,7 @@
 mod failures;
 mod operations;
 mod order;
+mod random;
 
 use std::time::Duration;
 
