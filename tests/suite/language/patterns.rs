@@ -1,6 +1,6 @@
 //! Patterns of tuples, structs and vectors in `match`, loops over references to arrays, and `isize`.
 
-use quadrants::{self as qd, KernelValue, Matrix, Result, Tensor, Vector};
+use quadrants::{self as qd, Error, KernelValue, Matrix, Result, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 #[derive(KernelValue, Clone, Copy, Debug, PartialEq)]
@@ -83,6 +83,33 @@ on_host_too! {
         }
     }
 
+    /// Parts after `..`, in `let`, `match`, `if let` and `matches!`.
+    fn ends(a: i32, b: i32) -> i32 {
+        let array = [a, b, a - b, a + b];
+        let [first, .., last] = array;
+        let mut low;
+        let mut high;
+        [low, .., high] = [a, 2, 3, b];
+        if let [.., 9] = array {
+            low += 100;
+        }
+        if let (.., 3) | (2, ..) = (b, a, a - 1) {
+            high += 7;
+        }
+        let ends = match (Pair(a, (b as u32, a > b)), [[a, b], [b, 4]]) {
+            (Pair(.., (.., true)), [.., [.., 4]]) if a > 5 => 1,
+            (Pair(x, ..), [[y, ..], .., [n @ 1..=3, _]]) => x + 2 * y + 3 * n,
+            (_, [..]) => 5,
+        };
+        let Vector([x, ..]) = Vector([last, 2, 3]);
+        let v = match Vector([a, b, 8]) {
+            Vector([.., 0, 8]) => 11,
+            Vector([.., n]) => n,
+        };
+        let by_end = matches!(array, [0, ..] | [.., 1] | [_, .., 5, _]) as i32;
+        first * 1000 + last * 100 + low + high * 10 + ends + x + v + by_end * 10_000
+    }
+
     /// Loops over references to the elements of arrays and vectors.
     fn references(a: i32, b: i32) -> i32 {
         let (array, vector) = ([a, b, a - b], Vector([b, a]));
@@ -157,10 +184,15 @@ on_host_too! {
 }
 
 #[qd::kernel]
-fn all_parts(out: &mut Tensor<[i32; 3], 2>) {
+fn all_parts(out: &mut Tensor<[i32; 4], 2>) {
     for (i, j) in qd::ndrange(out.shape()) {
         let (a, b) = (i as i32 - 1, j as i32 - 1);
-        out[[i, j]] = [device::parts(a, b), device::conditions(a, b), device::references(a, b)];
+        out[[i, j]] = [
+            device::parts(a, b),
+            device::conditions(a, b),
+            device::references(a, b),
+            device::ends(a, b),
+        ];
     }
 }
 
@@ -171,7 +203,7 @@ fn alternatives_bind_different_parts(backend: TestBackend) -> Result<()> {
     all_parts(&mut out).launch()?;
     let of = |at: usize| {
         let (a, b) = ((at / 9) as i32 - 1, (at % 9) as i32 - 1);
-        [host::parts(a, b), host::conditions(a, b), host::references(a, b)]
+        [host::parts(a, b), host::conditions(a, b), host::references(a, b), host::ends(a, b)]
     };
     assert_eq!(out.to_vec()?, (0..81).map(of).collect::<Vec<_>>());
     Ok(())
@@ -258,5 +290,48 @@ fn the_field_of_a_vector_or_matrix_is_its_array(backend: TestBackend) -> Result<
         Vector([2.0 * a, b + 0.5, 2.0 * a + (a + (b + 0.5) + 2.0 * a) + (2.0 * b + 6.0)])
     });
     assert_eq!(out.to_vec()?, expected.collect::<Vec<_>>());
+    Ok(())
+}
+
+#[qd::func]
+fn width(image: &Tensor<u32, 3>) -> usize {
+    let [.., width] = image.shape();
+    width
+}
+
+#[qd::kernel]
+fn rows(image: &mut Tensor<u32, 3>, flat: &mut Tensor<u32, 1>) {
+    let [planes, ..] = image.shape();
+    let [first, .., last] = image.shape();
+    let [.., h, w] = image.shape();
+    for (k, i, j) in qd::ndrange([planes, h, w]) {
+        flat[(k * h + i) * last + j] = (100 * k + 10 * i + j) as u32;
+    }
+    for (k, i, j) in qd::ndrange([first, h, width(image)]) {
+        image[[k, i, j]] = flat[(k * h + i) * w + j];
+    }
+}
+
+/// The rows overlap unless the image is as high as it is wide.
+#[qd::kernel]
+fn by_height(image: &Tensor<u32, 2>, flat: &mut Tensor<u32, 1>) {
+    let [h, ..] = image.shape();
+    let [.., w] = image.shape();
+    for (i, j) in qd::ndrange([h, w]) {
+        flat[i * h + j] = image[[i, j]];
+    }
+}
+
+#[on_all_backends]
+fn extents_before_and_after_the_rest(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut image, mut flat) = (on.program.zeros([2, 3, 4])?, on.program.zeros([24])?);
+    rows(&mut image, &mut flat).launch()?;
+    let expected: Vec<u32> =
+        (0..24).map(|at| 100 * (at / 12) + 10 * (at / 4 % 3) + at % 4).collect();
+    assert_eq!(image.to_vec()?, expected);
+    let (square, wide) = (on.program.zeros([4, 4])?, on.program.zeros([3, 5])?);
+    by_height(&square, &mut flat).launch()?;
+    assert!(matches!(by_height(&wide, &mut flat).launch(), Err(Error::Race { .. })));
     Ok(())
 }
