@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope,
-        Side, Slot, Space, TicketSource, Var, VarKind, refuted_in_loop,
+        Builder, Counter, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope, Side, Slot,
+        Space, TensorRead, TicketSource, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -255,7 +255,7 @@ impl Random {
             }
         };
         let tensor = random.below(2) as u32 * 10 + index.len() as u32;
-        let read = self.builder.distinct(DistinctRead { tensor, ty: U8, index, extents });
+        let read = self.builder.distinct(TensorRead { tensor, ty: U8, index, extents });
         let slot = self.builder.push(read);
         self.u8s.push(slot);
         slot
