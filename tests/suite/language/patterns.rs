@@ -132,6 +132,43 @@ on_host_too! {
         sum
     }
 
+    /// Loops that change the elements of arrays, also of those in structs and arrays.
+    fn changed(a: i32, b: i32) -> i32 {
+        let mut array = [a, b, a - b];
+        for x in &mut array {
+            *x += 2;
+        }
+        for (k, x) in array.iter_mut().enumerate().rev() {
+            if *x == 3 {
+                continue;
+            }
+            *x = x.abs() * (k as i32 + 1);
+            if *x > 9 {
+                break;
+            }
+        }
+        let mut points = [Point { x: a, y: b }, Point { x: b, y: 7 }];
+        for (p, by) in points.iter_mut().zip(array) {
+            p.x += by;
+            *p = Point { x: p.y, y: p.x };
+        }
+        let mut parts = ([1, 2], [[a, b], [3, 4]]);
+        for x in parts.0.iter_mut() {
+            *x *= points[0].x;
+        }
+        for (by, row) in parts.0.iter().zip(parts.1.iter_mut()) {
+            row[1] += by;
+            for x in [5, 6] {
+                row[0] ^= x;
+            }
+        }
+        let mut sum = array[0] + array[1] * 3 + array[2] * 5;
+        for row in parts.1 {
+            sum = sum * 3 + row[0] - row[1];
+        }
+        sum + points[0].x + points[1].y * 2
+    }
+
     fn quadrant(p: Point) -> u32 {
         match p {
             Point { x: 0, y: 0 } => 0,
@@ -184,7 +221,7 @@ on_host_too! {
 }
 
 #[qd::kernel]
-fn all_parts(out: &mut Tensor<[i32; 4], 2>) {
+fn all_parts(out: &mut Tensor<[i32; 5], 2>) {
     for (i, j) in qd::ndrange(out.shape()) {
         let (a, b) = (i as i32 - 1, j as i32 - 1);
         out[[i, j]] = [
@@ -192,6 +229,7 @@ fn all_parts(out: &mut Tensor<[i32; 4], 2>) {
             device::conditions(a, b),
             device::references(a, b),
             device::ends(a, b),
+            device::changed(a, b),
         ];
     }
 }
@@ -203,7 +241,13 @@ fn alternatives_bind_different_parts(backend: TestBackend) -> Result<()> {
     all_parts(&mut out).launch()?;
     let of = |at: usize| {
         let (a, b) = ((at / 9) as i32 - 1, (at % 9) as i32 - 1);
-        [host::parts(a, b), host::conditions(a, b), host::references(a, b), host::ends(a, b)]
+        [
+            host::parts(a, b),
+            host::conditions(a, b),
+            host::references(a, b),
+            host::ends(a, b),
+            host::changed(a, b),
+        ]
     };
     assert_eq!(out.to_vec()?, (0..81).map(of).collect::<Vec<_>>());
     Ok(())

@@ -69,6 +69,22 @@ patterns! {
         }
     }
 
+    /// Elements of a colour are computed from neighbours of other colours. With `all`, from all of them.
+    kernel coloured(c: u32, all: u32, colour: &Tensor<u32, 1>, near: &Tensor<u32, 2>, o: &mut Tensor<u32, 1>)
+    [] for i in [0..colour.len()] {
+        if colour[i] != c {
+            continue;
+        }
+        let mut sum = 1;
+        for k in 0..3 {
+            let j = near[[i, k]] as usize;
+            if colour[j] != c || all == 1 && j != i {
+                sum += o[j] % 16;
+            }
+        }
+        o[i] = sum;
+    }
+
     /// A column step of a Cholesky decomposition in a packed triangle. With `more`, it writes the column, too.
     kernel column_step(k: usize, more: usize, n: usize, a: &mut Tensor<u32, 1>) [] for i in [k + 1..n] {
         let factor = a[i * (i + 1) / 2 + k];
@@ -97,6 +113,12 @@ fn equal_elements_make_conditions_exclude_each_other(on: TestBackend) -> Result<
     launch!(bench, Collide, streamed(1; solid, f; g));
     launch!(bench, Collide, stopped(; solid, f; g));
     launch!(bench, Accept, reflected(; f; g));
+    let colour = bench.tensor(&[0, 1, 2, 1], [32])?;
+    let (near, mut o) = (bench.tensor(&[4, 1, 2, 3, 5, 0, 7, 6, 9], [32, 3])?, bench.zeros([32])?);
+    for c in 0..3 {
+        launch!(bench, Accept, coloured(c, 0; colour, near; o));
+    }
+    launch!(bench, Collide, coloured(1, 1; colour, near; o));
     let marks = bench.tensor(&[1, 0, 2, 2, 0, 0, 1, 2], [40])?;
     let mut o = bench.zeros([40])?;
     launch!(bench, Accept, shifted(1; marks; o));
