@@ -198,3 +198,70 @@ fn blocks_write_tiles_of_a_triangle(on: TestBackend) -> Result<()> {
     assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
     Ok(())
 }
+
+/// Conditions on different parts of elements do not exclude each other.
+#[qd::kernel]
+fn by_parts(part: usize, x: &Tensor<[u32; 2], 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        if x[i][0] == 0 {
+            o[i] = 1;
+        }
+        if x[i - 1][part] != 0 {
+            o[i - 1] = 2;
+        }
+    }
+}
+
+#[qd::kernel]
+fn by_first_parts(x: &Tensor<[u32; 2], 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        if x[i][0] == 0 {
+            o[i] = 1;
+        }
+        if x[i - 1][0] != 0 {
+            o[i - 1] = 2;
+        }
+    }
+}
+
+/// Iterations change what the conditions read, which the author asserts to be no race.
+#[qd::kernel]
+fn by_changed_marks(by: usize, x: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        unsafe { x[i] ^= 1 };
+        if unsafe { x[i] } == 0 {
+            o[i] = 1;
+        }
+        if unsafe { x[i - by] } != 0 {
+            o[i - by] = 2;
+        }
+    }
+}
+
+/// A NaN is neither below a number nor above.
+#[qd::kernel]
+fn by_floats(limit: f32, x: &Tensor<f32, 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        if !(x[i] >= limit) {
+            o[i] = 1;
+        }
+        if !(x[i - 1] < limit) {
+            o[i - 1] = 2;
+        }
+    }
+}
+
+#[on_all_backends]
+fn other_elements_and_floats_exclude_nothing(on: TestBackend) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let prog = &on.program;
+    let (x, mut o) = (prog.tensor_from(&[[0, 1], [1, 0], [0, 1]], [3])?, prog.zeros([3])?);
+    by_first_parts(&x, &mut o).launch()?;
+    let is_race = |launched: Result<()>| matches!(launched, Err(Error::Race { .. }));
+    assert!(is_race(by_parts(1, &x, &mut o).launch()));
+    let mut marks = prog.tensor_from(&[1, 0, 1], [3])?;
+    assert!(is_race(by_changed_marks(1, &mut marks, &mut o).launch()));
+    let x = prog.tensor_from(&[1.0, f32::NAN, 3.0], [3])?;
+    assert!(is_race(by_floats(2.0, &x, &mut o).launch()));
+    Ok(())
+}

@@ -147,6 +147,67 @@ fn by_long_lists(
     });
 }
 
+/// The amounts may overflow the block's counter, and a loop may add more often than there are threads.
+#[qd::kernel]
+fn by_large_amounts(
+    times: u32,
+    most: u32,
+    x: &Tensor<u32, 1>,
+    count: &mut Tensor<u32, 1>,
+    o: &mut Tensor<u32, 1>,
+) {
+    qd::block_for(x.len() / 64, 64, |b| {
+        let first = b.index() * 64;
+        let mut found = b.shared::<u32>(1);
+        let mut begin = b.shared::<u32>(1);
+        let mut place = b.shared::<u32>(64);
+        b.each(|t| place[t] = qd::atomic_add(&mut found[0], x[first + t].min(most)));
+        b.each(|_t| {
+            for _ in 0..times {
+                qd::atomic_add(&mut found[0], 1 << 25);
+            }
+        });
+        b.each(|t| {
+            if t == 0 {
+                begin[0] = qd::atomic_add(&mut count[0], found[0]);
+            }
+        });
+        b.each(|t| {
+            if x[first + t].min(most) > 0 {
+                o[(begin[0] + place[t]) as usize] = x[first + t];
+            }
+        });
+    });
+}
+
+/// A signed counter also counts down.
+#[qd::kernel]
+fn by_signed_amounts(
+    by: i32,
+    x: &Tensor<u32, 1>,
+    count: &mut Tensor<i32, 1>,
+    o: &mut Tensor<u32, 1>,
+) {
+    qd::block_for(x.len() / 64, 64, |b| {
+        let first = b.index() * 64;
+        let mut found = b.shared::<i32>(1);
+        let mut begin = b.shared::<i32>(1);
+        let mut place = b.shared::<i32>(64);
+        b.each(|t| place[t] = qd::atomic_add(&mut found[0], 1));
+        b.each(|t| {
+            if t == 5 {
+                qd::atomic_add(&mut found[0], by);
+            }
+        });
+        b.each(|t| {
+            if t == 0 {
+                begin[0] = qd::atomic_add(&mut count[0], found[0]);
+            }
+        });
+        b.each(|t| o[(begin[0] + place[t]) as usize] = x[first + t]);
+    });
+}
+
 #[on_all_backends]
 fn blocks_append_to_a_list(on: TestBackend) -> Result<()> {
     let Some(on) = on.open() else { return Ok(()) };
@@ -191,6 +252,13 @@ fn parts_of_a_list_that_may_overlap_are_refused(on: TestBackend) -> Result<()> {
     let launched = by_a_counter_that_is_set(&x, &mut count, &mut o).launch();
     assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
     let launched = by_lists(1, &x, &mut count, &mut o).launch();
+    assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    let launched = by_large_amounts(0, u32::MAX, &x, &mut count, &mut o).launch();
+    assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    let launched = by_large_amounts(2, 1, &x, &mut count, &mut o).launch();
+    assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    let mut signed = prog.zeros([1])?;
+    let launched = by_signed_amounts(-3, &x, &mut signed, &mut o).launch();
     assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
     let launched = by_long_lists(63, &x, &mut count, &mut o).launch();
     assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
