@@ -269,13 +269,13 @@ impl InPlace<'_> {
 
 impl VisitMut for InPlace<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. }) = expr
+            && self.replace(inner)
+        {
+            *expr = (**inner).clone();
+            return;
+        }
         match expr {
-            Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. }) => {
-                if self.replace(inner) {
-                    *expr = (**inner).clone();
-                    return;
-                }
-            }
             Expr::Field(syn::ExprField { base: of, .. })
             | Expr::Index(syn::ExprIndex { expr: of, .. })
             | Expr::MethodCall(syn::ExprMethodCall { receiver: of, .. }) => {

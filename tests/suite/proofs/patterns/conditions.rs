@@ -228,17 +228,22 @@ fn by_first_parts(x: &Tensor<[u32; 2], 1>, o: &mut Tensor<u32, 1>) {
 #[qd::kernel]
 fn by_changed_marks(by: usize, x: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
     for i in 1..x.len() {
-        unsafe { x[i] ^= 1 };
-        if unsafe { x[i] } == 0 {
+        // SAFETY: iterations race here. The launch is refused for `o`, so that nothing runs.
+        let (mark, before) = unsafe {
+            x[i] ^= 1;
+            (x[i], x[i - by])
+        };
+        if mark == 0 {
             o[i] = 1;
         }
-        if unsafe { x[i - by] } != 0 {
+        if before != 0 {
             o[i - by] = 2;
         }
     }
 }
 
 /// A NaN is neither below a number nor above.
+#[allow(clippy::neg_cmp_op_on_partial_ord)]
 #[qd::kernel]
 fn by_floats(limit: f32, x: &Tensor<f32, 1>, o: &mut Tensor<u32, 1>) {
     for i in 1..x.len() {
