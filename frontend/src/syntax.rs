@@ -135,10 +135,12 @@ pub enum StmtKind {
         /// The tensor, or an earlier name of its extents.
         base: String,
     },
-    /// `let [h, w] = t.shape();`
+    /// `let [h, w] = t.shape();`, `let [.., w] = t.shape();`
     LetExtents {
         /// The names in order, each of type `usize`; `None` for `_`.
         names: Vec<Option<String>>,
+        /// The number of names before `..`.
+        rest: Option<usize>,
         /// The tensor, or an earlier name of its extents.
         base: String,
     },
@@ -272,6 +274,18 @@ pub enum Pattern {
     Parts(Vec<Pattern>),
     /// `Point { x, y: (a, b), .. }`: fields and their patterns.
     Fields(Vec<(String, Pattern)>),
+}
+
+/// The axes of the names of [`StmtKind::LetExtents`] in a shape of `rank` axes; `None` if it has too few or too many.
+#[must_use]
+pub fn extent_axes(names: usize, rest: Option<usize>, rank: usize) -> Option<Vec<usize>> {
+    let left_out = rank.checked_sub(names)?;
+    match rest {
+        None => (left_out == 0).then(|| (0..rank).collect()),
+        Some(rest) => {
+            Some((0..names).map(|at| at + if at < rest { 0 } else { left_out }).collect())
+        }
+    }
 }
 
 /// A `for` loop.

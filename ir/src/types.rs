@@ -401,9 +401,13 @@ impl Type {
         Self::Array(element, len)
     }
 
-    /// The type of a field of a struct, tuple, vector or matrix, and the index of its first leaf in the value.
+    /// The type of a field of a struct, tuple, vector or matrix, and the index of its first leaf in the value. `-1` is
+    /// the last part of a struct, tuple or array, `-2` the one before.
     #[must_use]
     pub fn field(self, name: &str) -> Option<(Self, usize)> {
+        if let Some(by) = name.strip_prefix('-') {
+            return self.part_from_end(by.parse().ok()?);
+        }
         let mut before = 0;
         let mut found = |at: &str, ty: Self| {
             let found = (at == name).then_some((ty, before));
@@ -421,6 +425,21 @@ impl Type {
             }
             _ => None,
         }
+    }
+
+    fn part_from_end(self, by: usize) -> Option<(Self, usize)> {
+        let parts: Vec<Self> = match self {
+            Self::Tuple(parts) => parts.to_vec(),
+            Self::Struct(of) => of.fields.iter().map(|field| field.ty).collect(),
+            Self::Array(element, len) => {
+                let at = len.checked_sub(by).filter(|at| *at < len)?;
+                return Some((*element, at * element.leaves()));
+            }
+            Self::Scalar(_) | Self::Vector(..) | Self::Matrix(..) => return None,
+        };
+        let at = parts.len().checked_sub(by)?;
+        let before = parts[..at].iter().map(|part| part.leaves()).sum();
+        Some((*parts.get(at)?, before))
     }
 
     /// The type of the element that this number of indices selects, and the extent of each index.

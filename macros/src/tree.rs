@@ -446,14 +446,17 @@ impl Tree {
             }
             (Pat::Wild(_), _) => StmtKind::Expr(self.expr(init)),
             (Pat::Slice(slice), Some(base)) => {
-                let names = slice.elems.iter().map(|pattern| match pattern {
+                let is_rest = |pattern: &Pat| matches!(pattern, Pat::Rest(_));
+                let rest = slice.elems.iter().position(is_rest);
+                let named = slice.elems.iter().filter(|pattern| !is_rest(pattern));
+                let names = named.map(|pattern| match pattern {
                     Pat::Wild(_) => Some(None),
                     pattern => Some(Some(pattern_ident(pattern)?.ident.to_string())),
                 });
                 let names: Option<Vec<_>> = names.collect();
                 self.bind_all(pattern);
                 match names {
-                    Some(names) => StmtKind::LetExtents { names, base },
+                    Some(names) => StmtKind::LetExtents { names, rest, base },
                     None => StmtKind::Unsupported(Construct::Pattern),
                 }
             }

@@ -184,4 +184,24 @@ fn signed_index_of_a_scatter(counts: &mut Tensor<i32, 1>) {
     }
 }
 
+#[derive(Clone, Copy, qd::KernelValue)]
+struct Point {
+    x: f32,
+}
+
+#[qd::func]
+impl Point {
+    fn at(x: f32) -> Self {
+        Point { x }
+    }
+}
+
+#[qd::kernel]
+fn wrong_result_of_a_function(x: &mut Tensor<f32, 1>) {
+    for i in 0..x.len() {
+        let p: u32 = Point::at(x[i]);
+        x[i] = p as f32;
+    }
+}
+
 fn main() {}

@@ -181,4 +181,30 @@ fn quotients_that_round_in_two_ways(n: i32, o: &mut Tensor<i32, 1>) {
     }
 }
 
+/// Conditions on different parts of elements do not exclude each other.
+#[qd::kernel]
+fn conditions_on_other_parts(x: &Tensor<[u32; 2], 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        if x[i][0] == 0 {
+            o[i] = 1;
+        }
+        if x[i - 1][1] != 0 {
+            o[i - 1] = 2;
+        }
+    }
+}
+
+#[qd::kernel]
+fn conditions_on_what_the_loop_changes(x: &mut Tensor<u32, 1>, o: &mut Tensor<u32, 1>) {
+    for i in 1..x.len() {
+        unsafe { x[i] ^= 1 };
+        if unsafe { x[i] } == 0 {
+            o[i] = 1;
+        }
+        if unsafe { x[i - 1] } != 0 {
+            o[i - 1] = 2;
+        }
+    }
+}
+
 fn main() {}

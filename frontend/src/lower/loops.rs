@@ -91,6 +91,14 @@ impl Lowerer {
                 return Some(Bounds { begin, end, strided: None, down: false });
             }
         }
+        // A variable of a loop is less than the loop's end.
+        if let Ir::Local(local) = self.emit.kind(last)
+            && self.loop_variables.contains(local)
+        {
+            let one = self.emit.constant(Const::from_bits(ty, 1));
+            let end = self.emit.binary(BinaryOp::Add, last, one);
+            return Some(Bounds { begin, end, strided: None, down: false });
+        }
         if ty.size() > 4 {
             return None;
         }
@@ -214,6 +222,7 @@ impl Lowerer {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
             self.record_range(var, bounds);
+            self.loop_variables.insert(var);
             let variable_ty = self.variable_type(dim, ty);
             let local = if dim.mutable || variable_ty != ty {
                 let value = self.emit.read(var);

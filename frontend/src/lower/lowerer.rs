@@ -1,6 +1,9 @@
 //! `Lowerer`: the state of lowering, its errors and its error sites.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
@@ -31,6 +34,8 @@ pub(super) struct Lowerer {
     pub(super) unsafe_depth: u32,
     /// The variables of the parallel loop, or the index of the block, outermost dimension first.
     pub(super) iteration: Vec<LocalId>,
+    /// The locals that are variables of loops, each less than the end of its loop.
+    pub(super) loop_variables: HashSet<LocalId>,
     /// The aggregates that names refer to.
     pub(super) named_values: Vec<NamedValue>,
     /// The half-open ranges of locals with constant bounds: loop variables, remainders.

@@ -29,7 +29,10 @@ mod operator;
 mod scope;
 mod stmt;
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use quadrants_ir::{
     Kernel, Param, ParamId, ParamKind,
@@ -95,6 +98,7 @@ fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Ker
         params: params.iter().map(|param| param.kind).collect(),
         unsafe_depth: 0,
         iteration: Vec::new(),
+        loop_variables: HashSet::new(),
         named_values: Vec::new(),
         extents: Vec::new(),
         ranges: HashMap::new(),

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error,
-    syntax::{Block, Expr, ExprKind, Failure, Span, Stmt, StmtKind, TypeIx},
+    syntax::{Block, Expr, ExprKind, Failure, Span, Stmt, StmtKind, TypeIx, extent_axes},
     visit::{Node, any_in_expr, assigns, base_name},
 };
 
@@ -59,15 +59,15 @@ impl Lowerer {
                 let tensor = self.shape(base, span)?;
                 self.frame.bind(name, tensor);
             }
-            StmtKind::LetExtents { names, base } => {
+            StmtKind::LetExtents { names, rest, base } => {
                 let Binding::Shape(tensor) = self.shape(base, span)? else {
                     return Err(self.unknown(format!("tensor `{base}`"), span));
                 };
-                if names.len() != usize::from(self.rank(tensor)) {
-                    let what = format!("`{base}` has {} dimensions", self.rank(tensor));
-                    return Err(self.type_error(span, what));
-                }
-                for (axis, name) in names.iter().enumerate() {
+                let rank = usize::from(self.rank(tensor));
+                let Some(axes) = extent_axes(names.len(), *rest, rank) else {
+                    return Err(self.type_error(span, format!("`{base}` has {rank} dimensions")));
+                };
+                for (axis, name) in axes.into_iter().zip(names) {
                     if let Some(name) = name {
                         let value = self.dim(tensor, axis as u8);
                         let local = self.emit.define(name, value, false);

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use quadrants_ir::races::{
-    AffineForm, Builder, Guard, GuardedIndex, Index, Node, Scope, Slot, Space, Values, Var, VarKind,
+    AffineForm, Builder, Guard, GuardedIndex, Index, Node, Scope, Slot, Space, TensorRead, Values,
+    Var, VarKind,
 };
 
 use crate::syntax::Span;
@@ -43,6 +44,8 @@ pub(super) struct Task {
     pub(super) cells: Vec<String>,
     /// Reads of tensors that are not `&mut`.
     pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
+    /// The tensors, and the fields of their elements, of which several elements are read and compared.
+    compared: Vec<(String, Vec<String>)>,
     /// The parts of unknown values, by name.
     pub(super) parts: HashMap<(Slot, String), Slot>,
     /// The results of methods that are not followed, by name and operands.
@@ -145,6 +148,32 @@ impl Access {
 }
 
 impl Task {
+    /// Notes a read of a tensor that the loop does not change, if it reads other elements of it too: conditions on them
+    /// may exclude each other.
+    pub(super) fn compared_read(&mut self, key: &(String, Vec<String>, Index), slot: Slot) {
+        let (tensor, fields, _) = key;
+        let others = self.reads.iter().filter(|((of, part, _), _)| of == tensor && part == fields);
+        let mut others = others.map(|((.., index), slot)| (index.clone(), *slot)).peekable();
+        if others.peek().is_none() {
+            return;
+        }
+        let name = (tensor.clone(), fields.clone());
+        let known = self.compared.iter().position(|of| *of == name);
+        let number = known.unwrap_or_else(|| {
+            self.compared.push(name);
+            self.compared.len() - 1
+        });
+        let mut added: Vec<_> = others.chain([(key.2.clone(), slot)]).collect();
+        added.sort_by_key(|(_, slot)| *slot);
+        let reads = &mut self.steps.program.reads;
+        for (index, slot) in added {
+            if reads.iter().all(|(known, _)| *known != slot) {
+                let tensor = number as u32;
+                reads.push((slot, TensorRead { tensor, ty: None, index, extents: Index::new() }));
+            }
+        }
+    }
+
     pub(super) fn new() -> Self {
         Self {
             space: Space::new(),
@@ -162,6 +191,7 @@ impl Task {
             texts: HashMap::new(),
             cells: Vec::new(),
             reads: HashMap::new(),
+            compared: Vec::new(),
             parts: HashMap::new(),
             results: HashMap::new(),
         }

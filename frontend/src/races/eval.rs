@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
-    races::{Counter, DistinctRead, Index, IntType, Node, Scope, Slot, TicketSource},
+    races::{Counter, Index, IntType, Node, Scope, Slot, TensorRead, TicketSource},
 };
 
 use super::{
@@ -292,13 +292,16 @@ impl Walk<'_> {
         let value = match distinct.filter(|_| scope > Scope::Loop) {
             Some(tensor) => {
                 let (index, extents) = (key.2.clone(), Index::new());
-                let read = DistinctRead { tensor, ty: None, index, extents };
+                let read = TensorRead { tensor, ty: None, index, extents };
                 let read = self.task.steps.distinct(read);
                 Value::Slot(self.task.push(read))
             }
             None => self.unknown(scope),
         };
         if let Value::Slot(slot) = value {
+            if distinct.is_none() && scope > Scope::Loop {
+                self.task.compared_read(&key, slot);
+            }
             self.task.reads.insert(key, slot);
         }
         self.explain(&value, origin);

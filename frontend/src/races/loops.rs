@@ -233,7 +233,9 @@ impl Walk<'_> {
                     self.assume(Some(within), true);
                 }
             }
-            let known = stride.is_none() || bounds.iter().all(|bound| self.slot(bound).is_some());
+            // Counting up, the values do not depend on the end.
+            let needed = if dim.order == Order::Down { &bounds[..] } else { &bounds[..1] };
+            let known = stride.is_none() || needed.iter().all(|bound| self.slot(bound).is_some());
             counts.push((variable, begin, dim.order));
             self.variable(dim, known.then_some(variable));
         }

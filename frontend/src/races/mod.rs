@@ -111,7 +111,7 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
                 }
             }
             Node::Stmt(stmt) => {
-                if let StmtKind::LetExtents { names, base } = &stmt.kind {
+                if let StmtKind::LetExtents { names, rest: None, base } = &stmt.kind {
                     ranks.insert(base.as_str(), names.len());
                 }
             }

@@ -20,7 +20,7 @@ use crate::{
     names::Names,
     syntax::{
         BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing, Span,
-        Stmt, StmtKind, StreamParallelArgument,
+        Stmt, StmtKind, StreamParallelArgument, extent_axes,
     },
     visit::{self, any_in_expr, base_name, combined_names},
 };
@@ -368,11 +368,20 @@ impl Walk<'_> {
                 let base = self.tensor_of(base);
                 self.bind(name, Binding::Shape(base));
             }
-            StmtKind::LetExtents { names, base } => {
+            StmtKind::LetExtents { names, rest, base } => {
                 let base = self.tensor_of(base);
-                for (axis, name) in names.iter().enumerate() {
+                let rank = match rest {
+                    Some(_) => self.ranks.get(base.as_str()).copied().unwrap_or_default(),
+                    None => names.len(),
+                };
+                let axes = extent_axes(names.len(), *rest, rank);
+                for (at, name) in names.iter().enumerate() {
                     if let Some(name) = name {
-                        let value = self.extent(&base, axis as i128);
+                        // Of a tensor with an unknown number of axes, nothing is known.
+                        let value = match &axes {
+                            Some(axes) => self.extent(&base, axes[at] as i128),
+                            None => Value::AtLaunch,
+                        };
                         self.bind(name, Binding::Value(value));
                     }
                 }

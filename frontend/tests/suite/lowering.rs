@@ -150,7 +150,7 @@ fn shapes_and_nested_dimensions() {
         label: None,
         options: LoopOptions::default(),
     };
-    let shape = StmtKind::LetExtents { names, base: "b".to_owned() };
+    let shape = StmtKind::LetExtents { names, rest: None, base: "b".to_owned() };
     let again = StmtKind::LetShape { name: "s".to_owned(), base: "b".to_owned() };
     let total = binary("+", len("b"), index("s", vec![e!(1)]));
     let stmts = vec![
@@ -164,7 +164,8 @@ fn shapes_and_nested_dimensions() {
     assert_eq!(outcome.tensor::<f32>(0), [9.0, 1.0, 2.0, 9.0, 11.0, 12.0]);
 
     // The same nest, serial inside a parallel loop of one iteration.
-    let shape = StmtKind::LetExtents { names: vec![Some("h".into()), None], base: "b".into() };
+    let shape =
+        StmtKind::LetExtents { names: vec![Some("h".into()), None], rest: None, base: "b".into() };
     let stmts = vec![stmt(1, shape), each(2, "once", e!(1), vec![stmt(3, StmtKind::For(nest))])];
     let kernel = lowered(&["&mut b"], params, stmts);
     let outcome = launch(&kernel, &[matrix(&[2, 3], &[9.0f32; 6])]);

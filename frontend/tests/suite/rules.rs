@@ -47,7 +47,8 @@ fn kernel_rejected(stmts: Vec<Stmt>, expected: &[(u32, Rule)]) {
 #[test]
 fn consecutive_blocks_with_scalar_lets_between_are_accepted() {
     let value = binary("/", cast(len("t"), "i32"), e!(n));
-    let shape = StmtKind::LetExtents { names: vec![Some(named("w"))], base: named("t") };
+    let shape =
+        StmtKind::LetExtents { names: vec![Some(named("w"))], rest: None, base: named("t") };
     kernel_rejected(
         vec![bind(1, "half", I32, value), side_by_side(2), stmt(3, shape), side_by_side_of(4, "u")],
         &[],

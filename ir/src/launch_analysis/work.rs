@@ -22,6 +22,8 @@ pub struct Work {
     pub integer_operations: u64,
     /// Whether there is a loop of which one trip counts.
     pub has_open_loop: bool,
+    /// Whether there is a loop over a range.
+    pub has_loop: bool,
 }
 
 impl LaunchAnalysis {
@@ -88,6 +90,7 @@ impl Count<'_> {
                 _ => Some(1),
             };
             self.work.has_open_loop |= trips.is_none();
+            self.work.has_loop |= matches!(stmt, Stmt::For { .. });
             for inner in stmt.blocks() {
                 self.block(inner, times.saturating_mul(trips.unwrap_or(1)));
             }

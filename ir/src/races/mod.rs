@@ -31,7 +31,7 @@ mod terms;
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
 pub use example::{Collision, Position, collision, common_element};
 pub use node::{
-    Builder, Counter, DistinctRead, IntType, Node, Program, Scope, Slot, TicketSource, Values,
+    Builder, Counter, IntType, Node, Program, Scope, Slot, Stored, TensorRead, TicketSource, Values,
 };
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;

@@ -27,12 +27,38 @@ pub struct Program {
     pub counters: Vec<Counter>,
     /// The sums of an amount over all threads of a block: the slots of the amount, the sum and the thread's number.
     pub totals: Vec<[Slot; 3]>,
-    /// Loads from shared arrays, with all values that the task stores in the array. Elements are zero before.
-    pub stored: Vec<(Slot, Vec<Slot>)>,
+    /// Loads from counters in shared arrays after all of the additions of a phase, which do not exceed them: the
+    /// counters' indices in `counters`, and the loads.
+    pub totals_of_counters: Vec<(usize, Slot)>,
+    /// Loads from shared arrays, with what the task stores in the array.
+    pub stored: Vec<(Slot, Stored)>,
     /// The reads of tensors whose elements all differ.
-    pub distinct: Vec<DistinctRead>,
+    pub distinct: Vec<TensorRead>,
+    /// The unknown values that are elements of tensors which the loop does not change: equal if their indices are.
+    pub reads: Vec<(Slot, TensorRead)>,
     /// The type of indices.
     pub index_type: IntType,
+}
+
+/// What a task stores in a shared array, whose elements are zero before.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// The values that are stored.
+    pub values: Vec<Slot>,
+    /// The amounts that are added atomically, and how often a block adds each at most.
+    pub added: Vec<(Slot, i128)>,
+}
+
+impl Stored {
+    /// All values and amounts.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.values.iter().chain(self.added.iter().map(|(amount, _)| amount))
+    }
+
+    /// All values and amounts.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.values.iter_mut().chain(self.added.iter_mut().map(|(amount, _)| amount))
+    }
 }
 
 /// An operation, or a value that is not computed from others.
@@ -159,9 +185,9 @@ pub struct Counter {
     pub is_of_one_thread: bool,
 }
 
-/// A read of a tensor whose elements all differ: two values are equal if and only if the indices are.
+/// A read of a tensor: two values are equal if the indices are. If all elements differ, also only then.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DistinctRead {
+pub struct TensorRead {
     /// The tensor.
     pub tensor: u32,
     /// The type of the elements.
@@ -182,6 +208,13 @@ impl Program {
         reached
     }
 
+    /// Removes the reads of tensors of which one element is read: conditions on it cannot exclude each other.
+    pub(crate) fn keep_compared_reads(&mut self) {
+        let mut counts = HashMap::new();
+        self.reads.iter().for_each(|(_, read)| *counts.entry(read.tensor).or_insert(0) += 1);
+        self.reads.retain(|(_, read)| counts[&read.tensor] > 1);
+    }
+
     pub(crate) fn reach(&self, slots: &[Slot], reached: &mut [bool]) {
         let mut rest: Vec<Slot> = slots.to_vec();
         while let Some(slot) = rest.pop() {
@@ -196,12 +229,14 @@ impl Program {
                     rest.extend(cell.iter().chain(extents).chain([amount]));
                 }
                 Node::Distinct(read) => {
-                    let DistinctRead { index, extents, .. } = &self.distinct[*read];
+                    let TensorRead { index, extents, .. } = &self.distinct[*read];
                     rest.extend(index.iter().chain(extents));
                 }
                 Node::Unknown { .. } => {
                     let stored = self.stored.iter().find(|(load, _)| *load == slot);
-                    rest.extend(stored.iter().flat_map(|(_, values)| values));
+                    rest.extend(stored.iter().flat_map(|(_, stored)| stored.slots()));
+                    let read = self.reads.iter().find(|(load, _)| *load == slot);
+                    rest.extend(read.iter().flat_map(|(_, read)| &read.index));
                 }
                 _ => {}
             }
@@ -260,7 +295,7 @@ impl Builder {
     }
 
     /// The step that reads an element of a tensor whose elements all differ.
-    pub fn distinct(&mut self, read: DistinctRead) -> Node {
+    pub fn distinct(&mut self, read: TensorRead) -> Node {
         let reads = &mut self.program.distinct;
         let at = reads.iter().position(|known| *known == read).unwrap_or_else(|| {
             reads.push(read);

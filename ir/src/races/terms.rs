@@ -15,7 +15,8 @@
 //!   and one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
 //! * prefix sums over the threads of a block grow from thread to thread by the amounts;
-//! * elements of a tensor whose elements all differ: equal if and only if the indices are;
+//! * elements of a tensor that the loop does not change: equal if the indices are; if all its elements differ, also only
+//!   then;
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
 mod arithmetic;
@@ -27,7 +28,7 @@ use std::{cell::Cell, collections::HashMap};
 use smallvec::SmallVec;
 
 use super::{
-    Program, Space, TicketSource, VarKind,
+    Program, Space, TensorRead, TicketSource, VarKind,
     node::{IntType, Node, Scope, Slot, argument, int_range, shift, widens},
     solve::{Formula, Linear, System, Unknown},
 };
@@ -111,6 +112,15 @@ pub fn range_of(side: Side<'_>, slot: Slot, ty: IntType) -> Option<(i128, i128)>
     terms.system.range(&value)
 }
 
+/// A read of a tensor.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// Of one whose elements all differ, by the index in [`Program::distinct`].
+    Distinct(usize),
+    /// Of one that the loop does not change, by the index in [`Program::reads`].
+    Any(usize),
+}
+
 /// An operation that is its own inverse.
 #[derive(Clone, PartialEq, Eq)]
 enum Involution {
@@ -143,8 +153,8 @@ struct Terms<'a> {
     limits: Vec<(MathFn, Unknown, [Linear; 2])>,
     /// Tickets by side.
     tickets: Vec<(usize, usize, Linear)>,
-    /// Elements of tensors whose elements all differ, by side.
-    distinct: Vec<(usize, usize, Linear)>,
+    /// Elements of tensors by side.
+    elements: Vec<(usize, Reading, Linear)>,
     depth: u32,
 }
 
@@ -165,7 +175,7 @@ impl<'a> Terms<'a> {
             involutions: Vec::new(),
             limits: Vec::new(),
             tickets: Vec::new(),
-            distinct: Vec::new(),
+            elements: Vec::new(),
             depth: 0,
         }
     }
@@ -360,7 +370,12 @@ impl<'a> Terms<'a> {
             Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
             Node::Unknown { ty, .. } => {
                 let value = self.total(side, slot, ty).or_else(|| self.stored(side, slot, ty));
-                Some(value.unwrap_or_else(|| self.fresh_of(ty)))
+                let value = value.unwrap_or_else(|| self.fresh_of(ty));
+                let read = program.reads.iter().position(|(load, _)| *load == slot);
+                if let Some(read) = read.filter(|_| self.is_same_loop) {
+                    self.elements.push((side, Reading::Any(read), value.clone()));
+                }
+                Some(value)
             }
             Node::Ticket { counter, .. } => {
                 let sum = self.prefix_sum(side, counter);
@@ -370,11 +385,12 @@ impl<'a> Terms<'a> {
                     ty => self.fresh_of(ty),
                 });
                 self.tickets.push((side, counter, ticket.clone()));
+                self.limit_by_total(side, counter, &ticket);
                 Some(ticket)
             }
             Node::Distinct(read) => {
                 let value = self.fresh_of(program.distinct[read].ty);
-                self.distinct.push((side, read, value.clone()));
+                self.elements.push((side, Reading::Distinct(read), value.clone()));
                 Some(value)
             }
             Node::Unary(op, ty, a) => match op {

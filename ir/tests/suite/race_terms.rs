@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Builder, Counter, DistinctRead, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope,
-        Side, Slot, Space, TicketSource, Var, VarKind, refuted_in_loop,
+        Builder, Counter, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope, Side, Slot,
+        Space, TensorRead, TicketSource, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -74,6 +74,11 @@ fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
                 }
                 begin + drawn(at.seed) % (end - begin)
             }
+            Node::Unknown { .. }
+                if let Some(value) = read_value(program, slot, at.launch, &get) =>
+            {
+                value
+            }
             Node::Unknown { scope: Scope::Loop, ty, .. } => wrap(drawn(at.launch) % 12, ty),
             Node::Unknown { ty, .. } => wrap(drawn(at.seed) % 12, ty),
             Node::Ticket { counter, .. } => at.tickets[counter],
@@ -108,6 +113,18 @@ fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
         values.push(value);
     }
     Some(values)
+}
+
+/// The value of a slot that reads an element of a tensor, which has few different ones.
+fn read_value(
+    program: &Program,
+    slot: usize,
+    launch: u64,
+    get: &dyn Fn(Slot) -> i128,
+) -> Option<i128> {
+    let (_, read) = program.reads.iter().find(|(load, _)| *load as usize == slot)?;
+    let at = read.index.iter().fold(read.tensor.into(), |at, slot| hash(at, get(*slot) as u64));
+    Some(i128::from(hash(launch, at) % 4))
 }
 
 fn binary(op: BinaryOp, ty: Option<ScalarType>, a: i128, b: i128) -> i128 {
@@ -255,10 +272,25 @@ impl Random {
             }
         };
         let tensor = random.below(2) as u32 * 10 + index.len() as u32;
-        let read = self.builder.distinct(DistinctRead { tensor, ty: U8, index, extents });
+        let read = self.builder.distinct(TensorRead { tensor, ty: U8, index, extents });
         let slot = self.builder.push(read);
         self.u8s.push(slot);
         slot
+    }
+
+    /// Reads an element of a tensor that the loop does not change, and compares it with a number.
+    fn read_unchanged(&mut self, random: &mut Rng) {
+        let index: Index =
+            (0..1 + random.below(2)).map(|_| Self::pick(&self.u8s, random)).collect();
+        let slot = self.builder.unknown(U8, Scope::Iteration);
+        let tensor = index.len() as u32;
+        let read = TensorRead { tensor, ty: U8, index, extents: Index::new() };
+        self.builder.program.reads.push((slot, read));
+        let number = self.builder.number(random.below(4).into());
+        let op = [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Ge][random.below(4) as usize];
+        let cond = self.builder.push(Node::Binary(op, U8, slot, number));
+        self.bools.extend([cond; 3]);
+        self.u8s.push(slot);
     }
 
     fn guards(&self, random: &mut Rng) -> Vec<Guard> {
@@ -317,6 +349,21 @@ fn elements_of_a_tensor_without_repetition_differ() {
         }
         if random.below(2) == 0 {
             loops.read(random);
+        }
+        loops
+    });
+    assert!(refuted > 500 && colliding > 500, "{refuted} {colliding}");
+}
+
+#[test]
+fn conditions_on_equal_elements_exclude_each_other() {
+    let (refuted, colliding) = compare(6_000, 79, |random| {
+        let mut loops = Random::draw(random);
+        for _ in 0..2 + random.below(3) {
+            loops.read_unchanged(random);
+            if random.below(3) == 0 {
+                loops.step(random);
+            }
         }
         loops
     });

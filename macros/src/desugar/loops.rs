@@ -4,12 +4,14 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{
     Expr, ExprForLoop, Stmt,
+    ext::IdentExt,
+    visit::{self, Visit},
     visit_mut::{self, VisitMut},
 };
 
 use super::generated;
 use crate::{
-    ast::{Invocation, MAX_RANK, SPACE, is_ndrange, pattern_names, unparenthesized},
+    ast::{Invocation, MAX_RANK, SPACE, is_ndrange, name_of, pattern_names, unparenthesized},
     spans,
 };
 
@@ -22,12 +24,28 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
     let elements = Elements::of(&each.expr, &mut arrays)?;
     let at = generated(spans::first(&*each.expr));
     let position = Ident::new("__position", at);
-    let mut values =
-        Values { at, several: arrays.len() > 1, lets: Vec::new(), references: Vec::new() };
+    let mut values = Values {
+        at,
+        several: arrays.len() > 1,
+        lets: Vec::new(),
+        references: Vec::new(),
+        places: Vec::new(),
+    };
     values.bind(&elements, &each.pat, quote!(#position), true)?;
-    let Values { lets, references, .. } = &values;
+    let Values { lets, references, places, .. } = &values;
     let count = values.count(&elements);
     let mut body = each.body.clone();
+    if !places.is_empty() {
+        let names = |name: &Ident| places.iter().any(|(of, ..)| of == name);
+        let mut bound = Bound(pattern_names(&each.pat));
+        bound.0.retain(|name| !names(name));
+        bound.visit_block(&body);
+        let is_bound = |name: &Ident| bound.0.contains(name);
+        if places.iter().any(|(name, root, _)| is_bound(name) || is_bound(root)) {
+            return None;
+        }
+        InPlace(places).visit_block_mut(&mut body);
+    }
     if !references.is_empty() {
         Dereferenced(references).visit_block_mut(&mut body);
     }
@@ -67,6 +85,8 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
 enum Elements {
     /// Those of an array or vector, by its number among those of the loop.
     Of { array: usize, by_reference: bool },
+    /// Those of an array or vector that the loop changes, with the place and the name at its root.
+    Mutable { array: usize, place: Expr, root: Ident },
     /// `.copied()`, `.cloned()`
     Copied(Box<Self>),
     /// `.rev()`
@@ -81,6 +101,9 @@ impl Elements {
     /// Those of what can be written after `in`.
     fn of<'e>(expr: &'e Expr, arrays: &mut Vec<&'e Expr>) -> Option<Self> {
         let expr = unparenthesized(expr);
+        if let Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) = expr {
+            return Self::mutable(expr, arrays);
+        }
         let (array, by_reference) = match expr {
             // Elements are values: `for &x in &array` and `for x in &array` copy them.
             Expr::Reference(syn::ExprReference { mutability: None, expr, .. }) => (&**expr, true),
@@ -97,6 +120,12 @@ impl Elements {
         Self::Of { array: arrays.len() - 1, by_reference }
     }
 
+    fn mutable<'e>(place: &'e Expr, arrays: &mut Vec<&'e Expr>) -> Option<Self> {
+        let root = changed_root(place)?.clone();
+        arrays.push(place);
+        Some(Self::Mutable { array: arrays.len() - 1, place: place.clone(), root })
+    }
+
     fn of_iterator<'e>(expr: &'e Expr, arrays: &mut Vec<&'e Expr>) -> Option<Self> {
         let Expr::MethodCall(call) = unparenthesized(expr) else { return None };
         let receiver = unparenthesized(&call.receiver);
@@ -105,6 +134,7 @@ impl Elements {
             ("iter" | "into_iter", 0) if is_array_like(receiver) => {
                 Self::add(receiver, call.method == "iter", arrays)
             }
+            ("iter_mut", 0) => Self::mutable(receiver, arrays)?,
             ("copied" | "cloned", 0) => Self::Copied(inner()?),
             ("rev", 0) => Self::Reversed(inner()?),
             ("enumerate", 0) => Self::Numbered(inner()?),
@@ -125,6 +155,8 @@ struct Values {
     lets: Vec<TokenStream>,
     /// The names that are references in the author's code.
     references: Vec<Ident>,
+    /// The names of elements that the loop changes, the name at the root of the array's place, and the element.
+    places: Vec<(Ident, Ident, Expr)>,
 }
 
 impl Values {
@@ -137,7 +169,7 @@ impl Values {
 
     fn count(&self, elements: &Elements) -> TokenStream {
         match elements {
-            Elements::Of { array, .. } => {
+            Elements::Of { array, .. } | Elements::Mutable { array, .. } => {
                 let name = self.name(*array);
                 quote_spanned!(self.at=> #name.len())
             }
@@ -183,6 +215,24 @@ impl Values {
                 self.lets.push(quote_spanned!(at=> let #pattern = #name[#position];));
                 Some(())
             }
+            Elements::Mutable { place, root, .. } => match pattern {
+                syn::Pat::Wild(_) => Some(()),
+                syn::Pat::Ident(syn::PatIdent {
+                    by_ref: None,
+                    mutability: None,
+                    subpat: None,
+                    ident,
+                    ..
+                }) if may_be_reference => {
+                    // The position of this loop, also in a loop inside of it.
+                    let own = Ident::new(&format!("__at_{}", ident.unraw()), at);
+                    self.lets.push(quote_spanned!(at=> let #own = #position;));
+                    let element = syn::parse2(quote_spanned!(at=> #place[#own])).ok()?;
+                    self.places.push((ident.clone(), root.clone(), element));
+                    Some(())
+                }
+                _ => None,
+            },
             Elements::Copied(of) => self.bind(of, pattern, position, false),
             Elements::Reversed(of) => {
                 let count = self.count(of);
@@ -200,6 +250,67 @@ impl Values {
                 self.bind(&of[1], second, position, may_be_reference)
             }
         }
+    }
+}
+
+/// Replaces `*name` by an element of an array, and so `name.field`, `name[i]` and `name.method()`.
+struct InPlace<'a>(&'a [(Ident, Ident, Expr)]);
+
+impl InPlace<'_> {
+    fn replace(&self, expr: &mut Expr) -> bool {
+        let of = |path: &syn::ExprPath| self.0.iter().find(|(name, ..)| path.path.is_ident(name));
+        let element = match unparenthesized(expr) {
+            Expr::Path(path) => of(path).map(|(.., element)| element.clone()),
+            _ => None,
+        };
+        element.map(|element| *expr = element).is_some()
+    }
+}
+
+impl VisitMut for InPlace<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: inner, .. }) = expr
+            && self.replace(inner)
+        {
+            *expr = (**inner).clone();
+            return;
+        }
+        match expr {
+            Expr::Field(syn::ExprField { base: of, .. })
+            | Expr::Index(syn::ExprIndex { expr: of, .. })
+            | Expr::MethodCall(syn::ExprMethodCall { receiver: of, .. }) => {
+                self.replace(of);
+            }
+            _ => {}
+        }
+        visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        Invocation::rewrite(call, |expr| self.visit_expr_mut(expr));
+    }
+}
+
+/// The names that a body binds.
+struct Bound(Vec<Ident>);
+
+impl Visit<'_> for Bound {
+    fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
+        self.0.push(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_item_const(&mut self, item: &syn::ItemConst) {
+        self.0.push(item.ident.clone());
+    }
+}
+
+/// The name at the root of a place that can be evaluated again: a name, or a field of one.
+fn changed_root(place: &Expr) -> Option<&Ident> {
+    match unparenthesized(place) {
+        Expr::Path(path) => name_of(path),
+        Expr::Field(field) => changed_root(&field.base),
+        _ => None,
     }
 }
 

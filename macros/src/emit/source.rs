@@ -339,22 +339,42 @@ impl Emission<'_> {
         let mut proofs = TokenStream::new();
         // No function can be in a pattern: so the paths name the library's structs.
         for path in &tree.regions {
-            proofs.extend(quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};));
+            let name = Ident::new("stream_parallel", spans::first(path));
+            proofs.extend(in_scope_or(
+                private,
+                &name,
+                path,
+                |path| quote!(let _ = |#path(_): #private::dsl::stream_parallel<fn()>| {};),
+            ));
         }
         for path in &tree.grids {
+            let name = Ident::new("block_for", spans::first(path));
             let grid = quote!(#private::dsl::block_for<::core::primitive::usize, fn(#private::dsl::Block)>);
-            proofs.extend(quote!(let _ = |#path(..): #grid| {};));
+            proofs.extend(in_scope_or(
+                private,
+                &name,
+                path,
+                |path| quote!(let _ = |#path(..): #grid| {};),
+            ));
         }
         for path in &tree.spaces {
+            let name = Ident::new("ndrange", spans::first(path));
             let space = quote!(#private::dsl::ndrange<[::core::primitive::usize; 1]>);
-            proofs.extend(quote!(let _ = |#path(..): #space| {};));
+            proofs.extend(in_scope_or(
+                private,
+                &name,
+                path,
+                |path| quote!(let _ = |#path(..): #space| {};),
+            ));
         }
         // Atomics are functions; two functions have one type only if they are the same.
         for (name, path) in &tree.atomics {
             let (path, _) = without_arguments(path);
-            proofs.extend(quote_spanned! {name.span()=>
-                let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
-            });
+            proofs.extend(in_scope_or(private, name, &path, |path| {
+                quote_spanned! {name.span()=>
+                    let _ = || #support::same_function(#private::dsl::#name::<i32>, #path);
+                }
+            }));
         }
         for half in &tree.halves {
             proofs.extend(
@@ -375,6 +395,31 @@ fn func_check(path: &syn::ExprPath, is_func: &TokenStream) -> TokenStream {
     let mut condition = Group::new(Delimiter::Parenthesis, quote!(#is_func, #text));
     condition.set_span(spans::last(path));
     quote_spanned!(spans::first(path)=> ::core::assert! #condition;)
+}
+
+/// A proof about a path, of the library's item `name` instead if the path is a name that is not in scope: the probed
+/// copy reports that. The import finds no types, as that of the name is always the one of the inner scope.
+fn in_scope_or(
+    private: &TokenStream,
+    name: &Ident,
+    path: &syn::ExprPath,
+    proof: impl FnOnce(&TokenStream) -> TokenStream,
+) -> TokenStream {
+    let Some(found) = path.path.get_ident() else { return proof(&quote!(#path)) };
+    let at = found.span();
+    let proof = proof(&quote_spanned!(at=> __Item));
+    let import = quote_spanned!(at=> use #found as __Item;);
+    quote_spanned! {at=> {
+        #[allow(unused_imports)]
+        use #private::dsl::#name as __Item;
+        {
+            #[allow(dead_code, nonstandard_style)]
+            struct #found {}
+            #[allow(unused_imports)]
+            #import
+            #proof
+        }
+    }}
 }
 
 /// The constant of a name, or a placeholder where there is none: the probed copy reports an unknown name with the

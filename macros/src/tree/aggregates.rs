@@ -1,6 +1,6 @@
 //! Tuples, arrays and structs: their values, fields and patterns, and the functions and methods of types.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::{
     is_builtin_function, is_builtin_method,
     syntax::{Construct, Expr, ExprKind, Pattern},
@@ -101,7 +101,7 @@ impl Tree {
             true => quote!(#expr),
             false => quote_spanned!(at=> #result.returned(#expr)),
         };
-        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#value)));
+        *expr = syn::Expr::Verbatim(observed(&result, &value, at));
         self.funcs.push(FuncEntry::Associated { result, ty, name: ident });
         let (func, args) = (func as u32, parts);
         match receiver {
@@ -141,13 +141,8 @@ impl Tree {
         let of = &mut call.receiver;
         let (has_place, at) = (place_root(of).is_some(), name.span());
         // The result of a method that does not exist on the host either is of an error type, so that rustc reports
-        // only that. An argument would have the type that is expected of the result.
-        let passed = |call: TokenStream| {
-            let value = located(&internal("given"), at);
-            quote_spanned! {at=>
-                ::core::convert::identity(match #call { #value => { #result.observe(&#value); #value } })
-            }
-        };
+        // only that.
+        let passed = |call: TokenStream| observed(&result, &call, at);
         if has_place {
             // The method may change the place. A tuple, because a statement that begins with a block ends after it.
             let of = of.clone();
@@ -194,7 +189,7 @@ impl Tree {
         let read_only_args = read_only_args(call);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();
         let at = spans::first(&call.func);
-        *expr = syn::Expr::Verbatim(quote_spanned!(at=> #result.pass(#expr)));
+        *expr = syn::Expr::Verbatim(observed(&result, &quote!(#expr), at));
         ExprKind::Call { func: func as u32, args, has_receiver: false, read_only_args }
     }
 
@@ -231,5 +226,14 @@ impl Tree {
         };
         let parts = elems.iter().map(|pattern| self.pattern_parts(pattern, probes));
         Some(Pattern::Parts(parts.collect::<Option<_>>()?))
+    }
+}
+
+/// A call whose result a probe sees. It is no argument of the probe, which would have the type that is expected of the
+/// result: rustc reports a wrong one at `at`, once.
+fn observed(result: &Ident, call: &TokenStream, at: Span) -> TokenStream {
+    let value = located(&internal("given"), at);
+    quote_spanned! {at=>
+        ::core::convert::identity(match #call { #value => { #result.observe(&#value); #value } })
     }
 }

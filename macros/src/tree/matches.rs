@@ -27,6 +27,7 @@ struct Matched {
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq)]
 enum Part {
+    /// A field by its name, or a part by its number; `-1` is the last part, `-2` the one before.
     Field(String),
     /// An element of an array or vector, by its index.
     Element(usize),
@@ -208,8 +209,8 @@ impl Tree {
                     .is_empty()
                     .then(|| Test { cond: inner.cond, bindings: vec![binding] })
             }
-            // `(..)`
-            Pat::Tuple(syn::PatTuple { elems, .. })
+            // `(..)`, `[..]`
+            Pat::Tuple(syn::PatTuple { elems, .. }) | Pat::Slice(syn::PatSlice { elems, .. })
                 if matches!(elems.first(), Some(Pat::Rest(_))) && elems.len() == 1 =>
             {
                 plain(None)
@@ -361,15 +362,17 @@ fn alternatives(pattern: &Pat) -> Vec<Pat> {
     }
 }
 
-/// The patterns of a list with the parts at their positions; `..` may be the last one.
+/// The patterns of a list with the parts at their positions. Those after `..` are counted from the end, as the number of
+/// parts depends on the type.
 fn numbered(
     elems: &Punctuated<Pat, syn::Token![,]>,
     part: impl Fn(usize) -> Part,
 ) -> impl Iterator<Item = (Part, &Pat)> {
-    let last = elems.len().saturating_sub(1);
-    elems.iter().enumerate().filter_map(move |(at, pattern)| match pattern {
-        Pat::Rest(_) if at == last => None,
-        pattern => Some((part(at), pattern)),
+    let (count, rest) = (elems.len(), elems.iter().position(|one| matches!(one, Pat::Rest(_))));
+    elems.iter().enumerate().filter_map(move |(at, pattern)| match rest {
+        Some(rest) if at == rest => None,
+        Some(rest) if at > rest => Some((Part::Field(format!("-{}", count - at)), pattern)),
+        _ => Some((part(at), pattern)),
     })
 }
 

@@ -93,6 +93,17 @@ pub const fn value_of(param: ParamType) -> Type {
 /// The type of a field; a number if there is no such field.
 #[must_use]
 pub const fn field_of(ty: Type, name: &str) -> Type {
+    let (first, from_end) = name.split_at(1);
+    if same_text(first, "-") {
+        return match (ty, usize::from_str_radix(from_end, 10)) {
+            (Type::Tuple(parts), Ok(by)) if 0 < by && by <= parts.len() => parts[parts.len() - by],
+            (Type::Struct(of), Ok(by)) if 0 < by && by <= of.fields.len() => {
+                of.fields[of.fields.len() - by].ty
+            }
+            (Type::Array(element, _), Ok(_)) => *element,
+            _ => UNKNOWN,
+        };
+    }
     match ty {
         Type::Struct(of) => {
             let mut at = 0;

@@ -69,6 +69,9 @@ pub struct TaskExplanation {
     pub unproven: Vec<String>,
 }
 
+/// The kind of a task that one thread runs.
+const SERIAL: &str = "serial code";
+
 impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "kernel `{}`", self.kernel)?;
@@ -99,6 +102,13 @@ impl Display for Explanation {
                 }
             }
             task.write_work(f)?;
+            if task.kind == SERIAL && task.work.has_loop {
+                write!(
+                    f,
+                    "\n    one thread runs its loops; only loops at the top level of the kernel are parallel, not those \
+                     in `if`, `match` and braces"
+                )?;
+            }
             for reason in &task.unproven {
                 write!(f, "\n    not proven: {reason}")?;
             }
@@ -254,7 +264,7 @@ impl KernelContext {
                 balance: scheduled.and_then(|_| balance(info, &work)),
                 line: task.line,
                 kind: match task.kind {
-                    TaskKind::Serial => "serial code",
+                    TaskKind::Serial => SERIAL,
                     TaskKind::RangeFor { .. } => "loop",
                     TaskKind::BlockFor { .. } => "thread blocks",
                 },

@@ -1,6 +1,6 @@
 //! Patterns of tuples, structs and vectors in `match`, loops over references to arrays, and `isize`.
 
-use quadrants::{self as qd, KernelValue, Matrix, Result, Tensor, Vector};
+use quadrants::{self as qd, Error, KernelValue, Matrix, Result, Tensor, Vector};
 use quadrants_tests::{TestBackend, on_all_backends};
 
 #[derive(KernelValue, Clone, Copy, Debug, PartialEq)]
@@ -83,6 +83,33 @@ on_host_too! {
         }
     }
 
+    /// Parts after `..`, in `let`, `match`, `if let` and `matches!`.
+    fn ends(a: i32, b: i32) -> i32 {
+        let array = [a, b, a - b, a + b];
+        let [first, .., last] = array;
+        let mut low;
+        let mut high;
+        [low, .., high] = [a, 2, 3, b];
+        if let [.., 9] = array {
+            low += 100;
+        }
+        if let (.., 3) | (2, ..) = (b, a, a - 1) {
+            high += 7;
+        }
+        let ends = match (Pair(a, (b as u32, a > b)), [[a, b], [b, 4]]) {
+            (Pair(.., (.., true)), [.., [.., 4]]) if a > 5 => 1,
+            (Pair(x, ..), [[y, ..], .., [n @ 1..=3, _]]) => x + 2 * y + 3 * n,
+            (_, [..]) => 5,
+        };
+        let Vector([x, ..]) = Vector([last, 2, 3]);
+        let v = match Vector([a, b, 8]) {
+            Vector([.., 0, 8]) => 11,
+            Vector([.., n]) => n,
+        };
+        let by_end = matches!(array, [0, ..] | [.., 1] | [_, .., 5, _]) as i32;
+        first * 1000 + last * 100 + low + high * 10 + ends + x + v + by_end * 10_000
+    }
+
     /// Loops over references to the elements of arrays and vectors.
     fn references(a: i32, b: i32) -> i32 {
         let (array, vector) = ([a, b, a - b], Vector([b, a]));
@@ -103,6 +130,43 @@ on_host_too! {
             sum ^= x;
         }
         sum
+    }
+
+    /// Loops that change the elements of arrays, also of those in structs and arrays.
+    fn changed(a: i32, b: i32) -> i32 {
+        let mut array = [a, b, a - b];
+        for x in &mut array {
+            *x += 2;
+        }
+        for (k, x) in array.iter_mut().enumerate().rev() {
+            if *x == 3 {
+                continue;
+            }
+            *x = x.abs() * (k as i32 + 1);
+            if *x > 9 {
+                break;
+            }
+        }
+        let mut points = [Point { x: a, y: b }, Point { x: b, y: 7 }];
+        for (p, by) in points.iter_mut().zip(array) {
+            p.x += by;
+            *p = Point { x: p.y, y: p.x };
+        }
+        let mut parts = ([1, 2], [[a, b], [3, 4]]);
+        for x in parts.0.iter_mut() {
+            *x *= points[0].x;
+        }
+        for (by, row) in parts.0.iter().zip(parts.1.iter_mut()) {
+            row[1] += by;
+            for x in [5, 6] {
+                row[0] ^= x;
+            }
+        }
+        let mut sum = array[0] + array[1] * 3 + array[2] * 5;
+        for row in parts.1 {
+            sum = sum * 3 + row[0] - row[1];
+        }
+        sum + points[0].x + points[1].y * 2
     }
 
     fn quadrant(p: Point) -> u32 {
@@ -157,10 +221,16 @@ on_host_too! {
 }
 
 #[qd::kernel]
-fn all_parts(out: &mut Tensor<[i32; 3], 2>) {
+fn all_parts(out: &mut Tensor<[i32; 5], 2>) {
     for (i, j) in qd::ndrange(out.shape()) {
         let (a, b) = (i as i32 - 1, j as i32 - 1);
-        out[[i, j]] = [device::parts(a, b), device::conditions(a, b), device::references(a, b)];
+        out[[i, j]] = [
+            device::parts(a, b),
+            device::conditions(a, b),
+            device::references(a, b),
+            device::ends(a, b),
+            device::changed(a, b),
+        ];
     }
 }
 
@@ -171,7 +241,13 @@ fn alternatives_bind_different_parts(backend: TestBackend) -> Result<()> {
     all_parts(&mut out).launch()?;
     let of = |at: usize| {
         let (a, b) = ((at / 9) as i32 - 1, (at % 9) as i32 - 1);
-        [host::parts(a, b), host::conditions(a, b), host::references(a, b)]
+        [
+            host::parts(a, b),
+            host::conditions(a, b),
+            host::references(a, b),
+            host::ends(a, b),
+            host::changed(a, b),
+        ]
     };
     assert_eq!(out.to_vec()?, (0..81).map(of).collect::<Vec<_>>());
     Ok(())
@@ -258,5 +334,48 @@ fn the_field_of_a_vector_or_matrix_is_its_array(backend: TestBackend) -> Result<
         Vector([2.0 * a, b + 0.5, 2.0 * a + (a + (b + 0.5) + 2.0 * a) + (2.0 * b + 6.0)])
     });
     assert_eq!(out.to_vec()?, expected.collect::<Vec<_>>());
+    Ok(())
+}
+
+#[qd::func]
+fn width(image: &Tensor<u32, 3>) -> usize {
+    let [.., width] = image.shape();
+    width
+}
+
+#[qd::kernel]
+fn rows(image: &mut Tensor<u32, 3>, flat: &mut Tensor<u32, 1>) {
+    let [planes, ..] = image.shape();
+    let [first, .., last] = image.shape();
+    let [.., h, w] = image.shape();
+    for (k, i, j) in qd::ndrange([planes, h, w]) {
+        flat[(k * h + i) * last + j] = (100 * k + 10 * i + j) as u32;
+    }
+    for (k, i, j) in qd::ndrange([first, h, width(image)]) {
+        image[[k, i, j]] = flat[(k * h + i) * w + j];
+    }
+}
+
+/// The rows overlap unless the image is as high as it is wide.
+#[qd::kernel]
+fn by_height(image: &Tensor<u32, 2>, flat: &mut Tensor<u32, 1>) {
+    let [h, ..] = image.shape();
+    let [.., w] = image.shape();
+    for (i, j) in qd::ndrange([h, w]) {
+        flat[i * h + j] = image[[i, j]];
+    }
+}
+
+#[on_all_backends]
+fn extents_before_and_after_the_rest(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut image, mut flat) = (on.program.zeros([2, 3, 4])?, on.program.zeros([24])?);
+    rows(&mut image, &mut flat).launch()?;
+    let expected: Vec<u32> =
+        (0..24).map(|at| 100 * (at / 12) + 10 * (at / 4 % 3) + at % 4).collect();
+    assert_eq!(image.to_vec()?, expected);
+    let (square, wide) = (on.program.zeros([4, 4])?, on.program.zeros([3, 5])?);
+    by_height(&square, &mut flat).launch()?;
+    assert!(matches!(by_height(&wide, &mut flat).launch(), Err(Error::Race { .. })));
     Ok(())
 }

@@ -135,3 +135,29 @@ fn an_explanation_names_what_was_not_proven(backend: TestBackend) -> Result<()> 
     assert_eq!(sum.to_vec()?, [0.0]);
     Ok(())
 }
+
+#[qd::kernel]
+fn doubled_if(on: bool, x: &mut Tensor<u32, 1>) {
+    if on {
+        for i in 0..x.len() {
+            x[i] *= 2;
+        }
+    }
+    x[0] = 1;
+}
+
+#[qd::kernel]
+fn first(x: &mut Tensor<u32, 1>) {
+    x[0] = 1;
+}
+
+#[on_all_backends]
+fn an_explanation_names_loops_of_one_thread(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut x = on.program.zeros([8])?;
+    let explained = doubled_if(true, &mut x).explain(&on.program)?.to_string();
+    assert!(explained.contains("one thread runs its loops"), "{explained}");
+    let explained = first(&mut x).explain(&on.program)?.to_string();
+    assert!(!explained.contains("one thread runs"), "{explained}");
+    Ok(())
+}

@@ -1,21 +1,32 @@
-//! Values that one thread of a block gives to all by a shared array: `if t == 0 { base[0] = …; }`.
+//! Values that shared arrays keep from phase to phase: of one thread for all, `if t == 0 { base[0] = …; }`, and of each
+//! thread for itself, `place[t] = …`.
 
 use std::collections::HashMap;
 
-use super::build::TaskBuilder;
+use super::{
+    build::{TaskBuilder, int_type},
+    program::Guards,
+};
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, Stmt,
     races::{Guard, Index, Node, Scope, Slot},
     visit::Nodes,
 };
 
-/// A store to a shared array in the current phase, by one thread.
+/// A store to a shared array in the current phase.
 pub(super) struct Broadcast {
     array: LocalId,
     index: Index,
     value: Slot,
-    /// The number of the thread.
-    thread: i128,
+    by: By,
+}
+
+/// Which threads store.
+enum By {
+    /// The one with this number.
+    One(i128),
+    /// Each stores in the element of its own number, under conditions.
+    Each(Guards),
 }
 
 impl TaskBuilder<'_> {
@@ -37,33 +48,67 @@ impl TaskBuilder<'_> {
     /// Notes a store that only one thread executes.
     pub(super) fn note_broadcast(&mut self, element: &Element, value: ExprId) {
         let Array::Shared(array) = element.array else { return };
-        let Some(thread) = self.only_thread().filter(|_| !self.has_jumped) else { return };
+        if self.has_jumped || !self.in_phase {
+            return;
+        }
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
         let extents = self.extents(element.array);
-        // Outside of the array nothing is stored.
-        let is_inside = index.len() == extents.len()
-            && index.iter().zip(&extents).all(|(at, extent)| {
-                let ty = self.steps.program.index_type;
-                let [at, extent] = [at, extent].map(|slot| self.steps.constant(*slot, ty));
-                at.zip(extent).is_some_and(|(at, extent)| at < extent)
-            });
-        if is_inside {
-            let value = self.value(value);
-            self.broadcasts.push(Broadcast { array, index, value, thread });
-        }
+        let by = match self.only_thread() {
+            Some(thread) if self.is_inside(&index, &extents) => By::One(thread),
+            None if self.is_own(&index, &extents) && self.nodes.exprs[value].ty.is_int() => {
+                By::Each(self.guards[self.guards_of_block..].into())
+            }
+            _ => return,
+        };
+        let value = self.value(value);
+        self.broadcasts.push(Broadcast { array, index, value, by });
     }
 
-    /// At the end of a phase: later phases read what one thread stored, if the phase stores nothing else there.
+    /// Whether an element with a constant index is inside its array: outside nothing is stored.
+    pub(super) fn is_inside(&self, index: &[Slot], extents: &[Slot]) -> bool {
+        let ty = self.steps.program.index_type;
+        index.len() == extents.len()
+            && index.iter().zip(extents).all(|(at, extent)| {
+                let [at, extent] = [at, extent].map(|slot| self.steps.constant(*slot, ty));
+                at.zip(extent).is_some_and(|(at, extent)| at < extent)
+            })
+    }
+
+    /// Whether each thread has an element of its own number, and stores it once in the phase.
+    fn is_own(&self, index: &[Slot], extents: &[Slot]) -> bool {
+        let ([at], [extent], Some(threads)) = (index, extents, self.task.threads) else {
+            return false;
+        };
+        let length = self.steps.constant(*extent, self.steps.program.index_type);
+        self.steps.node(*at) == Node::Var(self.task.dims - 1)
+            && self.loops.len() == self.loops_of_block
+            && length.is_some_and(|length| length >= i128::from(threads))
+    }
+
+    /// At the end of a phase: later phases read what was stored, if the phase has no other store there.
     pub(super) fn keep_broadcasts(&mut self, body: BlockId) {
-        for Broadcast { array, index, value, thread } in std::mem::take(&mut self.broadcasts) {
+        for Broadcast { array, index, value, by } in std::mem::take(&mut self.broadcasts) {
             if changes(self.nodes, body, Array::Shared(array)) != 1 {
                 continue;
             }
-            let mut known = HashMap::new();
-            if let Some(value) = self.of_thread(value, thread, &mut known) {
+            let kept = match by {
+                By::One(thread) => self.of_thread(value, thread, &mut HashMap::new()),
+                By::Each(guards) => Some(self.under(&guards, value, array)),
+            };
+            if let Some(value) = kept {
                 self.shared_loads.insert((array, index), value);
             }
         }
+    }
+
+    /// The value where the conditions hold, an unknown one elsewhere.
+    fn under(&mut self, guards: &[Guard], value: Slot, array: LocalId) -> Slot {
+        let ty = int_type(self.nodes.locals[array].ty);
+        guards.iter().rev().fold(value, |value, guard| {
+            let other = self.steps.unknown(ty, Scope::Iteration);
+            let (then, otherwise) = if guard.is { (value, other) } else { (other, value) };
+            self.steps.push(Node::Select(guard.cond, then, otherwise))
+        })
     }
 
     /// The value that a slot has for one thread. Its unknown parts are those of the block.

@@ -22,7 +22,7 @@ use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded,
     ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
-    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot, TicketSource},
+    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot, Stored, TicketSource},
     visit::{Nodes, Reach},
 };
 
@@ -48,8 +48,10 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) loads: HashMap<(ParamId, Index), Slot>,
     /// Reads of shared arrays that no phase has changed since.
     pub(super) shared_loads: HashMap<(LocalId, Index), Slot>,
+    /// Loads from shared arrays that the phase does not change: the array, the index and the number of the phase.
+    pub(super) kept_loads: Vec<(Slot, LocalId, Index, usize)>,
     /// What is stored in each shared array of integers; none if that is not known.
-    pub(super) stored: HashMap<LocalId, Option<Vec<Slot>>>,
+    pub(super) stored: HashMap<LocalId, Option<Stored>>,
     /// The slots of loads from shared arrays.
     pub(super) loads_of_shared: Vec<(Slot, LocalId)>,
     /// The arrays that the current phase changes.
@@ -211,6 +213,7 @@ impl<'k> TaskBuilder<'k> {
             values: HashMap::new(),
             loads: HashMap::new(),
             shared_loads: HashMap::new(),
+            kept_loads: Vec::new(),
             stored: HashMap::new(),
             loads_of_shared: Vec::new(),
             changed_here: HashSet::new(),
@@ -434,11 +437,9 @@ impl<'k> TaskBuilder<'k> {
         let ty = int_type(nodes.exprs[value].ty);
         match nodes.exprs[value].kind {
             ExprKind::Load(ref element) => self.load(element, ty),
-            ExprKind::Atomic { ref element, value, .. } => {
+            ExprKind::Atomic { op, ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
-                if let Array::Shared(array) = element.array {
-                    self.stored.insert(array, None);
-                }
+                self.note_changed(op, element);
                 let is_int = nodes.exprs[value].ty.is_int();
                 let origin = Origin::OldValue(element.array, element.site);
                 let (source, outer) = match element.array {
@@ -457,6 +458,7 @@ impl<'k> TaskBuilder<'k> {
                 let loops = SmallVec::from_slice(&self.loops[outer..]);
                 let by_one = self.only_thread().is_some();
                 self.task.increments.push(CounterIncrement { source, amount, ty, loops, by_one });
+                self.note_added(element, amount, by_one);
                 if self.uncountable.contains(&element.array) {
                     return self.unknown_from(origin, ty, Scope::Iteration);
                 }

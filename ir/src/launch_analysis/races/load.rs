@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Array, BinaryOp, Element, ParamId, ScalarType, SharedExtent,
-    races::{DistinctRead, Index, IntType, Node, Scope, Slot},
+    races::{Index, IntType, Node, Scope, Slot, TensorRead},
 };
 
 /// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic has not: a compiler
@@ -43,12 +43,19 @@ impl TaskBuilder<'_> {
         let slot = if is_distinct && self.steps.scope_of(&index) > Scope::Loop {
             let extents = self.extents(element.array);
             let (tensor, index) = (tensor.raw(), index.clone());
-            let read = self.steps.distinct(DistinctRead { tensor, ty, index, extents });
+            let read = self.steps.distinct(TensorRead { tensor, ty, index, extents });
             let slot = self.steps.push(read);
             self.origins.insert(slot, origin);
             slot
         } else {
-            self.unknown_from(origin, ty, self.steps.scope_of(&index))
+            let scope = self.steps.scope_of(&index);
+            let slot = self.unknown_from(origin, ty, scope);
+            if scope > Scope::Loop && ty.is_some_and(|ty| !ty.is_float()) {
+                let (tensor, index, extents) = (tensor.raw(), index.clone(), Index::new());
+                let read = TensorRead { tensor, ty, index, extents };
+                self.steps.program.reads.push((slot, read));
+            }
+            slot
         };
         self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
         self.loads.insert((tensor, index), slot);

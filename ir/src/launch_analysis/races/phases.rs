@@ -12,9 +12,9 @@ use super::{
     program::CounterIncrement,
 };
 use crate::{
-    Array, BinaryOp, BlockId, Collective, CollectiveOp, Element, ExprId, LocalId, ReduceOp,
-    ScalarType,
-    races::{Counter, Index, IntType, Node, Scope, Slot, TicketSource},
+    Array, AtomicOp, BinaryOp, BlockId, Collective, CollectiveOp, Element, ExprId, LocalId,
+    ReduceOp, ScalarType,
+    races::{Counter, Index, IntType, Node, Scope, Slot, Stored, TicketSource},
 };
 
 impl TaskBuilder<'_> {
@@ -94,8 +94,26 @@ impl TaskBuilder<'_> {
     pub(super) fn note_stored(&mut self, element: &Element, value: ExprId) {
         let Array::Shared(array) = element.array else { return };
         let value = self.value(value);
-        if let Some(values) = self.stored.entry(array).or_insert_with(|| Some(Vec::new())) {
-            values.push(value);
+        if let Some(stored) = self.stored.entry(array).or_insert_with(|| Some(Stored::default())) {
+            stored.values.push(value);
+        }
+    }
+
+    /// Notes that an atomic changes a shared array, by [`note_added`](Self::note_added) if that is all that is known.
+    pub(super) fn note_changed(&mut self, op: AtomicOp, element: &Element) {
+        let Array::Shared(array) = element.array else { return };
+        // In a loop, an addition is repeated.
+        if op != AtomicOp::Add || !self.in_phase || self.in_prelude || !self.loops.is_empty() {
+            self.stored.insert(array, None);
+        }
+    }
+
+    /// Notes an addition to a shared array.
+    pub(super) fn note_added(&mut self, element: &Element, amount: Slot, by_one: bool) {
+        let Array::Shared(array) = element.array else { return };
+        let threads = self.task.threads.filter(|_| !by_one).map_or(1, i128::from);
+        if let Some(stored) = self.stored.entry(array).or_insert_with(|| Some(Stored::default())) {
+            stored.added.push((amount, threads));
         }
     }
 
@@ -104,8 +122,9 @@ impl TaskBuilder<'_> {
     pub(super) fn know_stored(&mut self) {
         let loads = &self.loads_of_shared;
         let mut used: HashMap<LocalId, HashSet<LocalId>> = HashMap::new();
-        for (array, values) in &self.stored {
-            let reached = self.steps.program.reached(values.as_deref().unwrap_or_default());
+        for (array, stored) in &self.stored {
+            let stored: Vec<Slot> = stored.iter().flat_map(Stored::slots).copied().collect();
+            let reached = self.steps.program.reached(&stored);
             let loads = loads.iter().filter(|(load, _)| reached[*load as usize]);
             used.insert(*array, loads.map(|(_, array)| *array).collect());
         }
@@ -118,12 +137,35 @@ impl TaskBuilder<'_> {
         };
         let mut known = Vec::new();
         for (load, array) in loads {
-            let values = self.stored.get(array).map_or(Some(&[][..]), Option::as_deref);
-            if let Some(values) = values.filter(|_| !uses_itself(*array)) {
-                known.push((*load, values.to_vec()));
-            }
+            let stored = match self.stored.get(array) {
+                Some(stored) => stored.clone(),
+                None => Some(Stored::default()),
+            };
+            known.extend(stored.filter(|_| !uses_itself(*array)).map(|stored| (*load, stored)));
         }
         self.steps.program.stored = known;
+        self.know_totals();
+    }
+
+    /// Tells which loads are made after all additions to a counter that a phase counts with. The task only adds to it.
+    fn know_totals(&mut self) {
+        let mut totals = Vec::new();
+        for (at, counter) in self.steps.program.counters.iter().enumerate() {
+            let TicketSource::Shared { array, phase } = counter.source else { continue };
+            let array = LocalId::new(array);
+            let only_adds = |stored: &Option<Stored>| {
+                stored.as_ref().is_some_and(|stored| stored.values.is_empty())
+            };
+            if self.stored.get(&array).is_some_and(only_adds)
+                && self.is_inside(&counter.cell, &counter.extents)
+            {
+                let after = self.kept_loads.iter().filter(|(_, of, index, in_phase)| {
+                    *of == array && *index == counter.cell && *in_phase > phase as usize
+                });
+                totals.extend(after.map(|(load, ..)| (at, *load)));
+            }
+        }
+        self.steps.program.totals_of_counters = totals;
     }
 
     /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
@@ -148,6 +190,7 @@ impl TaskBuilder<'_> {
         let scope = self.steps.scope_of(&index).max(Scope::Block);
         let slot = self.unknown_from(origin, ty, scope);
         self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
+        self.kept_loads.push((slot, array, index.clone(), self.phase));
         self.shared_loads.insert((array, index), slot);
         slot
     }

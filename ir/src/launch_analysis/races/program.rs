@@ -423,6 +423,7 @@ impl TaskRaces {
     pub(super) fn prune(&mut self, compared: &[bool], is_counted: &dyn Fn(TicketSource) -> bool) {
         self.increments.retain(|increment| is_counted(increment.source));
         let program = &mut self.program;
+        program.keep_compared_reads();
         let mut needed = vec![false; program.steps.len()];
         for increment in &self.increments {
             program.reach(&[increment.amount], &mut needed);
@@ -470,11 +471,16 @@ impl TaskRaces {
         }
         program.totals.retain(|slots| slots.iter().all(|at| needed[*at as usize]));
         program.totals.iter_mut().flatten().for_each(moved);
+        program.totals_of_counters.retain(|(_, load)| needed[*load as usize]);
+        program.totals_of_counters.iter_mut().for_each(|(_, load)| moved(load));
         program.stored.retain(|(load, _)| needed[*load as usize]);
-        for (load, values) in &mut program.stored {
-            values.iter_mut().chain([load]).for_each(moved);
+        for (load, stored) in &mut program.stored {
+            stored.slots_mut().chain([load]).for_each(moved);
         }
-        for read in &mut program.distinct {
+        program.reads.retain(|(load, _)| needed[*load as usize]);
+        program.reads.iter_mut().for_each(|(load, _)| moved(load));
+        let reads = program.reads.iter_mut().map(|(_, read)| read);
+        for read in program.distinct.iter_mut().chain(reads) {
             read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }
         for access in &mut self.accesses {

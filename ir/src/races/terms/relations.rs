@@ -2,7 +2,8 @@
 //! their own inverse.
 
 use super::{
-    Formula, IntType, Involution, Linear, Node, Slot, Terms, TicketSource, int_range, widens,
+    Formula, IntType, Involution, Linear, Node, Reading, Slot, TensorRead, Terms, TicketSource,
+    int_range, widens,
 };
 use crate::UnaryOp;
 
@@ -27,17 +28,17 @@ impl Terms<'_> {
     /// The cells of tickets and the indices of elements may depend on further ones.
     fn relate_tickets_and_elements(&mut self) {
         let (mut tickets, mut elements) = (Progress::default(), Progress::default());
-        while tickets.done < self.tickets.len() || elements.done < self.distinct.len() {
+        while tickets.done < self.tickets.len() || elements.done < self.elements.len() {
             self.relate_tickets(&mut tickets);
             self.relate_elements(&mut elements);
         }
     }
 
     fn relate_elements(&mut self, Progress { done, pairs }: &mut Progress) {
-        while *done < self.distinct.len() {
-            let (side, read, value) = self.distinct[*done].clone();
+        while *done < self.elements.len() {
+            let (side, read, value) = self.elements[*done].clone();
             for other in 0..*done {
-                let (other_side, other_read, other_value) = self.distinct[other].clone();
+                let (other_side, other_read, other_value) = self.elements[other].clone();
                 if side != other_side && *pairs < MAX_PAIRS {
                     *pairs += 1;
                     self.relate_two_elements(
@@ -51,16 +52,24 @@ impl Terms<'_> {
         }
     }
 
-    /// States that two elements are equal if and only if their indices are.
+    fn read(&self, side: usize, reading: Reading) -> (TensorRead, bool) {
+        let program = self.sides[side].program;
+        match reading {
+            Reading::Distinct(at) => (program.distinct[at].clone(), true),
+            Reading::Any(at) => (program.reads[at].1.clone(), false),
+        }
+    }
+
+    /// States that two elements are equal if their indices are, and if all elements differ, only then.
     fn relate_two_elements(
         &mut self,
         sides: [usize; 2],
-        reads: [usize; 2],
+        reads: [Reading; 2],
         [value, other_value]: [&Linear; 2],
     ) -> Option<()> {
-        let read = |at: usize| self.sides[sides[at]].program.distinct[reads[at]].clone();
-        let [first, second] = [read(0), read(1)];
-        if first.tensor != second.tensor || first.ty != second.ty {
+        let [(first, all_differ), (second, also)] =
+            [0, 1].map(|at| self.read(sides[at], reads[at]));
+        if first.tensor != second.tensor || first.ty != second.ty || all_differ != also {
             return None;
         }
         let mut cases = Vec::new();
@@ -70,15 +79,22 @@ impl Terms<'_> {
             let types = sides.map(|side| self.sides[side].program.index_type);
             let x = self.exact(sides[0], *at.0, types[0])?;
             let y = self.exact(sides[1], *at.1, types[1])?;
-            for (side, (at, read)) in [(&x, &first), (&y, &second)].into_iter().enumerate() {
+            // Outside of the tensor, all elements are zero.
+            let limits = [(&x, &first), (&y, &second)].into_iter().filter(|_| all_differ);
+            for (side, (at, read)) in limits.enumerate() {
                 if let Some(extent) = read.extents.get(dim) {
                     let extent = self.exact(sides[side], *extent, types[side])?;
                     cases.push(Formula::at_most(&extent, at)?);
                     cases.push(Formula::less(at, &Linear::constant(0))?);
                 }
             }
+            let orders = [Formula::less(&x, &y)?, Formula::less(&y, &x)?];
+            if !all_differ {
+                cases.extend(orders);
+                continue;
+            }
             same.push(Formula::equal(&x, &y)?);
-            for order in [Formula::less(&x, &y)?, Formula::less(&y, &x)?] {
+            for order in orders {
                 cases
                     .extend(differ.clone().map(|differ| Formula::All(vec![order.clone(), differ])));
             }

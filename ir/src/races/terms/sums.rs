@@ -5,7 +5,7 @@
 //! thread, whatever holds for the threads of the two accesses.
 
 use super::{Formula, IntType, Linear, Side, Slot, Terms, TicketSource, range_of};
-use crate::races::{Counter, node::int_range};
+use crate::races::{Counter, Stored, node::int_range};
 
 /// The bounds of the amounts that the threads of a block give.
 #[derive(Clone, Copy)]
@@ -36,16 +36,43 @@ impl Terms<'_> {
         Some(self.fresh(0, (last + 1) * most))
     }
 
-    /// The value of a slot that is loaded from a shared array: one of those that the task stores there, or zero.
+    /// The value of a slot that is loaded from a shared array: one of those that the task stores there, or zero, plus
+    /// what is added to it.
     pub(super) fn stored(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
         let program = self.sides[side].program;
-        let (_, values) = program.stored.iter().find(|(load, _)| *load == slot)?;
+        let (_, Stored { values, added }) =
+            program.stored.iter().find(|(load, _)| *load == slot)?;
         let mut range = (0, 0);
         for value in values {
             let (least, most) = range_of(self.sides[side], *value, ty)?;
             range = (range.0.min(least), range.1.max(most));
         }
+        for (amount, times) in added {
+            let (least, most) = range_of(self.sides[side], *amount, ty)?;
+            let sum = most.checked_mul(*times).filter(|_| least >= 0)?;
+            range.1 = range.1.checked_add(sum).filter(|sum| *sum <= int_range(ty).1)?;
+        }
         Some(self.fresh(range.0, range.1))
+    }
+
+    /// States that what a ticket reserves is within the counter's value after all additions.
+    pub(super) fn limit_by_total(
+        &mut self,
+        side: usize,
+        counter: usize,
+        ticket: &Linear,
+    ) -> Option<()> {
+        let program = self.sides[side].program;
+        let Counter { ty, amount, .. } = program.counters[counter];
+        let totals = program.totals_of_counters.iter().filter(|(of, _)| *of == counter);
+        for (_, total) in totals {
+            // The counter does not wrap if the sum of all amounts is known to fit.
+            self.stored(side, *total, ty)?;
+            let end = ticket.add(&self.exact(side, amount, ty)?)?;
+            let total = self.exact(side, *total, ty)?;
+            self.system.add(Formula::at_most(&end, &total));
+        }
+        Some(())
     }
 
     /// The value of a prefix sum: at most the number of earlier threads times the largest amount. With the thread's own

@@ -5,12 +5,14 @@
 
 mod basics;
 mod chunks;
+mod conditions;
 mod flat;
 mod guards;
 mod indices;
 mod phases;
 mod plain;
 mod positions;
+mod queues;
 mod sequential;
 mod tensor_phases;
 mod tickets;
