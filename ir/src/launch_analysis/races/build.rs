@@ -439,8 +439,8 @@ impl<'k> TaskBuilder<'k> {
             ExprKind::Load(ref element) => self.load(element, ty),
             ExprKind::Atomic { op, ref element, value, .. } => {
                 self.access(element, AccessKind::Atomic);
-                self.note_changed(op, element);
                 let is_int = nodes.exprs[value].ty.is_int();
+                self.note_changed(op, element, is_int);
                 let origin = Origin::OldValue(element.array, element.site);
                 let (source, outer) = match element.array {
                     Array::Tensor(tensor) => (TicketSource::Tensor(tensor.raw()), 0),

@@ -100,10 +100,11 @@ impl TaskBuilder<'_> {
     }
 
     /// Notes that an atomic changes a shared array, by [`note_added`](Self::note_added) if that is all that is known.
-    pub(super) fn note_changed(&mut self, op: AtomicOp, element: &Element) {
+    pub(super) fn note_changed(&mut self, op: AtomicOp, element: &Element, is_int: bool) {
         let Array::Shared(array) = element.array else { return };
+        let is_counted = op == AtomicOp::Add && is_int && self.in_phase && !self.in_prelude;
         // In a loop, an addition is repeated.
-        if op != AtomicOp::Add || !self.in_phase || self.in_prelude || !self.loops.is_empty() {
+        if !is_counted || !self.loops.is_empty() {
             self.stored.insert(array, None);
         }
     }
@@ -111,7 +112,14 @@ impl TaskBuilder<'_> {
     /// Notes an addition to a shared array.
     pub(super) fn note_added(&mut self, element: &Element, amount: Slot, by_one: bool) {
         let Array::Shared(array) = element.array else { return };
-        let threads = self.task.threads.filter(|_| !by_one).map_or(1, i128::from);
+        let threads = match self.task.threads {
+            _ if by_one => 1,
+            Some(threads) => i128::from(threads),
+            None => {
+                self.stored.insert(array, None);
+                return;
+            }
+        };
         if let Some(stored) = self.stored.entry(array).or_insert_with(|| Some(Stored::default())) {
             stored.added.push((amount, threads));
         }
