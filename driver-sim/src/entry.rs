@@ -28,7 +28,7 @@ pub(crate) enum Family {
 
 /// An exported function, for counting its calls.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct CallSite {
     name: &'static str,
     /// Its index in [`NAMES`] plus one, or 0 before the first call.
     index: AtomicU32,
@@ -37,7 +37,7 @@ pub(crate) struct Site {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) family: Family,
-    site: &'static Site,
+    site: &'static CallSite,
 }
 
 /// The reason why a call ends early.
@@ -60,7 +60,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 pub(crate) fn run(
     family: Family,
-    site: &'static Site,
+    site: &'static CallSite,
     body: impl FnOnce(&Call) -> Result<(), Stop>,
 ) -> c_int {
     let call = Call::new(family, site);
@@ -71,7 +71,7 @@ pub(crate) fn run(
     }
 }
 
-impl Site {
+impl CallSite {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, index: AtomicU32::new(0) }
     }
@@ -93,7 +93,7 @@ impl Site {
 }
 
 impl Call {
-    pub(crate) const fn new(family: Family, site: &'static Site) -> Self {
+    pub(crate) const fn new(family: Family, site: &'static CallSite) -> Self {
         Self { family, site }
     }
 
@@ -237,7 +237,7 @@ macro_rules! driver_function {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
-            static SITE: $crate::entry::Site = $crate::entry::Site::new(stringify!($name));
+            static SITE: $crate::entry::CallSite = $crate::entry::CallSite::new(stringify!($name));
             $crate::entry::run(
                 $crate::entry::Family::$family,
                 &SITE,

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    collectives::{Blocker, Part},
+    collectives::{Blocker, CallPart},
     launch::Launch,
     memory::Origin,
     remote::{Parcel, Remote},
@@ -44,7 +44,7 @@ pub(crate) enum Work {
         parcel: Parcel,
     },
     /// A part of a call of a communicator.
-    Collective(Part),
+    Collective(CallPart),
     Allocate {
         base: u64,
         bytes: usize,

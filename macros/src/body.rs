@@ -133,8 +133,8 @@ impl<'a> Body<'a> {
         let number = self.loops;
         self.loops += 1;
         let scope = &self.scope;
-        let piece = internal("piece");
-        let rebound = scope.rebound(body, Some(&piece));
+        let chunk = internal("chunk");
+        let rebound = scope.rebound(body, Some(&chunk));
         let in_grid = grid_rank(blocks).is_some();
         let (blocks, threads) = (scope.expr(blocks), scope.expr(threads));
         let (cx, support, pattern) = (&scope.cx, scope.support, closure_parameter(closure));
@@ -152,10 +152,10 @@ impl<'a> Body<'a> {
         };
         let arguments = quote! {
             #support::LoopAt::blocks(#number), 0..#all, #support::block_weight(#size, #weight),
-            #[inline(always)] move |([(#begin, #end)], #piece)| {
+            #[inline(always)] move |([(#begin, #end)], #chunk)| {
                 #rebound
                 for #index in #begin..#end {
-                    let #pattern = #cx.threads(#this, #size, #piece);
+                    let #pattern = #cx.threads(#this, #size, #chunk);
                     #body
                 }
             }

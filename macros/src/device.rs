@@ -136,14 +136,15 @@ fn checked(input: &DeriveInput) -> syn::Result<TokenStream> {
     // The generic arguments in the struct's identity.
     let parts = generics.params.iter().filter_map(|param| match param {
         syn::GenericParam::Type(syn::TypeParam { ident, .. }) => {
-            Some(quote!(#support::Part::Type(<#ident as #private::KernelValue>::TYPE_IDENTITY)))
+            Some(quote!(#support::TypePart::Type(<#ident as #private::KernelValue>::TYPE_IDENTITY)))
         }
         syn::GenericParam::Const(syn::ConstParam { ident, .. }) => {
-            Some(quote!(#support::Part::Number(#ident as ::core::primitive::u128)))
+            Some(quote!(#support::TypePart::Number(#ident as ::core::primitive::u128)))
         }
         syn::GenericParam::Lifetime(_) => None,
     });
-    let of_fields = values.iter().map(|value| quote!(#support::Part::Type(#value::TYPE_IDENTITY)));
+    let of_fields =
+        values.iter().map(|value| quote!(#support::TypePart::Type(#value::TYPE_IDENTITY)));
     let parts: Vec<_> = parts.chain(of_fields).collect();
     let identity = identity::of_expansion(&support, &text, &parts);
     // Written out: a projection from `Self` would be a second error if the struct is no kernel value.

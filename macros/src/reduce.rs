@@ -1,6 +1,6 @@
 //! Code generation for reductions in the CPU body: finds tensors that a parallel loop uses only to combine values into
 //! one element, as in `atomic_add(&mut sum[0], x[i]);`, and [locals](crate::combine) that it combines into, and emits
-//! partial results per piece of the loop.
+//! partial results per chunk of the loop.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ pub(crate) struct Reduction {
     op: AtomicOp,
     /// The variable with the [accumulator](Self::around).
     total: Ident,
-    /// The variable with the partial results of a piece's whole strips.
+    /// The variable with the partial results of a chunk's whole strips.
     part: Ident,
     /// The variable with those of its other iterations. LLVM keeps no lanes in registers that are chosen at run time.
     rest: Ident,
@@ -134,7 +134,7 @@ impl Reduction {
         quote!(#support::#function)
     }
 
-    /// Defines the partial results of a piece.
+    /// Defines the partial results of a chunk.
     pub(crate) fn begin(&self, support: &TokenStream, width: usize) -> TokenStream {
         let (make, part, rest) = (self.function("partial"), &self.part, &self.rest);
         quote! {
@@ -161,17 +161,17 @@ impl Reduction {
         quote!(#support::#function::<#strict, _, _>)
     }
 
-    /// Leaves the partial results of a piece in the accumulator.
-    pub(crate) fn finish(&self, support: &TokenStream, piece: &Ident) -> TokenStream {
+    /// Leaves the partial results of a chunk in the accumulator.
+    pub(crate) fn finish(&self, support: &TokenStream, chunk: &Ident) -> TokenStream {
         let Self { part, rest, total, strict, .. } = self;
         match &self.target {
             Target::Element { .. } => {
                 let finish = self.function("finish");
-                quote!(#support::#finish((#part, #rest), #total, #piece);)
+                quote!(#support::#finish((#part, #rest), #total, #chunk);)
             }
             Target::Local { .. } => {
                 let finish = self.function("local_finish");
-                quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total, #piece);)
+                quote!(#support::#finish::<#strict, _, _>((#part, #rest), #total, #chunk);)
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Code generation for scatters in the CPU body: finds tensors that a parallel loop uses only to combine values into
-//! elements that each iteration chooses, as in `atomic_add(&mut bins[x[i]], 1);`, and lets the pieces of the loop
+//! elements that each iteration chooses, as in `atomic_add(&mut bins[x[i]], 1);`, and lets the chunks of the loop
 //! combine into private copies of small tensors.
 
 use proc_macro2::{Ident, TokenStream};
@@ -22,7 +22,7 @@ pub(crate) struct Scatter {
     op: AtomicOp,
     /// The variable with the private copies.
     copies: Ident,
-    /// The variable that says whether a piece has a private copy.
+    /// The variable that says whether a chunk has a private copy.
     is_private: Ident,
     strict: bool,
 }
@@ -86,13 +86,13 @@ impl Scatter {
         }
     }
 
-    /// Rebinds the tensor in a part of a piece.
-    pub(crate) fn begin(&self, support: &TokenStream, piece: &Ident) -> TokenStream {
+    /// Rebinds the tensor in a part of a chunk.
+    pub(crate) fn begin(&self, support: &TokenStream, chunk: &Ident) -> TokenStream {
         let Self { tensor, copies, is_private, strict, .. } = self;
         let begin = self.function("scatter_begin");
         quote! {
             let (mut #tensor, #is_private) = #support::gate::<__OK, _>(
-                #support::#begin::<#strict, _, _>(#copies, #tensor, #piece)
+                #support::#begin::<#strict, _, _>(#copies, #tensor, #chunk)
             );
         }
     }

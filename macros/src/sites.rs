@@ -19,7 +19,7 @@ use crate::{
 
 /// What the tree has at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Site {
+pub(crate) enum TypeSite {
     /// A value of the type with this number.
     Type(usize),
     /// A call of the func with this number.
@@ -28,10 +28,10 @@ pub(crate) enum Site {
 
 /// What the tree has at each site, by the site's number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sites(Vec<Option<Site>>);
+pub(crate) struct Sites(Vec<Option<TypeSite>>);
 
 impl Sites {
-    pub(crate) fn put(&mut self, number: Option<usize>, site: Site) {
+    pub(crate) fn put(&mut self, number: Option<usize>, site: TypeSite) {
         let Some(number) = number else { return };
         if self.0.len() <= number {
             self.0.resize(number + 1, None);
@@ -39,7 +39,7 @@ impl Sites {
         self.0[number] = Some(site);
     }
 
-    pub(crate) fn get(&self, number: Option<usize>) -> Option<Site> {
+    pub(crate) fn get(&self, number: Option<usize>) -> Option<TypeSite> {
         *self.0.get(number?)?
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let of = &input.ident;
     let parts: Vec<_> = tensors
         .iter()
-        .map(|ty| quote!(#support::Part::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY)))
+        .map(|ty| quote!(#support::TypePart::Type(<#ty as #support::TensorParam>::TYPE_IDENTITY)))
         .collect();
     let checks = tensors.iter().map(|ty| tensor_check(&support, ty));
     let identity = identity::of_expansion(&support, &of.to_string(), &parts);

@@ -25,7 +25,7 @@ use crate::{
     marks,
     marks::combines,
     signature::owns_host_memory,
-    sites::{Site, Sites},
+    sites::{Sites, TypeSite},
     span_table::Spans,
     spans::{self, located},
     text::text_of,
@@ -185,7 +185,7 @@ impl Tree {
 
     /// Records that the expression at a site has the type with this number, and returns the number.
     fn put_site(&mut self, site: Option<usize>, ty: TypeIx) -> TypeIx {
-        self.sites.put(site, Site::Type(ty as usize));
+        self.sites.put(site, TypeSite::Type(ty as usize));
         ty
     }
 

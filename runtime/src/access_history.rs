@@ -14,12 +14,12 @@ pub struct Use {
     /// Whether it writes the bytes.
     pub writes: bool,
     /// The launch.
-    pub by: Origin,
+    pub by: AccessOrigin,
 }
 
 /// The kernel, parameter and source location of a use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Origin {
+pub struct AccessOrigin {
     /// The id of the kernel.
     pub kernel: u32,
     /// The index of the parameter that the buffer is passed for.
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     fn a_use(stream: u32, sequence: u64, bytes: Range<usize>, writes: bool) -> Use {
-        let by = Origin { kernel: 0, parameter: 0, at: Location::caller() };
+        let by = AccessOrigin { kernel: 0, parameter: 0, at: Location::caller() };
         Use { stamp: Stamp { stream, sequence }, bytes: bytes.into(), writes, by }
     }
 

@@ -43,7 +43,7 @@ mod strided_range;
 mod sync;
 mod watch;
 
-pub use access_history::{AccessHistory, Origin, Use};
+pub use access_history::{AccessHistory, AccessOrigin, Use};
 pub use buffer::Buffer;
 pub use cache_entry::{ImageKey, ImageLabel, ImageProblem};
 pub use context::{Completed, Context, StreamUse};

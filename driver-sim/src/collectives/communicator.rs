@@ -22,7 +22,7 @@ pub(crate) struct Communicator {
     /// `None` until it has joined, which in a group is at the end.
     pub(crate) clique: Option<Arc<Clique>>,
     pub(crate) blocking: bool,
-    pub(crate) phase: Phase,
+    pub(crate) phase: CommunicatorState,
     /// The error of a late launch or of the creation.
     pub(crate) error: Option<Status>,
     /// The ends of its calls. It may contain complete ones.
@@ -35,7 +35,7 @@ pub(crate) struct Communicator {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum CommunicatorState {
     Open,
     /// It takes no calls any more.
     Finalized,
@@ -55,7 +55,7 @@ impl Communicator {
             size,
             clique: None,
             blocking,
-            phase: Phase::Open,
+            phase: CommunicatorState::Open,
             error: None,
             ends: Vec::new(),
             launches: 0,
@@ -82,7 +82,9 @@ impl Communicator {
     /// Whether it takes calls. After an error of other ranks it does, but they never complete.
     pub(crate) fn check_open(&self) -> Result<(), Status> {
         match (self.phase, self.status()) {
-            (Phase::Finalized, _) | (_, Status::IN_PROGRESS) => Err(Status::INVALID_USAGE),
+            (CommunicatorState::Finalized, _) | (_, Status::IN_PROGRESS) => {
+                Err(Status::INVALID_USAGE)
+            }
             (_, status) if !self.clique.as_ref().is_some_and(|clique| clique.is_complete()) => {
                 Err(status)
             }

@@ -13,7 +13,7 @@ use crate::{
 
 /// The work of an operation of a call.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum CallPart {
     /// The calls of a group are reached in their streams.
     Start(Vec<Seat>),
     /// Reads the send buffer after the starts of all ranks.
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
     Reduction { data_type: DataType, op: ReduceOp, from: usize },
 }
 
-impl Part {
+impl CallPart {
     /// What it still waits for in other worlds.
     pub(crate) fn blocker(&self) -> Option<Blocker> {
         match self {

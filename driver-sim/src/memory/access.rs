@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{DEVICE_BASE, Hot, Memory, Origin, Phase, Touch};
+use super::{BlockState, DEVICE_BASE, Hot, Memory, Origin, Touch};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AccessError {
@@ -242,9 +242,9 @@ impl Memory {
         let offset = address - block.base;
         let kind = if offset >= block.capacity as u64 {
             return Err(AccessError::unmapped(address, bytes, touch));
-        } else if block.phase == Phase::Unborn {
+        } else if block.phase == BlockState::Unborn {
             InvalidAccess::BeforeAlloc
-        } else if block.phase == Phase::Freed {
+        } else if block.phase == BlockState::Freed {
             InvalidAccess::AfterFree
         } else if bytes as u64 > (block.bytes as u64).saturating_sub(offset) {
             InvalidAccess::OutOfBounds

@@ -34,7 +34,7 @@ pub struct Origin {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum BlockState {
     /// Allocated in stream order by an operation that has not run yet.
     Unborn,
     Live,
@@ -49,7 +49,7 @@ pub(crate) struct Block {
     pub(crate) capacity: usize,
     pub(crate) data: Vec<u8>,
     pub(crate) defined: Defined,
-    pub(crate) phase: Phase,
+    pub(crate) phase: BlockState,
     pub(crate) pool: bool,
     /// The requested size in bytes, while the program owns the block.
     pub(crate) handed_out: Option<usize>,
@@ -83,7 +83,7 @@ impl Block {
             capacity,
             data,
             defined: Defined::new(capacity),
-            phase: Phase::Unborn,
+            phase: BlockState::Unborn,
             pool,
             handed_out: Some(bytes),
             released: false,
@@ -98,18 +98,18 @@ impl Block {
 
     /// Starts a life: fills `bytes` with poison.
     pub(crate) fn begin(&mut self, bytes: usize, origin: Origin) {
-        if self.phase != Phase::Unborn {
+        if self.phase != BlockState::Unborn {
             self.data.fill(POISON);
             self.defined = Defined::new(self.capacity);
         }
         self.bytes = bytes;
-        self.phase = Phase::Live;
+        self.phase = BlockState::Live;
         self.allocated = origin;
     }
 
     /// Ends a life. The bytes are poisoned when the next life starts.
     pub(crate) fn end(&mut self, origin: Origin) {
-        self.phase = Phase::Freed;
+        self.phase = BlockState::Freed;
         self.freed = Some(origin);
     }
 

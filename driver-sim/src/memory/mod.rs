@@ -21,7 +21,7 @@ use crate::{
 pub use access::InvalidAccess;
 pub(crate) use access::{AccessError, Piece, Uninitialized};
 pub use block::Origin;
-pub(crate) use block::{Block, End, Phase};
+pub(crate) use block::{Block, BlockState, End};
 pub(crate) use pool::Freed;
 pub use touched::Touch;
 pub(crate) use watch::Region;

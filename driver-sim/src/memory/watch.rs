@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     DEVICE_BASE, Memory, Touch,
-    block::{End, Phase},
+    block::{BlockState, End},
     shadow::Shadow,
 };
 use crate::op_id::OpId;
@@ -136,7 +136,7 @@ impl Memory {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let block = &self.blocks[after.checked_sub(1)?];
         match block.phase {
-            Phase::Unborn => block.begun.map(End::NotBegunBy),
+            BlockState::Unborn => block.begun.map(End::NotBegunBy),
             _ => block.ended,
         }
     }

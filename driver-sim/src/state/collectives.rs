@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::State;
 use crate::{
     code::Result,
-    collectives::{Entry, Part, Phase, Request, Status, plan},
+    collectives::{CallPart, CommunicatorState, Entry, Request, Status, plan},
     handle::{Key, Kind, encode},
     op::{OpKind, Operation, Work, transfer_cost},
     op_id::OpId,
@@ -99,7 +99,7 @@ impl State {
             pushed.push(self.place(*stream, operation(name, Work::Marker), &[])?);
         }
         let seats = entries.iter().map(|entry| entry.seat.clone()).collect();
-        let work = Work::Collective(Part::Start(seats));
+        let work = Work::Collective(CallPart::Start(seats));
         let start = self.place(streams[0], operation(name, work), &pushed)?;
         pushed.push(start);
         let mut bytes = 0;
@@ -109,13 +109,13 @@ impl State {
             bytes += read.map_or(0, |read| read.1).max(write.map_or(0, |write| write.1));
             let mut before = vec![start];
             if let Some((src, bytes)) = read {
-                let work = Work::Collective(Part::Read { seat: seat.clone(), src, bytes });
+                let work = Work::Collective(CallPart::Read { seat: seat.clone(), src, bytes });
                 before.push(self.push(operation(name, work), at, &before));
             }
             let read = before.get(1).map(|op| self.remote(*op));
             seat.enqueue(self.remote(start), read);
             if let Some((dst, bytes, result)) = write {
-                let work = Work::Collective(Part::Write { seat, dst, bytes, result });
+                let work = Work::Collective(CallPart::Write { seat, dst, bytes, result });
                 before.push(self.push(operation(name, work), at, &before));
             }
             parts.extend(before.into_iter().skip(1));
@@ -158,7 +158,10 @@ impl State {
         let status = communicator.status();
         let mut ends = communicator.ends.iter().copied();
         match ends.find(|op| !self.queue.is_done(*op)) {
-            Some(op) if status == Status::SUCCESS && communicator.phase == Phase::Finalized => {
+            Some(op)
+                if status == Status::SUCCESS
+                    && communicator.phase == CommunicatorState::Finalized =>
+            {
                 self.nudge(op);
                 Ok(Status::IN_PROGRESS)
             }

@@ -10,7 +10,7 @@ use quadrants_ir::races::{
 use crate::syntax::Span;
 
 /// A `stream_parallel` block, or the whole kernel if it has none.
-pub(super) struct Part {
+pub(super) struct RegionBlock {
     pub(super) tasks: Vec<Task>,
     pub(super) span: Span,
 }

@@ -30,7 +30,7 @@ use quadrants_ir::{
     },
 };
 
-use access::{Access, AccessKind, Part, Stored, Task, overlap, same_tensor};
+use access::{Access, AccessKind, RegionBlock, Stored, Task, overlap, same_tensor};
 use profile::{PairCache, Profiles};
 use sample::{LONG_LOOP, SAMPLES};
 use walk::{SourceText, walk};
@@ -77,12 +77,12 @@ fn all_samples(
     ranks: &HashMap<&str, usize>,
     unroll: bool,
     source: Option<SourceText<'_>>,
-) -> (Vec<Vec<Part>>, Vec<Vec<u32>>) {
+) -> (Vec<Vec<RegionBlock>>, Vec<Vec<u32>>) {
     (0..SAMPLES).map(|sample| walk(function, ranks, sample, unroll, source)).unzip()
 }
 
 /// The races in the sample launches.
-fn races_of(samples: &[Vec<Part>]) -> Vec<Rejection> {
+fn races_of(samples: &[Vec<RegionBlock>]) -> Vec<Rejection> {
     let Some(first) = samples.first() else { return Vec::new() };
     let checker = RaceChecker::new(samples);
     let mut races = Vec::new();
@@ -136,7 +136,7 @@ struct Lengths {
 /// Race check over all sample launches of a kernel. A task is identified by the index of its part and its index
 /// there.
 struct RaceChecker<'a> {
-    samples: &'a [Vec<Part>],
+    samples: &'a [Vec<RegionBlock>],
     /// Of each task in each sample.
     lengths: Vec<Vec<Vec<Lengths>>>,
     /// The access profiles of each task.
@@ -146,7 +146,7 @@ struct RaceChecker<'a> {
 }
 
 impl<'a> RaceChecker<'a> {
-    fn new(samples: &'a [Vec<Part>]) -> Self {
+    fn new(samples: &'a [Vec<RegionBlock>]) -> Self {
         let of_task = |part: usize, task: usize| {
             let counts: Vec<Vec<i128>> = samples
                 .iter()

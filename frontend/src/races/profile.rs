@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap};
 
 use quadrants_ir::races::{Guard, Slot};
 
-use super::access::{AccessKind, Part};
+use super::access::{AccessKind, RegionBlock};
 
 /// The profiles of a task's accesses.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct PairCache {
 }
 
 impl Profiles {
-    pub(super) fn new(samples: &[Vec<Part>], [part, task]: [usize; 2]) -> Self {
+    pub(super) fn new(samples: &[Vec<RegionBlock>], [part, task]: [usize; 2]) -> Self {
         let mut numbers = HashMap::new();
         let mut profiles = Self::default();
         let accesses = samples.first().map_or(0, |parts| parts[part].tasks[task].accesses.len());
@@ -70,7 +70,7 @@ impl PairCache {
     }
 }
 
-fn key(samples: &[Vec<Part>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
+fn key(samples: &[Vec<RegionBlock>], [part, task]: [usize; 2], at: usize) -> Key<'_> {
     let all = samples.iter().map(|parts| &parts[part].tasks[task].accesses[at]);
     let first = &samples[0][part].tasks[task].accesses[at];
     Key {

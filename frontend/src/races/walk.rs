@@ -10,7 +10,7 @@ use quadrants_ir::{
 };
 
 use super::{
-    access::{AccessKind, Part, Stored, Task},
+    access::{AccessKind, RegionBlock, Stored, Task},
     eval::changed_arrays,
     sample::{SAMPLES, Symbol},
     text,
@@ -76,7 +76,7 @@ pub(super) struct Walk<'a> {
     /// The text of the last value that only the device knows.
     pub(super) device_value: String,
     pub(super) task: Task,
-    parts: Vec<Part>,
+    parts: Vec<RegionBlock>,
     /// The number of enclosing loops.
     pub(super) loops: u32,
     /// The names of what the parallel loop may change; none if concurrent blocks may change more.
@@ -119,7 +119,7 @@ pub(super) fn walk(
     sample: u32,
     unroll: bool,
     source: Option<SourceText<'_>>,
-) -> (Vec<Part>, Vec<u32>) {
+) -> (Vec<RegionBlock>, Vec<u32>) {
     debug_assert!(sample < SAMPLES);
     let mut walk = Walk {
         sample,
@@ -156,7 +156,7 @@ pub(super) fn walk(
             walk.elems.insert(param.name.clone(), elem.clone());
         }
     }
-    walk.parts.push(Part { tasks: Vec::new(), span: function.span });
+    walk.parts.push(RegionBlock { tasks: Vec::new(), span: function.span });
     for stmt in &function.body.stmts {
         walk.top_stmt(stmt);
     }
@@ -190,7 +190,7 @@ impl Walk<'_> {
             }
         };
         self.end_serial();
-        self.parts.push(Part { tasks: Vec::new(), span: expr.span });
+        self.parts.push(RegionBlock { tasks: Vec::new(), span: expr.span });
         let scope = self.names.mark();
         self.in_region = true;
         for stmt in &body.stmts {

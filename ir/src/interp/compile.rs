@@ -61,7 +61,7 @@ pub(super) struct DimRegs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
+pub(crate) enum CompiledPart<'a> {
     Whole(Form),
     /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
@@ -127,7 +127,12 @@ struct Jumps {
 
 pub(super) const END: Target = Target::MAX;
 
-pub(crate) fn compile(kernel: &Offloaded, layout: &ArgLayout, task: &Task, part: Part<'_>) -> Code {
+pub(crate) fn compile(
+    kernel: &Offloaded,
+    layout: &ArgLayout,
+    task: &Task,
+    part: CompiledPart<'_>,
+) -> Code {
     compile_with_locals(kernel, layout, task, part).0
 }
 
@@ -136,11 +141,11 @@ fn compile_with_locals(
     kernel: &Offloaded,
     layout: &ArgLayout,
     task: &Task,
-    part: Part<'_>,
+    part: CompiledPart<'_>,
 ) -> (Code, Vec<Option<Reg>>) {
     let form = match part {
-        Part::Whole(form) => form,
-        Part::Bounds(_) | Part::Locals(_) => Form::Proven,
+        CompiledPart::Whole(form) => form,
+        CompiledPart::Bounds(_) | CompiledPart::Locals(_) => Form::Proven,
     };
     let mut compiler = Compiler {
         kernel,
@@ -169,17 +174,19 @@ fn compile_with_locals(
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
         match (part, stmt) {
-            (Part::Bounds(needed) | Part::Locals(needed), Stmt::Let { local, .. })
-                if !needed[local.index()] => {}
+            (
+                CompiledPart::Bounds(needed) | CompiledPart::Locals(needed),
+                Stmt::Let { local, .. },
+            ) if !needed[local.index()] => {}
             _ => compiler.stmt(stmt),
         }
     }
-    let dims = task.kind.dims().filter(|_| !matches!(part, Part::Locals(_)));
+    let dims = task.kind.dims().filter(|_| !matches!(part, CompiledPart::Locals(_)));
     let dims = dims.map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
     let prelude = std::mem::take(&mut compiler.code);
     let mut threads = Threads { coarsening: 1, ..Threads::default() };
     let mut body = Vec::new();
-    if matches!(part, Part::Whole(_)) {
+    if matches!(part, CompiledPart::Whole(_)) {
         compiler.begin_partials();
         threads.first = compiler.regs as usize;
         for stmt in &kernel.blocks[task.body].stmts {
@@ -202,7 +209,7 @@ pub(crate) fn compile_locals(
     task: &Task,
     needed: &[bool],
 ) -> (Code, Vec<Option<Reg>>) {
-    compile_with_locals(kernel, layout, task, Part::Locals(needed))
+    compile_with_locals(kernel, layout, task, CompiledPart::Locals(needed))
 }
 
 impl Compiler<'_> {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
     abi::{ArgLayout, Forms},
-    interp::{Code, Part, compile},
+    interp::{Code, CompiledPart, compile},
     shared::SharedBytes,
     visit::{Nodes, Reach},
 };
@@ -27,8 +27,8 @@ pub use crate::extents::Extents;
 pub use interior::may_have_interior;
 pub(crate) use prove::Narrowable;
 pub use prove::UnprovenIndex;
-pub use races::{Cause, Origin, Overflow, Race};
-pub use work::Work;
+pub use races::{Cause, Overflow, Race, ValueOrigin};
+pub use work::IterationWork;
 
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
@@ -94,7 +94,7 @@ impl LaunchAnalysis {
                 inputs.extend(conservative.inputs());
                 Bounds::Conservative(conservative)
             } else {
-                Bounds::Exact(compile(kernel, &layout, task, Part::Bounds(&needed)))
+                Bounds::Exact(compile(kernel, &layout, task, CompiledPart::Bounds(&needed)))
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());

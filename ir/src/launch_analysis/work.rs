@@ -9,7 +9,7 @@ use crate::{
 /// What one iteration of a loop does, or one block of a grid, or the serial code of a task, as the code says: all
 /// branches, and each trip of inner loops. Of a loop whose bounds only the device knows, one trip counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Work {
+pub struct IterationWork {
     /// Bytes that are read from tensors. Caches may have some of them.
     pub read_bytes: u64,
     /// Bytes that are written to tensors.
@@ -30,8 +30,8 @@ impl LaunchAnalysis {
     /// Counts the work of an iteration of a task in a launch with this argument block. Nothing for an argument block
     /// that is too short.
     #[must_use]
-    pub fn work(&self, kernel: &Offloaded, id: TaskId, args: &[u64]) -> Work {
-        let Some(args) = args.get(..self.arguments) else { return Work::default() };
+    pub fn work(&self, kernel: &Offloaded, id: TaskId, args: &[u64]) -> IterationWork {
+        let Some(args) = args.get(..self.arguments) else { return IterationWork::default() };
         let layout = ArgLayout::new(&kernel.params);
         let task = &kernel.tasks[id.index()];
         let threads = match task.kind {
@@ -46,7 +46,7 @@ impl LaunchAnalysis {
             values: vec![None; kernel.locals.len()],
             counted: vec![0; kernel.exprs.len()],
             stmts: 0,
-            work: Work::default(),
+            work: IterationWork::default(),
         };
         // The prelude runs once per thread; it defines what bounds of inner loops may use.
         count.block(task.prelude, 0);
@@ -66,7 +66,7 @@ struct Count<'a> {
     stmts: u32,
     /// The values of immutable locals, where they are known.
     values: Vec<Option<i128>>,
-    work: Work,
+    work: IterationWork,
 }
 
 impl Count<'_> {

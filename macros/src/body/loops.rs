@@ -28,14 +28,14 @@ impl Body<'_> {
             return self.stepped_for(each, &weight, &range);
         }
         let support = self.scope.support;
-        let piece = internal("piece");
-        let rebound = self.scope.rebound(&each.body, Some(&piece));
+        let chunk = internal("chunk");
+        let rebound = self.scope.rebound(&each.body, Some(&chunk));
         let iterated = self.scope.expr(&each.expr);
         let reductions = reduce::find(each, self.strict);
         let scatters = self.scatters(each, &reductions);
         let body = self.iteration(each, &reductions, &scatters);
         let copies: TokenStream =
-            scatters.iter().map(|scatter| scatter.begin(support, &piece)).collect();
+            scatters.iter().map(|scatter| scatter.begin(support, &chunk)).collect();
         let is_space = matches!(unparenthesized(&each.expr), Expr::Call(call) if is_ndrange(call));
         let variables: Vec<&Pat> = match &*each.pat {
             Pat::Tuple(tuple) => tuple.elems.iter().collect(),
@@ -64,12 +64,12 @@ impl Body<'_> {
                 quote!({ #label for #pattern in #support::gate::<__OK, _>(#begin..#end) #body });
             match &strips {
                 Some(strips) if at == innermost => {
-                    strips.around(support, (begin, end), &plain, &piece)
+                    strips.around(support, (begin, end), &plain, &chunk)
                 }
                 _ => plain,
             }
         });
-        let loops = self.with_reductions(&reductions, loops, &piece);
+        let loops = self.with_reductions(&reductions, loops, &chunk);
         let is_tensor = |name: &Ident| self.scope.is_tensor(name);
         let loops = channels::versions(support, &each.body, is_tensor, loops);
         let inspected = self.inspected(&each.body, &variables, &bounds);
@@ -86,7 +86,7 @@ impl Body<'_> {
         let width = strips.iter().filter(|_| !is_space).map(|strips| strips.width());
         let arguments = quote! {
             #at, #iterated, #weight, #(#width,)*
-            #[inline(always)] move |([#((#begins, #ends)),*], #piece)| { #rebound #copies #inspected #loops }
+            #[inline(always)] move |([#((#begins, #ends)),*], #chunk)| { #rebound #copies #inspected #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, method, arguments);
         around(&reductions, &scatters, support, call)
@@ -148,8 +148,8 @@ impl Body<'_> {
         range: &TokenStream,
     ) -> TokenStream {
         let at = self.loop_at(1);
-        let piece = internal("piece");
-        let rebound = self.scope.rebound(&each.body, Some(&piece));
+        let chunk = internal("chunk");
+        let rebound = self.scope.rebound(&each.body, Some(&chunk));
         let reductions = reduce::find(each, self.strict);
         let scatters = self.scatters(each, &reductions);
         let body = self.iteration(each, &reductions, &scatters);
@@ -161,12 +161,12 @@ impl Body<'_> {
             true => quote!(#label: for #nth in #begin..#end #body),
             false => self.reduction_strips(each, &reductions, (&begin, &end), &nth, body),
         };
-        let loops = self.with_reductions(&reductions, loops, &piece);
+        let loops = self.with_reductions(&reductions, loops, &chunk);
         let copies: TokenStream =
-            scatters.iter().map(|scatter| scatter.begin(support, &piece)).collect();
+            scatters.iter().map(|scatter| scatter.begin(support, &chunk)).collect();
         let arguments = quote! {
             #at, &#values, #weight,
-            #[inline(always)] move |([(#begin, #end)], #piece)| { #rebound #copies #loops }
+            #[inline(always)] move |([(#begin, #end)], #chunk)| { #rebound #copies #loops }
         };
         let call = loop_call(each.for_token.span, &self.scope.cx, "par_for_stepped", arguments);
         let call = quote!({ let #values = #range; #call });
@@ -240,16 +240,16 @@ impl Body<'_> {
         }}
     }
 
-    /// The loops of a piece, between the definition and the combination of its partial results.
+    /// The loops of a chunk, between the definition and the combination of its partial results.
     fn with_reductions(
         &self,
         reductions: &[Reduction],
         loops: TokenStream,
-        piece: &Ident,
+        chunk: &Ident,
     ) -> TokenStream {
         let (support, width) = (self.scope.support, reduce::width(reductions));
         let begins = reductions.iter().map(|reduction| reduction.begin(support, width));
-        let ends = reductions.iter().map(|reduction| reduction.finish(support, piece));
+        let ends = reductions.iter().map(|reduction| reduction.finish(support, chunk));
         quote!(#(#begins)* #loops #(#ends)*)
     }
 }

@@ -90,16 +90,16 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    /// New bindings of the names in scope that `code` uses. Tensors in a loop get the access of its `piece`.
-    pub(super) fn rebound(&self, code: &impl ToTokens, piece: Option<&Ident>) -> TokenStream {
+    /// New bindings of the names in scope that `code` uses. Tensors in a loop get the access of its `chunk`.
+    pub(super) fn rebound(&self, code: &impl ToTokens, chunk: Option<&Ident>) -> TokenStream {
         let used: HashSet<Ident> = idents(code).into_iter().collect();
         let mut seen = HashSet::new();
         let support = self.support;
         let names = self.names.iter().rev();
         let names = names.filter(|(name, _)| used.contains(name) && seen.insert(name.clone()));
-        let bindings = names.map(|(name, is_tensor)| match piece {
-            Some(piece) if *is_tensor => {
-                quote!(let mut #name = #support::WithAccess::with_access(#name, #piece.access);)
+        let bindings = names.map(|(name, is_tensor)| match chunk {
+            Some(chunk) if *is_tensor => {
+                quote!(let mut #name = #support::WithAccess::with_access(#name, #chunk.access);)
             }
             _ => quote!(let mut #name = #name;),
         });

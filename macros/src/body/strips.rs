@@ -200,11 +200,11 @@ impl Strips {
         support: &TokenStream,
         (begin, end): (&Ident, &Ident),
         plain: &TokenStream,
-        piece: &Ident,
+        chunk: &Ident,
     ) -> TokenStream {
         let from = &self.from;
         if self.has_conditions {
-            return self.around_conditions(support, (begin, end), plain, piece);
+            return self.around_conditions(support, (begin, end), plain, chunk);
         }
         let strips = |(width, body): &(TokenStream, TokenStream), end: &Ident| {
             quote! {
@@ -229,7 +229,7 @@ impl Strips {
         };
         quote! {{
             let mut #begin = #begin;
-            if #piece.access.is_unchecked() { #all }
+            if #chunk.access.is_unchecked() { #all }
             #plain
         }}
     }
@@ -241,7 +241,7 @@ impl Strips {
         support: &TokenStream,
         (begin, end): (&Ident, &Ident),
         plain: &TokenStream,
-        piece: &Ident,
+        chunk: &Ident,
     ) -> TokenStream {
         let (from, strip) = (&self.from, strip_label());
         let strips_label = syn::Lifetime::new("'strips", proc_macro2::Span::mixed_site());
@@ -272,7 +272,7 @@ impl Strips {
             #[allow(unused_variables, unused_mut)]
             let mut #wide_begin = #begin;
             #[allow(unused_variables, unused_assignments)]
-            #strips_label: while #piece.access.is_unchecked() && #begin < #end {
+            #strips_label: while #chunk.access.is_unchecked() && #begin < #end {
                 #(#strips)*
                 let #next = #support::strip_end::<_, #narrowest>(#begin, #end);
                 let #next = ::core::option::Option::unwrap_or(#next, #end);
@@ -294,28 +294,28 @@ impl StripBuilder<'_, '_> {
     fn block(&mut self, stmts: &[Stmt], in_loop: bool) -> Option<TokenStream> {
         let (known, floats) = (self.names.len(), self.floats.len());
         let mut tokens = TokenStream::new();
-        let mut piece = Vec::new();
+        let mut chunk = Vec::new();
         let divided = stmts.iter().any(has_loop);
         for stmt in stmts {
             match stmt {
                 Stmt::Local(local) if divided => {
-                    tokens.extend(self.piece(&mut piece, in_loop)?);
+                    tokens.extend(self.chunk(&mut chunk, in_loop)?);
                     tokens.extend(self.local(local, in_loop)?);
                 }
                 Stmt::Expr(expr, _) if is_loop(expr) => {
-                    tokens.extend(self.piece(&mut piece, in_loop)?);
+                    tokens.extend(self.chunk(&mut chunk, in_loop)?);
                     tokens.extend(self.inner(expr)?);
                     self.has_effects = true;
                 }
                 Stmt::Expr(Expr::If(choice), _) if has_loop(stmt) && !in_loop => {
-                    tokens.extend(self.piece(&mut piece, in_loop)?);
+                    tokens.extend(self.chunk(&mut chunk, in_loop)?);
                     tokens.extend(self.choice(choice)?);
                 }
                 _ if has_loop(stmt) => return None,
-                _ => piece.push(stmt.clone()),
+                _ => chunk.push(stmt.clone()),
             }
         }
-        tokens.extend(self.piece(&mut piece, in_loop)?);
+        tokens.extend(self.chunk(&mut chunk, in_loop)?);
         self.names.truncate(known);
         self.floats.truncate(floats);
         Some(tokens)
@@ -326,7 +326,7 @@ impl StripBuilder<'_, '_> {
         let (pattern, init) = (pattern_ident(&local.pat)?, local.init.as_ref()?);
         let stmt = Stmt::Local(local.clone());
         let name = &pattern.ident;
-        // Each piece of a strip rebinds the loop's variable, which would hide a local with its name.
+        // Each chunk of a strip rebinds the loop's variable, which would hide a local with its name.
         let hides_variable = pattern_names(self.variable).contains(name);
         if init.diverge.is_some() || hides_variable || self.scope.is_tensor(name) {
             return None;
@@ -491,7 +491,7 @@ impl StripBuilder<'_, '_> {
     }
 
     /// Statements without loops, as a loop over the iterations of the strip.
-    fn piece(&mut self, stmts: &mut Vec<Stmt>, in_loop: bool) -> Option<TokenStream> {
+    fn chunk(&mut self, stmts: &mut Vec<Stmt>, in_loop: bool) -> Option<TokenStream> {
         let stmts = std::mem::take(stmts);
         if stmts.is_empty() {
             return Some(TokenStream::new());

@@ -179,21 +179,21 @@ impl Emission<'_> {
         let types_of = all.iter().map(|param| match (&param.ty, param.is_tensor()) {
             (ty, true) => {
                 let of = quote_spanned!(ty.span()=> <#ty as #support::TensorParam>);
-                quote!(#support::Part::Type(#of::TYPE_IDENTITY))
+                quote!(#support::TypePart::Type(#of::TYPE_IDENTITY))
             }
             (ty, false) => {
-                quote!(#support::Part::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
+                quote!(#support::TypePart::Type(<#ty as #private::KernelValue>::TYPE_IDENTITY))
             }
         });
         let result = match (output, &self.signature.result) {
             (syn::ReturnType::Default, _) => None,
             (_, Some(ty)) => {
                 let of = quote_spanned!(ty.span()=> <#ty as #private::KernelValue>);
-                Some(quote!(#support::Part::Type(#of::TYPE_IDENTITY)))
+                Some(quote!(#support::TypePart::Type(#of::TYPE_IDENTITY)))
             }
-            (_, None) => {
-                Some(quote!(#support::Part::Type(<() as #support::FuncResult>::RESULT_IDENTITY)))
-            }
+            (_, None) => Some(
+                quote!(#support::TypePart::Type(<() as #support::FuncResult>::RESULT_IDENTITY)),
+            ),
         };
         let gated_output = self.signature.result.as_ref().map(|ty| {
             let ty = gated(ty);
@@ -215,8 +215,8 @@ impl Emission<'_> {
             }
         });
         let constants = self.generics.constants();
-        let constants =
-            constants.map(|name| quote!(#support::Part::Number(#name as ::core::primitive::u128)));
+        let constants = constants
+            .map(|name| quote!(#support::TypePart::Number(#name as ::core::primitive::u128)));
         let types_of = types_of.chain(result).chain(constants);
         let params = all.iter().zip(&types).map(|(param, ty)| {
             let name = &param.name;

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 
 use crate::{
     marks,
-    sites::{Site, Sites},
+    sites::{Sites, TypeSite},
 };
 
 /// Where the body finds the types that the IR has.
@@ -19,22 +19,22 @@ pub(crate) struct Typing<'a> {
 
 impl Typing<'_> {
     pub(super) fn is_value(&self, site: Option<usize>) -> bool {
-        matches!(self.sites.get(site), Some(Site::Type(_)))
+        matches!(self.sites.get(site), Some(TypeSite::Type(_)))
     }
 
     /// The generic arguments for the type of a value.
     pub(super) fn value(&self, site: Option<usize>) -> Option<TokenStream> {
         match self.sites.get(site)? {
-            Site::Type(number) => Some(marks::arguments(&self.table, number)),
-            Site::Call(_) => None,
+            TypeSite::Type(number) => Some(marks::arguments(&self.table, number)),
+            TypeSite::Call(_) => None,
         }
     }
 
     /// The generic arguments for the argument types of a call.
     pub(super) fn call(&self, site: Option<usize>) -> Option<TokenStream> {
         match self.sites.get(site)? {
-            Site::Type(_) => None,
-            Site::Call(number) => Some(marks::arguments(&self.table, self.types + number)),
+            TypeSite::Type(_) => None,
+            TypeSite::Call(number) => Some(marks::arguments(&self.table, self.types + number)),
         }
     }
 }

@@ -203,14 +203,14 @@ fn escape<'launch>(
                 ),
                 32usize,
                 #[inline(always)]
-                move |([(begin0, end0)], piece)| {
+                move |([(begin0, end0)], chunk)| {
                     let mut steps = ::quadrants::macro_support::body::WithAccess::with_access(
                         steps,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut c = ::quadrants::macro_support::body::WithAccess::with_access(
                         c,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut limit = limit;
                     let mut ok = true;
@@ -233,7 +233,7 @@ fn escape<'launch>(
                     }
                     {
                         let mut begin0 = begin0;
-                        if piece.access.is_unchecked() {
+                        if chunk.access.is_unchecked() {
                             #[allow(unused_variables, unused_assignments)]
                             for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,

@@ -151,14 +151,14 @@ pub fn saxpy<'launch>(
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
-                move |([(begin0, end0)], piece)| {
+                move |([(begin0, end0)], chunk)| {
                     let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
                         y,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
                         x,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut a = a;
                     let mut ok = true;

@@ -223,14 +223,14 @@ fn scale<'launch, T: Float>(
                 0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                 12u32,
                 #[inline(always)]
-                move |([(begin0, end0)], piece)| {
+                move |([(begin0, end0)], chunk)| {
                     let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
                         y,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
                         x,
-                        piece.access,
+                        chunk.access,
                     );
                     let mut a = a;
                     let mut ok = true;

@@ -51,19 +51,19 @@ impl scaled {
             &::quadrants::macro_support::body::Identity {
                 name: "func",
                 parts: &[
-                    ::quadrants::macro_support::body::Part::Type(
+                    ::quadrants::macro_support::body::TypePart::Type(
                         <Tensor<
                             T,
                             1,
                         > as ::quadrants::macro_support::body::TensorParam>::TYPE_IDENTITY,
                     ),
-                    ::quadrants::macro_support::body::Part::Type(
+                    ::quadrants::macro_support::body::TypePart::Type(
                         <usize as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
-                    ::quadrants::macro_support::body::Part::Type(
+                    ::quadrants::macro_support::body::TypePart::Type(
                         <T as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
-                    ::quadrants::macro_support::body::Part::Number(
+                    ::quadrants::macro_support::body::TypePart::Number(
                         N as ::quadrants::macro_support::core::primitive::u128,
                     ),
                 ],

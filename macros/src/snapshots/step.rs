@@ -247,11 +247,11 @@ fn step<'launch>(
                             ),
                             10u32,
                             #[inline(always)]
-                            move |([(begin0, end0)], piece)| {
+                            move |([(begin0, end0)], chunk)| {
                                 let mut half = half;
                                 let mut a = ::quadrants::macro_support::body::WithAccess::with_access(
                                     a,
-                                    piece.access,
+                                    chunk.access,
                                 );
                                 let mut dt = dt;
                                 let mut ok = true;
@@ -339,10 +339,10 @@ fn step<'launch>(
                                 qd::ndrange(b.shape()),
                                 10u32,
                                 #[inline(always)]
-                                move |([(begin0, end0), (begin1, end1)], piece)| {
+                                move |([(begin0, end0), (begin1, end1)], chunk)| {
                                     let mut b = ::quadrants::macro_support::body::WithAccess::with_access(
                                         b,
-                                        piece.access,
+                                        chunk.access,
                                     );
                                     let (mut b, private0) = ::quadrants::macro_support::body::gate::<
                                         __OK,
@@ -352,7 +352,7 @@ fn step<'launch>(
                                             false,
                                             _,
                                             _,
-                                        >(copies0, b, piece),
+                                        >(copies0, b, chunk),
                                     );
                                     let mut ok = true;
                                     let mut b = ::quadrants::macro_support::body::WithAccess::inspect_boxes(

@@ -145,14 +145,14 @@ fn sum<'launch>(
                     0..::quadrants::macro_support::body::ElementCount::element_count(&x),
                     10u32,
                     #[inline(always)]
-                    move |([(begin0, end0)], piece)| {
+                    move |([(begin0, end0)], chunk)| {
                         let mut total = ::quadrants::macro_support::body::WithAccess::with_access(
                             total,
-                            piece.access,
+                            chunk.access,
                         );
                         let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
                             x,
-                            piece.access,
+                            chunk.access,
                         );
                         let mut ok = true;
                         let mut total = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
@@ -260,7 +260,7 @@ fn sum<'launch>(
                         ::quadrants::macro_support::body::finish_add(
                             (part0, rest0),
                             total0,
-                            piece,
+                            chunk,
                         );
                     },
                 );

@@ -44,10 +44,10 @@ impl wave {
             &::quadrants::macro_support::body::Identity {
                 name: "func",
                 parts: &[
-                    ::quadrants::macro_support::body::Part::Type(
+                    ::quadrants::macro_support::body::TypePart::Type(
                         <f32 as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
-                    ::quadrants::macro_support::body::Part::Type(
+                    ::quadrants::macro_support::body::TypePart::Type(
                         <f32 as ::quadrants::macro_support::KernelValue>::TYPE_IDENTITY,
                     ),
                 ],

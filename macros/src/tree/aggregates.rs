@@ -15,7 +15,7 @@ use crate::{
         split_function, unparenthesized,
     },
     marks,
-    sites::{self, Site},
+    sites::{self, TypeSite},
     spans::{self, located},
     tokens::internal,
 };
@@ -91,7 +91,7 @@ impl Tree {
             Box::new(self.typed(parts.remove(0), of))
         });
         let func = self.funcs.len();
-        self.sites.put(site, Site::Call(func));
+        self.sites.put(site, TypeSite::Call(func));
         let result = self.next_result();
         let at = spans::first(&ty);
         // The type of the value is that of the function, if it is built in.
@@ -172,7 +172,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::StructUpdate);
         };
         let (func, result) = (self.funcs.len(), self.next_result());
-        self.sites.put(marks::take(&mut call.attrs), Site::Call(func));
+        self.sites.put(marks::take(&mut call.attrs), TypeSite::Call(func));
         let entry = match &*call.func {
             syn::Expr::Path(syn::ExprPath { qself: Some(of), path, .. }) => {
                 let name = path.segments.first().map(|first| first.ident.clone());

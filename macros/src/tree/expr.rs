@@ -19,7 +19,7 @@ use crate::{
         unparenthesized,
     },
     marks,
-    sites::Site,
+    sites::TypeSite,
     spans,
     text::{depends_on_macro, text_of},
 };
@@ -316,7 +316,7 @@ impl Tree {
             return ExprKind::Unsupported(Construct::Format(what));
         }
         let site = marks::take(&mut call.attrs);
-        self.sites.put(site, Site::Call(self.funcs.len()));
+        self.sites.put(site, TypeSite::Call(self.funcs.len()));
         let func = self.func(&mut call.func, path);
         let read_only_args = read_only_args(call);
         let args = call.args.iter_mut().map(|arg| self.argument(arg)).collect();

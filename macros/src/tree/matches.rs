@@ -21,12 +21,12 @@ struct Matched {
     ty: TypeIx,
     span: TreeSpan,
     /// The way from the whole value to the part.
-    path: Vec<Part>,
+    path: Vec<PatternPart>,
 }
 
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// A field by its name, or a part by its number; `-1` is the last part, `-2` the one before.
     Field(String),
     /// An element of an array or vector, by its index.
@@ -217,17 +217,17 @@ impl Tree {
             }
             Pat::Tuple(syn::PatTuple { elems, .. })
             | Pat::TupleStruct(syn::PatTupleStruct { elems, .. }) => {
-                let field = |at: usize| Part::Field(at.to_string());
+                let field = |at: usize| PatternPart::Field(at.to_string());
                 self.parts(numbered(elems, field), matched)
             }
             Pat::Slice(syn::PatSlice { elems, .. }) => {
-                self.parts(numbered(elems, Part::Element), matched)
+                self.parts(numbered(elems, PatternPart::Element), matched)
             }
             Pat::Struct(of) => {
                 let fields = of
                     .fields
                     .iter()
-                    .map(|field| (Part::Field(member_name(&field.member)), &*field.pat));
+                    .map(|field| (PatternPart::Field(member_name(&field.member)), &*field.pat));
                 self.parts(fields, matched)
             }
             Pat::Range(range) => {
@@ -267,7 +267,7 @@ impl Tree {
     /// enum, as in `Cell::Sand { .. }`, or a struct, and only rustc knows which.
     fn parts<'p>(
         &mut self,
-        parts: impl Iterator<Item = (Part, &'p Pat)>,
+        parts: impl Iterator<Item = (PatternPart, &'p Pat)>,
         matched: &Matched,
     ) -> Option<Test> {
         let mut all = Test { cond: None, bindings: Vec::new() };
@@ -293,8 +293,8 @@ impl Matched {
         for part in &self.path {
             let inner = Box::new(value);
             let kind = match part {
-                Part::Field(name) => ExprKind::Field { value: inner, name: name.clone() },
-                Part::Element(at) => {
+                PatternPart::Field(name) => ExprKind::Field { value: inner, name: name.clone() },
+                PatternPart::Element(at) => {
                     let kind = ExprKind::Literal {
                         kind: LiteralKind::Int,
                         text: at.to_string(),
@@ -366,12 +366,12 @@ fn alternatives(pattern: &Pat) -> Vec<Pat> {
 /// parts depends on the type.
 fn numbered(
     elems: &Punctuated<Pat, syn::Token![,]>,
-    part: impl Fn(usize) -> Part,
-) -> impl Iterator<Item = (Part, &Pat)> {
+    part: impl Fn(usize) -> PatternPart,
+) -> impl Iterator<Item = (PatternPart, &Pat)> {
     let (count, rest) = (elems.len(), elems.iter().position(|one| matches!(one, Pat::Rest(_))));
     elems.iter().enumerate().filter_map(move |(at, pattern)| match rest {
         Some(rest) if at == rest => None,
-        Some(rest) if at > rest => Some((Part::Field(format!("-{}", count - at)), pattern)),
+        Some(rest) if at > rest => Some((PatternPart::Field(format!("-{}", count - at)), pattern)),
         _ => Some((part(at), pattern)),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use quadrants_runtime::{Buffer, Origin, StridedRange};
+use quadrants_runtime::{AccessOrigin, Buffer, StridedRange};
 
 use super::TensorArg;
 use crate::{
@@ -24,10 +24,10 @@ pub(crate) struct LaunchUses<'a> {
 
 impl BufferUses for LaunchUses<'_> {
     #[inline]
-    fn each(&self, mut visit: impl FnMut(&Buffer, bool, Origin, &dyn Fn() -> StridedRange)) {
+    fn each(&self, mut visit: impl FnMut(&Buffer, bool, AccessOrigin, &dyn Fn() -> StridedRange)) {
         for (tensor, param) in self.tensors.iter().zip(self.params) {
             if let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) {
-                let by = Origin { kernel: self.kernel, parameter: param.index, at: self.at };
+                let by = AccessOrigin { kernel: self.kernel, parameter: param.index, at: self.at };
                 visit(&device_tensor.buffer, writes, by, &|| tensor.bytes());
             }
         }

@@ -1,17 +1,17 @@
-//! What the pieces of parallel loops combine: into a local of the kernel, as in `sum += x[i];`, or into an element of a
+//! What the chunks of parallel loops combine: into a local of the kernel, as in `sum += x[i];`, or into an element of a
 //! tensor (see [`reduce`](super::reduce)).
 //!
-//! Each piece of the loop combines its values in the lanes of a [`Partial`], and leaves one result in an
-//! [`Accumulator`]. After the loop, the launching thread combines these in the order of the pieces. So the result does
-//! not depend on which thread ran a piece when.
+//! Each chunk of the loop combines its values in the lanes of a [`Partial`], and leaves one result in an
+//! [`Accumulator`]. After the loop, the launching thread combines these in the order of the chunks. So the result does
+//! not depend on which thread ran a chunk when.
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{parallel::Piece, partial::Partial};
+use super::{parallel::Chunk, partial::Partial};
 use crate::value::accumulate::{Accumulate, AccumulateBits, AccumulateMinMax};
 
-/// The results of the pieces of a loop so far: each with the number of its piece, in any order.
+/// The results of the chunks of a loop so far: each with the number of its chunk, in any order.
 #[derive(Debug)]
 pub struct Accumulator<T>(Mutex<SmallVec<[(usize, T); 4]>>);
 
@@ -30,25 +30,25 @@ impl<T: Copy> Accumulator<T> {
         Self::default()
     }
 
-    /// Adds the result of a part of a piece, unless this is an inspection. The parts of a piece come in order.
+    /// Adds the result of a part of a chunk, unless this is an inspection. The parts of a chunk come in order.
     #[inline(always)]
-    pub(super) fn add(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
-        if !piece.access.is_inspection() {
-            self.add_result(piece, value, combine);
+    pub(super) fn add(&self, chunk: Chunk, value: T, combine: impl Fn(T, T) -> T) {
+        if !chunk.access.is_inspection() {
+            self.add_result(chunk, value, combine);
         }
     }
 
     #[inline]
-    fn add_result(&self, piece: Piece, value: T, combine: impl Fn(T, T) -> T) {
+    fn add_result(&self, chunk: Chunk, value: T, combine: impl Fn(T, T) -> T) {
         let mut parts = self.0.lock();
-        // From the end: the other parts of the piece are recent.
-        match parts.iter_mut().rev().find(|(number, _)| *number == piece.id.number) {
+        // From the end: the other parts of the chunk are recent.
+        match parts.iter_mut().rev().find(|(number, _)| *number == chunk.id.number) {
             Some((_, part)) => *part = combine(*part, value),
-            None => parts.push((piece.id.number, value)),
+            None => parts.push((chunk.id.number, value)),
         }
     }
 
-    /// All results combined, in the order of the pieces.
+    /// All results combined, in the order of the chunks.
     #[inline]
     pub(super) fn total(self, combine: impl Fn(T, T) -> T) -> Option<T> {
         let mut parts = self.0.into_inner();
@@ -71,17 +71,17 @@ macro_rules! combinations {
             *lane = $function(*lane, value);
         }
 
-        #[doc = concat!("The ", $what, " of a piece.")]
+        #[doc = concat!("The ", $what, " of a chunk.")]
         #[inline(always)]
         $finish_vis fn $finish<const STRICT: bool, T: $bound, const W: usize>(
             (part, rest): (Partial<T, W>, Partial<T, W>),
             into: &Accumulator<T>,
-            piece: Piece,
+            chunk: Chunk,
         ) {
-            into.add(piece, part.total(rest, $function), $function);
+            into.add(chunk, part.total(rest, $function), $function);
         }
 
-        #[doc = concat!("Combines the ", $what, " of all pieces with the local.")]
+        #[doc = concat!("Combines the ", $what, " of all chunks with the local.")]
         #[inline(always)]
         pub fn $total<T: $bound>(from: Accumulator<T>, local: T) -> T {
             from.total($function).map_or(local, |total| $function(local, total))
@@ -98,12 +98,12 @@ combinations! {
     local_xor, pub local_finish_xor, local_total_xor, AccumulateBits, "bitwise exclusive or", T::bits_xor;
 }
 
-/// Combines the sum of a piece into the local. In a `strict` kernel, a sum of floats does not compile.
+/// Combines the sum of a chunk into the local. In a `strict` kernel, a sum of floats does not compile.
 #[inline(always)]
 pub fn local_finish_add<const STRICT: bool, T: Accumulate, const W: usize>(
     parts: (Partial<T, W>, Partial<T, W>),
     into: &Accumulator<T>,
-    piece: Piece,
+    chunk: Chunk,
 ) {
     const {
         assert!(
@@ -111,5 +111,5 @@ pub fn local_finish_add<const STRICT: bool, T: Accumulate, const W: usize>(
             "this loop sums up floats in an unspecified order, which a `strict` kernel does not allow: put `#[qd::serial]` on the loop, or use `atomic_add` on an element of a tensor"
         );
     }
-    add_up::<STRICT, T, W>(parts, into, piece);
+    add_up::<STRICT, T, W>(parts, into, chunk);
 }

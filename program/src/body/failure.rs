@@ -220,11 +220,11 @@ impl Errors {
         }
     }
 
-    /// Runs a piece of a body on a thread that is not inside a body yet. A device error ends the piece and is recorded;
+    /// Runs a chunk of a body on a thread that is not inside a body yet. A device error ends the chunk and is recorded;
     /// any other panic propagates.
-    pub(super) fn run(self, piece: &mut dyn FnMut()) {
+    pub(super) fn run(self, chunk: &mut dyn FnMut()) {
         IN_BODY.set(IN_BODY.get() + 1);
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_inside(piece)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_inside(chunk)));
         IN_BODY.set(IN_BODY.get() - 1);
         if let Err(payload) = outcome {
             resume_unwind(payload);
@@ -232,8 +232,8 @@ impl Errors {
     }
 
     /// As [`run`](Self::run), on a thread that is inside a body already.
-    pub(super) fn run_inside(self, piece: &mut dyn FnMut()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(piece)) {
+    pub(super) fn run_inside(self, chunk: &mut dyn FnMut()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(chunk)) {
             self.handle_panic(payload);
         }
     }

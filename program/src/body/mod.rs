@@ -72,7 +72,7 @@ pub use method::{
 pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Block, LoopInt, Piece, Simple, Weight, loop_cost, total_cost};
+pub use parallel::{Block, Chunk, LoopInt, Simple, Weight, loop_cost, total_cost};
 pub use partial::Partial;
 pub(crate) use print::{HostMessageList, HostMessages};
 pub use print::{
@@ -112,7 +112,7 @@ pub use view::{ElementCount, Elements, View, WithAccess, index_of, indices_of};
 pub use crate::value::{
     HasElement, HasField, Unknown,
     callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method},
-    identity::{Identity, Part},
+    identity::{Identity, TypePart},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},
     numeric::{Float, Number},
 };

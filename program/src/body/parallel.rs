@@ -12,7 +12,7 @@ use super::{
     cx::Cx,
     launch::LoopAt,
     level::{Level, Multiversioned},
-    split::{self, Loop, Mode, PieceId, Task},
+    split::{self, ChunkId, Loop, Mode, Task},
     stepped_range::SteppedRange,
 };
 use crate::dsl::{IndexSpace, ndrange};
@@ -52,9 +52,9 @@ pub fn loop_cost<I: LoopInt>(start: I, end: I, iteration: u32) -> u32 {
 
 /// What the iterations of a loop that run together know.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
-    /// The piece of the loop. One thread runs a piece, which may have several parts.
-    pub(super) id: PieceId,
+pub struct Chunk {
+    /// The chunk of the loop. One thread runs a chunk, which may have several parts.
+    pub(super) id: ChunkId,
     /// How the iterations access tensors.
     pub access: Access,
 }
@@ -80,14 +80,14 @@ impl Weight for Simple {
 impl<'b, L: Level> Cx<'b, L> {
     /// A parallel loop over one variable.
     ///
-    /// `body` receives a half-open range of iterations and their piece, and runs them. `weight` is the cost of one
+    /// `body` receives a half-open range of iterations and their chunk, and runs them. `weight` is the cost of one
     /// iteration.
     #[inline(always)]
     #[track_caller]
     pub fn par_for<I, W: Weight, F>(&self, at: LoopAt, range: Range<I>, weight: W, body: F)
     where
         I: LoopInt,
-        F: Fn(([(I, I); 1], Piece)) + Sync,
+        F: Fn(([(I, I); 1], Chunk)) + Sync,
     {
         self.par_for_strips(at, range, weight, 1, body);
     }
@@ -102,13 +102,13 @@ impl<'b, L: Level> Cx<'b, L> {
         weight: W,
         body: F,
     ) where
-        F: Fn(([(u64, u64); 1], Piece)) + Sync,
+        F: Fn(([(u64, u64); 1], Chunk)) + Sync,
     {
         let value = |nth| message_number(values.at(nth));
         self.range_loop(at, 0..values.len(), weight, 1, &value, body);
     }
 
-    /// As [`par_for`](Self::par_for), for a `body` that runs `strip` iterations at a time: pieces are whole strips
+    /// As [`par_for`](Self::par_for), for a `body` that runs `strip` iterations at a time: chunks are whole strips
     /// where possible.
     #[inline(always)]
     #[track_caller]
@@ -121,7 +121,7 @@ impl<'b, L: Level> Cx<'b, L> {
         body: F,
     ) where
         I: LoopInt,
-        F: Fn(([(I, I); 1], Piece)) + Sync,
+        F: Fn(([(I, I); 1], Chunk)) + Sync,
     {
         self.range_loop(at, range, weight, strip, &message_number, body);
     }
@@ -139,7 +139,7 @@ impl<'b, L: Level> Cx<'b, L> {
         body: F,
     ) where
         I: LoopInt,
-        F: Fn(([(I, I); 1], Piece)) + Sync,
+        F: Fn(([(I, I); 1], Chunk)) + Sync,
     {
         self.launch.run_range(
             strip as u64,
@@ -168,7 +168,7 @@ impl<'b, L: Level> Cx<'b, L> {
     ) where
         I: LoopInt,
         D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
-        F: Fn(([(I, I); N], Piece)) + Sync,
+        F: Fn(([(I, I); N], Chunk)) + Sync,
     {
         let bounds = space.0.bounds();
         self.launch.run_tiles(&Loop {
@@ -182,12 +182,12 @@ impl<'b, L: Level> Cx<'b, L> {
         });
     }
 
-    /// Runs a part of a piece on this thread, and returns `true`. With [`Mode::Inspect`], returns whether all its
+    /// Runs a part of a chunk on this thread, and returns `true`. With [`Mode::Inspect`], returns whether all its
     /// indices are in range.
     #[inline(always)]
-    fn run_part<W: Weight, T, F>(&self, part: T, id: PieceId, mode: Mode, body: &F) -> bool
+    fn run_part<W: Weight, T, F>(&self, part: T, id: ChunkId, mode: Mode, body: &F) -> bool
     where
-        F: Fn((T, Piece)),
+        F: Fn((T, Chunk)),
     {
         match mode {
             Mode::MemoryBound if W::SIMPLE => {
@@ -223,39 +223,39 @@ impl<'b, L: Level> Cx<'b, L> {
 }
 
 /// What the code of a loop without checks is called with.
-struct Unchecked<'a, F, T>(&'a F, T, PieceId);
+struct Unchecked<'a, F, T>(&'a F, T, ChunkId);
 
 /// What the code of a loop with checks is called with.
-struct Checked<'a, F, T>(&'a F, T, PieceId);
+struct Checked<'a, F, T>(&'a F, T, ChunkId);
 
 /// What the inspection of a loop is called with. Its result is in the last field.
-struct Inspected<'a, F, T>(&'a F, T, PieceId, &'a Cell<bool>);
+struct Inspected<'a, F, T>(&'a F, T, ChunkId, &'a Cell<bool>);
 
 /// What the code of a block of a region is called with.
 struct Region<'a, F>(&'a F);
 
 // The access is a constant in each `code`, so that the loop is compiled once for each access.
 
-impl<T, F: Fn((T, Piece))> Multiversioned<Unchecked<'_, F, T>> for F {
+impl<T, F: Fn((T, Chunk))> Multiversioned<Unchecked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Unchecked(body, part, id): Unchecked<'_, F, T>) {
-        body((part, Piece { id, access: Access::Unchecked }));
+        body((part, Chunk { id, access: Access::Unchecked }));
     }
 }
 
-impl<T, F: Fn((T, Piece))> Multiversioned<Checked<'_, F, T>> for F {
+impl<T, F: Fn((T, Chunk))> Multiversioned<Checked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Checked(body, part, id): Checked<'_, F, T>) {
-        body((part, Piece { id, access: Access::Checked }));
+        body((part, Chunk { id, access: Access::Checked }));
     }
 }
 
-impl<T, F: Fn((T, Piece))> Multiversioned<Inspected<'_, F, T>> for F {
+impl<T, F: Fn((T, Chunk))> Multiversioned<Inspected<'_, F, T>> for F {
     #[inline(always)]
     fn code(Inspected(body, part, id, all_inside): Inspected<'_, F, T>) {
         all_inside.set(Inspection::run(
             #[inline(always)]
-            |inspection| body((part, Piece { id, access: Access::Inspect(inspection) })),
+            |inspection| body((part, Chunk { id, access: Access::Inspect(inspection) })),
         ));
     }
 }

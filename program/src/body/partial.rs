@@ -1,8 +1,8 @@
-//! [`Partial`]: the partial results of a piece of a loop.
+//! [`Partial`]: the partial results of a chunk of a loop.
 
 use std::hint::black_box;
 
-/// The partial results of a piece of a loop, one per lane of a strip. One result would force a sequential order on sums
+/// The partial results of a chunk of a loop, one per lane of a strip. One result would force a sequential order on sums
 /// of floats, which prevents SIMD. All start with the operation's identity.
 pub struct Partial<T, const W: usize>(pub(super) [T; W]);
 

@@ -1,4 +1,4 @@
-//! The thread pool of CPU bodies, tuned for short loops. [`run`] splits a job into pieces and runs them on several
+//! The thread pool of CPU bodies, tuned for short loops. [`run`] splits a job into chunks and runs them on several
 //! threads.
 //!
 //! - The calling thread works too, and does not wait for helper threads that have not started. A parked thread takes
@@ -9,7 +9,7 @@
 //! - Each helper communicates with callers through one cache line, its [`HelperSlot`]: the helper searches for a job,
 //!   is offered one, works on it, is done. The overhead of a parallel loop is mostly the number of cache-line
 //!   transfers.
-//! - Each thread starts with the same pieces in every launch, whose data is then still in its caches.
+//! - Each thread starts with the same chunks in every launch, whose data is then still in its caches.
 
 use std::{
     any::Any,
@@ -83,10 +83,10 @@ const WORKING: usize = 1;
 const AWAITED: usize = 2;
 
 struct Job {
-    /// The caller's function; called once per piece.
-    piece: *const (dyn Fn(usize) + Sync),
-    /// The pieces of the caller, then those of each helper.
-    ranges: SmallVec<[CacheAligned<PieceRange>; 4]>,
+    /// The caller's function; called once per chunk.
+    chunk: *const (dyn Fn(usize) + Sync),
+    /// The chunks of the caller, then those of each helper.
+    ranges: SmallVec<[CacheAligned<ChunkRange>; 4]>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -101,32 +101,32 @@ struct CloseOnDrop {
     helpers_woken: bool,
 }
 
-/// A range of pieces that no thread has taken: the first in the high half, the end in the low half.
-struct PieceRange(AtomicU64);
+/// A range of chunks that no thread has taken: the first in the high half, the end in the low half.
+struct ChunkRange(AtomicU64);
 
-// SAFETY: the address of a job whose fields are `Sync`, or, for `piece`, safe to use until the job is closed.
+// SAFETY: the address of a job whose fields are `Sync`, or, for `chunk`, safe to use until the job is closed.
 unsafe impl Send for JobRef {}
 
 pub(super) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Calls `piece` once for each number below `pieces`, on this thread and the pool's, and returns when all calls have
+/// Calls `chunk` once for each number below `chunks`, on this thread and the pool's, and returns when all calls have
 /// returned. A panic in a call is resumed here after all running calls have ended. If `long`, other threads are woken
 /// at once.
-pub(super) fn run(pieces: usize, long: bool, piece: &(dyn Fn(usize) + Sync)) {
+pub(super) fn run(chunks: usize, long: bool, chunk: &(dyn Fn(usize) + Sync)) {
     let solo = !long && !POOL.slots.iter().any(|slot| slot.0.is_searching());
-    let begun = if solo { POOL.run_solo(pieces, piece) } else { 0 };
-    run_together(begun, pieces, piece);
+    let begun = if solo { POOL.run_solo(chunks, chunk) } else { 0 };
+    run_together(begun, chunks, chunk);
 }
 
-fn run_together(begin: usize, end: usize, piece: &(dyn Fn(usize) + Sync)) {
+fn run_together(begin: usize, end: usize, chunk: &(dyn Fn(usize) + Sync)) {
     let helpers = threads().min(end - begin).saturating_sub(1);
     if helpers == 0 {
-        (begin..end).for_each(piece);
+        (begin..end).for_each(chunk);
         return;
     }
-    let mut job = Job::new(begin, end, helpers, piece);
+    let mut job = Job::new(begin, end, helpers, chunk);
     let job_ref = JobRef(&raw mut job);
     let missing = helpers - POOL.offer(job_ref, helpers);
     let closing = CloseOnDrop { job: job_ref, helpers_woken: missing > 0 };
@@ -171,21 +171,21 @@ impl Drop for CloseOnDrop {
 }
 
 impl Pool {
-    /// Runs pieces on this thread until [`SOLO_TIME`] is used up. Returns how many it ran.
-    fn run_solo(&self, pieces: usize, piece: &(dyn Fn(usize) + Sync)) -> usize {
+    /// Runs chunks on this thread until [`SOLO_TIME`] is used up. Returns how many it ran.
+    fn run_solo(&self, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) -> usize {
         let before = self.solo_nanos.load(SeqCst);
         let begin = Instant::now();
         let mut spent = before;
-        for at in 0..pieces {
+        for at in 0..chunks {
             if spent >= SOLO_TIME.as_nanos() as u64 {
                 self.solo_nanos.store(0, SeqCst);
                 return at;
             }
-            piece(at);
+            chunk(at);
             spent = before.saturating_add(begin.elapsed().as_nanos() as u64);
         }
         self.solo_nanos.store(spent, SeqCst);
-        pieces
+        chunks
     }
 
     /// Offers a job to at most `most` searching helpers. Returns how many took the offer.
@@ -289,7 +289,7 @@ impl JobRef {
         self.0.map_addr(|at| at | WORKING)
     }
 
-    /// Runs pieces until none is left, first those of range `own`. Keeps the first panic.
+    /// Runs chunks until none is left, first those of range `own`. Keeps the first panic.
     ///
     /// # Safety
     /// The job must not be closed before this returns.
@@ -310,37 +310,37 @@ impl JobRef {
 }
 
 impl Job {
-    fn new(begin: usize, end: usize, helpers: usize, piece: &(dyn Fn(usize) + Sync)) -> Self {
-        // SAFETY: changes only the lifetime. The job is closed before the borrow of `piece` ends.
-        let piece: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(piece) };
+    fn new(begin: usize, end: usize, helpers: usize, chunk: &(dyn Fn(usize) + Sync)) -> Self {
+        // SAFETY: changes only the lifetime. The job is closed before the borrow of `chunk` ends.
+        let chunk: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(chunk) };
         let ranges = helpers + 1;
         let start = |k: usize| (begin + (end - begin) * k / ranges) as u64;
-        let range = |k| CacheAligned(PieceRange(AtomicU64::new(start(k) << 32 | start(k + 1))));
-        Self { piece, ranges: (0..ranges).map(range).collect(), panic: Mutex::new(None) }
+        let range = |k| CacheAligned(ChunkRange(AtomicU64::new(start(k) << 32 | start(k + 1))));
+        Self { chunk, ranges: (0..ranges).map(range).collect(), panic: Mutex::new(None) }
     }
 
     fn work(&self, own: usize) {
-        // SAFETY: all threads that work on the job end before the borrow of `piece` ends.
-        let piece = unsafe { &*self.piece };
+        // SAFETY: all threads that work on the job end before the borrow of `chunk` ends.
+        let chunk = unsafe { &*self.chunk };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             while let Some(next) = self.ranges[own].0.take_first() {
-                piece(next);
+                chunk(next);
             }
             for others in (1..self.ranges.len()).map(|k| (own + k) % self.ranges.len()) {
                 while let Some(next) = self.ranges[others].0.take_last() {
-                    piece(next);
+                    chunk(next);
                 }
             }
         }));
         if let Err(panic) = outcome {
-            // Drops the pieces that no thread has taken.
+            // Drops the chunks that no thread has taken.
             self.ranges.iter().for_each(|range| range.0.0.store(0, SeqCst));
             self.panic.lock().get_or_insert(panic);
         }
     }
 }
 
-impl PieceRange {
+impl ChunkRange {
     fn take_first(&self) -> Option<usize> {
         let taken = self.take(|begin, end| (begin + 1, end))?;
         Some((taken >> 32) as usize)
@@ -352,8 +352,8 @@ impl PieceRange {
     }
 
     fn take(&self, rest: impl Fn(u64, u64) -> (u64, u64)) -> Option<u64> {
-        let shortened = |pieces: u64| {
-            let (begin, end) = (pieces >> 32, pieces & u64::from(u32::MAX));
+        let shortened = |chunks: u64| {
+            let (begin, end) = (chunks >> 32, chunks & u64::from(u32::MAX));
             (begin < end).then(|| rest(begin, end)).map(|(begin, end)| begin << 32 | end)
         };
         self.0.fetch_update(SeqCst, SeqCst, shortened).ok()
@@ -367,13 +367,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_piece_runs_once() {
-        for pieces in [0, 1, 2, 3, 1000] {
-            let counts: Vec<AtomicUsize> = (0..pieces).map(|_| AtomicUsize::new(0)).collect();
-            run(pieces, false, &|k| {
+    fn every_chunk_runs_once() {
+        for chunks in [0, 1, 2, 3, 1000] {
+            let counts: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
+            run(chunks, false, &|k| {
                 counts[k].fetch_add(1, SeqCst);
             });
-            run(pieces, true, &|k| {
+            run(chunks, true, &|k| {
                 counts[k].fetch_add(1, SeqCst);
             });
             assert!(counts.iter().all(|count| count.load(SeqCst) == 2));
@@ -385,12 +385,12 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    for pieces in 2..400 {
+                    for chunks in 2..400 {
                         let count = AtomicUsize::new(0);
-                        run(pieces, true, &|_| {
+                        run(chunks, true, &|_| {
                             count.fetch_add(1, SeqCst);
                         });
-                        assert_eq!(count.load(SeqCst), pieces);
+                        assert_eq!(count.load(SeqCst), chunks);
                     }
                 });
             }
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_is_woken_joins_while_the_caller_is_in_a_piece() {
+    fn a_helper_that_is_woken_joins_while_the_caller_is_in_a_chunk() {
         if threads() < 2 {
             return;
         }
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_range_is_taken_from_both_ends_once() {
-        let range = PieceRange(AtomicU64::new(3 << 32 | 7));
+        let range = ChunkRange(AtomicU64::new(3 << 32 | 7));
         let taken = [
             range.take_first(),
             range.take_last(),

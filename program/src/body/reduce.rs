@@ -1,17 +1,17 @@
 //! Reductions in CPU bodies: loops in which all iterations combine a value into one element by an atomic operation.
 //!
-//! Each piece of such a loop combines its values in registers. After the loop, the launching thread combines the
-//! results of the pieces in their order, and then once, atomically, into the element. This changes the order of the
+//! Each chunk of such a loop combines its values in registers. After the loop, the launching thread combines the
+//! results of the chunks in their order, and then once, atomically, into the element. This changes the order of the
 //! operations, which is unspecified for atomics anyway, but it is the same in identical launches. Sums of floats in a
 //! `strict` kernel keep the atomics.
 
-use super::{accumulate::Accumulator, parallel::Piece, partial::Partial, view::Elements};
+use super::{accumulate::Accumulator, parallel::Chunk, partial::Partial, view::Elements};
 use crate::value::{
     accumulate::{Accumulate, AccumulateBits, AccumulateMinMax},
     atomic::{AtomicAdd, AtomicBits, AtomicMinMax},
 };
 
-/// Splits a piece from `begin` to before `end` into strips of `W` iterations; the last strip may be shorter.
+/// Splits a chunk from `begin` to before `end` into strips of `W` iterations; the last strip may be shorter.
 #[inline(always)]
 pub fn strips<I: super::LoopInt, const W: usize>(
     begin: I,
@@ -55,17 +55,17 @@ macro_rules! reductions {
             }
         }
 
-        #[doc = concat!("The ", $what, " of a piece.")]
+        #[doc = concat!("The ", $what, " of a chunk.")]
         #[inline(always)]
         pub fn $finish<T: $values, const W: usize>(
             (part, rest): (Partial<T, W>, Partial<T, W>),
             into: &Accumulator<T>,
-            piece: Piece,
+            chunk: Chunk,
         ) {
-            into.add(piece, part.total(rest, T::$function), T::$function);
+            into.add(chunk, part.total(rest, T::$function), T::$function);
         }
 
-        #[doc = concat!("Combines the ", $what, " of all pieces into the element.")]
+        #[doc = concat!("Combines the ", $what, " of all chunks into the element.")]
         #[inline(always)]
         pub fn $total<const STRICT: bool, I, P>(from: Accumulator<P::Element>, tensor: &P, index: I)
         where
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strips_cover_a_piece_once() {
+    fn strips_cover_a_chunk_once() {
         for end in [-7_i32, 0, 1, 25, 26, 120] {
             let visited: Vec<i32> =
                 strips::<_, 32>(-6, end).flat_map(|(from, to)| from..to).collect();

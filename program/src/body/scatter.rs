@@ -1,26 +1,26 @@
 //! Scatters in CPU bodies: loops that combine values into elements of a tensor that the iterations choose, as in
 //! `atomic_add(&mut bins[x[i]], 1);`.
 //!
-//! Where the tensor is small compared with the loop, each piece of the loop combines into a copy of its own (a private
+//! Where the tensor is small compared with the loop, each chunk of the loop combines into a copy of its own (a private
 //! copy), without atomic operations. After the loop, the launching thread combines the copies in the order of the
-//! pieces, and the result with the tensor's elements. Elsewhere the operations stay atomic. Sums of floats in a
+//! chunks, and the result with the tensor's elements. Elsewhere the operations stay atomic. Sums of floats in a
 //! `strict` kernel do too.
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{element_ref::ElementRef, parallel::Piece, split::PieceId, view::View};
+use super::{element_ref::ElementRef, parallel::Chunk, split::ChunkId, view::View};
 use crate::value::{
     accumulate::Accumulate,
     atomic::{AtomicAdd, AtomicBits, AtomicMinMax},
     element::Element,
 };
 
-/// A piece has a private copy if it has at least this number of iterations for each element of the tensor: filling the
+/// A chunk has a private copy if it has at least this number of iterations for each element of the tensor: filling the
 /// copy and combining it then take a small part of the time.
 const ITERATIONS_PER_ELEMENT: u64 = 4;
 
-/// Shorter pieces have no private copy.
+/// Shorter chunks have no private copy.
 const MIN_ITERATIONS: u64 = 1 << 10;
 
 /// Larger tensors have no private copies: these should stay in the second-level cache.
@@ -30,7 +30,7 @@ const MAX_BYTES: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Scatter<T>(Mutex<SmallVec<[PrivateCopy<T>; 4]>>);
 
-/// The number of a piece, and its private copy. A vector, because a pointer into it stays valid when the vector moves.
+/// The number of a chunk, and its private copy. A vector, because a pointer into it stays valid when the vector moves.
 type PrivateCopy<T> = (usize, Vec<T>);
 
 impl<T> Default for Scatter<T> {
@@ -49,32 +49,32 @@ impl<T> Scatter<T> {
 }
 
 impl<T: Element> Scatter<T> {
-    /// The tensor for a part of a piece, and whether it is a private copy, whose elements start with `identity`.
+    /// The tensor for a part of a chunk, and whether it is a private copy, whose elements start with `identity`.
     ///
-    /// Inlined, because LLVM must see that the view has the access of the piece.
+    /// Inlined, because LLVM must see that the view has the access of the chunk.
     #[inline(always)]
     fn view<const N: usize>(
         &self,
         tensor: View<T, N>,
-        piece: Piece,
+        chunk: Chunk,
         identity: T,
     ) -> (View<T, N>, bool) {
-        if piece.access.is_inspection() {
+        if chunk.access.is_inspection() {
             return (tensor, false);
         }
-        match self.copy(tensor.len(), piece.id, identity) {
+        match self.copy(tensor.len(), chunk.id, identity) {
             // SAFETY: the copy has an element for each of the tensor's, stays where it is until the loop has ended, and
-            // is accessed only by the thread that runs the piece.
+            // is accessed only by the thread that runs the chunk.
             Some(first) => (unsafe { tensor.with_memory(first) }, true),
             None => (tensor, false),
         }
     }
 
-    /// The private copy of a piece, if it gets one.
+    /// The private copy of a chunk, if it gets one.
     fn copy(
         &self,
         len: usize,
-        PieceId { number, iterations }: PieceId,
+        ChunkId { number, iterations }: ChunkId,
         identity: T,
     ) -> Option<*mut T> {
         let is_small = len.saturating_mul(size_of::<T>()) <= MAX_BYTES
@@ -84,7 +84,7 @@ impl<T: Element> Scatter<T> {
             return None;
         }
         let mut copies = self.0.lock();
-        // From the end: the other parts of the piece are recent.
+        // From the end: the other parts of the chunk are recent.
         let known = copies.iter_mut().rev().find(|(known, _)| *known == number);
         Some(match known {
             Some((_, copy)) => copy.as_mut_ptr(),
@@ -97,7 +97,7 @@ impl<T: Element> Scatter<T> {
         })
     }
 
-    /// Combines the copies, in the order of their pieces, and passes each element with its number to `apply`.
+    /// Combines the copies, in the order of their chunks, and passes each element with its number to `apply`.
     fn total(self, combine: impl Fn(T, T) -> T, apply: impl Fn(usize, T)) {
         let mut copies = self.0.into_inner();
         copies.sort_unstable_by_key(|(number, _)| *number);
@@ -114,15 +114,15 @@ impl<T: Element> Scatter<T> {
 macro_rules! scatters {
     ($($begin:ident, $combine:ident, $total:ident, $atomic:ident, $bound:ident, $what:literal,
         |$strict:ident| $ordered:expr, $identity:ident, $function:ident;)*) => {$(
-        #[doc = concat!("The tensor that a part of a piece combines the ", $what, " into, and whether it is a private copy.")]
+        #[doc = concat!("The tensor that a part of a chunk combines the ", $what, " into, and whether it is a private copy.")]
         #[inline(always)]
         pub fn $begin<const STRICT: bool, T: $bound + Element, const N: usize>(
             scatter: &Scatter<T>,
             tensor: View<T, N>,
-            piece: Piece,
+            chunk: Chunk,
         ) -> (View<T, N>, bool) {
             let $strict = STRICT;
-            if $ordered { (tensor, false) } else { scatter.view(tensor, piece, T::$identity) }
+            if $ordered { (tensor, false) } else { scatter.view(tensor, chunk, T::$identity) }
         }
 
         #[doc = concat!("An iteration's part in the ", $what, " of an element.")]

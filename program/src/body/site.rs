@@ -16,7 +16,7 @@ use super::probe::{FuncResult, Probe};
 use crate::value::{
     KernelValue,
     callable::HasMethod,
-    identity::{Identity, Part},
+    identity::{Identity, TypePart},
 };
 
 /// The table of a function's type sites.
@@ -155,7 +155,7 @@ pub(super) const fn signature<A: Arguments, R: FuncResult>() -> &'static Identit
     const {
         &Identity {
             name: "function",
-            parts: &[Part::Type(A::TYPE_IDENTITY), Part::Type(R::RESULT_IDENTITY)],
+            parts: &[TypePart::Type(A::TYPE_IDENTITY), TypePart::Type(R::RESULT_IDENTITY)],
         }
     }
 }
@@ -170,7 +170,7 @@ macro_rules! arguments {
     ($($name:ident)*) => {
         impl<$($name: KernelValue),*> Arguments for ($($name,)*) {
             const TYPE_IDENTITY: &'static Identity =
-                &Identity { name: "arguments", parts: &[$(Part::Type($name::TYPE_IDENTITY)),*] };
+                &Identity { name: "arguments", parts: &[$(TypePart::Type($name::TYPE_IDENTITY)),*] };
         }
     };
 }

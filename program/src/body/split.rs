@@ -1,5 +1,5 @@
-//! Splits parallel loops of CPU bodies: whether they use the thread pool, into how many pieces, and which iterations of
-//! a piece run with checks. The loops' bodies are behind `dyn Fn`, so that this code is compiled once for all loops.
+//! Splits parallel loops of CPU bodies: whether they use the thread pool, into how many chunks, and which iterations of
+//! a chunk run with checks. The loops' bodies are behind `dyn Fn`, so that this code is compiled once for all loops.
 
 use std::panic::Location;
 
@@ -17,13 +17,13 @@ use crate::device_error::ErrorKind;
 /// one to ten nodes per nanosecond. Giving work to another thread costs some microseconds.
 const PARALLEL_MIN_COST: u64 = 1 << 18;
 
-/// From this cost on, helper threads are woken at once: waking them takes less time than one piece of the loop.
+/// From this cost on, helper threads are woken at once: waking them takes less time than one chunk of the loop.
 const WAKE_MIN_COST: u64 = PARALLEL_MIN_COST << 5;
 
-/// The number of pieces per thread of an expensive loop. Several, so that slow or late threads do not delay the others.
+/// The number of chunks per thread of an expensive loop. Several, so that slow or late threads do not delay the others.
 const MAX_PIECES_PER_THREAD: u64 = 8;
 
-/// The number of pieces per thread of a loop that is just expensive enough for the pool.
+/// The number of chunks per thread of a loop that is just expensive enough for the pool.
 const MIN_PIECES_PER_THREAD: u64 = 2;
 
 /// A lower bound of the speedup of an iteration in a strip.
@@ -33,7 +33,7 @@ const STRIP_SPEEDUP: u64 = 4;
 /// exceeds the second-level cache.
 const MEMORY_BOUND_MIN_STEPS: u64 = 1 << 20;
 
-/// Rows are not split into pieces shorter than this, because a vectorized loop needs some length.
+/// Rows are not split into chunks shorter than this, because a vectorized loop needs some length.
 const MIN_ROW_LEN: u64 = 1 << 10;
 
 /// How many iterations are inspected before they run. The data of their indices stay in the L1 cache.
@@ -54,10 +54,10 @@ pub(super) struct Loop<'a, I, const N: usize> {
     pub(super) run: &'a RunPart<'a, I, N>,
 }
 
-/// Runs a part of a piece: a box of iterations. With [`Mode::Inspect`], returns whether all its indices are in range.
-type RunPart<'a, I, const N: usize> = dyn Fn([(I, I); N], PieceId, Mode) -> bool + Sync + 'a;
+/// Runs a part of a chunk: a box of iterations. With [`Mode::Inspect`], returns whether all its indices are in range.
+type RunPart<'a, I, const N: usize> = dyn Fn([(I, I); N], ChunkId, Mode) -> bool + Sync + 'a;
 
-/// How a part of a piece runs.
+/// How a part of a chunk runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// Without checks.
@@ -70,9 +70,9 @@ pub(super) enum Mode {
     Inspect,
 }
 
-/// A piece of a loop.
+/// A chunk of a loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PieceId {
+pub(super) struct ChunkId {
     /// Its number, the same in identical launches.
     pub(super) number: usize,
     /// About how many iterations it has, in all parts.
@@ -86,24 +86,24 @@ pub trait Task: Sync {
 }
 
 impl Launch<'_> {
-    /// Runs a loop over one variable, in pieces that are multiples of `strip` iterations where possible.
+    /// Runs a loop over one variable, in chunks that are multiples of `strip` iterations where possible.
     pub(super) fn run_range<I: LoopInt>(&self, strip: u64, each: &Loop<'_, I, 1>) {
         let [(begin, end)] = each.bounds;
         let steps = begin.steps(end);
         if steps == 0 || self.report_wrapped_bounds(each) {
             return;
         }
-        let strip = piece_granularity(steps, strip);
+        let strip = chunk_granularity(steps, strip);
         let strips = steps.div_ceil(strip);
-        let count = pieces(steps, strips, each.weight);
-        self.run_pieces(each, steps, count, &|piece| {
-            let (from, to) = part(strips, count, piece);
+        let count = chunks(steps, strips, each.weight);
+        self.run_chunks(each, steps, count, &|chunk| {
+            let (from, to) = part(strips, count, chunk);
             let at = |strips: u64| begin.forward(strips.saturating_mul(strip).min(steps));
             [(at(from), at(to))]
         });
     }
 
-    /// Runs a loop in pieces that are tiles of its iterations.
+    /// Runs a loop in chunks that are tiles of its iterations.
     pub(super) fn run_tiles<I: LoopInt, const N: usize>(&self, each: &Loop<'_, I, N>) {
         let bounds = each.bounds;
         let steps = bounds.map(|(begin, end)| begin.steps(end));
@@ -111,20 +111,20 @@ impl Launch<'_> {
             return;
         }
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
-        let cuts = cuts(steps, pieces(total, u64::MAX, each.weight));
-        self.run_pieces(each, total, cuts.iter().product(), &|mut piece| {
+        let cuts = cuts(steps, chunks(total, u64::MAX, each.weight));
+        self.run_chunks(each, total, cuts.iter().product(), &|mut chunk| {
             let mut tile = bounds;
             for k in (0..N).rev() {
-                let (from, to) = part(steps[k], cuts[k], piece % cuts[k]);
-                piece /= cuts[k];
+                let (from, to) = part(steps[k], cuts[k], chunk % cuts[k]);
+                chunk /= cuts[k];
                 tile[k] = (bounds[k].0.forward(from), bounds[k].0.forward(to));
             }
             tile
         });
     }
 
-    /// Runs the pieces of a loop of `steps` iterations. `tile` gives the iterations of a piece.
-    fn run_pieces<I: LoopInt, const N: usize>(
+    /// Runs the chunks of a loop of `steps` iterations. `tile` gives the iterations of a chunk.
+    fn run_chunks<I: LoopInt, const N: usize>(
         &self,
         each: &Loop<'_, I, N>,
         steps: u64,
@@ -135,7 +135,7 @@ impl Launch<'_> {
         let unchecked = if memory_bound { Mode::MemoryBound } else { Mode::Unchecked };
         let proven = self.proven(each.at);
         let run = |number| {
-            let id = PieceId { number, iterations: steps / count as u64 };
+            let id = ChunkId { number, iterations: steps / count as u64 };
             self.run_tile(each, unchecked, &proven, id, tile(number));
         };
         if count == 1 {
@@ -146,14 +146,14 @@ impl Launch<'_> {
         });
     }
 
-    /// Runs the iterations of a piece, a tile, on this thread, which is inside a body. If the kernel prints, one by
+    /// Runs the iterations of a chunk, a tile, on this thread, which is inside a body. If the kernel prints, one by
     /// one, with their numbers known to messages.
     fn run_tile<I: LoopInt, const N: usize>(
         &self,
         each: &Loop<'_, I, N>,
         unchecked: Mode,
         proven: &Proven<I, N>,
-        id: PieceId,
+        id: ChunkId,
         tile: [(I, I); N],
     ) {
         let _printer = self.printer();
@@ -174,7 +174,7 @@ impl Launch<'_> {
         each: &Loop<'_, I, N>,
         unchecked: Mode,
         proven: &Proven<I, N>,
-        id: PieceId,
+        id: ChunkId,
         tile: [(I, I); N],
     ) {
         let run = |part, mode| self.errors.run_inside(&mut || _ = (each.run)(part, id, mode));
@@ -287,22 +287,22 @@ fn split_at_interior<I: LoopInt, const N: usize>(
 
 /// Runs the blocks of a region: see [`Cx::region`](super::Cx::region).
 pub(super) fn run_region(blocks: &[&dyn Task], elements: u64, weight: u32) {
-    if blocks.len() > 1 && pieces(elements, u64::MAX, weight) > 1 {
+    if blocks.len() > 1 && chunks(elements, u64::MAX, weight) > 1 {
         pool::run(blocks.len(), true, &|k| blocks[k].run());
     } else {
         blocks.iter().for_each(|block| block.run());
     }
 }
 
-/// The sizes of pieces are multiples of this number of iterations: the length of a strip, or 1 if there are too few
+/// The sizes of chunks are multiples of this number of iterations: the length of a strip, or 1 if there are too few
 /// whole strips for the threads.
-fn piece_granularity(steps: u64, strip: u64) -> u64 {
+fn chunk_granularity(steps: u64, strip: u64) -> u64 {
     let busy = (pool::threads() as u64).min(steps);
     if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }
 }
 
-/// The number of pieces of a loop, at most `most`; 1 if the loop should run on the calling thread.
-fn pieces(iterations: u64, most: u64, weight: u32) -> usize {
+/// The number of chunks of a loop, at most `most`; 1 if the loop should run on the calling thread.
+fn chunks(iterations: u64, most: u64, weight: u32) -> usize {
     let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_MIN_COST;
     if times_worth == 0 {
         return 1;
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn small_loops_run_on_the_calling_thread() {
-        assert_eq!(pieces(1000, 1000, 10), 1);
-        assert!(pieces(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_PIECES_PER_THREAD as usize);
+        assert_eq!(chunks(1000, 1000, 10), 1);
+        assert!(chunks(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_PIECES_PER_THREAD as usize);
     }
 }

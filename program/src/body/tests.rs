@@ -37,8 +37,8 @@ unsafe impl Body for Saxpy {
             0..x.len(),
             5,
             #[inline(always)]
-            move |([(begin, end)], piece)| {
-                let (x, y) = (x.with_access(piece.access), y.with_access(piece.access));
+            move |([(begin, end)], chunk)| {
+                let (x, y) = (x.with_access(chunk.access), y.with_access(chunk.access));
                 for i in begin..end {
                     let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
                     y.element_ref(i).write(sum);

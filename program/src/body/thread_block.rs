@@ -12,7 +12,7 @@ use super::{
     failure::Errors,
     index::{flat_index, is_inside},
     level::Level,
-    parallel::Piece,
+    parallel::Chunk,
     print::Printer,
     view::{ElementCount, Elements},
 };
@@ -87,19 +87,19 @@ pub fn block_index<const N: usize>(grid: [usize; N], mut position: usize) -> [us
 }
 
 impl<L: Level> Cx<'_, L> {
-    /// The block with this index, of `threads` threads, in a piece of the loop.
+    /// The block with this index, of `threads` threads, in a chunk of the loop.
     #[inline(always)]
     #[must_use]
     pub fn threads<G: crate::dsl::Grid>(
         &self,
         index: G,
         threads: usize,
-        piece: Piece,
+        chunk: Chunk,
     ) -> ThreadBlock<G> {
         if self.launch.run.prints {
             Printer::move_to(&index.numbers());
         }
-        ThreadBlock { index, threads, errors: self.launch.errors, access: piece.access }
+        ThreadBlock { index, threads, errors: self.launch.errors, access: chunk.access }
     }
 }
 

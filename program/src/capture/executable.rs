@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{
     args::{ReplacedLaunch, Replacements},
     record::MAX_COPY_NODE,
-    recorded::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, Work},
+    recorded::{CapturedCopy, CapturedLaunch, Dependencies, Recorded, RecordedWork},
 };
 use crate::{
     Error, Result,
@@ -196,7 +196,7 @@ impl Executable {
                 }
             }
             let (nodes, end) = match &op.work {
-                Work::Launch(launch) => {
+                RecordedWork::Launch(launch) => {
                     let mut wanted = wanted(launch, changes, at).clone();
                     if let Some(replaced) = replacements.get(at) {
                         replaced.write(&mut wanted.words, 0);
@@ -205,8 +205,8 @@ impl Executable {
                         Nodes::new(&mut builder, recorded, launch, wanted, before, stream)?;
                     (Some(nodes), end)
                 }
-                Work::Copy(copy) => (None, copy_nodes(&mut builder, copy, before)?),
-                Work::Foreign(foreign) => {
+                RecordedWork::Copy(copy) => (None, copy_nodes(&mut builder, copy, before)?),
+                RecordedWork::Foreign(foreign) => {
                     // SAFETY: the graph keeps the buffers that the operation declared.
                     let node = unsafe { builder.child(&before, &foreign.child)? };
                     (None, Dependencies::from_slice(&[node]))
@@ -469,7 +469,7 @@ impl Executable {
                 });
             };
             match &op.work {
-                Work::Launch(launch) => {
+                RecordedWork::Launch(launch) => {
                     let kernel = &recorded.context(launch).kernel;
                     let functions = made.iter().flat_map(|made| &made.functions);
                     let node = |&(task, _): &(usize, FunctionHandle)| GraphNode {
@@ -484,14 +484,14 @@ impl Executable {
                     };
                     nodes.extend(functions.map(node));
                 }
-                Work::Copy(copy) => {
+                RecordedWork::Copy(copy) => {
                     for span in &copy.spans {
                         for part in span.parts(MAX_COPY_NODE) {
                             push(SpanKind::CopyOnDevice, "copy", Some(part.bytes as u64));
                         }
                     }
                 }
-                Work::Foreign(foreign) => {
+                RecordedWork::Foreign(foreign) => {
                     let names = recorded.program.shared.operation_names.names(foreign.id, 0);
                     let name = names.map_or_else(String::new, |(name, _)| name);
                     push(SpanKind::Foreign, &name, None);

@@ -9,7 +9,7 @@ use super::{
     executable::{Change, Executables, wanted},
     order,
     record::FOREIGN,
-    recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, Work},
+    recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, RecordedWork},
 };
 use crate::{
     Error, Result, Stream,
@@ -277,7 +277,7 @@ fn replay(
     let shared = &recorded.program.shared;
     for (at, op) in recorded.ops.iter().enumerate() {
         match &op.work {
-            Work::Launch(launch) => {
+            RecordedWork::Launch(launch) => {
                 let prepared = wanted(launch, changes, at);
                 let target = LaunchTarget { stream, checks: launch.checks, at: op.at };
                 let (id, context) = (launch.kernel.id, recorded.context(launch));
@@ -288,8 +288,8 @@ fn replay(
                 context.enqueue_prepared(shared, id, prepared, words, target)?;
             }
             // Not captured on devices without graphs.
-            Work::Foreign(_) => return Err(Error::Capture { what: FOREIGN }),
-            Work::Copy(CapturedCopy { from, to, spans, .. }) => {
+            RecordedWork::Foreign(_) => return Err(Error::Capture { what: FOREIGN }),
+            RecordedWork::Copy(CapturedCopy { from, to, spans, .. }) => {
                 for span in spans {
                     let (dst, src) = (to.address(), from.address());
                     let (dst, src) = (dst.offset(span.device), src.offset(span.host));
@@ -336,7 +336,7 @@ impl GraphUseGuard<'_> {
         // Like other copies, these wait for all earlier uses of their tensors.
         let ops = if recorded.has_host_copies { &recorded.ops[..] } else { &[] };
         for op in ops {
-            if let Work::Copy(copy) = &op.work
+            if let RecordedWork::Copy(copy) = &op.work
                 && copy.is_of_host
             {
                 order_after(shared, self.stream, copy.to.users())?;

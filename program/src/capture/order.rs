@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use quadrants_runtime::{Buffer, Origin, Use};
+use quadrants_runtime::{AccessOrigin, Buffer, Use};
 
 use super::{
     args::Replacements,
@@ -66,7 +66,7 @@ pub(super) fn check(
             let (Some(device_tensor), Some(writes)) = (tensor.device_tensor(), param.writes) else {
                 continue;
             };
-            let by = Origin { kernel, parameter: param.index, at: op.at };
+            let by = AccessOrigin { kernel, parameter: param.index, at: op.at };
             let stamp = op.stamp;
             uses.push((
                 Arc::as_ptr(&device_tensor.buffer),

@@ -14,7 +14,7 @@ use super::{
     order,
     recorded::{
         CapturedCopy, CapturedForeign, CapturedLaunch, Dependencies, Op, OwnedArg, Recorded,
-        RetainedKernel, Work,
+        RecordedWork, RetainedKernel,
     },
 };
 use crate::{
@@ -122,7 +122,7 @@ impl Recorder for Capture {
         *before += 1;
         let stamp = stream.stream.newest();
         let launch = CapturedLaunch { kernel, number_of_kernel, checks, number, prepared };
-        recording.push(Op { stamp, at, args: owned, work: Work::Launch(Box::new(launch)) });
+        recording.push(Op { stamp, at, args: owned, work: RecordedWork::Launch(Box::new(launch)) });
         // The borrows of the launch end here, but the graph goes on using the tensors.
         for arg in args.iter() {
             if let ArgKind::Tensor(code, tensor) = arg
@@ -156,7 +156,7 @@ impl Recorder for Capture {
         let stamp = self.program.default.stream.newest();
         let mut recording = self.recording.borrow_mut();
         recording.dependencies.push(Dependencies::new());
-        recording.ops.push(Op { stamp, at, args, work: Work::Copy(copy) });
+        recording.ops.push(Op { stamp, at, args, work: RecordedWork::Copy(copy) });
         to.buffer.share(true);
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Recorder for Capture {
             spans: spans.iter().flat_map(|span| span.parts(MAX_COPY_NODE)).collect(),
             params,
         };
-        let op = Op { stamp: stream.stream.newest(), at, args, work: Work::Copy(copy) };
+        let op = Op { stamp: stream.stream.newest(), at, args, work: RecordedWork::Copy(copy) };
         self.recording.borrow_mut().push(op);
         from.buffer.share(false);
         to.buffer.share(true);
@@ -222,7 +222,7 @@ impl Recorder for Capture {
         // Not borrowed meanwhile: the operation may launch kernels, which are captured as others are.
         let (child, enqueued) = ChildGraph::capture(&shared.context, enqueue)?;
         enqueued?;
-        let work = Work::Foreign(CapturedForeign { child, id, params: params.into_vec() });
+        let work = RecordedWork::Foreign(CapturedForeign { child, id, params: params.into_vec() });
         let op = Op { stamp: stream.stream.newest(), at, args, work };
         self.recording.borrow_mut().push(op);
         for (tensor, param) in tensors.tensors().iter().zip(tensors.writes()) {

@@ -47,11 +47,11 @@ pub(super) struct Op {
     pub(super) stamp: Stamp,
     pub(super) at: &'static Location<'static>,
     pub(super) args: Vec<OwnedArg>,
-    pub(super) work: Work,
+    pub(super) work: RecordedWork,
 }
 
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum RecordedWork {
     Launch(Box<CapturedLaunch>),
     Copy(CapturedCopy),
     Foreign(CapturedForeign),
@@ -95,18 +95,18 @@ pub(super) struct CapturedLaunch {
 impl Op {
     pub(super) fn launch(&self) -> Option<&CapturedLaunch> {
         match &self.work {
-            Work::Launch(launch) => Some(launch),
-            Work::Copy(_) | Work::Foreign(_) => None,
+            RecordedWork::Launch(launch) => Some(launch),
+            RecordedWork::Copy(_) | RecordedWork::Foreign(_) => None,
         }
     }
 
     pub(super) fn is_copy(&self) -> bool {
-        matches!(&self.work, Work::Copy(_))
+        matches!(&self.work, RecordedWork::Copy(_))
     }
 
     /// Whether it is a copy from the host.
     pub(super) fn is_host_copy(&self) -> bool {
-        matches!(&self.work, Work::Copy(copy) if copy.is_of_host)
+        matches!(&self.work, RecordedWork::Copy(copy) if copy.is_of_host)
     }
 }
 
@@ -216,8 +216,8 @@ impl Recorded {
         }
         // The sources of copies belong to the graph alone.
         let sources = self.ops.iter().filter_map(|op| match &op.work {
-            Work::Copy(copy) if copy.is_of_host => Some((copy.from.clone(), false)),
-            Work::Copy(_) | Work::Launch(_) | Work::Foreign(_) => None,
+            RecordedWork::Copy(copy) if copy.is_of_host => Some((copy.from.clone(), false)),
+            RecordedWork::Copy(_) | RecordedWork::Launch(_) | RecordedWork::Foreign(_) => None,
         });
         self.buffers.extend(sources);
     }
@@ -243,9 +243,11 @@ impl Recorded {
     /// How an operation uses its tensors, and the kernel number that hazards name it by.
     pub(super) fn uses<'a>(&'a self, op: &'a Op) -> (&'a [TensorParamUse], u32) {
         match &op.work {
-            Work::Launch(launch) => (self.context(launch).tensor_params(), launch.kernel.id),
-            Work::Copy(copy) => (&copy.params, copy.id),
-            Work::Foreign(foreign) => (&foreign.params, foreign.id),
+            RecordedWork::Launch(launch) => {
+                (self.context(launch).tensor_params(), launch.kernel.id)
+            }
+            RecordedWork::Copy(copy) => (&copy.params, copy.id),
+            RecordedWork::Foreign(foreign) => (&foreign.params, foreign.id),
         }
     }
 

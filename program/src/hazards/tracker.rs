@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, Buffer, Origin, Stamp, StridedRange, Use};
+use quadrants_runtime::{self as rt, AccessOrigin, Buffer, Stamp, StridedRange, Use};
 use smallvec::SmallVec;
 
 use super::{Clock, Hazards};
@@ -49,7 +49,7 @@ struct StreamOrder {
 /// The hazards reported so far.
 #[derive(Debug, Default)]
 struct Reported {
-    pairs: HashSet<[Origin; 2]>,
+    pairs: HashSet<[AccessOrigin; 2]>,
     hazards: Vec<Hazard>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) type Conflicts = SmallVec<[(Use, Use); 1]>;
 pub(crate) trait BufferUses {
     /// Passes each use to `visit`: the buffer, whether it is written, the launch and its parameter, and what computes
     /// the used bytes.
-    fn each(&self, visit: impl FnMut(&Buffer, bool, Origin, &dyn Fn() -> StridedRange));
+    fn each(&self, visit: impl FnMut(&Buffer, bool, AccessOrigin, &dyn Fn() -> StridedRange));
 }
 
 impl StreamOrder {
@@ -223,7 +223,11 @@ impl Tracker {
     ///
     /// # Errors
     /// [`Error::Hazard`] under [`Hazards::Check`].
-    pub(crate) fn report(&self, by: [Origin; 2], hazard: impl FnOnce() -> Hazard) -> Result<()> {
+    pub(crate) fn report(
+        &self,
+        by: [AccessOrigin; 2],
+        hazard: impl FnOnce() -> Hazard,
+    ) -> Result<()> {
         if self.policy == Hazards::Report && !self.reported.lock().pairs.insert(by) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Array, Offloaded,
-    launch_analysis::{Cause, Origin, Overflow, Race},
+    launch_analysis::{Cause, Overflow, Race, ValueOrigin},
     types::Type,
 };
 use quadrants_runtime as rt;
@@ -88,22 +88,22 @@ fn name_of(kernel: &Offloaded, array: Array) -> String {
 fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
     let line = |site: quadrants_ir::SiteId| kernel.sites[site.index()].line;
     match cause {
-        Cause::Unknown(Origin::Read(array @ Array::Local(_), site)) => format!(
+        Cause::Unknown(ValueOrigin::Read(array @ Array::Local(_), site)) => format!(
             "an index depends on an element of the local array `{}` (line {}), which the race check does not follow",
             name_of(kernel, array),
             line(site)
         ),
-        Cause::Unknown(Origin::Read(array, site)) => format!(
+        Cause::Unknown(ValueOrigin::Read(array, site)) => format!(
             "an index depends on an element of `{}` (line {}), which only the device knows",
             name_of(kernel, array),
             line(site)
         ),
-        Cause::Unknown(Origin::OldValue(array, site)) => format!(
+        Cause::Unknown(ValueOrigin::OldValue(array, site)) => format!(
             "an index depends on the old value of an atomic on `{}` (line {}), which is no ticket",
             name_of(kernel, array),
             line(site)
         ),
-        Cause::Unknown(Origin::Changed(local)) => {
+        Cause::Unknown(ValueOrigin::Changed(local)) => {
             format!("an index depends on `{}`, which changes in a loop", kernel.locals[local].name)
         }
         Cause::Counters(array) => format!(

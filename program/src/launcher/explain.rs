@@ -8,7 +8,7 @@ use std::{
 use quadrants_ir::{
     Array, Offloaded, SiteId, SiteKind, TaskId, TaskKind,
     abi::{Form, Forms},
-    launch_analysis::{UnprovenIndex, Work},
+    launch_analysis::{IterationWork, UnprovenIndex},
 };
 use quadrants_rhi::{DeviceInfo, FunctionUsage, LaunchConfig};
 
@@ -56,7 +56,7 @@ pub struct TaskExplanation {
     /// The grid in blocks and the block in threads, as x, y and z. None on the CPU, and where nothing runs.
     pub grid: Option<([u32; 3], [u32; 3])>,
     /// What an iteration does, or a block of threads, or the serial code.
-    pub work: Work,
+    pub work: IterationWork,
     /// What the task's function uses of the device, and how many of its blocks run at once. None where it is not loaded
     /// yet (`QUADRANTS_EXPLAIN` prints before that), and where the device cannot tell.
     pub usage: Option<FunctionUsage>,
@@ -126,7 +126,9 @@ impl TaskExplanation {
     }
 
     fn write_work(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Work { read_bytes, written_bytes, float_operations, double_operations, .. } = self.work;
+        let IterationWork {
+            read_bytes, written_bytes, float_operations, double_operations, ..
+        } = self.work;
         let of = match self.kind {
             "loop" => "an iteration",
             "thread blocks" => "a block",
@@ -173,7 +175,7 @@ fn results_per_clock(arch: &str, doubles: bool) -> Option<u32> {
 }
 
 /// The float operations per byte at which arithmetic and memory take the same time.
-fn balance(info: &DeviceInfo, work: &Work) -> Option<f64> {
+fn balance(info: &DeviceInfo, work: &IterationWork) -> Option<f64> {
     let doubles = work.double_operations > work.float_operations;
     if work.double_operations + work.float_operations == 0
         || info.clock_khz == 0

@@ -15,11 +15,11 @@ pub(crate) const MAX_WORKERS: usize = 31;
 
 /// Where a launch stream keeps its workers from one region to the next.
 #[derive(Debug, Default)]
-pub(crate) struct WorkerSetCache(Mutex<Option<Box<WorkerSet>>>);
+pub(crate) struct WorkerSetCache(Mutex<Option<Box<LaunchWorkers>>>);
 
 /// The workers and the fork event that a launch stream keeps from one region to the next.
 #[derive(Debug)]
-struct WorkerSet {
+struct LaunchWorkers {
     fork: EventLease,
     /// In the order of the blocks that they ran.
     workers: Vec<Worker>,
@@ -39,7 +39,7 @@ pub(crate) struct ForkJoin<'a> {
     stream: StreamHandle,
     cache: &'a WorkerSetCache,
     /// The worker set of the stream, of which the first `count` workers are used. None once it is given back.
-    worker_set: Option<Box<WorkerSet>>,
+    worker_set: Option<Box<LaunchWorkers>>,
     count: usize,
     joined: usize,
     /// Whether all workers were joined without a failure.
@@ -66,7 +66,7 @@ impl<'a> ForkJoin<'a> {
             Some(worker_set) => worker_set,
             none => {
                 let fork = self.context.lease_event()?;
-                none.insert(Box::new(WorkerSet { fork, workers: Vec::new() }))
+                none.insert(Box::new(LaunchWorkers { fork, workers: Vec::new() }))
             }
         };
         while worker_set.workers.len() < count {
@@ -144,7 +144,7 @@ impl<'a> ForkJoin<'a> {
     /// Gives the workers back if another thread has returned others in the meantime. This thread's workers come first,
     /// so that the next region uses them in the same order.
     #[cold]
-    fn merge(&self, mut ours: Box<WorkerSet>) {
+    fn merge(&self, mut ours: Box<LaunchWorkers>) {
         let mut surplus = Vec::new();
         // Surplus events and streams are dropped after the lock is released: a full pool destroys them.
         let _others = {

@@ -12,7 +12,7 @@ use self::workers::MAX_WORKERS;
 use crate::Error;
 use crate::{
     Program, Result,
-    state::{ProgramInner, StreamState, Worker, WorkerSet},
+    state::{ProgramInner, RegionWorkerSet, StreamState, Worker},
     thread_state::{
         capture::is_active as is_capturing,
         current_stream::{with_current, with_scope},
@@ -33,7 +33,7 @@ struct Fork {
     program: Arc<ProgramInner>,
     stream: Arc<StreamState>,
     /// None once they are given back.
-    set: Option<WorkerSet>,
+    set: Option<RegionWorkerSet>,
     /// The number of workers that have a block. They wait for the fork.
     used: usize,
 }

@@ -9,7 +9,7 @@ use quadrants_runtime as rt;
 use crate::{
     Result,
     hazards::Clock,
-    state::{ProgramShared, RegionEvent, RegionWorkers, StreamState, Worker, WorkerSet},
+    state::{ProgramShared, RegionEvent, RegionWorkerSet, RegionWorkers, StreamState, Worker},
     stream::next_event_number,
     thread_state::capture,
 };
@@ -19,14 +19,14 @@ pub(super) const MAX_WORKERS: usize = 31;
 
 impl RegionWorkers {
     /// Takes a set of workers, or makes one without workers.
-    pub(super) fn take(&self, shared: &ProgramShared) -> Result<WorkerSet> {
+    pub(super) fn take(&self, shared: &ProgramShared) -> Result<RegionWorkerSet> {
         if let Some(kept) = self.0.lock().pop() {
             return Ok(kept);
         }
-        Ok(WorkerSet { fork: RegionEvent::new(shared)?, workers: Vec::new() })
+        Ok(RegionWorkerSet { fork: RegionEvent::new(shared)?, workers: Vec::new() })
     }
 
-    pub(super) fn give_back(&self, set: WorkerSet) {
+    pub(super) fn give_back(&self, set: RegionWorkerSet) {
         self.0.lock().push(set);
     }
 }

@@ -114,10 +114,10 @@ pub(crate) struct Leased<'a> {
 /// Where a stream keeps the workers of its regions. All are joined. There are several sets where threads had regions on
 /// the stream at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct RegionWorkers(pub(crate) Mutex<Vec<WorkerSet>>);
+pub(crate) struct RegionWorkers(pub(crate) Mutex<Vec<RegionWorkerSet>>);
 
 #[derive(Debug)]
-pub(crate) struct WorkerSet {
+pub(crate) struct RegionWorkerSet {
     pub(crate) fork: RegionEvent,
     pub(crate) workers: Vec<Worker>,
 }

@@ -11,7 +11,7 @@ use super::Tensor;
 use crate::{
     KernelValue,
     body::{Args, TensorParam, View},
-    value::identity::{Identity, Part},
+    value::identity::{Identity, TypePart},
 };
 
 /// Why an enum cannot be an element.
@@ -39,7 +39,7 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
 
     const TYPE_IDENTITY: &'static Identity = &Identity {
         name: "tensor",
-        parts: &[Part::Type(T::TYPE_IDENTITY), Part::Number(N as u128)],
+        parts: &[TypePart::Type(T::TYPE_IDENTITY), TypePart::Number(N as u128)],
     };
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_runtime::{Buffer, Origin, Use};
+use quadrants_runtime::{AccessOrigin, Buffer, Use};
 
 use super::mode::Observed;
 use crate::{
@@ -63,7 +63,7 @@ impl ActiveRegion {
         let mut uses = self.uses.borrow_mut();
         let used = launch.tensors.iter().zip(launch.params).filter_map(|(tensor, param)| {
             let (device_tensor, writes) = (tensor.device_tensor()?, param.writes?);
-            let by = Origin { kernel: launch.kernel, parameter: param.index, at: launch.at };
+            let by = AccessOrigin { kernel: launch.kernel, parameter: param.index, at: launch.at };
             Some((&device_tensor.buffer, Use { stamp, bytes: tensor.bytes(), writes, by }))
         });
         let used: Vec<_> = used.collect();

@@ -8,7 +8,7 @@ use quadrants_ir::{
 use super::{
     HasElement, HasField, KernelValue,
     element::Element,
-    identity::{Identity, Part},
+    identity::{Identity, TypePart},
     matrix::Matrix,
     memory::{AggregateRef, Memory},
     vector::Vector,
@@ -46,7 +46,7 @@ macro_rules! tuples {
         unsafe impl<$($name: KernelValue),+> KernelValue for ($($name,)+) {
             const LAYOUT: Type = Type::Tuple(&[$($name::LAYOUT),+]);
             const TYPE_IDENTITY: &'static Identity =
-                &Identity { name: "tuple", parts: &[$(Part::Type($name::TYPE_IDENTITY)),+] };
+                &Identity { name: "tuple", parts: &[$(TypePart::Type($name::TYPE_IDENTITY)),+] };
             type Same = Self;
             type Components = ($($name::Components,)+);
             aggregate_items!();
@@ -109,7 +109,7 @@ unsafe impl<T: KernelValue, const N: usize> KernelValue for [T; N] {
     const LAYOUT: Type = Type::Array(&T::LAYOUT, N);
     const TYPE_IDENTITY: &'static Identity = &Identity {
         name: "array",
-        parts: &[Part::Type(T::TYPE_IDENTITY), Part::Number(N as u128)],
+        parts: &[TypePart::Type(T::TYPE_IDENTITY), TypePart::Number(N as u128)],
     };
     type Same = Self;
     type Components = T::Components;
@@ -162,7 +162,7 @@ macro_rules! wrappers {
             const LAYOUT: Type = $layout;
             const TYPE_IDENTITY: &'static Identity = &Identity {
                 name: stringify!($name),
-                parts: &[Part::Type(T::TYPE_IDENTITY), $(Part::Number($size as u128)),+],
+                parts: &[TypePart::Type(T::TYPE_IDENTITY), $(TypePart::Number($size as u128)),+],
             };
             type Same = Self;
             type Components = <$array as KernelValue>::Components;

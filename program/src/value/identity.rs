@@ -7,12 +7,12 @@ pub struct Identity {
     /// The definition.
     pub name: &'static str,
     /// What the type is made of, in order.
-    pub parts: &'static [Part],
+    pub parts: &'static [TypePart],
 }
 
 /// A part of an [`Identity`].
 #[derive(Debug)]
-pub enum Part {
+pub enum TypePart {
     /// A type.
     Type(&'static Identity),
     /// A constant.
@@ -32,8 +32,8 @@ impl Identity {
         let mut at = 0;
         while at < self.parts.len() {
             let same = match (&self.parts[at], &other.parts[at]) {
-                (Part::Type(one), Part::Type(other)) => one.is(other),
-                (Part::Number(one), Part::Number(other)) => *one == *other,
+                (TypePart::Type(one), TypePart::Type(other)) => one.is(other),
+                (TypePart::Number(one), TypePart::Number(other)) => *one == *other,
                 _ => false,
             };
             if !same {

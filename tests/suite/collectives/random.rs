@@ -87,9 +87,8 @@ fn expected(steps: &[(usize, Step)]) -> Vec<Vec<Vec<f32>>> {
             match *step {
                 Step::Set(x, value) => tensors[x] = vec![value + rank as f32; N],
                 Step::Saxpy(x, y) => {
-                    for i in 0..N {
-                        tensors[y][i] -= tensors[x][i];
-                    }
+                    let by = tensors[x].clone();
+                    tensors[y].iter_mut().zip(by).for_each(|(y, x)| *y -= x);
                 }
                 Step::Copy(x, y) => tensors[y] = tensors[x].clone(),
                 Step::AllReduce(x, y) => tensors[y] = (0..N).map(|i| largest(x, i)).collect(),
@@ -99,9 +98,8 @@ fn expected(steps: &[(usize, Step)]) -> Vec<Vec<Vec<f32>>> {
                     tensors[y] = before[(rank + RANKS - 1) % RANKS][x].clone();
                 }
                 Step::ReduceScatter(x, y) => {
-                    for i in 0..part {
-                        tensors[y][i] = largest(x, rank * part + i);
-                    }
+                    let parts = tensors[y][..part].iter_mut().enumerate();
+                    parts.for_each(|(i, y)| *y = largest(x, rank * part + i));
                 }
                 Step::AllGather(x, y) => {
                     for i in 0..N {

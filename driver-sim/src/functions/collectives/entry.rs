@@ -10,7 +10,7 @@ use super::group::{self, Place};
 use crate::{
     collectives::Status,
     context,
-    entry::{Call, Family, Site, Stop},
+    entry::{Call, CallSite, Family, Stop},
     handle::{Kind, decode},
     worlds::{self, Guard, exists},
 };
@@ -24,7 +24,7 @@ pub(crate) enum End {
 }
 
 /// Runs the body of an exported function. An error in a group is an error of the group.
-pub(crate) fn run(site: &'static Site, body: impl FnOnce(&Call) -> Result<(), End>) -> c_int {
+pub(crate) fn run(site: &'static CallSite, body: impl FnOnce(&Call) -> Result<(), End>) -> c_int {
     // The functions are of no driver: nothing depends on this one.
     let call = Call::new(Family::Cuda, site);
     let status = match catch_unwind(AssertUnwindSafe(|| body(&call))) {

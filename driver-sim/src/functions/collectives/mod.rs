@@ -15,9 +15,10 @@ use group::Task;
 
 use crate::{
     collectives::{
-        Arguments, Communicator, Phase, Rank, ReduceOp, Request, Role, Shape, Status, changed,
+        Arguments, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role, Shape, Status,
+        changed,
     },
-    entry::{Call, Site},
+    entry::{Call, CallSite},
     handle::{Kind, decode, encode},
     peer,
     pointer::{Array, Out},
@@ -39,7 +40,7 @@ macro_rules! collective_functions {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> c_int {
-                static SITE: Site = Site::new(stringify!($name));
+                static SITE: CallSite = CallSite::new(stringify!($name));
                 entry::run(&SITE, |$call: &Call| -> Result<(), End> {
                     $body
                     Ok(())
@@ -89,7 +90,7 @@ collective_functions! {
         let (mut state, place) = enter(call, comm)?;
         let communicator = state.communicators.get_mut(place.1).map_err(Status::from)?;
         communicator.check_open()?;
-        communicator.phase = Phase::Finalized;
+        communicator.phase = CommunicatorState::Finalized;
         if !communicator.blocking {
             return Err(Status::IN_PROGRESS.into());
         }

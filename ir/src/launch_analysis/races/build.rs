@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::{
     broadcast::Broadcast,
-    cause::{Origin, Origins},
+    cause::{Origins, ValueOrigin},
     load::Float,
     pairs::{classes, conflicting_pairs, uncountable, without_repetition},
     program::{
@@ -291,7 +291,7 @@ impl<'k> TaskBuilder<'k> {
     pub(super) fn forget(&mut self, locals: &[LocalId], scope: Scope) {
         for local in locals {
             let ty = int_type(self.nodes.locals[*local].ty);
-            let slot = self.unknown_from(Origin::Changed(*local), ty, scope);
+            let slot = self.unknown_from(ValueOrigin::Changed(*local), ty, scope);
             self.env.insert(*local, slot);
             self.define(*local, slot);
         }
@@ -441,7 +441,7 @@ impl<'k> TaskBuilder<'k> {
                 self.access(element, AccessKind::Atomic);
                 let is_int = nodes.exprs[value].ty.is_int();
                 self.note_changed(op, element, is_int);
-                let origin = Origin::OldValue(element.array, element.site);
+                let origin = ValueOrigin::OldValue(element.array, element.site);
                 let (source, outer) = match element.array {
                     Array::Tensor(tensor) => (TicketSource::Tensor(tensor.raw()), 0),
                     Array::Shared(array) if self.in_phase => {

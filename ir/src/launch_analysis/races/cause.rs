@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// An index depends on a value that the host does not know.
-    Unknown(Origin),
+    Unknown(ValueOrigin),
     /// An index depends on tickets of different counters, which may be equal.
     Counters(Array),
     /// An index depends on tickets of a counter, but not in a way that separates them.
@@ -43,7 +43,7 @@ pub enum Cause {
 
 /// Where an unknown value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// It is read from an array.
     Read(Array, SiteId),
     /// It is the old value of an atomic, and no ticket.
@@ -52,11 +52,11 @@ pub enum Origin {
     Changed(LocalId),
 }
 
-pub(super) type Origins = HashMap<Slot, Origin>;
+pub(super) type Origins = HashMap<Slot, ValueOrigin>;
 
 impl TaskBuilder<'_> {
     /// An unknown value whose origin is known.
-    pub(super) fn unknown_from(&mut self, origin: Origin, ty: IntType, scope: Scope) -> Slot {
+    pub(super) fn unknown_from(&mut self, origin: ValueOrigin, ty: IntType, scope: Scope) -> Slot {
         let slot = self.steps.unknown(ty, scope);
         self.origins.insert(slot, origin);
         slot

@@ -2,7 +2,7 @@
 
 use super::{
     build::{TaskBuilder, int_type},
-    cause::Origin,
+    cause::ValueOrigin,
     program::AccessKind,
 };
 use crate::{
@@ -23,7 +23,7 @@ impl TaskBuilder<'_> {
     /// Follows a load. Returns its value.
     pub(super) fn load(&mut self, element: &Element, ty: IntType) -> Slot {
         self.access(element, AccessKind::Read);
-        let origin = Origin::Read(element.array, element.site);
+        let origin = ValueOrigin::Read(element.array, element.site);
         let tensor = match element.array {
             Array::Tensor(tensor) => tensor,
             Array::Shared(array) => return self.shared_load(element, array, ty),

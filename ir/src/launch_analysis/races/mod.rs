@@ -16,6 +16,6 @@ mod program;
 mod unroll;
 
 pub(super) use build::races;
-pub use cause::{Cause, Origin};
+pub use cause::{Cause, ValueOrigin};
 pub(super) use program::Races;
 pub use program::{Overflow, Race};

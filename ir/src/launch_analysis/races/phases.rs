@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{
     build::{TaskBuilder, assigned, int_type},
-    cause::Origin,
+    cause::ValueOrigin,
     pairs::{changed_in, uncountable_in},
     program::CounterIncrement,
 };
@@ -187,7 +187,7 @@ impl TaskBuilder<'_> {
     }
 
     fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
-        let origin = Origin::Read(element.array, element.site);
+        let origin = ValueOrigin::Read(element.array, element.site);
         if !self.in_phase || self.changed_here.contains(&element.array) {
             return self.unknown_from(origin, ty, Scope::Iteration);
         }
