@@ -1,10 +1,10 @@
 //! The rendezvous of the processes that form one communicator.
 //!
 //! Every process has a [`RankConfig`], usually from the variables of its launcher ([`RankConfig::from_env`]), and calls
-//! [`ProcessGroup::join`]. Rank 0 listens on exactly the configured address and port; the others connect to it. Both sides of
-//! a connection prove that they know the [`Secret`] of the run. The connections stay open as long as the [`ProcessGroup`]
-//! lives: they carry [broadcasts](ProcessGroup::broadcast) from rank 0 and [barriers](ProcessGroup::barrier), and they tell every
-//! process when another one dies ([`ProcessGroup::lost`]).
+//! [`ProcessGroup::join`]. Rank 0 listens on exactly the configured address and port; the others connect to it. Both
+//! sides of a connection prove that they know the [`Secret`] of the run. The connections stay open as long as the
+//! [`ProcessGroup`] lives: they carry [broadcasts](ProcessGroup::broadcast) from rank 0 and
+//! [barriers](ProcessGroup::barrier), and they tell every process when another one dies ([`ProcessGroup::lost`]).
 //!
 //! ```
 //! use quadrants_collectives::bootstrap::{ProcessGroup, RankConfig};

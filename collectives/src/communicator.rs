@@ -120,8 +120,8 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl CommunicatorBuilder {
-    /// The time limit for joining, and for the operations that were enqueued: where they are not complete by then, and no
-    /// further one was enqueued meanwhile, the communicator is aborted. It includes the earlier work that they come
+    /// The time limit for joining, and for the operations that were enqueued: where they are not complete by then, and
+    /// no further one was enqueued meanwhile, the communicator is aborted. It includes the earlier work that they come
     /// after. Default: 10 minutes.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {

@@ -179,8 +179,8 @@ impl State {
         let (send, receive) = if is_send { (posted, other) } else { (other, posted) };
         check_sizes(&send, &receive)?;
         let Call { count, data_type, .. } = send.resolved.call;
-        // SAFETY: both have the elements, since `wait` has not returned for either. A rank may send to itself, even from
-        // the elements that it receives.
+        // SAFETY: both have the elements, since `wait` has not returned for either. A rank may send to itself, even
+        // from the elements that it receives.
         unsafe {
             let (from, to) = (send.resolved.from.cast::<u8>(), receive.resolved.to.cast::<u8>());
             ptr::copy(from, to, count * data_type.bytes());

@@ -1,7 +1,7 @@
 //! The thread that watches the communicators of this process.
 //!
-//! The host may be blocked where it cannot look: in a wait, or in a launch that waits for space in the queue of a device
-//! whose work waits for another rank.
+//! The host may be blocked where it cannot look: in a wait, or in a launch that waits for space in the queue of a
+//! device whose work waits for another rank.
 
 use std::{
     sync::{Arc, Weak},

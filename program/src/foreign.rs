@@ -219,8 +219,8 @@ impl Program {
     pub fn with_context<R>(&self, body: impl FnOnce() -> R) -> Result<R> {
         let context = &self.shared().context;
         context.check()?;
-        // SAFETY: dropped at the end of this scope, also where `body` panics, and guards that `body` creates are dropped
-        // in it.
+        // SAFETY: dropped at the end of this scope, also where `body` panics, and guards that `body` creates are
+        // dropped in it.
         let lent = unsafe { LentContext::enter(&**context.device()) };
         let _lent = context.observe(lent)?;
         Ok(body())

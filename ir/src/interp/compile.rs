@@ -61,7 +61,7 @@ pub(super) struct DimRegs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CompiledPart<'a> {
+pub(crate) enum CodePart<'a> {
     Whole(Form),
     /// Only the bounds. The slice marks the prelude locals that they depend on.
     Bounds(&'a [bool]),
@@ -131,7 +131,7 @@ pub(crate) fn compile(
     kernel: &Offloaded,
     layout: &ArgLayout,
     task: &Task,
-    part: CompiledPart<'_>,
+    part: CodePart<'_>,
 ) -> Code {
     compile_with_locals(kernel, layout, task, part).0
 }
@@ -141,11 +141,11 @@ fn compile_with_locals(
     kernel: &Offloaded,
     layout: &ArgLayout,
     task: &Task,
-    part: CompiledPart<'_>,
+    part: CodePart<'_>,
 ) -> (Code, Vec<Option<Reg>>) {
     let form = match part {
-        CompiledPart::Whole(form) => form,
-        CompiledPart::Bounds(_) | CompiledPart::Locals(_) => Form::Proven,
+        CodePart::Whole(form) => form,
+        CodePart::Bounds(_) | CodePart::Locals(_) => Form::Proven,
     };
     let mut compiler = Compiler {
         kernel,
@@ -174,19 +174,17 @@ fn compile_with_locals(
     };
     for stmt in &kernel.blocks[task.prelude].stmts {
         match (part, stmt) {
-            (
-                CompiledPart::Bounds(needed) | CompiledPart::Locals(needed),
-                Stmt::Let { local, .. },
-            ) if !needed[local.index()] => {}
+            (CodePart::Bounds(needed) | CodePart::Locals(needed), Stmt::Let { local, .. })
+                if !needed[local.index()] => {}
             _ => compiler.stmt(stmt),
         }
     }
-    let dims = task.kind.dims().filter(|_| !matches!(part, CompiledPart::Locals(_)));
+    let dims = task.kind.dims().filter(|_| !matches!(part, CodePart::Locals(_)));
     let dims = dims.map(|dims| dims.iter().map(|dim| compiler.dim(dim)).collect());
     let prelude = std::mem::take(&mut compiler.code);
     let mut threads = Threads { coarsening: 1, ..Threads::default() };
     let mut body = Vec::new();
-    if matches!(part, CompiledPart::Whole(_)) {
+    if matches!(part, CodePart::Whole(_)) {
         compiler.begin_partials();
         threads.first = compiler.regs as usize;
         for stmt in &kernel.blocks[task.body].stmts {
@@ -209,7 +207,7 @@ pub(crate) fn compile_locals(
     task: &Task,
     needed: &[bool],
 ) -> (Code, Vec<Option<Reg>>) {
-    compile_with_locals(kernel, layout, task, CompiledPart::Locals(needed))
+    compile_with_locals(kernel, layout, task, CodePart::Locals(needed))
 }
 
 impl Compiler<'_> {

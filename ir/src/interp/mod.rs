@@ -24,7 +24,7 @@ use crate::{
 
 use machine::Run;
 
-pub(crate) use compile::{Code, CompiledPart, compile, compile_locals};
+pub(crate) use compile::{Code, CodePart, compile, compile_locals};
 use compile::{DimRegs, Threads};
 pub(crate) use fold::fold;
 pub use memory::{Fault, Memory, SliceMemory};
@@ -55,8 +55,8 @@ impl Interpreter {
         let tasks = kernel.tasks().map(|(id, task)| {
             let interior = abi::interior_word(kernel, id);
             CompiledForms {
-                proven: compile(kernel, &layout, task, CompiledPart::Whole(Form::Proven)),
-                checked: compile(kernel, &layout, task, CompiledPart::Whole(Form::Checked)),
+                proven: compile(kernel, &layout, task, CodePart::Whole(Form::Proven)),
+                checked: compile(kernel, &layout, task, CodePart::Whole(Form::Checked)),
                 interior: interior..interior + abi::interior_words(&task.kind),
             }
         });

@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::{
     ExprKind, Offloaded, ParamId, TaskId,
     abi::{ArgLayout, Forms},
-    interp::{Code, CompiledPart, compile},
+    interp::{Code, CodePart, compile},
     shared::SharedBytes,
     visit::{Nodes, Reach},
 };
@@ -94,7 +94,7 @@ impl LaunchAnalysis {
                 inputs.extend(conservative.inputs());
                 Bounds::Conservative(conservative)
             } else {
-                Bounds::Exact(compile(kernel, &layout, task, CompiledPart::Bounds(&needed)))
+                Bounds::Exact(compile(kernel, &layout, task, CodePart::Bounds(&needed)))
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());

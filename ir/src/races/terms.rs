@@ -15,8 +15,8 @@
 //!   and one result equals the other `x` if and only if the reverse holds;
 //! * tickets of the same cell reserve different numbers;
 //! * prefix sums over the threads of a block grow from thread to thread by the amounts;
-//! * elements of a tensor that the loop does not change: equal if the indices are; if all its elements differ, also only
-//!   then;
+//! * elements of a tensor that the loop does not change: equal if the indices are; if all its elements differ, also
+//!   only then;
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
 mod arithmetic;

@@ -362,8 +362,8 @@ fn alternatives(pattern: &Pat) -> Vec<Pat> {
     }
 }
 
-/// The patterns of a list with the parts at their positions. Those after `..` are counted from the end, as the number of
-/// parts depends on the type.
+/// The patterns of a list with the parts at their positions. Those after `..` are counted from the end, as the number
+/// of parts depends on the type.
 fn numbered(
     elems: &Punctuated<Pat, syn::Token![,]>,
     part: impl Fn(usize) -> PatternPart,
