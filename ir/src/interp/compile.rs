@@ -143,10 +143,7 @@ fn compile_with_locals(
     task: &Task,
     part: CodePart<'_>,
 ) -> (Code, Vec<Option<Reg>>) {
-    let form = match part {
-        CodePart::Whole(form) => form,
-        CodePart::Bounds(_) | CodePart::Locals(_) => Form::Proven,
-    };
+    let form = if let CodePart::Whole(form) = part { form } else { Form::Proven };
     let mut compiler = Compiler {
         kernel,
         nodes: kernel.into(),
