@@ -128,7 +128,8 @@ pub enum Failure {
     },
     /// Not all ranks have joined or enqueued the operation in time.
     #[error(
-        "not complete after {} seconds; all ranks must join, and enqueue the same operations in the same order", 
+        "not complete after {} seconds; all ranks must join, and enqueue the same operations in the same order (a thread \
+         that has several ranks enqueues an operation of all of them in one `Group`)",
         after.as_secs_f32()
     )]
     Timeout {

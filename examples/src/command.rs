@@ -5,7 +5,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use quadrants as qd;
 
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, trace::Trace};
 
 /// The description of a simulation and the defaults of its options.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) steps: Option<NonZeroUsize>,
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
 }
 
 /// The values of `--backend`.
@@ -85,8 +87,9 @@ pub(crate) fn execute(
     work: impl FnOnce(&mut Run) -> Result<()>,
 ) -> Result<String> {
     let mut run = Run::new(about, options, open)?;
-    work(&mut run)?;
-    Ok(run.finish())
+    let program = run.program().clone();
+    let ((), files) = options.trace.record(&[program], || work(&mut run))?;
+    Ok(run.finish() + &files)
 }
 
 /// The options; `None` if help was requested and printed.

@@ -40,6 +40,14 @@ pub enum Error {
         /// Why.
         source: image::ImageError,
     },
+    /// The trace of a run, or its picture, cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The requested device does not exist on this machine.
     #[error("the device {device} is not usable: {source}")]
     Open {

@@ -4,14 +4,16 @@
 //! picture, and, for its tests, a `reference` in plain Rust that must give the same. The programs in
 //! the folder `examples` are one line each, so that `cargo run --release --example smoke` runs one.
 //!
-//! Shared parts: the command line ([`About`], [`main`]), the progress and the summary of a
-//! run ([`Run`]), and errors in one line ([`Error`]).
+//! Shared parts: the command line ([`About`], [`main`]), the progress, the trace and the summary of
+//! a run ([`Run`]), and errors in one line ([`Error`]).
 
 mod command;
 mod error;
 mod picture;
 mod precompile;
+mod progress;
 mod run;
+mod trace;
 mod unsafe_share;
 
 pub mod coupled;

@@ -8,14 +8,9 @@ use std::{
 };
 
 use image::RgbImage;
-use indicatif::{ProgressBar, ProgressStyle};
 use quadrants as qd;
 
-use crate::{About, Error, Result, command::Options, unsafe_share::Share};
-
-/// How many steps are enqueued before the host waits for them, so that the progress shown is that of the
-/// device.
-const AHEAD: usize = 8;
+use crate::{About, Error, Result, command::Options, progress::Progress, unsafe_share::Share};
 
 /// A run of an example.
 #[derive(Debug)]
@@ -24,7 +19,6 @@ pub struct Run {
     steps: usize,
     size: usize,
     out: PathBuf,
-    bar: ProgressBar,
     summary: String,
 }
 
@@ -44,13 +38,7 @@ impl Run {
         prepare_folder(&out)?;
         let program = open()?;
         let steps = options.steps.map_or(about.steps, usize::from);
-        let bar = ProgressBar::new(steps as u64);
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} [{bar:40}] step {pos}/{len} {eta}")
-        {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        let mut run = Self { program, steps, size, out, bar, summary: String::new() };
+        let mut run = Self { program, steps, size, out, summary: String::new() };
         let info = run.program.device_info();
         let simulated = if info.simulated { ", simulated" } else { "" };
         let device = format!("{} ({}{simulated})", info.name, info.backend);
@@ -82,20 +70,18 @@ impl Run {
     /// # Errors
     /// That of a step, or of the device.
     pub fn each_step(&mut self, mut step: impl FnMut(usize) -> Result<()>) -> Result<()> {
+        let progress = Progress::new(self.steps);
         // The first step finds and compiles the kernels: it says nothing about the others.
         step(0)?;
+        progress.step(&self.program)?;
         self.program.device_sync()?;
-        self.bar.inc(1);
         let start = Instant::now();
         for number in 1..self.steps {
             step(number)?;
-            if number % AHEAD == 0 {
-                self.program.device_sync()?;
-            }
-            self.bar.inc(1);
+            progress.step(&self.program)?;
         }
         self.program.device_sync()?;
-        self.bar.finish_and_clear();
+        drop(progress);
         self.say("steps", self.steps);
         if let Some(rest) = u32::try_from(self.steps - 1).ok().filter(|rest| *rest > 0) {
             self.say("a step", milliseconds(start.elapsed() / rest));

@@ -1,9 +1,9 @@
 //! Tests of every example: the command line, the files that it writes, and how many kernels use `unsafe`.
 
-use std::{fs, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use quadrants::{
-    self as qd,
+    self as qd, SpanKind, Timeline,
     codegen::{CompileRequest, Compiled},
     ir::Offloaded,
 };
@@ -11,7 +11,7 @@ use quadrants_tests::{On, TestBackend, on_all_backends};
 use tempfile::TempDir;
 
 use crate::{
-    ALL, About, Result, launch_all, precompile::EXAMPLES, smoke, testing, unsafe_share::Share,
+    ALL, About, Result, halo, launch_all, precompile::EXAMPLES, smoke, testing, unsafe_share::Share,
 };
 
 #[on_all_backends]
@@ -33,6 +33,56 @@ fn every_example_draws_a_picture_on_every_backend(backend: TestBackend) -> Resul
         drop(world);
     }
     Ok(())
+}
+
+/// What a run with `--trace` wrote. Asserts that the summary names both files.
+fn timeline_of(folder: &Path, name: &str, summary: &str) -> Timeline {
+    let [trace, picture] =
+        ["json", "svg"].map(|extension| folder.join(name).with_extension(extension));
+    let lines = format!("trace      {}\nstreams    {}\n", trace.display(), picture.display());
+    assert!(summary.contains(&lines), "{summary}");
+    let timeline = Timeline::from_chrome_trace(&fs::read_to_string(trace).unwrap()).unwrap();
+    assert!(fs::read_to_string(picture).unwrap().starts_with("<svg "));
+    timeline
+}
+
+#[on_all_backends]
+fn a_trace_shows_the_launches_of_all_steps(backend: TestBackend) -> Result<()> {
+    for (about, work) in EXAMPLES {
+        let Some(On { program, world }) = backend.open() else { return Ok(()) };
+        let folder = TempDir::new().unwrap();
+        let out = folder.path().to_str().unwrap();
+        let trace = folder.path().join("run.json");
+        let size = about.sizes.0.max(8).to_string();
+        let trace = ["--trace", trace.to_str().unwrap(), "--size", &size];
+        let options = [&["--out", out, "--steps", "3"][..], &trace].concat();
+        let summary = testing::run_on(|| Ok(program), about, work, &options)?;
+        let timeline = timeline_of(folder.path(), "run", &summary);
+        let tasks = timeline.spans().iter().filter(|span| span.kind == SpanKind::Task);
+        assert!(tasks.count() >= 3, "{}: {timeline}", about.name);
+        assert_eq!(timeline.lost(), 0);
+        drop(world);
+    }
+    Ok(())
+}
+
+#[test]
+fn each_device_has_a_trace() {
+    for devices in [["--simulated", "2"], ["--devices", "2"]] {
+        let folder = TempDir::new().unwrap();
+        let [out, trace] = ["out", "run.json"].map(|name| folder.path().join(name));
+        let files = ["--out", out.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
+        let small = ["halo", "--size", "12", "--steps", "4"];
+        let backend: &[&str] = if devices[0] == "--devices" { &["--backend", "cpu"] } else { &[] };
+        let summary = halo::run(&[&small[..], &files, &devices[..], backend].concat()).unwrap();
+        for name in ["run", "run-2"] {
+            let timeline = timeline_of(folder.path(), name, &summary);
+            assert!(
+                timeline.spans().iter().any(|span| span.kind == SpanKind::Foreign),
+                "{timeline}"
+            );
+        }
+    }
 }
 
 /// The error message for these invalid options.
@@ -70,6 +120,8 @@ fn wrong_options_give_a_message_of_one_line() {
         (["--size", "-3"], "'-3'"),
         (["--size", "7"], "the size 7 is not within 8 to "),
         (["--sizes", "7"], "unexpected argument '--sizes'"),
+        (["--trace", "run.svg"], "name the trace, such as out.json"),
+        (["--trace", "/no/such/folder/run.json"], "cannot write /no/such/folder/run.json: "),
     ] {
         let message = message_of(&options);
         assert!(message.contains(expected), "{message}");
@@ -92,6 +144,21 @@ fn the_readme_names_every_example() {
         let line = format!("| [`{0}`](examples/src/{0}/kernels.rs) |", about.name);
         assert!(readme.contains(&line), "the README has no line {line}");
     }
+}
+
+#[test]
+fn the_gallery_shows_every_program() {
+    let gallery = include_str!("../../docs/book/src/gallery.md");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(gallery.contains(&format!("cargo run --release --example {name}")), "{name}");
+        assert!(gallery.contains(&format!("(images/{name}.jpg)")), "{name}");
+        count += 1;
+    }
+    assert!(count > ALL.len(), "{count} programs");
 }
 
 #[test]

@@ -267,10 +267,12 @@ pub enum Error {
         kernel: String,
     },
     /// An object of another program was used, which may be on another device.
-    #[error("{what} {}", other_program(.what, .belongs_to, .used_on))]
+    #[error("{what}{}", other_program(.what, .user, .belongs_to, .used_on))]
     OtherProgram {
         /// The object.
         what: &'static str,
+        /// The kernel or foreign operation whose argument it is.
+        user: Option<Box<str>>,
         /// The device of its program.
         belongs_to: Box<DeviceName>,
         /// The device of the program that it was used in.
@@ -492,7 +494,7 @@ impl fmt::Debug for Error {
             TooManyKernels { kernel, limit }
             NestedCompilation { kernel }
             NoProgram { kernel }
-            OtherProgram { what, belongs_to, used_on }
+            OtherProgram { what, user, belongs_to, used_on }
             Shape { shape, expected, given }
             Range { begin, end, shape }
             Index { index, shape }
@@ -517,14 +519,15 @@ impl fmt::Debug for Error {
     }
 }
 
-/// "belongs to a program on cuda device 1 (..), but is used on cuda device 0 (..)"
-fn other_program(what: &str, belongs_to: &DeviceName, used_on: &DeviceName) -> String {
-    let place = match belongs_to == used_on {
-        true => format!("belongs to another program on {belongs_to}"),
-        false => format!("belongs to a program on {belongs_to}, but is used on {used_on}"),
+/// " of `saxpy` belongs to a program on cuda device 1 (..), but is used on cuda device 0 (..)"
+fn other_program(what: &str, user: &Option<Box<str>>, of: &DeviceName, on: &DeviceName) -> String {
+    let user = user.as_ref().map_or_else(String::new, |user| format!(" of `{user}`"));
+    let place = match of == on {
+        true => format!("another program on {of}"),
+        false => format!("a program on {of}, but is used on {on}"),
     };
     let remedy = if what.contains("tensor") { "; help: copy it with `copy_to`" } else { "" };
-    place + remedy
+    format!("{user} belongs to {place}{remedy}")
 }
 
 /// "line 12", "lines 12 and 14"

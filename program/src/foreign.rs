@@ -80,7 +80,7 @@ impl<'a> ForeignTensor<'a> {
         stream: &StreamState,
     ) -> Result<&'a DeviceTensor> {
         let Some(memory) = self.memory else { return Err(Error::HostArray { what: name }) };
-        memory.check_argument_of(program)?;
+        memory.check_argument_of(program, Some(name))?;
         memory.order_fill_before(&stream.stream)?;
         Ok(memory)
     }

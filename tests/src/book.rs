@@ -33,6 +33,7 @@ pages! {
     cookbook: "../../docs/book/src/cookbook.md";
     cookbook_algorithms: "../../docs/book/src/cookbook-algorithms.md";
     cookbook_simulations: "../../docs/book/src/cookbook-simulations.md";
+    gallery: "../../docs/book/src/gallery.md";
     glossary: "../../docs/book/src/glossary.md";
     faq: "../../docs/book/src/faq.md";
     streams: "../../docs/book/src/streams.md";

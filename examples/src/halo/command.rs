@@ -10,7 +10,7 @@ use quadrants::{
 use quadrants_tests::TestBackend;
 
 use super::{Devices, Equations, Exchange, Task, measure, open, picture};
-use crate::command::BackendChoice;
+use crate::{command::BackendChoice, trace::Trace};
 
 /// A field on several devices, with an exchange of rows beside the computation
 #[derive(Parser, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<usize>,
     /// Prints times on one device and on all, instead of writing a picture
-    #[arg(long)]
+    #[arg(long, conflicts_with = "trace")]
     pub(crate) measure: bool,
     /// Lets calls of NCCL block, which takes the host less time
     #[arg(long)]
@@ -46,6 +46,8 @@ pub(crate) struct Options {
     /// The folder for the picture
     #[arg(long, value_name = "DIR", default_value = "target/halo")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
 }
 
 /// The program's entry point.
@@ -83,13 +85,14 @@ pub(crate) fn execute(options: &Options) -> crate::Result<String> {
         false => Exchange::Overlapped,
     };
     let task = Task { equations: options.equations, size: [size, size], steps, exchange };
-    let outcome = devices.run(&task, true)?;
+    let (outcome, files) = options.trace.record(&devices.programs, || devices.run(&task, true))?;
     if !is_first {
         return Ok(String::new());
     }
     let mut text = describe(&devices);
     text +=
         &format!("{size} × {size} cells, {steps} steps, {:.3} ms each\n", outcome.seconds * 1e3);
+    text += &files;
     if !simulated {
         let (path, folder) = (options.out.join("halo.png"), &options.out);
         std::fs::create_dir_all(folder)
@@ -97,7 +100,7 @@ pub(crate) fn execute(options: &Options) -> crate::Result<String> {
         picture(&task, &outcome.field)
             .save(&path)
             .map_err(|source| crate::Error::Write { path: path.clone(), source })?;
-        text += &format!("wrote {}\n", path.display());
+        text += &format!("{:<11}{}\n", "picture", path.display());
         return Ok(text);
     }
     let races: Vec<_> = devices.worlds.iter().flat_map(|world| world.races()).collect();

@@ -25,6 +25,8 @@ use quadrants_tests::{TestBackend, sim};
 pub use command::main;
 use domain::Domain;
 
+use crate::progress::Progress;
+
 /// What is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Equations {
@@ -138,7 +140,7 @@ impl Devices {
         first.ok_or_else(|| crate::Error::Usage("there are no devices".to_owned()))
     }
 
-    /// Runs a task. With `gather`, the outcome has the whole field.
+    /// Runs a task. With `gather`, the outcome has the whole field, and the progress is shown.
     pub(crate) fn run(&self, task: &Task, gather: bool) -> crate::Result<Outcome> {
         let (count, [height, width]) = (self.count(), task.size);
         // Three rows: the first, the last and one between.
@@ -148,15 +150,22 @@ impl Devices {
             return Err(crate::Error::Usage(text));
         }
         self.on_each(|communicator| {
-            let rows = height / count;
+            let (program, rows) = (communicator.program(), height / count);
             let first = communicator.rank() * rows;
             let mut domain = Domain::new(task, communicator, [first, rows])?;
             // The first steps compile the kernels and connect the devices.
-            for _ in 0..task.steps.min(2) {
+            let progress = match gather && communicator.rank() == 0 {
+                true => Progress::new(task.steps),
+                false => Progress::hidden(),
+            };
+            let mut step = || -> crate::Result<()> {
                 domain.step()?;
-            }
-            let seconds =
-                measure::slowest(communicator, || (2..task.steps).try_for_each(|_| domain.step()))?;
+                Ok(progress.step(program)?)
+            };
+            (0..task.steps.min(2)).try_for_each(|_| step())?;
+            let rest = || (2..task.steps).try_for_each(|_| step());
+            let seconds = measure::slowest(communicator, rest)?;
+            drop(progress);
             let seconds = seconds / task.steps.saturating_sub(2).max(1) as f64;
             let field = match gather {
                 true => whole(communicator, &domain.rows()?)?,
@@ -174,6 +183,12 @@ fn whole(communicator: &Communicator, rows: &[f32]) -> collectives::Result<Vec<f
     let mut all = program.zeros::<f32, 1>([rows.len() * communicator.size()])?;
     communicator.all_gather(&own, &mut all)?;
     Ok(all.to_vec()?)
+}
+
+/// What the program prints for these arguments.
+#[cfg(test)]
+pub(crate) fn run(arguments: &[&str]) -> crate::Result<String> {
+    command::execute(&clap::Parser::parse_from(arguments))
 }
 
 /// The largest of the numbers of all devices.

@@ -2,12 +2,7 @@
 
 use quadrants_tests::{DevicePolicy, TestBackend, on_all_backends, on_gpu_backends};
 
-use super::{
-    Devices, Equations, Exchange, Task,
-    command::{Options, execute},
-    open, picture,
-};
-use clap::Parser;
+use super::{Devices, Equations, Exchange, Task, open, picture};
 
 const SIZE: [usize; 2] = [24, 20];
 const STEPS: usize = 9;
@@ -126,10 +121,7 @@ fn the_simulator_finds_an_exchange_without_order(backend: TestBackend) -> crate:
 
 #[test]
 fn the_command_reports_what_the_simulator_found() {
-    let run = |arguments: &[&str]| {
-        let options = Options::parse_from([&["halo"], arguments].concat());
-        execute(&options)
-    };
+    let run = |arguments: &[&str]| super::run(&[&["halo"], arguments].concat());
     let text = run(&["--simulated", "3"]).expect("it runs");
     assert!(text.contains("3 ×") && text.contains("simulated"), "{text}");
     assert!(text.ends_with("no operation raced with another\n"), "{text}");
@@ -141,7 +133,7 @@ fn the_command_reports_what_the_simulator_found() {
 
 #[test]
 fn times_are_a_table() {
-    let options = Options::parse_from([
+    let table = super::run(&[
         "halo",
         "jacobi",
         "--backend",
@@ -153,8 +145,8 @@ fn times_are_a_table() {
         "16",
         "--steps",
         "4",
-    ]);
-    let table = execute(&options).expect("it runs");
+    ])
+    .expect("it runs");
     assert_eq!(table.lines().filter(|line| line.starts_with("| ")).count(), 6, "{table}");
     assert!(table.contains("| weak | 32 |"), "{table}");
 }

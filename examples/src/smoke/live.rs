@@ -17,7 +17,9 @@ use crate::{
     Error, Result,
     command::{self, BackendChoice},
     picture::due,
+    progress::Progress,
     run,
+    trace::Trace,
 };
 
 /// The name of the program, and of the folder for its pictures.
@@ -51,6 +53,8 @@ pub(super) struct Options {
     /// The folder for the pictures
     #[arg(long, value_name = "DIR", default_value = "target/smoke_window")]
     out: PathBuf,
+    #[command(flatten)]
+    trace: Trace,
 }
 
 /// Where the hand is and what it does. Lengths are in sides of the box, from the lower left corner.
@@ -76,11 +80,7 @@ pub fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => error.exit(),
     };
-    let done = match options.frames {
-        Some(frames) => without_window(&options, frames),
-        None => window::show(&options),
-    };
-    match done {
+    match execute(&options) {
         Ok(summary) => {
             print!("{summary}");
             ExitCode::SUCCESS
@@ -92,19 +92,32 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Shows or makes frames, and returns the summary.
+pub(super) fn execute(options: &Options) -> Result<String> {
+    let program = command::open(options.backend)?;
+    let (summary, files) =
+        options.trace.record(std::slice::from_ref(&program), || match options.frames {
+            Some(frames) => without_window(&program, options, frames),
+            None => window::show(&program, options),
+        })?;
+    Ok(summary + &files)
+}
+
 /// Makes frames with a fixed hand, writes pictures, and returns the summary.
-pub(super) fn without_window(options: &Options, frames: u32) -> Result<String> {
+fn without_window(program: &qd::Program, options: &Options, frames: u32) -> Result<String> {
     run::prepare_folder(&options.out)?;
-    let mut live = Live::new(&command::open(options.backend)?, options.size as usize)?;
+    let mut live = Live::new(program, options.size as usize)?;
     let frames = frames as usize;
     let mut summary = String::new();
     // The first frame finds and compiles the kernels.
     live.frame(Hand::at_frame(0))?;
+    let progress = Progress::new(frames);
     let mut took = Duration::ZERO;
     for frame in 0..frames {
         let start = Instant::now();
         let pixels = live.frame(Hand::at_frame(frame))?;
         took += start.elapsed();
+        progress.step(program)?;
         for number in due(frame, frames, PICTURES.min(frames)) {
             let path = options.out.join(format!("smoke_window-{number}.png"));
             write(&path, &pixels, options.size)?;
@@ -163,10 +176,12 @@ impl Live {
 
 #[cfg(not(feature = "window"))]
 mod window {
+    use quadrants as qd;
+
     use super::{Options, Result};
     use crate::Error;
 
-    pub(super) fn show(_: &Options) -> Result<String> {
+    pub(super) fn show(_: &qd::Program, _: &Options) -> Result<String> {
         Err(Error::Usage(
             "this program was built without a window: add `--features window` to cargo, or pass --frames N"
                 .to_owned(),
@@ -179,14 +194,15 @@ mod window {
     use std::time::Instant;
 
     use minifb::{Key, MouseButton, MouseMode, Scale, ScaleMode, Window, WindowOptions};
+    use quadrants as qd;
 
     use super::{Hand, Live, Options, Result};
-    use crate::{Error, command};
+    use crate::Error;
 
     /// Shows frames until the window is closed. Returns the summary.
-    pub(super) fn show(options: &Options) -> Result<String> {
+    pub(super) fn show(program: &qd::Program, options: &Options) -> Result<String> {
         let size = options.size as usize;
-        let mut live = Live::new(&command::open(options.backend)?, size)?;
+        let mut live = Live::new(program, size)?;
         let failed = |error: minifb::Error| Error::Usage(format!("no window: {error}"));
         let style = WindowOptions {
             resize: true,

@@ -106,11 +106,19 @@ fn stirred_smoke_changes_and_keeps_its_mass(backend: TestBackend) -> crate::Resu
 fn frames_without_a_window_are_written_as_pictures() -> crate::Result<()> {
     let folder = tempfile::TempDir::new().expect("a folder");
     let out = folder.path().join("new");
-    let text = out.to_str().expect("a path");
-    let options = ["smoke_window", "--size", "24", "--out", text, "--frames", "12"];
+    let (text, trace) = (out.to_str().expect("a path"), folder.path().join("run.json"));
+    let trace = trace.to_str().expect("a path");
+    let options =
+        ["smoke_window", "--size", "24", "--out", text, "--frames", "12", "--trace", trace];
     let options = live::Options::try_parse_from(options).expect("they are right");
-    let summary = live::without_window(&options, 12)?;
+    let summary = live::execute(&options)?;
     assert!(summary.contains("frames     12, ") && summary.contains(" per second"), "{summary}");
+    assert!(summary.contains(&format!("trace      {trace}\n")), "{summary}");
+    let timeline = std::fs::read_to_string(trace).expect("a trace");
+    let timeline = quadrants::Timeline::from_chrome_trace(&timeline).expect("a trace");
+    let shaded = timeline.spans().iter().filter(|span| &*span.name == "shade").count();
+    // The first frame finds the kernels.
+    assert_eq!(shaded, 13);
     let picture = |number: usize| {
         let path = out.join(format!("smoke_window-{number}.png"));
         assert!(summary.contains(&format!("picture    {}\n", path.display())), "{summary}");

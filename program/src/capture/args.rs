@@ -102,7 +102,7 @@ impl NamedArgs<'_> {
         self.args.tensors.iter().try_for_each(|tensor| match tensor.memory {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
             TensorMemory::Device(device_tensor) => {
-                device_tensor.check_argument_of(program)?;
+                device_tensor.check_argument_of(program, None)?;
                 device_tensor.finish_fill()
             }
         })

@@ -103,7 +103,7 @@ fn launch_indirect(
     target: LaunchTarget<'_>,
 ) -> Result<ResultWords> {
     for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
-        device_tensor.check_argument_of(program)?;
+        device_tensor.check_argument_of(program, Some(def.name()))?;
     }
     let captured = capture::with(&program.shared, |recorder| {
         recorder.launch(def, args, requested.is_some(), target)

@@ -146,9 +146,15 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// Checks that it can be an argument in a program.
-    pub(crate) fn check_argument_of(&self, program: &Arc<ProgramInner>) -> Result<()> {
-        program.check_same(&self.program, "a tensor argument")?;
+    /// Checks that it can be an argument in a program, of the kernel or operation `user`.
+    pub(crate) fn check_argument_of(
+        &self,
+        program: &Arc<ProgramInner>,
+        user: Option<&str>,
+    ) -> Result<()> {
+        if !Arc::ptr_eq(program, &self.program) {
+            return Err(program.other_program(&self.program, "a tensor argument", user));
+        }
         self.usability.check_address()
     }
 

@@ -44,13 +44,19 @@ impl ProgramInner {
         other: &Arc<Self>,
         what: &'static str,
     ) -> Result<()> {
-        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(self.other_program(other, what)) }
+        if Arc::ptr_eq(self, other) { Ok(()) } else { Err(self.other_program(other, what, None)) }
     }
 
     #[cold]
-    pub(crate) fn other_program(&self, other: &Self, what: &'static str) -> Error {
+    pub(crate) fn other_program(
+        &self,
+        other: &Self,
+        what: &'static str,
+        user: Option<&str>,
+    ) -> Error {
         let name = |of: &Self| Box::new(of.shared.context.direct_device().info().into());
-        Error::OtherProgram { what, belongs_to: name(other), used_on: name(self) }
+        let user = user.map(Into::into);
+        Error::OtherProgram { what, user, belongs_to: name(other), used_on: name(self) }
     }
 }
 

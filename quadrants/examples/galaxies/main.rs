@@ -62,6 +62,9 @@ struct Options {
     /// Compare with a catalogue of an earlier run, and fail where more than rounding differs
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
+    /// Write what ran on which stream: a Chrome trace to FILE, and beside it a picture, FILE with the extension svg
+    #[arg(long, value_name = "FILE", value_parser = trace)]
+    trace: Option<PathBuf>,
     /// Compile all kernels ahead for the architectures of `--arch`, into this file
     #[arg(long, value_name = "FILE", requires = "arch")]
     export: Option<PathBuf>,
@@ -165,6 +168,15 @@ fn threshold(text: &str) -> Result<f32, String> {
     }
 }
 
+/// The picture would replace a trace with its extension.
+fn trace(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "svg" => Err("name the trace, such as out.json".to_owned()),
+        _ => Ok(path),
+    }
+}
+
 /// An error with its causes, in one line.
 fn one_line(error: &Error) -> String {
     let text = error.to_string();
@@ -177,6 +189,10 @@ fn run(options: &Options) -> Result<String, Error> {
     let input = options.input.as_deref().unwrap_or(Path::new(PHOTO));
     let photo = steps.step("read the photograph", || photo::read(input, options.crop))?;
     prepare_folder(&options.out)?;
+    for file in traces(options).iter().flatten() {
+        // A mistake in the path shows before the work is done.
+        write_text(file, "")?;
+    }
     let expected = options.expect.as_deref().map(catalogue::read).transpose()?;
 
     let program = steps.step("open the device", || open(options.backend))?;
@@ -187,7 +203,10 @@ fn run(options: &Options) -> Result<String, Error> {
             .map_err(|source| Error::Device { source: Box::new(source) })
     };
     steps.step("prepare the kernels", || work(&smallest))?;
-    let found = steps.step("look for sources", || work(&photo))?;
+    let found = steps.step("look for sources", || match traces(options) {
+        None => work(&photo),
+        Some(files) => record(&program, &files, || work(&photo)),
+    })?;
     steps.step("write the results", || write(&options.out, &photo, &found, options.threshold))?;
 
     if let Some(file) = &options.export {
@@ -200,6 +219,29 @@ fn run(options: &Options) -> Result<String, Error> {
         let _ = writeln!(summary, "the catalogue is the expected one");
     }
     Ok(summary)
+}
+
+/// The files for the trace and its picture.
+fn traces(options: &Options) -> Option<[PathBuf; 2]> {
+    options.trace.as_ref().map(|trace| [trace.clone(), trace.with_extension("svg")])
+}
+
+/// Does the work, and writes what ran on which stream: a trace and a picture.
+fn record<R>(
+    program: &qd::Program,
+    [trace, picture]: &[PathBuf; 2],
+    work: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    let recorded = program.profile(work);
+    let (value, timeline) =
+        recorded.map_err(|source| Error::Device { source: Box::new(source) })?;
+    write_text(trace, &timeline.chrome_trace())?;
+    write_text(picture, &timeline.svg())?;
+    value
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
 /// Creates the folder and checks that it is writable before the work starts.
@@ -262,6 +304,9 @@ fn summary(
     let _ = writeln!(text, "device   {} ({}{simulated})", info.name, info.backend);
     let _ = writeln!(text, "sources  {}", found.sources.len());
     let _ = writeln!(text, "results  {}", options.out.display());
+    for (what, file) in ["trace", "streams"].into_iter().zip(traces(options).iter().flatten()) {
+        let _ = writeln!(text, "{what:<9}{}", file.display());
+    }
     let _ = writeln!(text, "\nthe brightest\n{:>6} {:>6} {:>9}", "x", "y", "snr");
     for Source { x, y, snr } in found.sources.iter().take(BRIGHTEST) {
         let _ = writeln!(text, "{x:>6} {y:>6} {snr:>9.2}");

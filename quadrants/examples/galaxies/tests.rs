@@ -80,6 +80,22 @@ fn a_run_writes_its_four_files_and_prints_a_summary() {
 }
 
 #[test]
+fn a_trace_shows_the_streams_of_the_channels() {
+    let folder = TempDir::new().unwrap();
+    let [input, trace] = ["sky.png", "run.json"].map(|name| folder.path().join(name));
+    sky(64, 48, &[(30, 20)]).save(&input).unwrap();
+    let paths = ["--input", input.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
+    let summary = run(&arguments(&folder, &paths)).unwrap();
+    let picture = folder.path().join("run.svg");
+    let lines = format!("trace    {}\nstreams  {}\n", trace.display(), picture.display());
+    assert!(summary.contains(&lines), "{summary}");
+    let timeline = qd::Timeline::from_chrome_trace(&fs::read_to_string(trace).unwrap()).unwrap();
+    let is_stream = |lane: &&qd::Lane| matches!(lane.kind, qd::LaneKind::Stream(_));
+    assert!(timeline.lanes().iter().filter(is_stream).count() >= 3, "{timeline}");
+    assert_eq!(fs::read_to_string(picture).unwrap(), timeline.svg());
+}
+
+#[test]
 fn a_picture_of_one_color_has_no_sources() {
     let picture = RgbImage::from_pixel(40, 40, Rgb([7, 7, 7]));
     let program = open(Backend::Cpu).unwrap();
@@ -134,6 +150,7 @@ fn wrong_arguments_give_a_message_of_one_line() {
         (["--streams", "many"], "[possible values: explicit, parallel, serial]"),
         (["--crop", "12"], "not of the form WxH+X+Y"),
         (["--threshold", "NaN"], "not a number"),
+        (["--trace", "run.svg"], "name the trace, such as out.json"),
     ] {
         let error = Options::try_parse_from(["galaxies"].into_iter().chain(arguments)).unwrap_err();
         let line = one_line(&usage(&error));

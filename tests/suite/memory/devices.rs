@@ -315,7 +315,7 @@ fn programs_on_one_device_copy_too(backend: TestBackend) -> Result<()> {
     assert_eq!(
         error.to_string(),
         format!(
-            "a tensor argument belongs to another program on {backend} device {ordinal} ({name}); \
+            "a tensor argument of `saxpy` belongs to another program on {backend} device {ordinal} ({name}); \
              help: copy it with `copy_to`"
         )
     );
@@ -435,13 +435,16 @@ fn the_wrong_device_is_an_error_with_both_names(backend: TestBackend) -> Result<
     };
     let error = saxpy(1.0, &a, &mut b).launch_on(there.default_stream()).unwrap_err();
     let expected = place(here, there);
-    let Error::OtherProgram { what, belongs_to, used_on } = &error else { panic!("{error}") };
-    assert_eq!(*what, "a tensor argument");
+    let Error::OtherProgram { what, user, belongs_to, used_on } = &error else { panic!("{error}") };
+    assert_eq!((*what, user.as_deref()), ("a tensor argument", Some("saxpy")));
     assert_eq!((belongs_to.to_string(), used_on.to_string()), (name(here), name(there)));
     let help = "; help: copy it with `copy_to`";
-    assert_eq!(error.to_string(), format!("a tensor argument {expected}{help}"));
+    assert_eq!(error.to_string(), format!("a tensor argument of `saxpy` {expected}{help}"));
     let error = set(0.0, &mut b).launch_on(here.default_stream()).unwrap_err();
-    assert_eq!(error.to_string(), format!("a tensor argument {}{help}", place(there, here)));
+    assert_eq!(
+        error.to_string(),
+        format!("a tensor argument of `set` {}{help}", place(there, here))
+    );
     let error = here.create_event()?.record(there.default_stream()).unwrap_err();
     assert_eq!(error.to_string(), format!("the stream {}", place(there, here)));
     assert_eq!(b.to_vec()?, [2.0; N]);

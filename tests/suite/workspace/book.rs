@@ -51,7 +51,7 @@ fn pages() -> BTreeMap<String, String> {
         .expect("the book exists")
         .map(|entry| entry.expect("the folder is readable").file_name())
         .map(|name| name.into_string().expect("names are UTF-8"))
-        .filter(|name| name != "SUMMARY.md")
+        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
         .collect();
     assert_eq!(listed, found, "SUMMARY.md lists other pages than docs/book/src contains");
     found.into_iter().map(|name| (name.clone(), read(format!("docs/book/src/{name}")))).collect()
@@ -93,6 +93,20 @@ fn links_between_pages_and_to_files_have_targets() {
             }
         }
     }
+}
+
+/// Pictures are in the book's folder, so that its HTML contains them. A reader downloads all of a page.
+#[test]
+fn pictures_are_used_and_small() {
+    let text: String = pages().into_values().collect();
+    let mut sum = 0;
+    for entry in fs::read_dir(root().join("docs/book/src/images")).expect("the book has pictures") {
+        let entry = entry.expect("the folder is readable");
+        let name = entry.file_name().into_string().expect("names are UTF-8");
+        assert!(text.contains(&format!("](images/{name})")), "no page shows {name}");
+        sum += entry.metadata().expect("the file is readable").len();
+    }
+    assert!(sum < 600 << 10, "the pictures have {sum} bytes");
 }
 
 /// The anchor that mdBook makes of a heading.
