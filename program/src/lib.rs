@@ -58,7 +58,7 @@ pub use pinned::Pinned;
 pub use profile::{
     table::TimelineRow,
     timeline::{
-        Arrow, ArrowKind, GraphNode, Lane, LaneKind, Span, SpanKind, Timeline, TimelineClock,
+        Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
 };
 pub use program::{

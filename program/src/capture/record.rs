@@ -28,7 +28,7 @@ use crate::{
     state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
     tensor::transfer::COPY_FROM,
     thread_state::{capture::Recorder, regions},
-    value::layout::Span,
+    value::layout::CopyRange,
 };
 
 pub(super) struct Capture {
@@ -139,7 +139,7 @@ impl Recorder for Capture {
         to: &DeviceTensor,
         elements: usize,
         bytes: &[u8],
-        spans: &[Span],
+        spans: &[CopyRange],
         at: &'static Location<'static>,
     ) -> Result<()> {
         to.finish_fill()?;
@@ -166,7 +166,7 @@ impl Recorder for Capture {
         to: &DeviceTensor,
         from: &DeviceTensor,
         elements: usize,
-        spans: &[Span],
+        spans: &[CopyRange],
         stream: &StreamState,
         at: &'static Location<'static>,
     ) -> Result<()> {

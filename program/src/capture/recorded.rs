@@ -16,7 +16,7 @@ use crate::{
         param_code::ParamCode,
     },
     state::{ProgramInner, device_tensor::DeviceTensor},
-    value::layout::{ComponentLayout, Span},
+    value::layout::{ComponentLayout, CopyRange},
 };
 
 /// The indices of what an operation or a graph node is ordered after, earlier operations or nodes, without those that
@@ -77,7 +77,7 @@ pub(super) struct CapturedCopy {
     pub(super) from: Arc<Buffer>,
     pub(super) to: Arc<Buffer>,
     /// The source offset, target offset and length of each copied range.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<CopyRange>,
     pub(super) params: Vec<TensorParamUse>,
 }
 

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use quadrants_rhi::DeviceInfo;
 
 use super::{
-    session::{GraphLaunch, HostCall, LaneState, Mark, Operation, Session, Waits, What},
+    session::{GraphLaunch, HostCall, Mark, Operation, Session, TrackState, Waits, What},
     timeline::{
-        Arrow, ArrowKind, GraphNode, Lane, LaneKind, Span, SpanKind, Timeline, TimelineClock,
+        Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Time
         Some(_) => TimelineClock::Device,
     };
     let origin = from.at.as_nanos() as f64;
-    let mut build = Build { session, clock, origin, node_lanes: Vec::new() };
+    let mut build = Build { session, clock, origin, node_tracks: Vec::new() };
     let host_times = build.host_times(from);
     let mut spans: Vec<(Option<usize>, Span)> = Vec::new();
     let mut lost = session.lost;
@@ -42,9 +42,9 @@ pub(crate) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Time
             place_of[*number] = Some(place);
         }
     }
-    let lane_kinds = lane_kinds(session, from, &build.node_lanes);
+    let track_kinds = track_kinds(session, from, &build.node_tracks);
     let arrow = |&(from, to): &(usize, usize)| {
-        let kind = |operation: usize| lane_kinds[session.operations[operation].lane];
+        let kind = |operation: usize| track_kinds[session.operations[operation].track];
         let kind = arrow_kind(kind(from), kind(to));
         Some(Arrow { kind, from: place_of[from]?, to: place_of[to]? })
     };
@@ -54,71 +54,71 @@ pub(crate) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Time
     let arrows = session.arrows.iter().filter_map(arrow);
     let arrows = arrows.chain(session.conflicts.iter().filter_map(missing)).collect();
     let mut spans: Vec<Span> = spans.into_iter().map(|(_, span)| span).collect();
-    let lanes = used_lanes(session, &lane_kinds, &mut spans);
+    let tracks = used_tracks(session, &track_kinds, &mut spans);
     let device = format!("{}:{} {}", info.backend, info.ordinal, info.name);
-    Timeline { device, clock, lanes, spans, arrows, lost, notes: session.notes.clone() }
+    Timeline { device, clock, tracks, spans, arrows, lost, notes: session.notes.clone() }
 }
 
-/// The kinds of the lanes: a pooled stream is a worker only where it runs kernels.
-fn lane_kinds(session: &Session, from: Mark, node_lanes: &[NodeLane]) -> Vec<LaneKind> {
-    let mut runs_kernels = vec![false; session.lanes.len()];
+/// The kinds of the tracks: a pooled stream is a worker only where it runs kernels.
+fn track_kinds(session: &Session, from: Mark, node_tracks: &[NodeTrack]) -> Vec<TrackKind> {
+    let mut runs_kernels = vec![false; session.tracks.len()];
     for operation in &session.operations[from.operations..] {
-        runs_kernels[operation.lane] |=
+        runs_kernels[operation.track] |=
             matches!(operation.what, What::Task(_) | What::Graph(_) | What::Foreign(_));
     }
-    let kind = |(lane, runs_kernels): (&LaneState, bool)| match lane.kind {
-        LaneKind::Worker if !runs_kernels => LaneKind::Copies,
+    let kind = |(track, runs_kernels): (&TrackState, bool)| match track.kind {
+        TrackKind::Worker if !runs_kernels => TrackKind::Copies,
         kind => kind,
     };
-    let nodes = node_lanes.iter().map(|nodes| LaneKind::Nodes(nodes.stream));
-    session.lanes.iter().zip(runs_kernels).map(kind).chain(nodes).collect()
+    let nodes = node_tracks.iter().map(|nodes| TrackKind::Nodes(nodes.stream));
+    session.tracks.iter().zip(runs_kernels).map(kind).chain(nodes).collect()
 }
 
-fn arrow_kind(from: LaneKind, to: LaneKind) -> ArrowKind {
-    use LaneKind::{Copies, Fills, Frees};
+fn arrow_kind(from: TrackKind, to: TrackKind) -> ArrowKind {
+    use TrackKind::{Copies, Fills, Frees};
     match (from, to) {
         (Copies | Fills | Frees, _) | (_, Copies | Fills | Frees) => ArrowKind::Memory,
-        (_, LaneKind::Worker) => ArrowKind::Fork,
-        (LaneKind::Worker, _) => ArrowKind::Join,
+        (_, TrackKind::Worker) => ArrowKind::Fork,
+        (TrackKind::Worker, _) => ArrowKind::Join,
         _ => ArrowKind::Event,
     }
 }
 
-/// The lanes that have spans, in the order in which they are shown. Changes the spans to their numbers.
-fn used_lanes(session: &Session, kinds: &[LaneKind], spans: &mut [Span]) -> Vec<Lane> {
-    let mut used: Vec<usize> = spans.iter().map(|span| span.lane).collect();
+/// The tracks that have spans, in the order in which they are shown. Changes the spans to their numbers.
+fn used_tracks(session: &Session, kinds: &[TrackKind], spans: &mut [Span]) -> Vec<Track> {
+    let mut used: Vec<usize> = spans.iter().map(|span| span.track).collect();
     used.sort_unstable();
     used.dedup();
-    used.sort_by_key(|&lane| match kinds[lane] {
-        LaneKind::Host => (0, 0, 0),
-        LaneKind::Stream(id) => (1, id, 0),
-        LaneKind::Nodes(id) => (1, id, 1),
-        LaneKind::Worker => (2, 0, 0),
-        LaneKind::Copies => (3, 0, 0),
-        LaneKind::Fills => (4, 0, 0),
-        LaneKind::Frees => (5, 0, 0),
+    used.sort_by_key(|&track| match kinds[track] {
+        TrackKind::Host => (0, 0, 0),
+        TrackKind::Stream(id) => (1, id, 0),
+        TrackKind::Nodes(id) => (1, id, 1),
+        TrackKind::Worker => (2, 0, 0),
+        TrackKind::Copies => (3, 0, 0),
+        TrackKind::Fills => (4, 0, 0),
+        TrackKind::Frees => (5, 0, 0),
     });
     let mut shown = vec![0; kinds.len()];
-    for (place, &lane) in used.iter().enumerate() {
-        shown[lane] = place;
+    for (place, &track) in used.iter().enumerate() {
+        shown[track] = place;
     }
-    spans.iter_mut().for_each(|span| span.lane = shown[span.lane]);
+    spans.iter_mut().for_each(|span| span.track = shown[span.track]);
     let (mut workers, mut copies) = (0, 0);
-    let mut numbered = |lane: usize| {
-        let kind = kinds[lane];
+    let mut numbered = |track: usize| {
+        let kind = kinds[track];
         let name = match kind {
-            LaneKind::Worker => {
+            TrackKind::Worker => {
                 workers += 1;
                 format!("worker {workers}")
             }
-            LaneKind::Copies => {
+            TrackKind::Copies => {
                 copies += 1;
                 if copies == 1 { "copies".to_owned() } else { format!("copies {copies}") }
             }
-            LaneKind::Nodes(id) => format!("nodes of stream {id}"),
-            _ => session.lanes[lane].name.clone(),
+            TrackKind::Nodes(id) => format!("nodes of stream {id}"),
+            _ => session.tracks[track].name.clone(),
         };
-        Lane { name, kind }
+        Track { name, kind }
     };
     used.into_iter().map(&mut numbered).collect()
 }
@@ -128,12 +128,12 @@ struct Build<'a> {
     clock: TimelineClock,
     /// The begin of the timeline, in nanoseconds from the begin of the session.
     origin: f64,
-    /// The lanes of nodes, whose numbers come after those of the session's lanes.
-    node_lanes: Vec<NodeLane>,
+    /// The tracks of nodes, whose numbers come after those of the session's tracks.
+    node_tracks: Vec<NodeTrack>,
 }
 
-/// A lane of nodes that do not overlap.
-struct NodeLane {
+/// A track of nodes that do not overlap.
+struct NodeTrack {
     stream: u32,
     /// When its last node ends.
     end: Duration,
@@ -160,7 +160,7 @@ impl Build<'_> {
                 |call: &HostCall| (call.start.as_nanos() as f64, call.end.as_nanos() as f64);
             return session.host_calls.iter().map(times).collect();
         }
-        let mut ends = vec![0.0f64; session.lanes.len()];
+        let mut ends = vec![0.0f64; session.tracks.len()];
         let end_of = |number: usize| session.operations[number].times.map_or(0.0, |times| times.1);
         let (mut now, mut next) = (0.0f64, 0);
         let mut times = Vec::with_capacity(session.host_calls.len());
@@ -170,14 +170,14 @@ impl Build<'_> {
                 self.origin = now;
             }
             for operation in &session.operations[next..call.before] {
-                let end = &mut ends[operation.lane];
+                let end = &mut ends[operation.track];
                 *end = operation.times.map_or(*end, |times| end.max(times.1));
             }
             next = call.before;
             let reached = match &call.waits {
                 Waits::Nothing => now,
                 Waits::Device => ends.iter().copied().fold(now, f64::max),
-                Waits::Lane(lane) => now.max(ends[*lane]),
+                Waits::Track(track) => now.max(ends[*track]),
                 Waits::Operations(sources) => {
                     sources.iter().fold(now, |now, source| now.max(end_of(*source)))
                 }
@@ -212,7 +212,7 @@ impl Build<'_> {
             nodes: Arc::default(),
             has_node_times: false,
             bytes: None,
-            lane: operation.lane,
+            track: operation.track,
             start: self.time(times.0),
             end: self.time(times.1),
             submitted: self.submitted(operation.submitted),
@@ -256,19 +256,19 @@ impl Build<'_> {
     ) {
         let What::Graph(graph) = &operation.what else { return };
         let Some((nodes, times)) = graph.known_nodes() else { return };
-        let LaneKind::Stream(stream) = self.session.lanes[operation.lane].kind else { return };
+        let TrackKind::Stream(stream) = self.session.tracks[operation.track].kind else { return };
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         order.sort_by_key(|&node| times[node]);
         for node in order {
             let (node, (start, end)) = (&nodes[node], times[node]);
             let time = |after: u64| self.time(began + after as f64);
             let (start, end) = (time(start), time(end));
-            let is_free = |lane: &NodeLane| lane.stream == stream && lane.end <= start;
-            let lane = self.node_lanes.iter().position(is_free).unwrap_or_else(|| {
-                self.node_lanes.push(NodeLane { stream, end });
-                self.node_lanes.len() - 1
+            let is_free = |track: &NodeTrack| track.stream == stream && track.end <= start;
+            let track = self.node_tracks.iter().position(is_free).unwrap_or_else(|| {
+                self.node_tracks.push(NodeTrack { stream, end });
+                self.node_tracks.len() - 1
             });
-            self.node_lanes[lane].end = end;
+            self.node_tracks[track].end = end;
             let span = Span {
                 kind: node.kind,
                 name: node.name.clone(),
@@ -281,7 +281,7 @@ impl Build<'_> {
                 bytes: node.bytes,
                 nodes: Arc::default(),
                 has_node_times: false,
-                lane: self.session.lanes.len() + lane,
+                track: self.session.tracks.len() + track,
                 start,
                 end,
                 submitted: self.submitted(operation.submitted),
@@ -291,7 +291,7 @@ impl Build<'_> {
     }
 
     fn host_call(&self, call: &HostCall, times: (f64, f64)) -> Span {
-        let HostCall { kind, name, bytes, lane, .. } = *call;
+        let HostCall { kind, name, bytes, track, .. } = *call;
         Span {
             kind,
             name: name.into(),
@@ -304,7 +304,7 @@ impl Build<'_> {
             nodes: Arc::default(),
             has_node_times: false,
             bytes,
-            lane,
+            track,
             start: self.time(times.0),
             end: self.time(times.1),
             submitted: self.submitted(call.start),

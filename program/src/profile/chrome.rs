@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::timeline::{GraphNode, LaneKind, SpanKind, Timeline};
+use super::timeline::{GraphNode, SpanKind, Timeline, TrackKind};
 
 /// The version of what the trace has beyond Chrome's format, which `read.rs` needs.
 pub(super) const VERSION: u64 = 1;
@@ -52,9 +52,9 @@ impl Timeline {
                 quoted(name)
             )?;
         }
-        for (at, lane) in self.lanes.iter().enumerate() {
-            let (process, name) = (process_of(lane.kind), quoted(&lane.name));
-            let (kind, stream) = (lane.kind.text(), lane.kind.stream());
+        for (at, track) in self.tracks.iter().enumerate() {
+            let (process, name) = (process_of(track.kind), quoted(&track.name));
+            let (kind, stream) = (track.kind.text(), track.kind.stream());
             write!(
                 out,
                 "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{process},\"tid\":{at},\
@@ -69,8 +69,8 @@ impl Timeline {
                 "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
                 quoted(&span.label()),
                 span.kind.text(),
-                process_of(self.lanes[span.lane].kind),
-                span.lane,
+                process_of(self.tracks[span.track].kind),
+                span.track,
                 Microseconds(span.start),
                 Microseconds(span.duration())
             )?;
@@ -118,7 +118,7 @@ impl Timeline {
                     "{{\"ph\":\"{phase}\",{binding}\"id\":{id},\"name\":\"{}\",\"cat\":\"order\",\"pid\":{DEVICE},\
                      \"tid\":{},\"ts\":{}}},",
                     arrow.kind.text(),
-                    span.lane,
+                    span.track,
                     // An arrow belongs to the span that is running at its time.
                     Microseconds(match at_end {
                         true => span.end.saturating_sub(Duration::from_nanos(1)).max(span.start),
@@ -172,8 +172,8 @@ impl Timeline {
     }
 }
 
-fn process_of(lane: LaneKind) -> u32 {
-    if lane == LaneKind::Host { HOST } else { DEVICE }
+fn process_of(track: TrackKind) -> u32 {
+    if track == TrackKind::Host { HOST } else { DEVICE }
 }
 
 /// A duration in microseconds, to the nanosecond.

@@ -21,7 +21,7 @@ use super::{
     activity::Exact,
     origin,
     session::{GraphLaunch, HostCall, Mark, Session, Waits, What},
-    timeline::{LaneKind, SpanKind},
+    timeline::{SpanKind, TrackKind},
 };
 
 /// See the module documentation.
@@ -101,7 +101,7 @@ impl RecordingDevice {
         session.exact = None;
         let pending =
             session.pending.drain(..).flat_map(|pending| [pending.events.0, pending.events.1]);
-        let anchors = session.lanes.iter_mut().filter_map(|lane| lane.anchor.take());
+        let anchors = session.tracks.iter_mut().filter_map(|track| track.anchor.take());
         let events = pending.chain(anchors.map(|(event, _)| event));
         self.destroy(events.chain(session.idle_events.drain(..)).chain(session.base));
         Some(session)
@@ -139,40 +139,40 @@ impl RecordingDevice {
         if self.asynchronous { event.raw() } else { origin::event() }
     }
 
-    /// The lane of a stream, with the begin of the session; none where nothing is recorded.
-    pub(super) fn lane(&self, stream: StreamHandle) -> Option<(Instant, usize)> {
+    /// The track of a stream, with the begin of the session; none where nothing is recorded.
+    pub(super) fn track(&self, stream: StreamHandle) -> Option<(Instant, usize)> {
         let key = self.stream_key(stream);
         {
             let session = self.session.lock();
             let session = session.as_ref()?;
-            if let Some(lane) = session.known_lane(key) {
-                return Some((session.began, lane));
+            if let Some(track) = session.known_track(key) {
+                return Some((session.began, track));
             }
         }
         // Without the lock of the session: this takes that of the registry.
         let kind = if self.asynchronous {
             match self.context.upgrade()?.stream_use(stream) {
-                StreamUse::Launches(id) => LaneKind::Stream(id),
-                StreamUse::Fills => LaneKind::Fills,
-                StreamUse::Frees => LaneKind::Frees,
-                StreamUse::Pooled => LaneKind::Worker,
+                StreamUse::Launches(id) => TrackKind::Stream(id),
+                StreamUse::Fills => TrackKind::Fills,
+                StreamUse::Frees => TrackKind::Frees,
+                StreamUse::Pooled => TrackKind::Worker,
             }
         } else {
             match origin::stream() {
-                0 => LaneKind::Fills,
-                id => LaneKind::Stream(id),
+                0 => TrackKind::Fills,
+                id => TrackKind::Stream(id),
             }
         };
         let mut session = self.session.lock();
         let session = session.as_mut()?;
-        Some((session.began, session.add_lane(key, kind)))
+        Some((session.began, session.add_track(key, kind)))
     }
 
-    fn with_lane(&self, lane: Option<(Instant, usize)>, then: impl FnOnce(&mut Session, usize)) {
-        if let (Some(session), Some((began, lane))) = (&mut *self.session.lock(), lane)
+    fn with_track(&self, track: Option<(Instant, usize)>, then: impl FnOnce(&mut Session, usize)) {
+        if let (Some(session), Some((began, track))) = (&mut *self.session.lock(), track)
             && session.began == began
         {
-            then(session, lane);
+            then(session, track);
         }
     }
 
@@ -228,7 +228,7 @@ impl RecordingDevice {
             return result;
         };
         if session.has_room() {
-            let lane = session.thread_lane();
+            let track = session.thread_track();
             let since = |at: Instant| -> Duration { at.saturating_duration_since(session.began) };
             let (start, end) = (since(start), since(end));
             let (bytes, before) = (bytes.map(|bytes| bytes as u64), session.operations.len());
@@ -236,7 +236,7 @@ impl RecordingDevice {
                 kind,
                 name,
                 bytes,
-                lane,
+                track,
                 start,
                 end,
                 before,
@@ -448,17 +448,18 @@ unsafe impl Device for RecordingDevice {
 
     unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let key = self.stream_key(stream);
-        let waits = |session: &Session| session.known_lane(key).map_or(Waits::Nothing, Waits::Lane);
+        let waits =
+            |session: &Session| session.known_track(key).map_or(Waits::Nothing, Waits::Track);
         // SAFETY: by the caller.
         let wait = || unsafe { self.inner.stream_synchronize(stream) };
         self.host_wait("wait for a stream", waits, wait)
     }
 
     unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
-        let lane = self.lane(stream);
+        let track = self.track(stream);
         // SAFETY: by the caller.
         unsafe { self.inner.stream_wait_event(stream, event)? };
-        self.with_lane(lane, |session, lane| session.wait(self.event_key(event), lane));
+        self.with_track(track, |session, track| session.wait(self.event_key(event), track));
         Ok(())
     }
 
@@ -475,10 +476,10 @@ unsafe impl Device for RecordingDevice {
     }
 
     unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let lane = self.lane(stream);
+        let track = self.track(stream);
         // SAFETY: by the caller.
         unsafe { self.inner.event_record(event, stream)? };
-        self.with_lane(lane, |session, lane| session.record(self.event_key(event), lane));
+        self.with_track(track, |session, track| session.record(self.event_key(event), track));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ const PENDING: usize = 4096;
 pub(super) struct Begun {
     /// The begin of the session, which identifies it.
     session: Instant,
-    lane: usize,
+    track: usize,
     events: Option<(EventHandle, EventHandle)>,
     /// The call at the profiling interface.
     call: Option<Call>,
@@ -56,7 +56,7 @@ impl RecordingDevice {
     }
 
     pub(super) fn begin_operation(&self, stream: StreamHandle, by_events: bool) -> Option<Begun> {
-        let (began, lane) = self.lane(stream)?;
+        let (began, track) = self.track(stream)?;
         let (events, is_exact) = {
             let mut session = self.session.lock();
             let session = session.as_mut().filter(|session| session.began == began)?;
@@ -70,7 +70,7 @@ impl RecordingDevice {
         };
         let begun = |events| {
             let call = if is_exact { self.enter_call() } else { None };
-            Some(Begun { session: began, lane, events, call, at: Instant::now() })
+            Some(Begun { session: began, track, events, call, at: Instant::now() })
         };
         let Some(events) = events else { return begun(None) };
         let mut made = events.map(|event| {
@@ -132,13 +132,13 @@ impl RecordingDevice {
             let times = (!self.asynchronous)
                 .then(|| (submitted.as_nanos() as f64, since(ended).as_nanos() as f64));
             let what = what(session);
-            let operation = session.push(Operation { what, lane: begun.lane, times, submitted });
+            let operation = session.push(Operation { what, track: begun.track, times, submitted });
             if let (Some(exact), Some(call)) = (&mut session.exact, call) {
                 exact.push(call, operation);
             }
             match begun.events {
                 Some(events) if timed => {
-                    session.pending.push_back(Pending { operation, lane: begun.lane, events });
+                    session.pending.push_back(Pending { operation, track: begun.track, events });
                 }
                 events => session.idle_events.extend(events.into_iter().flat_map(both)),
             }
@@ -161,7 +161,7 @@ impl RecordingDevice {
             let Some(pending) = session.pending.pop_front() else { return false };
             let base = session.base.map(|base| (base, 0.0));
             let must_wait = session.pending.len() > 2 * PENDING;
-            let from = session.lanes[pending.lane].anchor.or(base);
+            let from = session.tracks[pending.track].anchor.or(base);
             (session.began, pending, from, must_wait)
         };
         let (start, end) = pending.events;
@@ -195,7 +195,7 @@ impl RecordingDevice {
         match times {
             Some((started, ended)) => {
                 session.operations[pending.operation].times = Some((started, ended.max(started)));
-                let before = session.lanes[pending.lane].anchor.replace((start, started));
+                let before = session.tracks[pending.track].anchor.replace((start, started));
                 session.idle_events.extend(before.map(|(event, _)| event));
             }
             None => session.idle_events.push(start),

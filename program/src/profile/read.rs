@@ -6,7 +6,7 @@ use super::{
     chrome::{KNOWN, VERSION},
     json::Value,
     timeline::{
-        Arrow, ArrowKind, GraphNode, Lane, LaneKind, Span, SpanKind, Timeline, TimelineClock,
+        Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
 };
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ fn read(text: &str) -> Result<Timeline, String> {
     let mut timeline = Timeline {
         device: string(other, "device")?.to_owned(),
         clock: clock.ok_or("its clock is unknown")?,
-        lanes: Vec::new(),
+        tracks: Vec::new(),
         spans: Vec::new(),
         arrows: Vec::new(),
         lost: number(other, "lost")?,
@@ -77,9 +77,9 @@ fn read(text: &str) -> Result<Timeline, String> {
     for (at, event) in events.iter().enumerate() {
         timeline.read_event(event, &graphs).map_err(|what| format!("event {at}: {what}"))?;
     }
-    let (lanes, spans) = (timeline.lanes.len(), timeline.spans.len());
-    if timeline.spans.iter().any(|span| span.lane >= lanes) {
-        return Err("a span has no lane".to_owned());
+    let (tracks, spans) = (timeline.tracks.len(), timeline.spans.len());
+    if timeline.spans.iter().any(|span| span.track >= tracks) {
+        return Err("a span has no track".to_owned());
     }
     if timeline.arrows.iter().any(|arrow| arrow.from >= spans || arrow.to >= spans) {
         return Err("an arrow has no spans".to_owned());
@@ -91,10 +91,10 @@ impl Timeline {
     fn read_event(&mut self, event: &Value, graphs: &[Arc<[GraphNode]>]) -> Result<(), String> {
         match (string(event, "ph")?, string(event, "name")?) {
             ("M", "thread_name") => {
-                if index(event, "tid")? != self.lanes.len() {
-                    return Err("a lane is out of order".to_owned());
+                if index(event, "tid")? != self.tracks.len() {
+                    return Err("a track is out of order".to_owned());
                 }
-                self.lanes.push(lane(&event["args"])?);
+                self.tracks.push(track(&event["args"])?);
             }
             ("X", name) => self.spans.push(span(event, name, graphs)?),
             ("s", kind) => self.arrows.push(arrow(&event["args"], kind)?),
@@ -104,18 +104,18 @@ impl Timeline {
     }
 }
 
-fn lane(args: &Value) -> Result<Lane, String> {
+fn track(args: &Value) -> Result<Track, String> {
     let kind = match string(args, "kind")? {
-        "stream" => LaneKind::Stream(number(args, "stream")?),
-        "nodes" => LaneKind::Nodes(number(args, "stream")?),
-        "worker" => LaneKind::Worker,
-        "copies" => LaneKind::Copies,
-        "fills" => LaneKind::Fills,
-        "frees" => LaneKind::Frees,
-        "host" => LaneKind::Host,
-        kind => return Err(format!("the kind of lane `{kind}` is unknown")),
+        "stream" => TrackKind::Stream(number(args, "stream")?),
+        "nodes" => TrackKind::Nodes(number(args, "stream")?),
+        "worker" => TrackKind::Worker,
+        "copies" => TrackKind::Copies,
+        "fills" => TrackKind::Fills,
+        "frees" => TrackKind::Frees,
+        "host" => TrackKind::Host,
+        kind => return Err(format!("the kind of track `{kind}` is unknown")),
     };
-    Ok(Lane { name: string(args, "name")?.to_owned(), kind })
+    Ok(Track { name: string(args, "name")?.to_owned(), kind })
 }
 
 fn nodes(graph: &Value) -> Result<Arc<[GraphNode]>, String> {
@@ -172,7 +172,7 @@ fn span(event: &Value, label: &str, graphs: &[Arc<[GraphNode]>]) -> Result<Span,
         nodes: nodes.unwrap_or_default(),
         has_node_times,
         bytes: optional("bytes").map(|name| number(args, name)).transpose()?,
-        lane: index(event, "tid")?,
+        track: index(event, "tid")?,
         start,
         end: start + time(event, "dur")?,
         submitted: optional("submitted_us").map(|name| time(args, name)).transpose()?,

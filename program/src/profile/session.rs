@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::{
     activity::Exact,
-    timeline::{GraphNode, LaneKind, SpanKind},
+    timeline::{GraphNode, SpanKind, TrackKind},
 };
 
 /// The largest number of recorded operations and host calls.
@@ -34,7 +34,7 @@ pub(super) struct KernelNames {
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) what: What,
-    pub(super) lane: usize,
+    pub(super) track: usize,
     /// Nanoseconds from the begin of the session; none while they are not known.
     pub(super) times: Option<(f64, f64)>,
     pub(super) submitted: Duration,
@@ -86,7 +86,7 @@ pub(super) struct HostCall {
     pub(super) kind: SpanKind,
     pub(super) name: &'static str,
     pub(super) bytes: Option<u64>,
-    pub(super) lane: usize,
+    pub(super) track: usize,
     pub(super) start: Duration,
     pub(super) end: Duration,
     /// The number of operations that were recorded before.
@@ -99,7 +99,7 @@ pub(super) struct HostCall {
 pub(super) enum Waits {
     Nothing,
     Device,
-    Lane(usize),
+    Track(usize),
     Operations(Sources),
 }
 
@@ -118,15 +118,15 @@ pub(crate) struct Mark {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pending {
     pub(super) operation: usize,
-    pub(super) lane: usize,
+    pub(super) track: usize,
     pub(super) events: (EventHandle, EventHandle),
 }
 
 /// A row of the timeline, and the state of the order of its operations.
 #[derive(Debug)]
-pub(super) struct LaneState {
+pub(super) struct TrackState {
     pub(super) name: String,
-    pub(super) kind: LaneKind,
+    pub(super) kind: TrackKind,
     last: Option<usize>,
     /// What the next operation waits for, besides the last one.
     waits_for: Sources,
@@ -143,11 +143,11 @@ pub(crate) struct Session {
     pub(super) base: Option<EventHandle>,
     pub(super) operations: Vec<Operation>,
     pub(super) host_calls: Vec<HostCall>,
-    pub(super) lanes: Vec<LaneState>,
+    pub(super) tracks: Vec<TrackState>,
     /// By the handle of the stream, or by its id where handles are all equal.
     streams: HashMap<u64, usize>,
     threads: HashMap<ThreadId, usize>,
-    /// The operations that the last record of an event stands for: the last ones of each lane.
+    /// The operations that the last record of an event stands for: the last ones of each track.
     records: HashMap<u64, Sources>,
     pub(super) arrows: Vec<(usize, usize)>,
     /// Launches that conflict without an order.
@@ -183,7 +183,7 @@ impl Session {
             base,
             operations: Vec::new(),
             host_calls: Vec::new(),
-            lanes: Vec::new(),
+            tracks: Vec::new(),
             streams: HashMap::new(),
             threads: HashMap::new(),
             records: HashMap::new(),
@@ -226,51 +226,51 @@ impl Session {
         }
     }
 
-    /// The lane of a stream that was seen before.
-    pub(super) fn known_lane(&self, key: u64) -> Option<usize> {
+    /// The track of a stream that was seen before.
+    pub(super) fn known_track(&self, key: u64) -> Option<usize> {
         self.streams.get(&key).copied()
     }
 
-    /// Adds the lane of a stream, unless another thread has done so.
-    pub(super) fn add_lane(&mut self, key: u64, kind: LaneKind) -> usize {
-        if let Some(lane) = self.known_lane(key) {
-            return lane;
+    /// Adds the track of a stream, unless another thread has done so.
+    pub(super) fn add_track(&mut self, key: u64, kind: TrackKind) -> usize {
+        if let Some(track) = self.known_track(key) {
+            return track;
         }
-        let number = 1 + self.lanes.iter().filter(|lane| lane.kind == kind).count();
+        let number = 1 + self.tracks.iter().filter(|track| track.kind == kind).count();
         let name = match kind {
-            LaneKind::Stream(id) => format!("stream {id}"),
-            LaneKind::Fills if number == 1 => "fills".to_owned(),
-            LaneKind::Fills => format!("fills {number}"),
-            LaneKind::Frees => "frees".to_owned(),
+            TrackKind::Stream(id) => format!("stream {id}"),
+            TrackKind::Fills if number == 1 => "fills".to_owned(),
+            TrackKind::Fills => format!("fills {number}"),
+            TrackKind::Frees => "frees".to_owned(),
             // These are named where the timeline is made.
-            LaneKind::Worker | LaneKind::Nodes(_) | LaneKind::Copies | LaneKind::Host => {
+            TrackKind::Worker | TrackKind::Nodes(_) | TrackKind::Copies | TrackKind::Host => {
                 String::new()
             }
         };
-        let lane = self.push_lane(name, kind);
-        self.streams.insert(key, lane);
-        lane
+        let track = self.push_track(name, kind);
+        self.streams.insert(key, track);
+        track
     }
 
-    fn push_lane(&mut self, name: String, kind: LaneKind) -> usize {
+    fn push_track(&mut self, name: String, kind: TrackKind) -> usize {
         let waits_for = Sources::new();
-        self.lanes.push(LaneState { name, kind, last: None, waits_for, anchor: None });
-        self.lanes.len() - 1
+        self.tracks.push(TrackState { name, kind, last: None, waits_for, anchor: None });
+        self.tracks.len() - 1
     }
 
-    /// The lane of the calling thread.
-    pub(super) fn thread_lane(&mut self) -> usize {
+    /// The track of the calling thread.
+    pub(super) fn thread_track(&mut self) -> usize {
         let current = thread::current();
-        if let Some(lane) = self.threads.get(&current.id()) {
-            return *lane;
+        if let Some(track) = self.threads.get(&current.id()) {
+            return *track;
         }
         let name = match self.threads.len() {
             0 => "host".to_owned(),
             n => current.name().map_or_else(|| format!("host {}", n + 1), |n| format!("host: {n}")),
         };
-        let lane = self.push_lane(name, LaneKind::Host);
-        self.threads.insert(current.id(), lane);
-        lane
+        let track = self.push_track(name, TrackKind::Host);
+        self.threads.insert(current.id(), track);
+        track
     }
 
     /// Forgets a stream, whose handle a new one may have.
@@ -325,13 +325,13 @@ impl Session {
             }
         }
         let number = self.operations.len();
-        let lane = &mut self.lanes[operation.lane];
-        for from in lane.waits_for.drain(..) {
+        let track = &mut self.tracks[operation.track];
+        for from in track.waits_for.drain(..) {
             self.arrows.push((from, number));
         }
-        lane.last = Some(number);
-        if let (What::Task(_) | What::Foreign(_), LaneKind::Stream(id)) =
-            (&operation.what, lane.kind)
+        track.last = Some(number);
+        if let (What::Task(_) | What::Foreign(_), TrackKind::Stream(id)) =
+            (&operation.what, track.kind)
         {
             let ours = self.next_conflicts.extract_if(.., |conflict| conflict.1 == id);
             self.conflicts.extend(ours.map(|(earlier, _)| (earlier, number)));
@@ -344,35 +344,36 @@ impl Session {
     /// the ids of the streams and the number of the kernel. Foreign operations count as launches.
     pub(super) fn conflict(&mut self, (earlier, kernel): (u32, u32), later: u32) {
         let is_earlier = |operation: &Operation| {
-            let lane = self.lanes[operation.lane].kind;
+            let track = self.tracks[operation.track].kind;
             let id = match &operation.what {
                 What::Task(Some((names, _))) => Some(names.id),
                 What::Foreign(names) => Some(names.id),
                 _ => None,
             };
-            id == Some(kernel) && (lane == LaneKind::Stream(earlier) || lane == LaneKind::Worker)
+            id == Some(kernel)
+                && (track == TrackKind::Stream(earlier) || track == TrackKind::Worker)
         };
         if let Some(number) = self.operations.iter().rposition(is_earlier) {
             self.next_conflicts.push((number, later));
         }
     }
 
-    /// An event was recorded on a lane.
-    pub(super) fn record(&mut self, event: u64, lane: usize) {
-        let sources = self.ends_of(lane);
+    /// An event was recorded on a track.
+    pub(super) fn record(&mut self, event: u64, track: usize) {
+        let sources = self.ends_of(track);
         self.records.insert(event, sources);
     }
 
-    /// A lane waits for the last record of an event.
-    pub(super) fn wait(&mut self, event: u64, lane: usize) {
+    /// A track waits for the last record of an event.
+    pub(super) fn wait(&mut self, event: u64, track: usize) {
         let Some(sources) = self.records.get(&event) else { return };
         for &source in sources {
-            let of = self.operations[source].lane;
-            if of == lane {
+            let of = self.operations[source].track;
+            if of == track {
                 continue;
             }
-            let waits_for = &mut self.lanes[lane].waits_for;
-            match waits_for.iter_mut().find(|other| self.operations[**other].lane == of) {
+            let waits_for = &mut self.tracks[track].waits_for;
+            match waits_for.iter_mut().find(|other| self.operations[**other].track == of) {
                 Some(other) => *other = source.max(*other),
                 None => waits_for.push(source),
             }
@@ -383,9 +384,9 @@ impl Session {
         self.records.get(&event).cloned().unwrap_or_default()
     }
 
-    /// The operations after which all work of a lane is complete.
-    fn ends_of(&self, lane: usize) -> Sources {
-        let lane = &self.lanes[lane];
-        lane.last.into_iter().chain(lane.waits_for.iter().copied()).collect()
+    /// The operations after which all work of a track is complete.
+    fn ends_of(&self, track: usize) -> Sources {
+        let track = &self.tracks[track];
+        track.last.into_iter().chain(track.waits_for.iter().copied()).collect()
     }
 }

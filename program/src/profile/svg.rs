@@ -1,4 +1,4 @@
-//! The timeline as a picture: the lanes side by side over time, a colour per task, arrows, and a legend.
+//! The timeline as a picture: the tracks side by side over time, a colour per task, arrows, and a legend.
 
 use std::{
     collections::HashMap,
@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::timeline::{ArrowKind, LaneKind, Span, SpanKind, Timeline, nodes_text, time_text};
+use super::timeline::{ArrowKind, Span, SpanKind, Timeline, TrackKind, nodes_text, time_text};
 
 /// The size of the picture and of its parts, in pixels.
 const WIDTH: f64 = 1280.0;
 const MARGIN: f64 = 20.0;
 const BAR: f64 = 24.0;
 const ROW: f64 = 30.0;
-const LANE_GAP: f64 = 16.0;
+const TRACK_GAP: f64 = 16.0;
 const LANES_TOP: f64 = 84.0;
 const LEGEND_ROW: f64 = 22.0;
 /// More than the mean width of a character, so that labels fit.
@@ -34,9 +34,9 @@ struct Picture<'a> {
     start: Duration,
     /// Pixels per nanosecond.
     scale: f64,
-    /// The row of each span in its lane: spans that overlap are in different rows.
+    /// The row of each span in its track: spans that overlap are in different rows.
     rows: Vec<usize>,
-    /// The top of each lane, and at the end the bottom of the last.
+    /// The top of each track, and at the end the bottom of the last.
     tops: Vec<f64>,
     /// The colours and the totals of what is in the legend, in order.
     legend: Vec<LegendEntry>,
@@ -51,7 +51,7 @@ struct LegendEntry {
 }
 
 impl Timeline {
-    /// The timeline as a picture in SVG, 1280 pixels wide: the lanes side by side over time.
+    /// The timeline as a picture in SVG, 1280 pixels wide: the tracks side by side over time.
     #[must_use]
     pub fn svg(&self) -> String {
         let mut out = String::new();
@@ -63,7 +63,7 @@ impl Timeline {
 
 impl<'a> Picture<'a> {
     fn new(timeline: &'a Timeline) -> Self {
-        let names = timeline.lanes.iter().map(|lane| lane.name.chars().count());
+        let names = timeline.tracks.iter().map(|track| track.name.chars().count());
         let left = MARGIN + 12.0 + CHARACTER * (names.max().unwrap_or(0).clamp(8, 30) as f64);
         let start = timeline.spans.iter().map(|span| span.start).min().unwrap_or_default();
         let length = timeline.duration().as_nanos().max(1) as f64;
@@ -72,7 +72,7 @@ impl<'a> Picture<'a> {
         let mut tops = vec![LANES_TOP];
         for count in counts {
             let last = tops[tops.len() - 1];
-            tops.push(last + ROW * count as f64 + LANE_GAP);
+            tops.push(last + ROW * count as f64 + TRACK_GAP);
         }
         let mut picture = Self {
             timeline,
@@ -114,8 +114,8 @@ impl<'a> Picture<'a> {
 
     /// The top of a span's bar.
     fn y(&self, span: usize) -> f64 {
-        self.tops[self.timeline.spans[span].lane]
-            + LANE_GAP / 2.0
+        self.tops[self.timeline.spans[span].track]
+            + TRACK_GAP / 2.0
             + ROW * self.rows[span] as f64
             + (ROW - BAR) / 2.0
     }
@@ -126,7 +126,7 @@ impl<'a> Picture<'a> {
 
     fn write(&self, out: &mut String) -> fmt::Result {
         let mut body = String::new();
-        self.write_lanes(&mut body)?;
+        self.write_tracks(&mut body)?;
         self.write_axis(&mut body)?;
         self.write_spans(&mut body)?;
         self.write_arrows(&mut body)?;
@@ -172,11 +172,11 @@ impl<'a> Picture<'a> {
         )
     }
 
-    fn write_lanes(&self, out: &mut String) -> fmt::Result {
-        for (at, lane) in self.timeline.lanes.iter().enumerate() {
+    fn write_tracks(&self, out: &mut String) -> fmt::Result {
+        for (at, track) in self.timeline.tracks.iter().enumerate() {
             let (top, height) = (self.tops[at], self.tops[at + 1] - self.tops[at]);
-            let fill = match lane.kind {
-                LaneKind::Host => "#f1f1ee",
+            let fill = match track.kind {
+                TrackKind::Host => "#f1f1ee",
                 _ if at % 2 == 0 => "#f5f8fb",
                 _ => "#ebf0f5",
             };
@@ -187,7 +187,7 @@ impl<'a> Picture<'a> {
                  <text x=\"{}\" y=\"{middle}\" fill=\"#1b2733\">{}</text>",
                 right - MARGIN,
                 MARGIN + 6.0,
-                escaped(&shortened(&lane.name, 30))
+                escaped(&shortened(&track.name, 30))
             )?;
         }
         Ok(())
@@ -220,7 +220,7 @@ impl<'a> Picture<'a> {
             let entry = self.entry_of[&legend_label(span)];
             let (x, end, y) = (self.x(span.start), self.x(span.end), self.y(at));
             let width = (end - x).max(1.0);
-            let place = (span.lane, self.rows[at]);
+            let place = (span.track, self.rows[at]);
             // Of many spans in one pixel, one is visible.
             if drawn.get(&place).is_some_and(|&(last, to)| last == entry && x + width <= to + 0.5) {
                 continue;
@@ -334,12 +334,12 @@ impl<'a> Picture<'a> {
 const ARROWS: [ArrowKind; 5] =
     [ArrowKind::Event, ArrowKind::Fork, ArrowKind::Join, ArrowKind::Memory, ArrowKind::Missing];
 
-/// The row of each span in its lane, and the number of rows of each lane.
+/// The row of each span in its track, and the number of rows of each track.
 fn rows(timeline: &Timeline) -> (Vec<usize>, Vec<usize>) {
     // The end of the last span of each row.
-    let mut ends: Vec<Vec<Duration>> = vec![Vec::new(); timeline.lanes.len()];
+    let mut ends: Vec<Vec<Duration>> = vec![Vec::new(); timeline.tracks.len()];
     let place = |span: &Span| {
-        let ends = &mut ends[span.lane];
+        let ends = &mut ends[span.track];
         let row = ends.iter().position(|end| *end <= span.start).unwrap_or(ends.len());
         match ends.get_mut(row) {
             Some(end) => *end = span.end,

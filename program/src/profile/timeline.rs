@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use quadrants_rhi::DeviceInfo;
 
-/// What ran during a profile: spans on lanes, and the arrows between them.
+/// What ran during a profile: spans on tracks, and the arrows between them.
 /// [`Program::profile`](crate::Program::profile) returns it.
 ///
 /// Its forms for people are its [`Display`](std::fmt::Display), a table of where time goes; [`svg`](Self::svg), a
@@ -13,7 +13,7 @@ use quadrants_rhi::DeviceInfo;
 pub struct Timeline {
     pub(super) device: String,
     pub(super) clock: TimelineClock,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) tracks: Vec<Track>,
     pub(super) spans: Vec<Span>,
     pub(super) arrows: Vec<Arrow>,
     pub(super) lost: u64,
@@ -36,20 +36,20 @@ pub enum TimelineClock {
 /// A row of a [`Timeline`]: a stream, or a thread of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Lane {
+pub struct Track {
     /// Its name, such as `stream 3`.
     pub name: String,
     /// What it is.
-    pub kind: LaneKind,
+    pub kind: TrackKind,
 }
 
-/// What a [`Lane`] is.
+/// What a [`Track`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum LaneKind {
+pub enum TrackKind {
     /// A stream of the program, with its [`Stream::id`](crate::Stream::id).
     Stream(u32),
-    /// The nodes of graphs that are launched on the stream with this id. Nodes that overlap are on several such lanes.
+    /// The nodes of graphs that are launched on the stream with this id. Nodes that overlap are on several such tracks.
     Nodes(u32),
     /// A worker stream, on which blocks of regions run.
     Worker,
@@ -88,11 +88,11 @@ pub struct Span {
     pub bytes: Option<u64>,
     /// The nodes of a graph; empty for other spans.
     pub nodes: Arc<[GraphNode]>,
-    /// Whether the nodes of this graph are spans of their own, on lanes of kind [`LaneKind::Nodes`]. If not, it is not
+    /// Whether the nodes of this graph are spans of their own, on tracks of kind [`TrackKind::Nodes`]. If not, it is not
     /// known when they ran, except that the graph's span contains them.
     pub has_node_times: bool,
-    /// The index of its lane in [`Timeline::lanes`].
-    pub lane: usize,
+    /// The index of its track in [`Timeline::tracks`].
+    pub track: usize,
     /// When it started, from the begin of the profile.
     pub start: Duration,
     /// When it ended, from the begin of the profile.
@@ -152,7 +152,7 @@ pub enum SpanKind {
     HostCall,
 }
 
-/// An order between two spans of different lanes: `to` starts after `from` has ended. Or one that is missing.
+/// An order between two spans of different tracks: `to` starts after `from` has ended. Or one that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arrow {
@@ -184,8 +184,8 @@ pub enum ArrowKind {
 impl Timeline {
     pub(crate) fn empty(info: &DeviceInfo) -> Self {
         let (device, clock) = (info.name.clone(), TimelineClock::Host);
-        let (lanes, spans, arrows) = (Vec::new(), Vec::new(), Vec::new());
-        Self { device, clock, lanes, spans, arrows, lost: 0, notes: Vec::new() }
+        let (tracks, spans, arrows) = (Vec::new(), Vec::new(), Vec::new());
+        Self { device, clock, tracks, spans, arrows, lost: 0, notes: Vec::new() }
     }
 
     /// The name of the device.
@@ -200,10 +200,10 @@ impl Timeline {
         self.clock
     }
 
-    /// The lanes: threads of the host, then streams.
+    /// The tracks: threads of the host, then streams.
     #[must_use]
-    pub fn lanes(&self) -> &[Lane] {
-        &self.lanes
+    pub fn tracks(&self) -> &[Track] {
+        &self.tracks
     }
 
     /// All spans, by their start.
@@ -346,7 +346,7 @@ impl SpanKind {
     }
 }
 
-impl LaneKind {
+impl TrackKind {
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Stream(_) => "stream",

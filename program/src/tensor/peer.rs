@@ -11,7 +11,7 @@ use crate::{
     launcher::operation_names::OperationUse,
     state::{StreamState, device_tensor::DeviceTensor, order::order_after},
     thread_state::{capture, current_stream::with_current},
-    value::layout::Span,
+    value::layout::CopyRange,
 };
 
 /// The name of the copy, and its uses of the two tensors, each in the tensor's program.
@@ -56,7 +56,7 @@ impl DeviceTensor {
         (from, source): (&Self, &StreamState),
         target: &StreamState,
         count: usize,
-        spans: &[Span],
+        spans: &[CopyRange],
         at: &'static Location<'static>,
     ) -> Result<()> {
         let (here, there) = (&self.program.shared, &from.program.shared);

@@ -10,7 +10,7 @@ use crate::{
     arguments::{ArgList, operation_tensors::OperationTensors, target::LaunchTarget},
     kernel::kernel_def::KernelDef,
     state::{ProgramShared, StreamState, device_tensor::DeviceTensor},
-    value::layout::Span,
+    value::layout::CopyRange,
 };
 
 /// What records the operations of a captured program.
@@ -31,7 +31,7 @@ pub(crate) trait Recorder {
         to: &DeviceTensor,
         elements: usize,
         bytes: &[u8],
-        spans: &[Span],
+        spans: &[CopyRange],
         at: &'static Location<'static>,
     ) -> Result<()>;
 
@@ -41,7 +41,7 @@ pub(crate) trait Recorder {
         to: &DeviceTensor,
         from: &DeviceTensor,
         elements: usize,
-        spans: &[Span],
+        spans: &[CopyRange],
         stream: &StreamState,
         at: &'static Location<'static>,
     ) -> Result<()>;

@@ -51,13 +51,13 @@ pub(crate) struct ComponentLayout {
 
 /// A contiguous range of bytes of a copy between device and host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
+pub(crate) struct CopyRange {
     pub(crate) device: usize,
     pub(crate) host: usize,
     pub(crate) bytes: usize,
 }
 
-impl Span {
+impl CopyRange {
     /// The range in parts of at most `largest` bytes.
     pub(crate) fn parts(self, largest: usize) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(largest).map(move |at| Self {
@@ -125,20 +125,20 @@ impl StorageLayout {
     }
 
     /// The ranges to copy between these elements, from element `first` on, and host memory with the layout `part`.
-    pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[Span; 1]> {
+    pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[CopyRange; 1]> {
         if let Some(size) = self.element {
-            return [Span { device: first * size, host: 0, bytes: part.bytes }]
+            return [CopyRange { device: first * size, host: 0, bytes: part.bytes }]
                 .into_iter()
                 .collect();
         }
         if part.count == self.count {
-            return [Span { device: 0, host: 0, bytes: self.bytes }].into_iter().collect();
+            return [CopyRange { device: 0, host: 0, bytes: self.bytes }].into_iter().collect();
         }
         let mut spans = SmallVec::new();
         for (whole, own) in self.components.iter().zip(&part.components) {
             let size = whole.ty.size();
             for scalar in 0..whole.scalars {
-                spans.push(Span {
+                spans.push(CopyRange {
                     device: whole.at(first) + scalar * self.count * size,
                     host: own.offset + scalar * part.count * size,
                     bytes: part.count * size,
@@ -156,11 +156,11 @@ impl StorageLayout {
         from: &Self,
         from_first: usize,
         count: usize,
-    ) -> Option<SmallVec<[Span; 1]>> {
+    ) -> Option<SmallVec<[CopyRange; 1]>> {
         let mut spans = SmallVec::new();
         match (self.element, from.element) {
             _ if count == 0 => {}
-            (Some(size), Some(_)) => spans.push(Span {
+            (Some(size), Some(_)) => spans.push(CopyRange {
                 device: first * size,
                 host: from_first * size,
                 bytes: count * size,
@@ -168,7 +168,7 @@ impl StorageLayout {
             (None, None) => {
                 for (to, from_component) in self.components.iter().zip(&from.components) {
                     let size = to.ty.size();
-                    spans.extend((0..to.scalars).map(|scalar| Span {
+                    spans.extend((0..to.scalars).map(|scalar| CopyRange {
                         device: to.at(first) + scalar * self.count * size,
                         host: from_component.at(from_first) + scalar * from.count * size,
                         bytes: count * size,
@@ -302,7 +302,7 @@ mod tests {
             let part = storage.resized(4);
             let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut own = vec![0u8; part.bytes.next_multiple_of(8)];
-            for Span { device, host, bytes: len } in storage.spans(3, &part) {
+            for CopyRange { device, host, bytes: len } in storage.spans(3, &part) {
                 own[host..host + len].copy_from_slice(&bytes[device..device + len]);
             }
             let own: Vec<u64> =

@@ -90,8 +90,8 @@ fn a_trace_shows_the_streams_of_the_channels() {
     let lines = format!("trace    {}\nstreams  {}\n", trace.display(), picture.display());
     assert!(summary.contains(&lines), "{summary}");
     let timeline = qd::Timeline::from_chrome_trace(&fs::read_to_string(trace).unwrap()).unwrap();
-    let is_stream = |lane: &&qd::Lane| matches!(lane.kind, qd::LaneKind::Stream(_));
-    assert!(timeline.lanes().iter().filter(is_stream).count() >= 3, "{timeline}");
+    let is_stream = |track: &&qd::Track| matches!(track.kind, qd::TrackKind::Stream(_));
+    assert!(timeline.tracks().iter().filter(is_stream).count() >= 3, "{timeline}");
     assert_eq!(fs::read_to_string(picture).unwrap(), timeline.svg());
 }
 

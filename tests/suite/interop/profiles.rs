@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants::{
-    ArrowKind, Hazards, LaneKind, Program, Result, Span, SpanKind, Timeline, reads, writes,
+    ArrowKind, Hazards, Program, Result, Span, SpanKind, Timeline, TrackKind, reads, writes,
 };
 use quadrants_tests::{
     TestBackend::{self, Cpu},
@@ -41,7 +41,7 @@ fn a_foreign_operation_is_a_span_of_its_stream(backend: TestBackend) -> Result<(
     let [span] = foreign(&timeline)[..] else { panic!("{timeline:#?}") };
     assert_eq!((span.label(), span.reads, span.writes), (format!("gemm:{line}"), 1, 1));
     assert!(span.file.ends_with("interop/profiles.rs"), "{span:#?}");
-    assert_eq!(timeline.lanes()[span.lane].kind, LaneKind::Stream(stream.id()));
+    assert_eq!(timeline.tracks()[span.track].kind, TrackKind::Stream(stream.id()));
     let at = timeline.spans().iter().position(|s| s.kind == SpanKind::Foreign).expect("above");
     let arrows = timeline.arrows().iter().filter(|arrow| arrow.kind == ArrowKind::Event);
     let ends: Vec<_> = arrows.filter(|arrow| arrow.from == at || arrow.to == at).collect();

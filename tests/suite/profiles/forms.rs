@@ -96,12 +96,12 @@ pub(super) fn check_trace(text: &str, then: impl FnOnce(&[Value])) {
 }
 
 #[on_all_backends]
-fn the_picture_is_xml_with_all_lanes(backend: TestBackend) -> quadrants::Result<()> {
+fn the_picture_is_xml_with_all_tracks(backend: TestBackend) -> quadrants::Result<()> {
     let Some(timeline) = sample(backend)? else { return Ok(()) };
     let svg = timeline.svg();
     check_xml(&svg);
-    for lane in timeline.lanes() {
-        assert!(svg.contains(&format!(">{}</text>", lane.name)), "{}", lane.name);
+    for track in timeline.tracks() {
+        assert!(svg.contains(&format!(">{}</text>", track.name)), "{}", track.name);
     }
     let legend = format!("scale:{SCALE_LINE} · 4×");
     assert!(svg.contains(&legend), "{svg}");

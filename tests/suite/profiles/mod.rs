@@ -9,7 +9,7 @@ pub(crate) mod traces;
 
 use std::collections::BTreeMap;
 
-use quadrants::{self as qd, LaneKind, Span, SpanKind, Tensor, Timeline};
+use quadrants::{self as qd, Span, SpanKind, Tensor, Timeline, TrackKind};
 
 const N: usize = 1 << 12;
 
@@ -73,32 +73,32 @@ fn spans_of(timeline: &Timeline, kind: SpanKind) -> impl Iterator<Item = &Span> 
     timeline.spans().iter().filter(move |span| span.kind == kind)
 }
 
-fn lane_of(timeline: &Timeline, span: &Span) -> LaneKind {
-    timeline.lanes()[span.lane].kind
+fn track_of(timeline: &Timeline, span: &Span) -> TrackKind {
+    timeline.tracks()[span.track].kind
 }
 
 /// Checks what holds for every timeline: no span ends before it starts, the operations of a stream do not overlap, the
-/// arrows are in the order of time and between lanes, and all operations have their times.
+/// arrows are in the order of time and between tracks, and all operations have their times.
 fn check(timeline: &Timeline) {
     assert_eq!(timeline.lost(), 0, "{timeline:#?}");
-    let is_shared = |lane: usize| {
-        matches!(timeline.lanes()[lane].kind, qd::LaneKind::Fills | qd::LaneKind::Frees)
+    let is_shared = |track: usize| {
+        matches!(timeline.tracks()[track].kind, qd::TrackKind::Fills | qd::TrackKind::Frees)
     };
-    let mut last = vec![std::time::Duration::ZERO; timeline.lanes().len()];
+    let mut last = vec![std::time::Duration::ZERO; timeline.tracks().len()];
     for span in timeline.spans() {
         assert!(span.start <= span.end, "{span:#?}");
-        if !span.kind.is_host() && !is_shared(span.lane) {
+        if !span.kind.is_host() && !is_shared(span.track) {
             // The events of a real device have a resolution of half a microsecond.
             let slack = std::time::Duration::from_micros(1);
-            assert!(last[span.lane] <= span.start + slack, "{span:#?} in {timeline:#?}");
-            last[span.lane] = span.end;
+            assert!(last[span.track] <= span.start + slack, "{span:#?} in {timeline:#?}");
+            last[span.track] = span.end;
         }
     }
     let orders = |arrow: &&qd::Arrow| arrow.kind != qd::ArrowKind::Missing;
     for arrow in timeline.arrows().iter().filter(orders) {
         let (from, to) = (&timeline.spans()[arrow.from], &timeline.spans()[arrow.to]);
         let slack = std::time::Duration::from_micros(1);
-        assert!(is_shared(from.lane) || from.end <= to.start + slack, "{from:#?} {to:#?}");
-        assert_ne!(from.lane, to.lane);
+        assert!(is_shared(from.track) || from.end <= to.start + slack, "{from:#?} {to:#?}");
+        assert_ne!(from.track, to.track);
     }
 }

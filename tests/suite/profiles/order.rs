@@ -29,7 +29,7 @@ fn an_event_is_an_arrow_between_streams(backend: TestBackend) -> quadrants::Resu
     })?;
     launched?;
     check(&timeline);
-    let stream = |span: usize| timeline.lanes()[timeline.spans()[span].lane].name.clone();
+    let stream = |span: usize| timeline.tracks()[timeline.spans()[span].track].name.clone();
     let events: Vec<_> =
         timeline.arrows().iter().filter(|arrow| arrow.kind == ArrowKind::Event).collect();
     let ends: Vec<_> = events.iter().map(|arrow| (stream(arrow.from), stream(arrow.to))).collect();
@@ -112,9 +112,9 @@ fn a_missing_order_is_marked(backend: TestBackend) -> quadrants::Result<()> {
         assert_eq!(timeline.count(ArrowKind::Missing), 1, "{timeline:#?}");
         let missing = timeline.arrows().iter().find(|arrow| arrow.kind == ArrowKind::Missing);
         let missing = missing.expect("one");
-        let stream = |span: usize| timeline.lanes()[timeline.spans()[span].lane].kind;
-        assert_eq!(stream(missing.from), qd::LaneKind::Stream(one.id()));
-        assert_eq!(stream(missing.to), qd::LaneKind::Stream(two.id()));
+        let stream = |span: usize| timeline.tracks()[timeline.spans()[span].track].kind;
+        assert_eq!(stream(missing.from), qd::TrackKind::Stream(one.id()));
+        assert_eq!(stream(missing.to), qd::TrackKind::Stream(two.id()));
         assert!(timeline.to_string().contains("have no order"), "{timeline}");
         assert!(timeline.svg().contains("url(#missing)"));
     }

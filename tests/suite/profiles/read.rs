@@ -7,9 +7,9 @@ use super::forms::{check_xml, sample};
 
 /// Everything that a timeline shows.
 fn shown(timeline: &Timeline) -> String {
-    let (lanes, spans, arrows) = (timeline.lanes(), timeline.spans(), timeline.arrows());
+    let (tracks, spans, arrows) = (timeline.tracks(), timeline.spans(), timeline.arrows());
     let rest = (timeline.device(), timeline.clock(), timeline.lost());
-    format!("{lanes:#?} {spans:#?} {arrows:#?} {rest:?} {timeline} {}", timeline.svg())
+    format!("{tracks:#?} {spans:#?} {arrows:#?} {rest:?} {timeline} {}", timeline.svg())
 }
 
 fn problem(text: &str) -> String {

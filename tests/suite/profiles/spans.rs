@@ -2,14 +2,14 @@
 
 use std::thread;
 
-use quadrants::{self as qd, Error, LaneKind, SpanKind, Timeline, TimelineClock};
+use quadrants::{self as qd, Error, SpanKind, Timeline, TimelineClock, TrackKind};
 use quadrants_tests::{
     TestBackend::{self, Cpu},
     on_all_backends, on_gpu_backends,
 };
 
 use super::{
-    BLOCK_LINES, N, SCALE_LINE, blocks, check, fail, lane_of, scale, spans_of, sum, tasks,
+    BLOCK_LINES, N, SCALE_LINE, blocks, check, fail, scale, spans_of, sum, tasks, track_of,
 };
 
 #[on_all_backends]
@@ -33,7 +33,7 @@ fn every_launch_is_one_span_with_kernel_line_and_stream(
     check(&timeline);
     assert_eq!(tasks(&timeline), [(("scale".to_owned(), SCALE_LINE), 7)].into());
     let on_stream = |id| {
-        let on = |span: &&qd::Span| lane_of(&timeline, span) == LaneKind::Stream(id);
+        let on = |span: &&qd::Span| track_of(&timeline, span) == TrackKind::Stream(id);
         spans_of(&timeline, SpanKind::Task).filter(on).count()
     };
     assert_eq!((on_stream(stream.id()), on_stream(program.default_stream().id())), (5, 2));
@@ -68,7 +68,7 @@ fn the_tasks_of_regions_have_groups_and_workers(backend: TestBackend) -> quadran
     for span in spans_of(&timeline, SpanKind::Task) {
         let in_first = span.line == BLOCK_LINES[0];
         assert_eq!(span.group, if in_first { 1 } else { 2 }, "{span:#?}");
-        assert_eq!(lane_of(&timeline, span) == LaneKind::Worker, !in_first, "{span:#?}");
+        assert_eq!(track_of(&timeline, span) == TrackKind::Worker, !in_first, "{span:#?}");
     }
     let arrows = |kind| timeline.arrows().iter().filter(|arrow| arrow.kind == kind).count();
     // The first fork has nothing before it, except for a copy of arguments.
@@ -162,10 +162,10 @@ fn check_nodes(timeline: &Timeline, lines: &[u32]) {
             assert!(timeline.svg().contains("the times of nodes in graphs are not known"));
             continue;
         }
-        let LaneKind::Stream(stream) = lane_of(timeline, graph) else { panic!("{graph:#?}") };
+        let TrackKind::Stream(stream) = track_of(timeline, graph) else { panic!("{graph:#?}") };
         let is_node = |span: &&qd::Span| {
-            let lane = lane_of(timeline, span);
-            lane == LaneKind::Nodes(stream) && graph.start <= span.start && span.end <= graph.end
+            let track = track_of(timeline, span);
+            track == TrackKind::Nodes(stream) && graph.start <= span.start && span.end <= graph.end
         };
         let mut ran: Vec<u32> = timeline.spans().iter().filter(is_node).map(|s| s.line).collect();
         nodes += ran.len();
@@ -175,7 +175,7 @@ fn check_nodes(timeline: &Timeline, lines: &[u32]) {
         assert_eq!(ran, lines, "{timeline:#?}");
         assert!(timeline.svg().contains(&format!("nodes of stream {stream}")));
     }
-    let is_node = |span: &&qd::Span| matches!(lane_of(timeline, span), LaneKind::Nodes(_));
+    let is_node = |span: &&qd::Span| matches!(track_of(timeline, span), TrackKind::Nodes(_));
     assert_eq!(timeline.spans().iter().filter(is_node).count(), nodes);
     let read = Timeline::from_chrome_trace(&timeline.chrome_trace()).expect("its own trace");
     assert_eq!(format!("{:#?}", read.spans()), format!("{:#?}", timeline.spans()));
