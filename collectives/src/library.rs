@@ -79,7 +79,7 @@ impl Library {
     /// A library whose functions `resolve` finds by name, such as one that is linked into this program.
     ///
     /// # Errors
-    /// [`Error::Library`]: a function is missing, or the version is older than 2.14.
+    /// [`Error::Library`](crate::Error::Library): a function is missing, or the version is older than 2.14.
     ///
     /// # Safety
     /// `resolve` returns the C function of that name of NCCL or RCCL, or one with the same behaviour. It stays callable
