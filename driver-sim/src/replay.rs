@@ -1,6 +1,6 @@
 //! Runs a program under many seeds, and prints how to repeat a failing run.
 
-use std::{env, fmt::Debug, path::Path, thread};
+use std::{env, fmt::Debug, mem::replace, path::Path, thread};
 
 use crate::{
     peer,
@@ -71,7 +71,11 @@ impl World {
         }
     }
 
+    /// Prints the schedule once: a panic passes through [`explore`](Self::explore) and then through the lease.
     pub(crate) fn print_failure(self) {
+        if self.with(|state| replace(&mut state.is_schedule_printed, true)) {
+            return;
+        }
         let text = self.timeline_text();
         let skipped = text.lines().count().saturating_sub(LINES);
         eprintln!("simulated schedule ({}, seed {}):", self.schedule(), self.seed());

@@ -95,6 +95,8 @@ pub(crate) struct State {
     pub(crate) schedule_hash: u64,
     pub(crate) executed: u64,
     pub(crate) timeline: Timeline,
+    /// Whether the schedule was printed under this seed, because of a failure.
+    pub(crate) is_schedule_printed: bool,
     pub(crate) detector: Detector,
     /// What a wait needs first of another world.
     pub(crate) blocked: Option<Blocker>,
@@ -140,6 +142,7 @@ impl State {
         self.faults.set_seed(seed);
         self.seeds += 1;
         self.turns = 0;
+        self.is_schedule_printed = false;
     }
 
     /// Resets the world: all handles become invalid, all memory is freed, all counts and settings are initial.
