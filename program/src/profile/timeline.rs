@@ -88,8 +88,8 @@ pub struct Span {
     pub bytes: Option<u64>,
     /// The nodes of a graph; empty for other spans.
     pub nodes: Arc<[GraphNode]>,
-    /// Whether the nodes of this graph are spans of their own, on tracks of kind [`TrackKind::Nodes`]. If not, it is not
-    /// known when they ran, except that the graph's span contains them.
+    /// Whether the nodes of this graph are spans of their own, on tracks of kind [`TrackKind::Nodes`]. If not, it is
+    /// not known when they ran, except that the graph's span contains them.
     pub has_node_times: bool,
     /// The index of its track in [`Timeline::tracks`].
     pub track: usize,
