@@ -71,6 +71,7 @@ pub(crate) fn kind(status: Status) -> DriverErrorKind {
         (hipError_t::hipErrorNoDevice, DriverErrorKind::NoDevice),
         (hipError_t::hipErrorNotSupported, DriverErrorKind::NotSupported),
         (hipError_t::hipErrorNotReady, DriverErrorKind::NotReady),
+        (hipError_t::hipErrorStreamCaptureUnsupported, DriverErrorKind::Capturing),
         (hipError_t::hipErrorDeinitialized, DriverErrorKind::ShuttingDown),
     ];
     if is_one_of(CONTEXT_LOST, status.0) {

@@ -63,6 +63,7 @@ pub(crate) fn kind(status: Status) -> DriverErrorKind {
         (CUDA_ERROR_NO_DEVICE, DriverErrorKind::NoDevice),
         (CUDA_ERROR_NOT_SUPPORTED, DriverErrorKind::NotSupported),
         (CUDA_ERROR_NOT_READY, DriverErrorKind::NotReady),
+        (CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, DriverErrorKind::Capturing),
         (CUDA_ERROR_DEINITIALIZED, DriverErrorKind::ShuttingDown),
     ];
     if is_one_of(CONTEXT_LOST, status.0) {

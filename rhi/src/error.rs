@@ -198,6 +198,8 @@ pub enum DriverErrorKind {
     NotSupported,
     /// Enqueued work is not complete. Queries return `Ok(false)` instead.
     NotReady,
+    /// A stream of the context is captured, here or by another library, which the call does not allow.
+    Capturing,
     /// The driver is shutting down with the process, so resources need not be released.
     ShuttingDown,
     /// The context is lost: every later call fails too.

@@ -1,8 +1,12 @@
 //! Waits of the host for work of a device. Each also returns the failure of watched work, which has ended then.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
-use quadrants_rhi::{EventHandle, StreamHandle};
+use quadrants_rhi::{self as rhi, DriverErrorKind, EventHandle, StreamHandle};
 
 use crate::{Context, Result, watch::Watch};
 
@@ -36,7 +40,24 @@ impl Context {
 
     /// Waits for all work of the device.
     pub(crate) fn wait_for_device(&self) -> Result<()> {
-        self.observe(self.device().synchronize())?;
+        let start = Instant::now();
+        let waited = loop {
+            let waited = self.device().synchronize();
+            let refused = matches!(
+                &waited,
+                Err(rhi::Error::Driver(error)) if error.kind == DriverErrorKind::Capturing
+            );
+            if !refused || start.elapsed() > CAPTURE_LIMIT {
+                break waited;
+            }
+            thread::sleep(CAPTURE_PAUSE);
+        };
+        self.observe(waited)?;
         self.watches.check()
     }
 }
+
+/// How long a wait for the device is repeated. The driver refuses it while another thread captures a stream of the
+/// context, which usually takes microseconds.
+const CAPTURE_LIMIT: Duration = Duration::from_secs(1);
+const CAPTURE_PAUSE: Duration = Duration::from_micros(50);

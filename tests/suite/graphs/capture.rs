@@ -6,7 +6,7 @@ use quadrants::{
     self as qd, Error, Event, Hazards, Kernel, Program, Result, Stream, Tensor, Vector,
     builder::KernelBuilder, ir::ScalarType::F32,
 };
-use quadrants_driver_sim::{Schedule, World};
+use quadrants_driver_sim::{Code, Schedule, World};
 use quadrants_tests::{
     On,
     TestBackend::{self, Cuda},
@@ -775,5 +775,26 @@ fn an_empty_graph_can_be_launched(backend: TestBackend) -> Result<()> {
     graph.launch()?;
     graph.with("out", &mut one).launch()?;
     assert_eq!(one.to_vec()?, [1.0]);
+    Ok(())
+}
+
+/// Drivers refuse to wait for a device while another thread captures one of its streams.
+#[on_gpu_backends]
+fn a_wait_for_the_device_is_repeated_while_another_thread_captures(
+    backend: TestBackend,
+) -> qd::Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let Some(world) = &on.world else { return Ok(()) };
+    let function = match backend {
+        TestBackend::Cuda => "cuCtxSynchronize",
+        _ => "hipDeviceSynchronize",
+    };
+    let calls = world.calls(function);
+    // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED and hipErrorStreamCaptureUnsupported.
+    for nth in 1..=3 {
+        world.fail(function, nth, Code(900));
+    }
+    on.program.device_sync()?;
+    assert_eq!((world.calls(function) - calls, world.armed_faults()), (4, 0));
     Ok(())
 }

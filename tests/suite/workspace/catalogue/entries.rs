@@ -342,6 +342,7 @@ pub(super) const ENUMS: &[Listed] = &[
             NoDevice: "Make the device visible to the process." => no_device;
             NotSupported: "" => not_supported;
             NotReady: "";
+            Capturing: "End the capture first. A wait for the device repeats the call for a second.";
             ShuttingDown: "Drop programs before the process ends." => shutting_down;
             ContextLost: "Open the program again." => context_lost;
             Other: "" => any_other_code;
