@@ -56,6 +56,10 @@ impl Default for CommunicatorBuilder {
 /// operation is ordered as a launch is. The host does not wait. All ranks must enqueue the same operations in the same
 /// order, each on its own thread, or those of one thread in one [`Group`](crate::Group).
 ///
+/// The ranks must agree on each operation: its kind, the type and the number of elements, the reduction and the root.
+/// On the CPU and in the simulator, others fail. NCCL does not compare them: the operation may not complete, or write
+/// memory of the device outside of the tensors.
+///
 /// # Failures
 /// An operation waits for other ranks, which may have failed. A thread of this crate watches all communicators of the
 /// process. If the library reports an error, if a process of the run is [lost](crate::bootstrap), or if operations are
