@@ -29,8 +29,8 @@
 //!
 //! A process without the secret cannot join, cannot pose as rank 0, and cannot change, repeat, reorder or insert
 //! messages. It can delay a run (it can fill the network, and a process on the path can cut connections). Messages are
-//! authenticated and not encrypted: who reads the network traffic reads the payloads. Who reads the traffic, or answers
-//! in place of rank 0, can test guesses of the secret, so it must be random: `openssl rand -hex 32`. A process that
+//! authenticated and not encrypted: an eavesdropper can read the payloads. An eavesdropper, or a process that answers
+//! in place of rank 0, can also test guesses of the secret, so it must be random: `openssl rand -hex 32`. A process that
 //! knows the secret is trusted. Processes of earlier runs with the same secret, address and port are not told apart
 //! from those of this run.
 //!
