@@ -30,9 +30,9 @@
 //! A process without the secret cannot join, cannot pose as rank 0, and cannot change, repeat, reorder or insert
 //! messages. It can delay a run (it can fill the network, and a process on the path can cut connections). Messages are
 //! authenticated and not encrypted: an eavesdropper can read the payloads. An eavesdropper, or a process that answers
-//! in place of rank 0, can also test guesses of the secret, so it must be random: `openssl rand -hex 32`. A process that
-//! knows the secret is trusted. Processes of earlier runs with the same secret, address and port are not told apart
-//! from those of this run.
+//! in place of rank 0, can also test guesses of the secret, so it must be random: `openssl rand -hex 32`. A process
+//! that knows the secret is trusted. Processes of earlier runs with the same secret, address and port are not told
+//! apart from those of this run.
 //!
 //! Without the variable `QUADRANTS_RENDEZVOUS_SECRET`, only loopback addresses are allowed. The secret is then in a
 //! file that only the user can read, `quadrants-UID/rendezvous-secret` in the temporary folder; the first process makes

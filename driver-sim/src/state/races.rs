@@ -66,8 +66,8 @@ impl State {
         detector.clocks.insert(op, (epoch, clock));
     }
 
-    /// Called when an operation starts. Updates its clock with the operations of other worlds that it waits for and that
-    /// were not enqueued yet when it was, such as the calls of other ranks. Later operations in its order have not
+    /// Called when an operation starts. Updates its clock with the operations of other worlds that it waits for and
+    /// that were not enqueued yet when it was, such as the calls of other ranks. Later operations in its order have not
     /// started, and get the same update.
     pub(crate) fn learn_late(&mut self, op: OpId, work: &Work) {
         if !self.detector.on {
