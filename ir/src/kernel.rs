@@ -306,6 +306,17 @@ pub struct Expr {
     pub ty: ScalarType,
     /// The operation.
     pub kind: ExprKind,
+    /// Whether a sum, difference or product of type `i32` is known not to overflow where its value is used, so that it
+    /// can be printed as signed arithmetic. Only [scheduling](crate::schedule) sets it.
+    pub exact: bool,
+}
+
+impl Expr {
+    /// An expression that wraps where it overflows.
+    #[must_use]
+    pub const fn new(ty: ScalarType, kind: ExprKind) -> Self {
+        Self { ty, kind, exact: false }
+    }
 }
 
 /// The operation of an expression.

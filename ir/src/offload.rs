@@ -292,7 +292,7 @@ impl<'k> Offloader<'k> {
                 (Some(value), _) => value,
                 (None, Some(temp)) if !item.defines.contains(&local) => {
                     let ty = self.nodes.locals[local].ty;
-                    self.out.exprs.push(Expr { ty, kind: ExprKind::Temp(temp) })
+                    self.out.exprs.push(Expr::new(ty, ExprKind::Temp(temp)))
                 }
                 _ => continue,
             };
@@ -310,7 +310,7 @@ impl<'k> Offloader<'k> {
             let changes = item.defines.contains(&local) || item.reach.assigned[local.index()];
             if changes && later.iter().any(|item| item.uses(local)) {
                 let ty = self.nodes.locals[local].ty;
-                let value = self.out.exprs.push(Expr { ty, kind: ExprKind::Local(local) });
+                let value = self.out.exprs.push(Expr::new(ty, ExprKind::Local(local)));
                 stmts.push(Stmt::SetTemp { temp, value });
             }
         }
@@ -329,7 +329,7 @@ impl<'k> Offloader<'k> {
         for temp in temps {
             let ty = self.out.temps[temp.index()];
             let kind = ExprKind::Const(Const::from_bits(ty, 0));
-            zeros.push(Stmt::SetTemp { temp, value: self.out.exprs.push(Expr { ty, kind }) });
+            zeros.push(Stmt::SetTemp { temp, value: self.out.exprs.push(Expr::new(ty, kind)) });
         }
         zeros
     }

@@ -291,7 +291,8 @@ impl Printer<'_> {
                 format!("{sign}{}", self.operand(*value))
             }
             ExprKind::Binary { op, lhs, rhs } => {
-                format!("{} {} {}", self.operand(*lhs), op.symbol(), self.operand(*rhs))
+                let text = format!("{} {} {}", self.operand(*lhs), op.symbol(), self.operand(*rhs));
+                if expr.exact { format!("exact({text})") } else { text }
             }
             ExprKind::Math { function, args } => {
                 format!("{}({})", function.name(), self.list(args))

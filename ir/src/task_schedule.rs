@@ -26,6 +26,8 @@ pub struct TaskSchedule {
     pub covered: bool,
     /// Whether indices have 32 bits where the bounds proof showed that they fit.
     pub narrow_indices: bool,
+    /// Whether also the counters of all loops have 32 bits, and all values that the bounds proof examined.
+    pub narrow_counters: bool,
     /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
     /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
     /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
@@ -98,6 +100,7 @@ impl Default for TaskSchedule {
             interior: false,
             covered: false,
             narrow_indices: false,
+            narrow_counters: false,
             coarsening: 1,
             vector_load: None,
             reductions: Vec::new(),

@@ -78,7 +78,7 @@ impl Builder {
     }
 
     pub fn expr(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        self.kernel.exprs.push(Expr { ty, kind })
+        self.kernel.exprs.push(Expr::new(ty, kind))
     }
 
     pub fn ty(&self, expr: ExprId) -> ScalarType {

@@ -101,7 +101,7 @@ fn without_statements(kernel: &Kernel, out: &mut Vec<Kernel>) {
 
 fn with_simpler_expressions(kernel: &Kernel, out: &mut Vec<Kernel>) {
     for id in reached_exprs(kernel) {
-        let Expr { ty, kind } = &kernel.exprs[id];
+        let Expr { ty, kind, .. } = &kernel.exprs[id];
         let operands = kind.operands().map(|operand| &kernel.exprs[operand]);
         let same = operands.filter(|operand| operand.ty == *ty).map(|operand| operand.kind.clone());
         let constants = [0, 1].map(|bits| ExprKind::Const(Const::from_bits(*ty, bits)));

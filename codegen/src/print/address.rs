@@ -1,7 +1,9 @@
 //! Prints linear indices of elements as a part shared with adjacent elements, plus a constant distance. The device
 //! compiler then computes the shared part once for adjacent elements, and the distances once per launch.
 
-use quadrants_ir::{BinaryOp, ExprId, ExprKind, ParamId, ScalarType};
+use quadrants_ir::{
+    BinaryOp, ExprId, ExprKind, ParamId, ScalarType, launch_analysis::MAX_INDEX_DISTANCE,
+};
 
 use super::{
     consts,
@@ -10,11 +12,12 @@ use super::{
 };
 
 impl TaskPrinter<'_> {
-    /// The linear index of an element, as a sum. Indices wrap, so the order of additions does not matter.
+    /// The linear index of an element, as a sum. 64-bit indices wrap, so the order of additions does not matter; the
+    /// launch has proven that 32-bit indices do not overflow in this order.
     pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
         let narrow = self.narrow_index(index);
         let (ty, index) = match &narrow {
-            Some(index) => (ScalarType::U32, &index[..]),
+            Some(index) => (ScalarType::I32, &index[..]),
             None => (ScalarType::U64, index),
         };
         let zero = consts::zero(ty);
@@ -73,23 +76,30 @@ impl TaskPrinter<'_> {
             return None;
         }
         let narrow = |id: &ExprId| match self.kernel.exprs[*id].kind {
-            ExprKind::Cast { value } if self.kernel.exprs[value].ty == ScalarType::U32 => {
+            ExprKind::Cast { value }
+                if matches!(self.kernel.exprs[value].ty, ScalarType::I32 | ScalarType::U32) =>
+            {
                 Some(value)
             }
-            ExprKind::Const(value) if value.bits() <= u32::MAX.into() => Some(*id),
+            ExprKind::Const(value) if value.bits() <= MAX_INDEX_DISTANCE => Some(*id),
             _ => None,
         };
         index.iter().map(narrow).collect()
     }
 
     fn tensor_extent(&mut self, tensor: ParamId, axis: usize, ty: ScalarType) -> String {
-        let extent = self.dim(tensor, axis as u8);
-        if ty == ScalarType::U32 { format!("(u32){extent}") } else { extent }
+        match ty {
+            ScalarType::I32 => self.narrow_dim(tensor, axis as u8),
+            _ => self.dim(tensor, axis as u8),
+        }
     }
 
     /// An index as a variable part of type `ty` and a constant.
     fn linear(&mut self, id: ExprId, ty: ScalarType) -> (Text, i64) {
         let kernel = self.kernel;
+        if ty == ScalarType::I32 && kernel.exprs[id].ty == ScalarType::U32 {
+            return (self.value(id).cast(ty), 0);
+        }
         match &kernel.exprs[id].kind {
             ExprKind::Const(value) => match value.as_int().map(i64::try_from) {
                 Some(Ok(constant)) => (Text::new(Level::Primary, consts::zero(ty)), constant),
@@ -109,8 +119,12 @@ impl TaskPrinter<'_> {
                 let Some(added) = added else { return (self.value(id), 0) };
                 let (text, before) = self.linear(inner, ty);
                 match before.checked_add(added) {
-                    Some(sum) => (text, sum),
-                    None => (self.value(id), 0),
+                    Some(sum)
+                        if ty != ScalarType::I32 || sum.unsigned_abs() <= MAX_INDEX_DISTANCE =>
+                    {
+                        (text, sum)
+                    }
+                    _ => (self.value(id), 0),
                 }
             }
             ExprKind::Local(local) => match self.offset_vars.get(local) {

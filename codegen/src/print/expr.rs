@@ -74,15 +74,23 @@ impl TaskPrinter<'_> {
         let ty = expr.ty;
         match &expr.kind {
             ExprKind::Const(value) => Text::literal(consts::constant(*value)),
-            ExprKind::Local(local) => Text::primary(self.local(*local)),
+            ExprKind::Local(local) => match self.narrow_counters.get(local) {
+                Some(name) if ty == ScalarType::I32 => Text::primary(name.clone()),
+                Some(name) => Text::primary(name.clone()).cast(ty),
+                None => Text::primary(self.local(*local)),
+            },
             ExprKind::Param(param) => Text::primary(self.param(*param)),
-            ExprKind::Dim { tensor, axis } => Text::primary(self.dim(*tensor, *axis)),
+            ExprKind::Dim { tensor, axis } => {
+                let level = if self.has_narrow_counters() { Level::Unary } else { Level::Primary };
+                Text::new(level, self.dim(*tensor, *axis))
+            }
             ExprKind::Temp(temp) => self.temp(*temp, ty),
             ExprKind::Unary { op, value } => self.unary(*op, *value, ty),
             ExprKind::Binary { op, lhs, rhs } => {
                 let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
                 let is_signed = ty.is_signed_int() && ty.size() >= 4;
-                if is_arithmetic && is_signed && self.range_of(id).is_some() {
+                let is_exact = |this: &mut Self| expr.exact || this.range_of(id).is_some();
+                if is_arithmetic && is_signed && is_exact(self) {
                     let (level, sign) = arithmetic(*op);
                     let (lhs, rhs) = (self.value(*lhs), self.value(*rhs));
                     return infix(level, lhs, sign, rhs);
@@ -205,13 +213,26 @@ impl TaskPrinter<'_> {
 
     fn cast(&mut self, id: ExprId, to: ScalarType) -> Text {
         let from = self.kernel.exprs[id].ty;
-        if (to.is_float() && to != ScalarType::F16 || to == ScalarType::U32)
+        let is_short = matches!(to, ScalarType::I32 | ScalarType::U32);
+        if (to.is_float() && to != ScalarType::F16 || is_short)
             && let ExprKind::Local(local) = self.kernel.exprs[id].kind
             && let Some(narrow) = self.narrow_vars.get(&local)
         {
             // Conversions of 64-bit integers are much slower on GPUs.
             let narrow = Text::primary(narrow.clone());
             return if to == ScalarType::U32 { narrow } else { narrow.cast(to) };
+        }
+        match self.kernel.exprs[id].kind {
+            ExprKind::Local(local) if to != ScalarType::Bool && to != ScalarType::F16 => {
+                if let Some(name) = self.narrow_counters.get(&local) {
+                    let name = Text::primary(name.clone());
+                    return if to == ScalarType::I32 { name } else { name.cast(to) };
+                }
+            }
+            ExprKind::Dim { tensor, axis } if to == ScalarType::I32 => {
+                return Text::new(Level::Unary, self.narrow_dim(tensor, axis));
+            }
+            _ => {}
         }
         if from == to {
             self.value(id)

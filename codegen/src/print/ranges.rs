@@ -22,6 +22,13 @@ impl TaskPrinter<'_> {
         self.ranges.insert(local, (0, COVERED_END - 1));
     }
 
+    /// Notes that a local is a counter of a loop whose bounds the launch has proven to be at most 2^30.
+    pub(super) fn note_narrow_counter(&mut self, local: LocalId) {
+        let unsigned = !self.kernel.locals[local].ty.is_signed_int();
+        let low = if unsigned { 0 } else { -COVERED_END };
+        self.ranges.insert(local, (low, COVERED_END - 1));
+    }
+
     /// Notes the range of a serial loop's variable, if the bounds are constant.
     pub(super) fn note_serial_counter(&mut self, var: LocalId, begin: ExprId, end: ExprId) {
         if let (Some((begin, _)), Some((end, _))) = (self.constant(begin), self.constant(end))

@@ -218,10 +218,28 @@ impl TaskPrinter<'_> {
 
     /// Prints the body of the loop that was opened.
     fn loop_body(&mut self, body: BlockId) {
+        let schedule = &self.kernel.tasks[self.task.index()].schedule;
+        let reads = schedule.narrow_indices && self.only_reads(body);
+        let outer = std::mem::replace(&mut self.in_reading_loop, reads);
         self.loops += 1;
         self.block(body);
         self.loops -= 1;
+        self.in_reading_loop = outer;
         self.close();
+    }
+
+    /// Whether a body has no effects besides loads and divisions.
+    fn only_reads(&self, body: BlockId) -> bool {
+        self.kernel.blocks[body].stmts.iter().all(|stmt| match *stmt {
+            Stmt::Let { value, .. } | Stmt::Assign { value, .. } | Stmt::Eval { value } => {
+                !matches!(self.kernel.exprs[value].kind, ExprKind::Atomic { .. })
+            }
+            Stmt::If { .. } | Stmt::For { .. } | Stmt::Loop { .. } => {
+                stmt.blocks().all(|inner| self.only_reads(inner))
+            }
+            Stmt::Break | Stmt::Continue => true,
+            _ => false,
+        })
     }
 
     /// Ends the iteration of the parallel loop, or the serial task, at any nesting depth.
@@ -273,7 +291,8 @@ impl TaskPrinter<'_> {
                 self.atomic(*op, ty, &format!("&{}", access.element), operands)
             }
             (_, Array::Tensor(tensor)) => {
-                let value = match self.is_read_only(tensor, element.site) {
+                let read_only = self.is_read_only(tensor, element.site);
+                let value = match read_only && !self.in_reading_loop {
                     true => self.cx.dialect.read_only(&access.element),
                     false => access.element.clone(),
                 };

@@ -51,11 +51,17 @@ pub(super) struct TaskPrinter<'a> {
     /// Loop variables that equal another local plus a constant.
     pub(super) offset_vars: HashMap<LocalId, (String, i64)>,
     /// The 32-bit variables that hold the values of these locals.
+    /// Whether the innermost serial loop has 32-bit indices and only reads. Then read-only loads are printed as plain
+    /// ones: NVRTC replaces the addresses of plain loads by increments, but not those of [`Dialect::read_only`] ones,
+    /// which are inline assembly there; and nothing is written that loads have to be moved across.
+    pub(super) in_reading_loop: bool,
     /// The ranges of locals that are known where the text is.
     pub(super) ranges: HashMap<LocalId, ValueRange>,
     /// The ranges of expressions that were found, or not.
     pub(super) known_ranges: HashMap<ExprId, Option<ValueRange>>,
     pub(super) narrow_vars: HashMap<LocalId, String>,
+    /// The names of the variables of the parallel loops, which have type `i32`, if all counters have 32 bits.
+    pub(super) narrow_counters: HashMap<LocalId, String>,
     bound: BTreeSet<Binding>,
     /// The variables that hold common subexpressions of the current statement.
     shared_values: HashMap<ExprId, String>,
@@ -110,6 +116,8 @@ impl<'a> TaskPrinter<'a> {
             locals: HashMap::new(),
             offset_vars: HashMap::new(),
             narrow_vars: HashMap::new(),
+            narrow_counters: HashMap::new(),
+            in_reading_loop: false,
             ranges: HashMap::new(),
             known_ranges: HashMap::new(),
             bound: BTreeSet::new(),
@@ -152,7 +160,7 @@ impl<'a> TaskPrinter<'a> {
                 } else {
                     let inside = self.interior(dims);
                     let threads = [Helper::Thread, Helper::Threads];
-                    self.grid_stride_loops(&loops, threads, &mut |this| match &inside {
+                    self.grid_stride_loops(dims, &loops, threads, &mut |this| match &inside {
                         Some(inside) => this.versioned_body(inside, task.body),
                         None => this.iteration(task.body),
                     });
@@ -167,7 +175,7 @@ impl<'a> TaskPrinter<'a> {
                 self.dynamic_arrays(task);
                 self.source_line(task.line);
                 let loops = self.loops_of(dims, *bounds_site);
-                self.grid_stride_loops(&loops, [Helper::Block, Helper::Blocks], &mut |this| {
+                self.grid_stride_loops(dims, &loops, [Helper::Block, Helper::Blocks], &mut |this| {
                     this.block(task.body);
                 });
             }
@@ -276,9 +284,26 @@ impl<'a> TaskPrinter<'a> {
         self.cx.params[id.index()].value.clone()
     }
 
+    /// An extent as a `u64`, in an expression with the precedence of a conversion.
     pub(super) fn dim(&mut self, tensor: ParamId, axis: u8) -> String {
+        let name = self.extent_variable(tensor, axis);
+        if self.has_narrow_counters() { format!("(u64){name}") } else { name }
+    }
+
+    /// An extent that fits as an `i32`, in an expression with the precedence of a conversion.
+    pub(super) fn narrow_dim(&mut self, tensor: ParamId, axis: u8) -> String {
+        let name = self.extent_variable(tensor, axis);
+        if self.has_narrow_counters() { name } else { format!("(i32){name}") }
+    }
+
+    fn extent_variable(&mut self, tensor: ParamId, axis: u8) -> String {
         self.bound.insert(Binding::Dim(tensor, axis));
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
+    }
+
+    /// Whether extents and the counters of loops are variables of type `i32`.
+    pub(super) fn has_narrow_counters(&self) -> bool {
+        self.kernel.tasks[self.task.index()].schedule.narrow_counters
     }
 
     /// The distance between elements of a component; none for a tensor of scalars.
@@ -312,7 +337,8 @@ impl<'a> TaskPrinter<'a> {
     fn bind(&self, text: &mut String, binding: Binding) {
         let (ty, name) = match binding {
             Binding::Dim(tensor, axis) => {
-                ("const u64".to_owned(), &self.cx.params[tensor.index()].dims[usize::from(axis)])
+                let ty = if self.has_narrow_counters() { "const i32" } else { "const u64" };
+                (ty.to_owned(), &self.cx.params[tensor.index()].dims[usize::from(axis)])
             }
             Binding::Stride(tensor, second) => {
                 let Some([step, plane]) = &self.cx.params[tensor.index()].strides else { return };
@@ -329,19 +355,25 @@ impl<'a> TaskPrinter<'a> {
                 (ty, &self.cx.params[id.index()].value)
             }
         };
-        let _ = writeln!(text, "    {ty} {name} = {};", self.argument(name));
+        let narrow = if ty == "const i32" && matches!(binding, Binding::Dim(..)) { "(i32)" } else { "" };
+        let _ = writeln!(text, "    {ty} {name} = {narrow}{};", self.argument(name));
     }
 
     /// Prints grid-stride loops, so that any grid executes all iterations. The counters start at 0 and have 64 bits, so
-    /// that no increment overflows, whatever the bounds are.
+    /// that no increment overflows, whatever the bounds are, unless the launch has proven that 32 bits are enough.
     fn grid_stride_loops(
         &mut self,
+        dims: &[LoopDim],
         loops: &[Bounds],
         [thread_index, size]: [fn(char) -> Helper; 2],
         body: &mut dyn FnMut(&mut Self),
     ) {
-        for (bounds, &axis) in loops.iter().zip(AXES[loops.len().min(3)]) {
-            self.open_loop(bounds, [thread_index(axis), size(axis)]);
+        let axes = AXES[loops.len().min(3)];
+        for ((bounds, dim), &axis) in loops.iter().zip(dims).zip(axes) {
+            match self.has_narrow_counters() {
+                true => self.open_narrow_loop(bounds, dim.var, &thread_index(axis)),
+                false => self.open_loop(bounds, [thread_index(axis), size(axis)]),
+            }
         }
         body(self);
         loops.iter().for_each(|_| self.close());
@@ -368,7 +400,7 @@ impl<'a> TaskPrinter<'a> {
             ));
             self.line(&format!("const u32 {end} = (u32){};", bounds.count));
             inside.push(format!("{narrow} < {end}"));
-            if bounds.variable.is_none() {
+            if bounds.variable.is_none() && !self.has_narrow_counters() {
                 self.narrow_vars.insert(dim.var, narrow.clone());
                 self.note_covered_counter(dim.var);
             }
@@ -382,9 +414,13 @@ impl<'a> TaskPrinter<'a> {
         }
         // `do`, because an iteration may end early with `continue`.
         self.open(&format!("if ({}) do {{", inside.join(" && ")));
-        for (bounds, narrow) in loops.iter().zip(counters) {
-            self.line(&format!("const u64 {} = {narrow};", bounds.counter));
-            self.variable(bounds);
+        for ((bounds, narrow), dim) in loops.iter().zip(counters).zip(dims) {
+            if self.has_narrow_counters() {
+                self.narrow_variable(bounds, dim.var, &narrow);
+            } else {
+                self.line(&format!("const u64 {} = {narrow};", bounds.counter));
+                self.variable(bounds);
+            }
         }
         self.blocks.narrow = true;
         let (outer, known) = (self.locals.clone(), self.divisions.clone());
@@ -405,6 +441,41 @@ impl<'a> TaskPrinter<'a> {
             self.check_device_bounds(dims, &loops, site);
         }
         loops
+    }
+
+    /// Opens a loop with a 32-bit counter. The counter does not overflow, because it and the number of threads are at
+    /// most 2^30.
+    fn open_narrow_loop(&mut self, bounds: &Bounds, var: LocalId, thread_index: &Helper) {
+        let (first, step) = match thread_index {
+            Helper::Block(axis) => (format!("blockIdx.{axis}"), format!("gridDim.{axis}")),
+            Helper::Thread(axis) => (
+                format!("blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis}"),
+                format!("gridDim.{axis} * blockDim.{axis}"),
+            ),
+            _ => return,
+        };
+        let counter = self.fresh(&format!("{}_narrow", bounds.counter));
+        let end = self.fresh(&format!("{}_end", bounds.counter));
+        self.line(&format!("const u32 {end} = (u32){};", bounds.count));
+        self.open(&format!(
+            "for (u32 {counter} = {first}; {counter} < {end}; {counter} += {step}) {{"
+        ));
+        self.narrow_variable(bounds, var, &counter);
+    }
+
+    /// Defines a loop variable of type `i32`.
+    fn narrow_variable(&mut self, bounds: &Bounds, var: LocalId, counter: &str) {
+        let name = match &bounds.variable {
+            Some((_, name)) => name,
+            None => &bounds.counter,
+        };
+        let first = match bounds.from_zero {
+            true => String::new(),
+            false => format!("(i32){} + ", bounds.begin),
+        };
+        self.line(&format!("const i32 {name} = {first}(i32){counter};"));
+        self.narrow_counters.insert(var, name.clone());
+        self.note_narrow_counter(var);
     }
 
     pub(super) fn open_loop(&mut self, bounds: &Bounds, [thread_index, size]: [Helper; 2]) {

@@ -60,7 +60,7 @@ impl Emitter {
             depth = depth.max(self.depths[operand.index()] + 1);
         }
         self.depths.push(depth);
-        self.exprs.push(Expr { ty, kind })
+        self.exprs.push(Expr::new(ty, kind))
     }
 
     /// The value, assigned to a local if its expression is too deep: the IR bounds the depth.
@@ -183,7 +183,7 @@ impl Emitter {
 
     /// A copy of a [reusable](Self::reuse) expression. Each expression has only one use.
     pub(super) fn copy(&mut self, value: ExprId) -> ExprId {
-        let Expr { ty, kind } = self.exprs[value].clone();
+        let Expr { ty, kind, .. } = self.exprs[value].clone();
         self.expr(ty, kind)
     }
 

@@ -48,10 +48,11 @@ impl Interval {
         if self.lo == self.hi { Some(self.lo) } else { None }
     }
 
-    /// Whether values of a 64-bit integer type fit into the 32-bit type of the same signedness.
+    /// Whether values of a 64-bit integer type fit into `i32`.
     pub(super) fn fits(self, ty: ScalarType) -> bool {
-        let narrow = Self::of(if ty.is_signed_int() { ScalarType::I32 } else { ScalarType::U32 });
-        !self.is_wrapped() && narrow.lo <= self.lo && self.hi <= narrow.hi
+        let narrow = Self::of(ScalarType::I32);
+        let lo = if ty.is_signed_int() { narrow.lo } else { 0 };
+        !self.is_wrapped() && lo <= self.lo && self.hi <= narrow.hi
     }
 
     /// All values of the type, if this is wrapped.

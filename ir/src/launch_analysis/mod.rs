@@ -30,6 +30,10 @@ pub use prove::UnprovenIndex;
 pub use races::{Cause, Overflow, Race, ValueOrigin};
 pub use work::IterationWork;
 
+/// The greatest constant that is added to a 32-bit linear index last, for each axis: as a multiple of its stride. See
+/// [`LaunchAnalysis::forms`].
+pub const MAX_INDEX_DISTANCE: u64 = 64;
+
 /// The launch analysis of a kernel. Prepared once, so that each launch is cheap.
 ///
 /// Requires a kernel that passes [`verify_offloaded`](crate::verify_offloaded). The methods do not allocate unless a
@@ -194,15 +198,28 @@ impl LaunchAnalysis {
         if extents.is_empty() {
             return Outcome { in_bounds: true, fits: true };
         }
-        plan.proof.outcome(words, &extents, all)
+        let mut outcome = plan.proof.outcome(words, &extents, all);
+        // A counter of 32 bits may exceed its end by the number of threads.
+        let limit = -(1 << 30)..=1 << 30;
+        let within = |(begin, end): &(i128, i128)| limit.contains(begin) && limit.contains(end);
+        outcome.fits &= extents.dims().iter().all(within);
+        outcome
     }
 
-    /// Whether the number of elements of each tensor fits into 32 bits.
+    /// Whether the linear index of each tensor can be computed with `i32`, also if constants up to
+    /// [`MAX_INDEX_DISTANCE`] are added to it last: the part without them, and their sum, are below 2^30.
     fn elements_fit(&self, args: &[u64]) -> bool {
-        let elements = |extents: &Range<usize>| {
-            args.get(extents.clone())?.iter().try_fold(1_u64, |n, extent| n.checked_mul(*extent))
+        let fits = |extents: &Range<usize>| {
+            let (mut most, mut row) = (0_u64, 1_u64);
+            for extent in args.get(extents.clone())?.iter().rev() {
+                // Also of an empty tensor, so that every extent can be an `i32`.
+                let axis = extent.checked_add(MAX_INDEX_DISTANCE).filter(|axis| *axis < 1 << 30)?;
+                most = most.checked_add(axis.checked_mul(row)?)?;
+                row = row.checked_mul(*extent)?;
+            }
+            Some(most < 1 << 30)
         };
-        self.tensors.iter().all(|tensor| elements(tensor).is_some_and(|n| n <= u32::MAX.into()))
+        self.tensors.iter().all(|tensor| fits(tensor) == Some(true))
     }
 
     /// The bounds proof: whether in a launch with this argument block every index of the task is in bounds, and no

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use super::substitute::Substitution;
 use crate::{
     Array, BinaryOp, Block, BlockId, Const, Element, ExprId, ExprKind, LocalId, Offloaded,
-    ScalarType, Stmt, visit::Nodes,
+    ScalarType, Stmt, TaskId, visit::Nodes,
 };
 
 /// The number of iterations in a batch, as a shift.
@@ -28,6 +28,18 @@ const MAX_STATEMENTS: usize = 16;
 pub(super) fn run(kernel: &mut Offloaded, task: usize) {
     let body = kernel.tasks[task].body;
     block(kernel, body);
+}
+
+/// Whether a task has a loop with such a batch.
+pub(super) fn applies(kernel: &Offloaded, task: TaskId) -> bool {
+    let task = &kernel.tasks[task.index()];
+    task.kind.is_range_for() && has_batch(kernel, task.body)
+}
+
+fn has_batch(kernel: &Offloaded, block: BlockId) -> bool {
+    kernel.blocks[block].stmts.iter().any(|stmt| {
+        split(kernel, stmt).is_some() || stmt.blocks().any(|inner| has_batch(kernel, inner))
+    })
 }
 
 fn block(kernel: &mut Offloaded, id: BlockId) {

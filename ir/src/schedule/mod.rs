@@ -19,6 +19,7 @@ mod unroll;
 mod unroll_arrays;
 
 pub use inspect::can_inspect;
+use narrow_indices::Width;
 
 use crate::{
     ExprId, ExprKind, Offloaded, ParamId, Task, TaskId, TaskKind,
@@ -41,27 +42,30 @@ pub fn schedule(kernel: &Offloaded, forms: impl Into<Forms>) -> Offloaded {
     }
     // Iterations that a thread executes together share their index arithmetic already.
     let mut narrowed = kernel.clone();
-    let is_narrow = |(id, task): (TaskId, &Task)| {
-        forms.of(id) == Form::Proven
-            && task.schedule.coarsening == 1
-            && narrow_indices::run(&mut narrowed, id)
+    let narrow = |(id, task): (TaskId, &Task)| {
+        let is_single = forms.of(id) == Form::Proven && task.schedule.coarsening == 1;
+        if is_single { narrow_indices::run(&mut narrowed, id) } else { Width::Wide }
     };
-    let narrow: Vec<bool> = out.tasks().map(is_narrow).collect();
-    match narrow.contains(&true) {
-        true => schedule_width(&narrowed, forms, &narrow),
-        false => out,
+    let widths: Vec<Width> = out.tasks().map(narrow).collect();
+    match widths.iter().all(|width| *width == Width::Wide) {
+        true => out,
+        false => schedule_width(&narrowed, forms, &widths),
     }
 }
 
-/// Schedules the tasks of a kernel, of which those in `narrow` have 32-bit indices.
-fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[bool]) -> Offloaded {
+/// Schedules the tasks of a kernel, whose index arithmetic has been rewritten to these widths.
+fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offloaded {
     let unrolled = unroll_arrays::run(kernel);
     let kernel = unrolled.as_ref().unwrap_or(kernel);
     let mut out = unroll::run(kernel, forms).unwrap_or_else(|| kernel.clone());
     for at in 0..out.tasks.len() {
         let id = TaskId::new(at as u32);
-        let narrow_indices = narrow.get(at) == Some(&true);
-        let schedule = TaskSchedule { narrow_indices, ..TaskSchedule::of(&out, id, forms.of(id)) };
+        let width = narrow.get(at).copied().unwrap_or_default();
+        let schedule = TaskSchedule {
+            narrow_indices: width != Width::Wide,
+            narrow_counters: width == Width::Narrow,
+            ..TaskSchedule::of(&out, id, forms.of(id))
+        };
         let batches = schedule.form == Form::Proven
             && schedule.coarsening == 1
             && out.tasks[at].kind.is_range_for();
@@ -118,8 +122,10 @@ impl TaskSchedule {
             Form::Checked if self.interior => "bounds checks outside the interior".to_owned(),
             Form::Checked => "bounds checks".to_owned(),
         }];
-        if self.narrow_indices {
-            lines.push("32-bit indices".to_owned());
+        match (self.narrow_counters, self.narrow_indices) {
+            (true, _) => lines.push("32-bit indices and counters".to_owned()),
+            (false, true) => lines.push("32-bit indices".to_owned()),
+            (false, false) => {}
         }
         if self.covered {
             lines.push("no loops where the grid covers all iterations".to_owned());

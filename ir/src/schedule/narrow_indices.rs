@@ -1,10 +1,14 @@
 //! Index arithmetic with 32 bits: GPUs have 32-bit registers, so that an operation on 64-bit integers takes two to four
 //! instructions, and a division many more.
 //!
-//! Indices that are sums of products keep 64 bits. Addresses have 64 bits, and a device compiler adds the constant
-//! distances of adjacent elements to an address at no cost only if it knows that the sum does not wrap: with 32-bit
-//! sums, a matrix product takes 1.5 times as long. Outside of serial loops, all indices are narrowed if at least
-//! one has an operation other than addition and multiplication.
+//! Values become `i32`, and sums and products [exact](crate::Expr::exact), because a device compiler adds the constant
+//! distances of adjacent elements to an address at no cost only if it knows that the sum does not wrap. Divisions are
+//! unsigned where the operands are.
+//!
+//! In tasks with [batches of loads](super::batch_loads), which are sums of few threads or matrix products, indices that
+//! are sums of products keep 64 bits, except outside of serial loops if one of them has another operation: narrow
+//! indices took up to 1.2 times as long there. In all other tasks every index, and the counters of serial loops, are
+//! narrowed.
 //!
 //! A launch has [these forms](crate::abi::Forms::with_narrow_indices) only if the bounds proof showed that every value
 //! that it [examined](Narrowable) fits. The rewrite therefore follows the proof: it changes a value only where the
@@ -12,14 +16,27 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::substitute::Substitution;
+use super::{batch_loads, substitute::Substitution};
 use crate::{
-    Array, BinaryOp, BlockId, Const, Element, ExprId, ExprKind, Local, LocalId, MathFn, Offloaded,
+    Array, BinaryOp, BlockId, Const, Element, Expr, ExprId, ExprKind, Local, LocalId, MathFn, Offloaded,
     ScalarType, Stmt, TaskId, UnaryOp, launch_analysis::Narrowable,
 };
 
-/// Rewrites the body of a task, if that pays. Returns whether it does.
-pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> bool {
+/// How much of a task's index arithmetic has 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Width {
+    /// Nothing.
+    #[default]
+    Wide,
+    /// Indices with costly operations.
+    Mixed,
+    /// All indices and counters.
+    Narrow,
+}
+
+/// Rewrites the body of a task, if that pays. Returns what it has done.
+pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> Width {
+    let everywhere = !batch_loads::applies(kernel, id);
     let narrowable = Narrowable::new(kernel, id);
     let body = kernel.tasks[id.index()].body;
     let mut extents = HashSet::new();
@@ -31,6 +48,7 @@ pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> bool {
         narrowable,
         extents,
         loop_bounds,
+        everywhere,
         loops: 0,
         in_innermost_loop: false,
         locals: HashMap::new(),
@@ -40,11 +58,14 @@ pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> bool {
         pays: false,
     };
     narrower.block(body);
-    let pays = narrower.pays;
-    if !pays {
-        *kernel = before;
+    match (narrower.pays, everywhere) {
+        (false, _) => {
+            *kernel = before;
+            Width::Wide
+        }
+        (true, false) => Width::Mixed,
+        (true, true) => Width::Narrow,
     }
-    pays
 }
 
 /// The locals that are extents of shared arrays, which have 64 bits.
@@ -102,11 +123,14 @@ struct Narrower<'k> {
     /// `i + 1` with 32 bits, the compiler of ROCm 5.2 fails ("cannot select"), also if it has to move a selection out
     /// of the outer loop to get there.
     loop_bounds: HashSet<LocalId>,
+    /// Whether all indices and loop counters are narrowed, not only those with a costly operation.
+    everywhere: bool,
     /// The number of serial loops around the current position.
     loops: u32,
     /// Whether the innermost of them has no other loop or branch.
     in_innermost_loop: bool,
-    locals: HashMap<LocalId, LocalId>,
+    /// The narrow values of locals that were replaced.
+    locals: HashMap<LocalId, ExprId>,
     /// The locals of 32-bit types whose values are not sums of products.
     computed: HashSet<LocalId>,
     /// The 32-bit expressions of examined ones.
@@ -157,8 +181,14 @@ impl Narrower<'_> {
                 self.block(then);
                 self.block(otherwise);
             }
-            Stmt::For { begin, end, body, .. } => {
-                (*begin, *end) = (self.loop_bound(*begin), self.loop_bound(*end));
+            Stmt::For { var, begin, end, body, .. } => {
+                match self.narrow_bounds(*var, *begin, *end) {
+                    Some(bounds) => {
+                        (*begin, *end) = bounds;
+                        *var = self.replaced(*var, ScalarType::I32);
+                    }
+                    None => (*begin, *end) = (self.loop_bound(*begin), self.loop_bound(*end)),
+                }
                 self.serial_loop(*body);
             }
             Stmt::Loop { body } => self.serial_loop(*body),
@@ -181,6 +211,17 @@ impl Narrower<'_> {
             }
             Stmt::Break | Stmt::Continue | Stmt::Shared { .. } | Stmt::Array { .. } => {}
         }
+    }
+
+    /// The bounds of a serial loop whose counter is narrowed.
+    fn narrow_bounds(
+        &mut self,
+        var: LocalId,
+        begin: ExprId,
+        end: ExprId,
+    ) -> Option<(ExprId, ExprId)> {
+        let narrows = self.everywhere && is_wide(self.copies.kernel.locals[var].ty);
+        if narrows { Some((self.narrow(begin)?, self.narrow(end)?)) } else { None }
     }
 
     /// A bound of a serial loop.
@@ -225,28 +266,34 @@ impl Narrower<'_> {
         {
             return None;
         }
-        let new = match self.copies.kernel.exprs[value].kind {
+        let (new, narrow_ty) = match self.copies.kernel.exprs[value].kind {
             ExprKind::DivRem { op, lhs, rhs, site } => {
-                let (lhs, rhs) = (self.narrow(lhs)?, self.narrow(rhs)?);
-                self.copies.push(narrow_type(ty), ExprKind::DivRem { op, lhs, rhs, site })
+                let narrow_ty = narrow_type(ty);
+                let [lhs, rhs] = [self.narrow(lhs)?, self.narrow(rhs)?]
+                    .map(|operand| self.converted(operand, narrow_ty));
+                let kind = ExprKind::DivRem { op, lhs, rhs, site };
+                (self.copies.push(narrow_ty, kind), narrow_ty)
             }
+            ref kind if kind.is_effect() => return None,
+            _ if self.everywhere => (self.narrow(value)?, ScalarType::I32),
             _ if self.loop_bounds.contains(&local) => return None,
-            _ if self.is_mixed(value) => self.narrow(value)?,
+            _ if self.is_mixed(value) => (self.narrow(value)?, ScalarType::I32),
             _ => return None,
         };
-        Some((self.replaced(local), new))
+        Some((self.replaced(local, narrow_ty), new))
     }
 
-    /// The 32-bit local that replaces `local`.
-    fn replaced(&mut self, local: LocalId) -> LocalId {
+    /// The local of a 32-bit type that replaces `local`.
+    fn replaced(&mut self, local: LocalId, narrow: ScalarType) -> LocalId {
         self.pays = true;
         let kernel = &mut self.copies.kernel;
-        let ty = kernel.locals[local].ty;
-        let narrow = Local { ty: narrow_type(ty), ..kernel.locals[local].clone() };
-        let new = kernel.locals.push(narrow);
-        self.locals.insert(local, new);
-        let read = self.copies.push(narrow_type(ty), ExprKind::Local(new));
-        let wide = self.copies.push(ty, ExprKind::Cast { value: read });
+        let wide = kernel.locals[local].ty;
+        let new = Local { ty: narrow, ..kernel.locals[local].clone() };
+        let new = kernel.locals.push(new);
+        let read = self.copies.push(narrow, ExprKind::Local(new));
+        let signed = self.converted(read, ScalarType::I32);
+        self.locals.insert(local, signed);
+        let wide = self.converted(read, wide);
         self.copies.values.insert(local, wide);
         new
     }
@@ -283,11 +330,14 @@ impl Narrower<'_> {
         }
         let mixed = index.iter().any(|index| self.is_mixed(*index));
         self.pays |= mixed;
-        let narrows = mixed || self.loops == 0;
+        let narrows = mixed || self.everywhere || self.loops == 0;
         for index in index {
             *index = match if narrows { self.narrow(*index) } else { None } {
                 Some(_) if self.copies.constant(*index).is_some() => *index,
-                Some(narrow) => self.converted(narrow, ScalarType::U64),
+                Some(narrow) => {
+                    self.pays |= self.everywhere;
+                    self.converted(narrow, ScalarType::U64)
+                }
                 None => self.examined(*index),
             };
         }
@@ -324,7 +374,7 @@ impl Narrower<'_> {
         if !is_wide(ty) || !self.narrowable.may_fit(value) {
             return None;
         }
-        let to = narrow_type(ty);
+        let to = ScalarType::I32;
         if !self.is_narrow_operation(value) {
             let wide = self.rebuilt(value);
             return Some(self.converted(wide, to));
@@ -335,7 +385,7 @@ impl Narrower<'_> {
                 *constant = Const::from_bits(to, constant.bits());
             }
             ExprKind::Local(local) => match self.locals.get(local) {
-                Some(narrow) => *local = *narrow,
+                Some(narrow) => return Some(*narrow),
                 None => return Some(self.converted(value, to)),
             },
             ExprKind::Cast { value } => {
@@ -363,7 +413,10 @@ impl Narrower<'_> {
                 }
             }
         }
-        Some(self.copies.push(to, kind))
+        // The proof examined this value and all of its operands.
+        use BinaryOp::{Add, Mul, Sub};
+        let exact = matches!(kind, ExprKind::Binary { op: Add | Sub | Mul, .. });
+        Some(self.copies.push_expr(Expr { ty: to, kind, exact }))
     }
 
     /// Whether an expression gives the same value when it is computed with 32 bits, because all operands of 64 bits
@@ -510,7 +563,7 @@ const fn is_wide(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::U64 | ScalarType::I64)
 }
 
-/// The 32-bit type of the same signedness.
+/// The 32-bit type of the same signedness, for divisions.
 const fn narrow_type(ty: ScalarType) -> ScalarType {
     match ty {
         ScalarType::I64 => ScalarType::I32,

@@ -28,7 +28,7 @@ impl<'k> Substitution<'k> {
         if let Some(new) = known.get(&id) {
             return *new;
         }
-        let Expr { ty, mut kind } = self.kernel.exprs[id].clone();
+        let Expr { ty, mut kind, exact } = self.kernel.exprs[id].clone();
         let new = match kind {
             ExprKind::Local(local) => self.values.get(&local).copied().unwrap_or(id),
             ExprKind::Select { cond, then, otherwise } => {
@@ -52,8 +52,10 @@ impl<'k> Substitution<'k> {
                 if !is_copy && kind == self.kernel.exprs[id].kind {
                     id
                 } else {
-                    let folded = fold(ty, &kind, |operand| self.constant(operand));
-                    self.push(ty, folded.map_or(kind, ExprKind::Const))
+                    match fold(ty, &kind, |operand| self.constant(operand)) {
+                        Some(constant) => self.push(ty, ExprKind::Const(constant)),
+                        None => self.push_expr(Expr { ty, kind, exact }),
+                    }
                 }
             }
         };
@@ -93,7 +95,10 @@ impl<'k> Substitution<'k> {
     }
 
     pub(super) fn push(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        let expr = Expr { ty, kind };
+        self.push_expr(Expr::new(ty, kind))
+    }
+
+    pub(super) fn push_expr(&mut self, expr: Expr) -> ExprId {
         if expr.kind.is_effect() {
             return self.kernel.exprs.push(expr);
         }

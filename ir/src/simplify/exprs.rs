@@ -56,38 +56,37 @@ impl<'k> Exprs<'k> {
         if let Some(rewritten) = self.rewritten[id.index()] {
             return rewritten;
         }
-        let Expr { ty, mut kind } = self.old[id].clone();
+        let Expr { ty, mut kind, exact } = self.old[id].clone();
         kind.operands_mut(|operand| *operand = self.rewrite(*operand));
         if let ExprKind::Local(local) = kind
             && let Some(value) = self.constants[local.index()]
         {
             kind = ExprKind::Const(value);
         }
-        let rewritten = self.simplify(ty, kind);
+        let rewritten = self.simplify(Expr { ty, kind, exact });
         self.rewritten[id.index()] = Some(rewritten);
         rewritten
     }
 
     /// Copies an old expression without simplification.
     pub(super) fn copy(&mut self, id: ExprId) -> ExprId {
-        let Expr { ty, mut kind } = self.old[id].clone();
+        let Expr { ty, mut kind, exact } = self.old[id].clone();
         kind.operands_mut(|operand| *operand = self.copy(*operand));
-        self.unique(ty, kind)
+        self.unique(Expr { ty, kind, exact })
     }
 
-    fn simplify(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        let folded = fold(ty, &kind, |id| self.constant(id));
-        if let Some(value) = folded.or_else(|| self.comparison_with_zero(&kind)) {
-            return self.unique(ty, ExprKind::Const(value));
+    fn simplify(&mut self, expr: Expr) -> ExprId {
+        let folded = fold(expr.ty, &expr.kind, |id| self.constant(id));
+        if let Some(value) = folded.or_else(|| self.comparison_with_zero(&expr.kind)) {
+            return self.unique(Expr::new(expr.ty, ExprKind::Const(value)));
         }
-        match self.identity(ty, &kind) {
+        match self.identity(expr.ty, &expr.kind) {
             Some(same) => same,
-            None => self.unique(ty, kind),
+            None => self.unique(expr),
         }
     }
 
-    fn unique(&mut self, ty: ScalarType, kind: ExprKind) -> ExprId {
-        let expr = Expr { ty, kind };
+    fn unique(&mut self, expr: Expr) -> ExprId {
         if expr.kind.is_effect() {
             return self.new.push(expr);
         }

@@ -84,7 +84,7 @@ impl InvariantHoister<'_> {
     }
 
     fn effect(&mut self, value: ExprId) -> ExprId {
-        let Expr { ty, mut kind } = self.kernel.exprs[value].clone();
+        let Expr { ty, mut kind, .. } = self.kernel.exprs[value].clone();
         match &mut kind {
             ExprKind::Load(element) | ExprKind::Atomic { element, .. } => self.element(element),
             _ => return value,
@@ -92,7 +92,7 @@ impl InvariantHoister<'_> {
         if kind == self.kernel.exprs[value].kind {
             return value;
         }
-        self.kernel.exprs.push(Expr { ty, kind })
+        self.kernel.exprs.push(Expr::new(ty, kind))
     }
 
     fn element(&mut self, element: &mut Element) {
@@ -121,7 +121,7 @@ impl InvariantHoister<'_> {
 
     /// Visits the operands of binary operators and conversions.
     fn hoist_operands(&mut self, value: ExprId, of: &str) -> ExprId {
-        let Expr { ty, kind } = self.kernel.exprs[value].clone();
+        let Expr { ty, kind, exact } = self.kernel.exprs[value].clone();
         let new = match kind {
             ExprKind::Binary { op, lhs, rhs } => ExprKind::Binary {
                 op,
@@ -134,7 +134,7 @@ impl InvariantHoister<'_> {
         if new == kind {
             return value;
         }
-        self.kernel.exprs.push(Expr { ty, kind: new })
+        self.kernel.exprs.push(Expr { ty, kind: new, exact })
     }
 
     fn hoist(&mut self, value: ExprId, of: &str) -> ExprId {
@@ -144,7 +144,7 @@ impl InvariantHoister<'_> {
         let local = Local { name: format!("{of}_at"), ty, mutable: false };
         let local: LocalId = self.kernel.locals.push(local);
         self.hoisted.push(Stmt::Let { local, value });
-        self.kernel.exprs.push(Expr { ty, kind: ExprKind::Local(local) })
+        self.kernel.exprs.push(Expr::new(ty, ExprKind::Local(local)))
     }
 
     /// Whether a value may differ between iterations.

@@ -104,6 +104,11 @@ pub(super) fn require(holds: bool, rule: Rule) -> Result<(), Rule> {
 fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<(), Rule> {
     let ty = expr.ty;
     let type_of = |id: ExprId| nodes.exprs[id].ty;
+    if expr.exact {
+        use BinaryOp::{Add, Mul, Sub};
+        let sum = matches!(expr.kind, ExprKind::Binary { op: Add | Sub | Mul, .. });
+        require_supported(sum && ty == ScalarType::I32, ty)?;
+    }
     match &expr.kind {
         ExprKind::Const(value) => expect_type(ty, value.ty()),
         ExprKind::Local(local) => {

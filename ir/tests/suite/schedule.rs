@@ -148,7 +148,7 @@ fn without_writes(kernel: &Offloaded, at: usize) -> Offloaded {
                 && let Array::Tensor(param) = element.array
             {
                 let ty = kernel.params[param.index()].kind.elem().unwrap();
-                let load = Expr { kind: ExprKind::Load(element.clone()), ty };
+                let load = Expr::new(ty, ExprKind::Load(element.clone()));
                 *stmt = Stmt::Eval { value: kernel.exprs.push(load) };
             }
         }

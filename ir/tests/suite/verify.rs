@@ -551,7 +551,7 @@ fn the_verifier_checks_tasks() {
         let (serial, body) = (k.tasks[0].body, k.tasks[1].body);
         let last = stmts(k, serial)[1..].to_vec();
         let Stmt::SetTemp { temp, .. } = last[0] else { unreachable!() };
-        let value = k.exprs.push(Expr { ty: U64, kind: ExprKind::Const(0u64.into()) });
+        let value = k.exprs.push(Expr::new(U64, ExprKind::Const(0u64.into())));
         k.blocks[body].stmts.push(Stmt::SetTemp { temp, value });
     });
     assert_eq!(set_in_loop, Rule::SetOutsideSerial);
@@ -567,7 +567,7 @@ fn the_verifier_checks_tasks() {
     let bound = broken_tasks(|k| {
         let prelude = k.tasks[1].prelude;
         let Stmt::Let { local, .. } = stmts(k, prelude)[0] else { unreachable!() };
-        let read = k.exprs.push(Expr { ty: U64, kind: ExprKind::Local(local) });
+        let read = k.exprs.push(Expr::new(U64, ExprKind::Local(local)));
         let TaskKind::RangeFor { dims, .. } = &mut k.tasks[1].kind else { unreachable!() };
         dims[0].end = read;
     });

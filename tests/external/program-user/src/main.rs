@@ -10,7 +10,7 @@ fn sevens() -> Ir {
     let (mut locals, mut exprs, mut blocks) = (Arena::new(), Arena::new(), Arena::new());
     let out = ParamId::new(0);
     let i = locals.push(Local { name: "i".into(), ty: ScalarType::U64, mutable: false });
-    let mut u64_of = |kind| exprs.push(Expr { ty: ScalarType::U64, kind });
+    let mut u64_of = |kind| exprs.push(Expr::new(ScalarType::U64, kind));
     let begin = u64_of(ExprKind::Const(Const::from(0u64)));
     let end = u64_of(ExprKind::Dim { tensor: out, axis: 0 });
     let index = u64_of(ExprKind::Local(i));
