@@ -40,6 +40,8 @@
 
 #![forbid(unsafe_code)]
 
+mod call_bytes;
+mod comparison;
 mod config;
 mod connect;
 mod error;
@@ -54,6 +56,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use comparison::Refusal;
 pub use config::RankConfig;
 pub use error::{Error, Rejection, Result};
 pub use process_group::{MAX_PAYLOAD, ProcessGroup};

@@ -1,21 +1,20 @@
-//! The operations with the addresses of their tensors, as a library or the CPU's implementation runs them.
+//! The operations as ranks call them.
 
-use std::ffi::{c_int, c_void};
+use std::fmt;
 
-use quadrants_program::rhi::{Error as RhiError, StreamHandle};
+use crate::element::{DataType, Reduction};
 
-use crate::{Library, Reduction, element::DataType, library::Progress, table::RawCommunicator};
-
-/// An operation of one rank.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Call {
+/// An operation as a rank calls it. A [`Mismatch`](crate::Mismatch) has two that should be equal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
     pub(crate) kind: Kind,
     /// The number of elements: of the smaller tensor, where they differ.
     pub(crate) count: usize,
     pub(crate) data_type: DataType,
+    pub(crate) place: Place,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     AllReduce(Reduction),
     Reduce { reduction: Reduction, root: usize },
@@ -26,14 +25,86 @@ pub(crate) enum Kind {
     Receive { from: usize },
 }
 
-/// A call with its addresses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resolved {
-    pub(crate) call: Call,
-    /// The elements that are read; null where none are.
-    pub(crate) from: *const c_void,
-    /// The elements that are written; null where none are.
-    pub(crate) to: *mut c_void,
+/// The place of a collective operation in its group. Other operations have the place 0 of 0.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Place {
+    /// Its number among the collective operations of its rank in the group, from 0.
+    pub(crate) index: u32,
+    /// The number of these.
+    pub(crate) of: u32,
+}
+
+impl Call {
+    /// The operation: `all_reduce`.
+    #[must_use]
+    pub fn operation(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// The number of elements; of those that all ranks have, where tensors differ in their lengths.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The type of the elements: `f32`.
+    #[must_use]
+    pub fn element(&self) -> &'static str {
+        self.data_type.name()
+    }
+
+    /// How the elements are combined.
+    #[must_use]
+    pub fn reduction(&self) -> Option<Reduction> {
+        match self.kind {
+            Kind::AllReduce(reduction)
+            | Kind::Reduce { reduction, .. }
+            | Kind::ReduceScatter(reduction) => Some(reduction),
+            _ => None,
+        }
+    }
+
+    /// The root, or the rank at the other end of a send or receive.
+    #[must_use]
+    pub fn peer(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Reduce { root: peer, .. }
+            | Kind::Broadcast { root: peer }
+            | Kind::Send { to: peer }
+            | Kind::Receive { from: peer } => Some(peer),
+            Kind::AllReduce(_) | Kind::AllGather | Kind::ReduceScatter(_) => None,
+        }
+    }
+
+    /// The sender and the receiver, of a call of `rank`; none of a collective operation.
+    pub(crate) fn pair(&self, rank: usize) -> Option<(usize, usize)> {
+        match self.kind {
+            Kind::Send { to } => Some((rank, to)),
+            Kind::Receive { from } => Some((from, rank)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.operation())?;
+        match self.kind {
+            Kind::Send { to } => write!(f, " to rank {to}")?,
+            Kind::Receive { from } => write!(f, " from rank {from}")?,
+            Kind::Reduce { root, .. } | Kind::Broadcast { root } => write!(f, " of root {root}")?,
+            Kind::AllReduce(_) | Kind::AllGather | Kind::ReduceScatter(_) => {}
+        }
+        write!(f, " ({} elements of `{}`", self.count, self.element())?;
+        if let Some(reduction) = self.reduction() {
+            write!(f, ", {reduction:?}")?;
+        }
+        let Place { index, of } = self.place;
+        if of > 1 {
+            write!(f, ", the {}. of {of} in a group", index + 1)?;
+        }
+        f.write_str(")")
+    }
 }
 
 impl Kind {
@@ -47,49 +118,5 @@ impl Kind {
             Self::Send { .. } => "send",
             Self::Receive { .. } => "receive",
         }
-    }
-}
-
-impl Resolved {
-    /// Calls the library.
-    ///
-    /// # Safety
-    /// The addresses are of the elements that the call needs, on the communicator's device, and are valid for work on
-    /// the stream. The communicator is live, and no other thread uses it.
-    pub(crate) unsafe fn enqueue(
-        self,
-        library: &Library,
-        communicator: RawCommunicator,
-        stream: StreamHandle,
-    ) -> Result<Progress, RhiError> {
-        let Self { call: Call { kind, count, data_type }, from, to } = self;
-        let (stream, of) = (stream.raw() as usize as *mut c_void, data_type as c_int);
-        let rank = |rank: usize| rank as c_int;
-        // SAFETY: by the caller.
-        library.progress(|table| unsafe {
-            match kind {
-                Kind::AllReduce(reduction) => {
-                    table.all_reduce(from, to, count, of, reduction as c_int, communicator, stream)
-                }
-                Kind::Reduce { reduction, root } => {
-                    let (reduction, root) = (reduction as c_int, rank(root));
-                    table.reduce(from, to, count, of, reduction, root, communicator, stream)
-                }
-                Kind::Broadcast { root } => {
-                    table.broadcast(from, to, count, of, rank(root), communicator, stream)
-                }
-                Kind::AllGather => table.all_gather(from, to, count, of, communicator, stream),
-                Kind::ReduceScatter(reduction) => {
-                    let reduction = reduction as c_int;
-                    table.reduce_scatter(from, to, count, of, reduction, communicator, stream)
-                }
-                Kind::Send { to: peer } => {
-                    table.send(from, count, of, rank(peer), communicator, stream)
-                }
-                Kind::Receive { from: peer } => {
-                    table.receive(to, count, of, rank(peer), communicator, stream)
-                }
-            }
-        })
     }
 }

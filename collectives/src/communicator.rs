@@ -14,10 +14,12 @@ use quadrants_program::{Event, Program, Stream, Watch};
 
 use crate::{
     Error, Library, Result, UniqueId,
-    bootstrap::ProcessGroup,
+    bootstrap::{self, ProcessGroup, Refusal},
+    call::Call,
+    clique::Clique,
     error::Failure,
     library::Progress,
-    local::Clique,
+    local::Exchange,
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
     watchdog::{self, Supervised},
@@ -34,6 +36,10 @@ const SPIN: Duration = Duration::from_micros(500);
 
 /// How long to sleep between two queries of a communicator that is in progress.
 const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long to wait for the reason of a failure that the library reports: it may notice that a rank of another process
+/// has failed before this process hears why.
+const REASON: Duration = Duration::from_millis(250);
 
 /// The options of communicators. [`Communicator::builder`] makes one.
 #[derive(Debug, Clone)]
@@ -56,9 +62,14 @@ impl Default for CommunicatorBuilder {
 /// operation is ordered as a launch is. The host does not wait. All ranks must enqueue the same operations in the same
 /// order, each on its own thread, or those of one thread in one [`Group`](crate::Group).
 ///
-/// The ranks must agree on each operation: its kind, the type and the number of elements, the reduction and the root.
-/// On the CPU and in the simulator, others fail. NCCL does not compare them: the operation may not complete, or write
-/// memory of the device outside of the tensors.
+/// The calls of all ranks must match: they call the same collective operations in the same order and in the same
+/// groups, with the same type and number of elements, the same reduction and the same root; and each send has a receive
+/// of as many elements of that type. NCCL does not compare that, and writes outside of tensors where it does not hold.
+/// So each call is compared with the earlier ones of the other ranks before it is enqueued: in this process at once,
+/// between processes through [rank 0](CommunicatorBuilder::join). Where they differ, nothing is enqueued for the later
+/// rank, and all ranks fail with [`Failure::Mismatch`].
+///
+/// An operation cannot be [captured](Program::capture): the launches of a graph could not be compared.
 ///
 /// # Failures
 /// An operation waits for other ranks, which may have failed. A thread of this crate watches all communicators of the
@@ -78,8 +89,12 @@ pub(crate) struct Inner {
     pub(crate) size: usize,
     timeout: Duration,
     link: Link,
+    /// The ranks of this process.
+    clique: Arc<Clique>,
     /// The other processes.
     processes: Option<Arc<ProcessGroup>>,
+    /// The number of the communicator among those whose calls the processes compare.
+    compared: Option<u64>,
     /// Locked while operations are enqueued, so that those of two threads have one order.
     order: Mutex<()>,
     /// Locked for calls of the library only, so that the watchdog can abort while a driver call blocks.
@@ -94,7 +109,7 @@ pub(crate) struct Inner {
 pub(crate) enum Link {
     Library(Library),
     /// In this process, on the CPU.
-    Local(Arc<Clique>),
+    Local,
 }
 
 pub(crate) struct State {
@@ -104,10 +119,23 @@ pub(crate) struct State {
     failure: Option<Arc<Failure>>,
     /// Whether a wait is still to return the failure.
     unreported: bool,
+    /// When the library first reported a failure.
+    reported: Option<Instant>,
     /// The number of enqueued operations.
     operations: u64,
     /// That number when the watchdog last saw a new one or none pending, and when that was.
     observed: (u64, Instant),
+}
+
+impl Link {
+    /// Whether communicators of both may be in one group.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Library(one), Self::Library(other)) => one.is(other),
+            (Self::Local, Self::Local) => true,
+            _ => false,
+        }
+    }
 }
 
 /// The library's communicator, or null of the CPU's.
@@ -135,7 +163,7 @@ impl CommunicatorBuilder {
 
     /// Whether calls of the library may block. Default: no; then each operation costs the host about 50 microseconds,
     /// because NCCL enqueues it on a thread of its own, instead of about 7. But the first operation between two ranks
-    /// connects them, and with blocking calls it waits for the other rank without a time limit.
+    /// connects them, and with blocking calls it waits for the other rank without a time limit, also if that fails.
     #[must_use]
     pub fn blocking(mut self, blocking: bool) -> Self {
         self.blocking = blocking;
@@ -157,15 +185,16 @@ impl CommunicatorBuilder {
         let Some(first) = programs.first() else { return Ok(Vec::new()) };
         let id = self.unique_id(first)?;
         let members: Vec<_> = programs.iter().copied().enumerate().collect();
-        self.create(&members, programs.len(), &id, None)
+        self.create(&members, programs.len(), &id, None, None)
     }
 
-    /// The communicator of rank `rank` of `size`. Each of the other ranks must be created too, on another thread or in
-    /// another process, with the same id. This waits until all have joined.
+    /// The communicator of rank `rank` of `size`. Each of the other ranks must be created too, on another thread, with
+    /// the same id. On GPUs, this waits until all have joined. Ranks in other processes need `unsafe`
+    /// ([`UniqueId::from_bytes`]), or [`join`](Self::join).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Library`], [`Error::Backend`], [`Error::Failed`], [`Error::OtherProcess`], or an
-    /// error of the device.
+    /// [`Error::Rank`], [`Error::Joined`], [`Error::Library`], [`Error::Backend`], [`Error::Failed`],
+    /// [`Error::OtherProcess`], or an error of the device.
     pub fn rank(
         &self,
         program: &Program,
@@ -173,23 +202,60 @@ impl CommunicatorBuilder {
         rank: usize,
         size: usize,
     ) -> Result<Communicator> {
-        let mut created = self.create(&[(rank, program)], size, id, None)?;
+        let mut created = self.create(&[(rank, program)], size, id, None, None)?;
         created.pop().ok_or(Error::Rank { rank, size })
     }
 
     /// The communicator of this process among those of a run: each calls this once, with the device that it uses.
     ///
+    /// Before a call or a [`Group`](crate::Group) is enqueued, it is sent to rank 0, which answers at once whether it
+    /// matches the earlier calls of the other ranks, even where some have not made theirs. So it costs a round trip on
+    /// the [connection](crate::bootstrap) to rank 0, but waits for no other rank.
+    /// [`join_unchecked`](Self::join_unchecked) leaves it out.
+    ///
+    /// Rank 0 must stay until the others are done: the drop of its [`ProcessGroup`] waits for them. A rank that does not
+    /// reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
+    ///
     /// # Errors
     /// As for [`rank`](Self::rank), and [`Error::Bootstrap`].
     pub fn join(&self, program: &Program, processes: &Arc<ProcessGroup>) -> Result<Communicator> {
+        self.join_run(program, processes, true)
+    }
+
+    /// [`join`](Self::join) for calls that are not compared, which takes the host less time. All processes must use
+    /// it.
+    ///
+    /// # Errors
+    /// As for [`join`](Self::join).
+    ///
+    /// # Safety
+    /// The calls of all ranks match: they call the same collective operations in the same order, in the same groups,
+    /// with the same number and type of elements, the same reduction and the same root; and each send has a receive of
+    /// as many elements of that type, in the same order for each pair of ranks. Else NCCL may write outside of the
+    /// tensors of any rank. (A rank may make fewer calls: the others end by their time limit.)
+    pub unsafe fn join_unchecked(
+        &self,
+        program: &Program,
+        processes: &Arc<ProcessGroup>,
+    ) -> Result<Communicator> {
+        self.join_run(program, processes, false)
+    }
+
+    fn join_run(
+        &self,
+        program: &Program,
+        processes: &Arc<ProcessGroup>,
+        compare: bool,
+    ) -> Result<Communicator> {
         let (rank, size) = (processes.rank(), processes.world_size());
         let own = match rank {
             0 => Some(self.unique_id(program)?.to_bytes()),
             _ => None,
         };
-        let id = UniqueId::from_bytes(&processes.broadcast(own.as_ref().map_or(&[], |id| id))?)?;
-        let members = [(rank, program)];
-        let mut created = self.create(&members, size, &id, Some(processes))?;
+        let own = own.as_ref().map_or(&[][..], |id| id);
+        let (id, compared) = processes.join_communicator(own, compare)?;
+        let id = UniqueId::parse(&id)?;
+        let mut created = self.create(&[(rank, program)], size, &id, Some(processes), compared)?;
         created.pop().ok_or(Error::Rank { rank, size })
     }
 
@@ -218,6 +284,7 @@ impl CommunicatorBuilder {
         size: usize,
         id: &UniqueId,
         processes: Option<&Arc<ProcessGroup>>,
+        compared: Option<u64>,
     ) -> Result<Vec<Communicator>> {
         let mut created = Vec::new();
         for (rank, program) in members {
@@ -229,7 +296,7 @@ impl CommunicatorBuilder {
                 return Err(Error::Backend { backend: first.backend, mixed: true });
             }
             let link = match (id.id(), self.library_of(program)?) {
-                (Id::Local(id), None) => Link::Local(Clique::join(id, size)?),
+                (Id::Local, None) => Link::Local,
                 (Id::Library(_), Some(library)) => Link::Library(library),
                 _ => return Err(Error::Backend { backend: info.backend, mixed: true }),
             };
@@ -240,12 +307,15 @@ impl CommunicatorBuilder {
                     size,
                     timeout: self.timeout,
                     link,
+                    clique: Clique::join(id, *rank, size)?,
                     processes: processes.cloned(),
+                    compared,
                     order: Mutex::new(()),
                     state: Mutex::new(State {
                         raw: Some(Raw(ptr::null_mut())),
                         failure: None,
                         unreported: false,
+                        reported: None,
                         operations: 0,
                         observed: (0, Instant::now()),
                     }),
@@ -295,6 +365,7 @@ fn initialize(created: &[Communicator], id: RawUniqueId, blocking: bool) -> Resu
     });
     let all: Vec<_> = created.iter().map(|communicator| communicator.inner.order()).collect();
     let joined = joined.and_then(|()| settle(&all, CREATE));
+    let joined = joined.map_err(|error| first.inner.with_reason(error));
     if joined.is_err() {
         created.iter().for_each(|communicator| communicator.inner.abort(None));
     }
@@ -332,30 +403,44 @@ impl State {
     }
 
     /// The state of the library's work; a failure where it cannot go on.
-    fn check(&self, inner: &Inner) -> Result<Progress, Failure> {
+    fn check(&mut self, inner: &Inner) -> Result<Progress, Arc<Failure>> {
+        // First, because the library reports what follows from it.
+        if let Some(failure) = inner.failure_of_others() {
+            return Err(failure);
+        }
         let (Link::Library(library), Some(Raw(raw))) = (&inner.link, self.raw) else {
             return Ok(Progress::Complete);
         };
         // SAFETY: it is not destroyed, and this thread has the lock.
-        let progress = unsafe { library.state(raw)? };
-        match inner.processes.as_ref().and_then(|group| group.lost()) {
-            Some(rank) => Err(Failure::PeerLost { rank }),
-            None => Ok(progress),
+        let failure = match unsafe { library.state(raw) } {
+            Ok(progress) => return Ok(progress),
+            Err(failure) => failure,
+        };
+        // Another rank may have failed meanwhile.
+        if let Some(failure) = inner.failure_of_others() {
+            return Err(failure);
+        }
+        let reported = self.reported.get_or_insert_with(Instant::now);
+        match inner.processes.is_some() && reported.elapsed() < REASON {
+            true => Ok(Progress::Pending),
+            false => Err(failure.into()),
         }
     }
 
-    /// Ends all operations and destroys the communicator.
+    /// Ends all operations and destroys the communicator. The other ranks of this process fail, too: their operations
+    /// cannot complete any more.
     fn abort(&mut self, inner: &Inner, failure: Option<&Arc<Failure>>) {
         let Some(Raw(raw)) = self.raw.take() else { return };
         self.failure = failure.cloned();
-        match &inner.link {
-            Link::Local(clique) => clique.abort(inner.rank),
-            Link::Library(_) if raw.is_null() => {}
-            Link::Library(library) => {
-                // SAFETY: it was taken from the state, so nothing uses it afterwards.
-                let aborted = inner.program.with_context(|| unsafe { library.table().abort(raw) });
-                report(aborted.map_err(Error::from).and_then(|done| done.map_err(Error::from)));
-            }
+        let of_all = failure.filter(|failure| failure.is_of_all()).cloned();
+        inner.clique.fail(&of_all.unwrap_or_else(|| {
+            Failure::PeerAborted { rank: inner.rank, failure: failure.cloned() }.into()
+        }));
+        let Link::Library(library) = &inner.link else { return };
+        if !raw.is_null() {
+            // SAFETY: it was taken from the state, so nothing uses it afterwards.
+            let aborted = inner.program.with_context(|| unsafe { library.table().abort(raw) });
+            report(aborted.map_err(Error::from).and_then(|done| done.map_err(Error::from)));
         }
     }
 }
@@ -371,6 +456,11 @@ impl Inner {
         self.state.lock()
     }
 
+    /// The operations of ranks on the CPU.
+    pub(crate) fn exchange(&self) -> &Exchange {
+        &self.clique.exchange
+    }
+
     pub(crate) fn link(&self) -> &Link {
         &self.link
     }
@@ -381,6 +471,84 @@ impl Inner {
 
     pub(crate) fn abort(&self, failure: Option<&Arc<Failure>>) {
         self.state.lock().abort(self, failure);
+    }
+
+    /// Compares the next calls with those of the other ranks.
+    ///
+    /// # Errors
+    /// A mismatch, or another failure. Then they must not be enqueued, and the communicator is to be aborted.
+    pub(crate) fn compare(
+        &self,
+        calls: impl IntoIterator<Item = Call>,
+    ) -> Result<(), Arc<Failure>> {
+        match (&self.processes, self.compared) {
+            (Some(processes), Some(communicator)) => {
+                let calls: Vec<_> = calls.into_iter().collect();
+                let ended = || self.clique.failure().is_some();
+                let compared = processes.compare(communicator, &calls, self.timeout, &ended);
+                compared.map_err(|refusal| self.failure_of(refusal))
+            }
+            _ => self.clique.compare(self.rank, calls),
+        }
+    }
+
+    /// Why operations cannot complete because of other ranks.
+    fn failure_of_others(&self) -> Option<Arc<Failure>> {
+        if let Some(failure) = self.clique.failure() {
+            return Some(failure);
+        }
+        let processes = self.processes.as_ref()?;
+        match processes.lost() {
+            Some(rank) => Some(Failure::PeerLost { rank }.into()),
+            None => Some(Failure::from(processes.mismatch(self.compared?)?).into()),
+        }
+    }
+
+    /// Why calls were refused.
+    fn failure_of(&self, refusal: Refusal) -> Arc<Failure> {
+        let failure = match refusal {
+            Refusal::Mismatch(mismatch) => mismatch.into(),
+            Refusal::Unanswered(bootstrap::Error::PeerLost { rank }) => Failure::PeerLost { rank },
+            Refusal::Unanswered(error) => Failure::Comparison(error),
+            Refusal::Ended => match self.clique.failure() {
+                Some(failure) => return failure,
+                None => Failure::PeerAborted { rank: self.rank, failure: None },
+            },
+        };
+        failure.into()
+    }
+
+    /// The error of an operation. A failed call of the library may follow from the failure of another rank, which is
+    /// the reason then.
+    pub(crate) fn with_reason(&self, error: Error) -> Error {
+        let (operation, rank) = match &error {
+            Error::Failed { operation, rank, failure } if failure.is_call() => (*operation, *rank),
+            _ => return error,
+        };
+        let start = Instant::now();
+        loop {
+            if let Some(failure) = self.failure_of_others() {
+                return Error::Failed { operation, rank, failure };
+            }
+            if self.processes.is_none() || start.elapsed() > REASON {
+                return error;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Refuses operations after a failure.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`]
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        if let (Some(_), Some(failure)) = (&state.raw, self.failure_of_others()) {
+            state.abort(self, Some(&failure));
+            // The error is that of another operation.
+            state.unreported = !self.is_complete();
+        }
+        state.raw(self).map(drop)
     }
 
     /// Whether an operation is still to be enqueued by the library.
@@ -396,12 +564,11 @@ impl Inner {
             }
             (Err(error), _) => return Err(error),
             (_, Ok(Progress::Pending)) if waited > self.timeout => {
-                Failure::Timeout { after: self.timeout }
+                Failure::Timeout { after: self.timeout }.into()
             }
             (_, Ok(progress)) => return Ok(progress),
             (_, Err(failure)) => failure,
         };
-        let failure = Arc::new(failure);
         state.abort(self, Some(&failure));
         Err(Error::Failed { operation, rank, failure })
     }
@@ -467,13 +634,13 @@ impl Supervised for Inner {
         }
         let failure = match state.check(self) {
             Ok(_) if state.observed.1.elapsed() > self.timeout => {
-                Failure::Timeout { after: self.timeout }
+                Failure::Timeout { after: self.timeout }.into()
             }
             Ok(_) => return false,
             Err(failure) => failure,
         };
         tracing::warn!(rank = self.rank, %failure, "a communicator is aborted");
-        state.abort(self, Some(&Arc::new(failure)));
+        state.abort(self, Some(&failure));
         // The next wait returns it.
         state.unreported = true;
         true
@@ -537,15 +704,17 @@ impl Communicator {
     }
 
     /// Ends all operations that are not complete. What they write is undefined. Every later operation is
-    /// [`Error::Aborted`]. Other ranks that wait for this one must be aborted too, or fail by their time limit.
+    /// [`Error::Aborted`]. So it is for the other ranks of this communicator in this process. Ranks in other processes
+    /// that wait for this one must be aborted too, or fail by their time limit.
     pub fn abort(&self) {
         self.inner.abort(None);
     }
 
-    /// Whether the communicator was aborted, by a failure or by [`abort`](Self::abort).
+    /// Whether the communicator was aborted, by a failure or by [`abort`](Self::abort); or another rank of it in this
+    /// process.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
-        self.inner.state.lock().raw.is_none()
+        self.inner.clique.failure().is_some() || self.inner.state.lock().raw.is_none()
     }
 }
 
@@ -573,7 +742,8 @@ impl Drop for Communicator {
         }
         watchdog::remove(inner);
         let mut state = inner.state.lock();
-        if thread::panicking() && !inner.is_complete() {
+        // The library may wait for the other ranks if it destroys a communicator in order.
+        if inner.clique.failure().is_some() || thread::panicking() && !inner.is_complete() {
             state.abort(inner, None);
         }
         let Some(Raw(raw)) = state.raw.take() else { return };

@@ -42,6 +42,21 @@ pub enum Reduction {
 }
 
 impl DataType {
+    /// The name in Rust.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
     /// The size of an element in bytes.
     pub(crate) fn bytes(self) -> usize {
         match self {

@@ -1,10 +1,10 @@
 //! The errors of collective operations.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
 use quadrants_program::{Error as ProgramError, Severity, rhi};
 
-use crate::bootstrap;
+use crate::{bootstrap, ledger::Mismatch};
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -59,6 +59,18 @@ pub enum Error {
         /// What it has.
         to: usize,
     },
+    /// A tensor cannot be scattered in equal parts.
+    #[error(
+        "`{operation}` with {size} ranks needs a tensor whose length is a multiple of {size}; it has {from} elements"
+    )]
+    Parts {
+        /// The operation.
+        operation: &'static str,
+        /// The number of ranks.
+        size: usize,
+        /// The number of elements of the tensor.
+        from: usize,
+    },
     /// A tensor's elements are not contiguous in memory.
     #[error(
         "`{operation}` needs tensors whose elements are contiguous; help: `try_clone` copies one into such a tensor"
@@ -72,6 +84,26 @@ pub enum Error {
     Id {
         /// Their number.
         bytes: usize,
+    },
+    /// The rank has joined the communicator of an id already, or the others have joined without it.
+    #[error("rank {rank} cannot join: the id is used; help: make an id for each communicator")]
+    Joined {
+        /// The rank.
+        rank: usize,
+    },
+    /// A group was dropped with operations, without a call of `run`. `Program::take_deferred_errors` returns it, as the
+    /// source of an error.
+    #[error(
+        "a group was dropped, and its {operations} operations were not enqueued (the first is `{first}` at {at}); \
+         help: call `run`"
+    )]
+    NotRun {
+        /// The number of operations.
+        operations: usize,
+        /// The first one.
+        first: &'static str,
+        /// Where it was added to the group.
+        at: &'static Location<'static>,
     },
     /// An id of the CPU was used in another process: CPUs have no transport between processes.
     #[error("the ranks of a communicator on the CPU must be in one process")]
@@ -136,21 +168,20 @@ pub enum Failure {
         /// The time limit.
         after: Duration,
     },
-    /// The ranks have enqueued different operations.
-    #[error("the operation of rank {rank} does not match that of rank {other}: {what} differs")]
-    Mismatch {
-        /// A rank.
-        rank: usize,
-        /// Another rank.
-        other: usize,
-        /// What differs.
-        what: &'static str,
-    },
+    /// Two ranks have called different operations. Nothing was enqueued for the later one.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// The calls of this rank could not be compared with those of other processes.
+    #[error("its calls could not be compared with those of the other ranks: {0}")]
+    Comparison(#[source] bootstrap::Error),
     /// Another rank of this process was aborted.
-    #[error("rank {rank} was aborted")]
+    #[error("rank {rank} was aborted{}", cause(.failure))]
     PeerAborted {
         /// The rank.
         rank: usize,
+        /// Why; none after a call of `abort`.
+        #[source]
+        failure: Option<Arc<Failure>>,
     },
     /// The failed part could not be enqueued.
     #[error("it was enqueued in part: {0}")]
@@ -164,6 +195,18 @@ impl fmt::Debug for Error {
             Self::Program(error) => error.fmt(f),
             other => f.write_str(&other.to_string().replace("; help: ", "\n  help: ")),
         }
+    }
+}
+
+impl Failure {
+    /// Whether a call of the library failed.
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::Call { .. })
+    }
+
+    /// Whether it is the failure of other ranks just as much.
+    pub(crate) fn is_of_all(&self) -> bool {
+        matches!(self, Self::Mismatch(_) | Self::PeerLost { .. } | Self::PeerAborted { .. })
     }
 }
 

@@ -6,14 +6,19 @@ use quadrants_program::{ForeignRead, ForeignWrite, RawTensor, Tensor};
 
 use crate::{
     Communicator, Element, Error, Reduction, Result,
-    call::{Call, Kind, Resolved},
+    call::{Call, Kind, Place},
     communicator::{Link, Ordered, settle},
     element::DataType,
     error::Failure,
     library::Progress,
+    resolved::Resolved,
+    unrun::Unrun,
 };
 
-/// Operations that are enqueued together. It borrows their tensors until it is [run](Self::run).
+/// Operations that are enqueued together. It borrows their tensors until it is [run](Self::run). A group that is
+/// dropped instead enqueues nothing, and leaves [`Error::NotRun`] among the [deferred
+/// errors](quadrants_program::Program::take_deferred_errors) of the first program, unless an operation could not be
+/// added.
 ///
 /// A thread with several communicators must enqueue an operation of all of them in one group: the first would wait for
 /// the others. So must a rank that sends and receives: the operations of a group run at once.
@@ -43,12 +48,15 @@ use crate::{
 pub struct Group<'a> {
     /// The operations of each communicator.
     members: Vec<Member<'a>>,
+    unrun: Unrun,
 }
 
 #[derive(Debug)]
 struct Member<'a> {
     communicator: &'a Communicator,
     calls: Vec<Listed>,
+    /// The number of collective operations among them.
+    collectives: u32,
     reads: Vec<ForeignRead<'a>>,
     writes: Vec<ForeignWrite<'a>>,
 }
@@ -63,12 +71,53 @@ struct Listed {
     counts: (usize, usize),
 }
 
+/// The lengths of the two tensors of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lengths {
+    Equal,
+    /// The second one has the elements of all ranks.
+    Gathered,
+    /// The first one has the elements of all ranks.
+    Scattered,
+}
+
 #[derive(Debug, Clone, Copy)]
 enum From {
     Nothing,
     Read(usize),
     /// The tensor that is written.
     InPlace,
+}
+
+impl Lengths {
+    /// The length of the second tensor.
+    fn expected(self, from: usize, size: usize) -> usize {
+        match self {
+            Self::Equal => from,
+            // No tensor has so many elements.
+            Self::Gathered => from.saturating_mul(size),
+            Self::Scattered => from / size,
+        }
+    }
+}
+
+impl Member<'_> {
+    /// Adds a call.
+    fn list(
+        &mut self,
+        kind: Kind,
+        count: usize,
+        data_type: DataType,
+        (from, to): (From, Option<usize>),
+        counts: (usize, usize),
+    ) {
+        let is_transfer = matches!(kind, Kind::Send { .. } | Kind::Receive { .. });
+        let index = self.collectives;
+        self.collectives += u32::from(!is_transfer);
+        // The number of all is not known yet.
+        let call = Call { kind, count, data_type, place: Place { index, of: 0 } };
+        self.calls.push(Listed { call, from, to, counts });
+    }
 }
 
 impl<'a> Group<'a> {
@@ -81,6 +130,7 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     /// [`Error::Length`]
+    #[track_caller]
     pub fn all_reduce<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
@@ -89,13 +139,14 @@ impl<'a> Group<'a> {
         reduction: Reduction,
     ) -> Result<&mut Self> {
         let kind = Kind::AllReduce(reduction);
-        self.add(communicator, kind, Some(from), Some(to), |from, _| from)
+        self.add(communicator, kind, Some(from), Some(to), Lengths::Equal)
     }
 
     /// Adds an operation that replaces the elements of all ranks by their combination.
     ///
     /// # Errors
     /// None today.
+    #[track_caller]
     pub fn all_reduce_in_place<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
@@ -110,6 +161,7 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Rank`]
+    #[track_caller]
     pub fn reduce<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
@@ -118,21 +170,22 @@ impl<'a> Group<'a> {
         reduction: Reduction,
         root: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Reduce { reduction, root: communicator.check_rank(root)? };
-        self.add(communicator, kind, Some(from), Some(to), |from, _| from)
+        let kind = Kind::Reduce { reduction, root: self.check_rank(communicator, root)? };
+        self.add(communicator, kind, Some(from), Some(to), Lengths::Equal)
     }
 
     /// Adds an operation that copies the tensor of the rank `root` to those of all ranks.
     ///
     /// # Errors
     /// [`Error::Rank`]
+    #[track_caller]
     pub fn broadcast<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
         tensor: &'a mut Tensor<T, N>,
         root: usize,
     ) -> Result<&mut Self> {
-        let root = communicator.check_rank(root)?;
+        let root = self.check_rank(communicator, root)?;
         self.in_place(communicator, Kind::Broadcast { root }, tensor)
     }
 
@@ -141,13 +194,14 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     /// [`Error::Length`]
+    #[track_caller]
     pub fn all_gather<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
         from: &'a Tensor<T, N>,
         to: &'a mut Tensor<T, M>,
     ) -> Result<&mut Self> {
-        self.add(communicator, Kind::AllGather, Some(from), Some(to), |from, size| from * size)
+        self.add(communicator, Kind::AllGather, Some(from), Some(to), Lengths::Gathered)
     }
 
     /// Adds an operation that combines the elements of all ranks and gives each rank its part, in the order of the
@@ -155,6 +209,7 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     /// [`Error::Length`]
+    #[track_caller]
     pub fn reduce_scatter<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
@@ -163,37 +218,53 @@ impl<'a> Group<'a> {
         reduction: Reduction,
     ) -> Result<&mut Self> {
         let kind = Kind::ReduceScatter(reduction);
-        self.add(communicator, kind, Some(from), Some(to), |from, size| from / size)
+        self.add(communicator, kind, Some(from), Some(to), Lengths::Scattered)
     }
 
     /// Adds an operation that sends the elements to the rank `to`, which must [receive](Self::receive) as many.
     ///
     /// # Errors
     /// [`Error::Rank`]
+    #[track_caller]
     pub fn send<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
         from: &'a Tensor<T, N>,
         to: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Send { to: communicator.check_rank(to)? };
-        self.add::<T, N, 1>(communicator, kind, Some(from), None, |from, _| from)
+        let kind = Kind::Send { to: self.check_rank(communicator, to)? };
+        self.add::<T, N, 1>(communicator, kind, Some(from), None, Lengths::Equal)
     }
 
     /// Adds an operation that receives the elements from the rank `from`.
     ///
     /// # Errors
     /// [`Error::Rank`]
+    #[track_caller]
     pub fn receive<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
         to: &'a mut Tensor<T, N>,
         from: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Receive { from: communicator.check_rank(from)? };
-        self.add::<T, 1, N>(communicator, kind, None, Some(to), |from, _| from)
+        let kind = Kind::Receive { from: self.check_rank(communicator, from)? };
+        self.add::<T, 1, N>(communicator, kind, None, Some(to), Lengths::Equal)
     }
 
+    /// Checks that a communicator has a rank.
+    fn check_rank(&mut self, communicator: &Communicator, rank: usize) -> Result<usize> {
+        let size = communicator.size();
+        if rank < size { Ok(rank) } else { self.refuse(Error::Rank { rank, size }) }
+    }
+
+    /// An error of an operation, which is not added. The user hears of it, so the drop of the group need not say that
+    /// it was not run.
+    fn refuse<R>(&mut self, error: Error) -> Result<R> {
+        self.unrun.clear();
+        Err(error)
+    }
+
+    #[track_caller]
     fn in_place<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
@@ -201,45 +272,48 @@ impl<'a> Group<'a> {
         tensor: &'a mut Tensor<T, N>,
     ) -> Result<&mut Self> {
         let count = tensor.len();
+        self.unrun.add(communicator.program(), kind.name());
         let member = self.member(communicator);
         let to = Some(member.writes.len());
         member.writes.push(tensor.into());
-        let call = Call { kind, count, data_type: T::TYPE };
-        member.calls.push(Listed { call, from: From::InPlace, to, counts: (count, count) });
+        member.list(kind, count, T::TYPE, (From::InPlace, to), (count, count));
         Ok(self)
     }
 
-    /// Adds a call. `expected` is the length of `to` by that of `from` and the number of ranks.
+    /// Adds a call.
+    #[track_caller]
     fn add<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
         kind: Kind,
         from: Option<&'a Tensor<T, N>>,
         to: Option<&'a mut Tensor<T, M>>,
-        expected: impl Fn(usize, usize) -> usize,
+        lengths: Lengths,
     ) -> Result<&mut Self> {
-        let lengths = (from.map(Tensor::len), to.as_ref().map(|to| to.len()));
-        let counts = (lengths.0.unwrap_or(0), lengths.1.unwrap_or(0));
-        if let (Some(from), Some(to)) = lengths {
-            let size = communicator.size();
-            let expected = expected(from, size);
-            // A tensor that is scattered must have whole parts.
-            if to != expected || to.max(from) % to.min(from).max(1) != 0 {
-                return Err(Error::Length { operation: kind.name(), size, from, expected, to });
+        let (read, written) = (from.map(Tensor::len), to.as_ref().map(|to| to.len()));
+        let counts = (read.unwrap_or(0), written.unwrap_or(0));
+        let count = match (read, written) {
+            (Some(from), Some(to)) => {
+                let (operation, size) = (kind.name(), communicator.size());
+                let expected = lengths.expected(from, size);
+                if lengths == Lengths::Scattered && !from.is_multiple_of(size) {
+                    return self.refuse(Error::Parts { operation, size, from });
+                }
+                if to != expected {
+                    return self.refuse(Error::Length { operation, size, from, expected, to });
+                }
+                from.min(to)
             }
-        }
-        let count = match lengths {
-            (Some(from), Some(to)) => from.min(to),
             (from, to) => from.or(to).unwrap_or(0),
         };
+        self.unrun.add(communicator.program(), kind.name());
         let member = self.member(communicator);
-        let (read, write) = (member.reads.len(), member.writes.len());
-        let call = Call { kind, count, data_type: T::TYPE };
-        let listed_from = if from.is_some() { From::Read(read) } else { From::Nothing };
-        let listed = Listed { call, from: listed_from, to: to.as_ref().map(|_| write), counts };
-        member.calls.push(listed);
+        let listed_from =
+            if from.is_some() { From::Read(member.reads.len()) } else { From::Nothing };
+        let listed_to = to.is_some().then_some(member.writes.len());
         member.reads.extend(from.map(ForeignRead::from));
         member.writes.extend(to.map(ForeignWrite::from));
+        member.list(kind, count, T::TYPE, (listed_from, listed_to), counts);
         Ok(self)
     }
 
@@ -247,7 +321,7 @@ impl<'a> Group<'a> {
         let same = |member: &Member<'_>| std::ptr::eq(member.communicator, communicator);
         let at = self.members.iter().position(same).unwrap_or_else(|| {
             let (calls, reads, writes) = (Vec::new(), Vec::new(), Vec::new());
-            self.members.push(Member { communicator, calls, reads, writes });
+            self.members.push(Member { communicator, calls, reads, writes, collectives: 0 });
             self.members.len() - 1
         });
         &mut self.members[at]
@@ -262,6 +336,7 @@ impl<'a> Group<'a> {
     #[track_caller]
     pub fn run(mut self) -> Result<()> {
         let at = Location::caller();
+        self.unrun.clear();
         let name = match &*self.members {
             [] => return Ok(()),
             [Member { calls, .. }] if calls.len() == 1 => calls[0].call.kind.name(),
@@ -272,7 +347,13 @@ impl<'a> Group<'a> {
         let ordered: Vec<_> =
             self.members.iter().map(|member| member.communicator.inner.order()).collect();
         for Ordered { inner, .. } in &ordered {
-            inner.state().raw(inner)?;
+            let first = ordered[0].inner;
+            if !inner.link().is(first.link()) {
+                let backend = first.program.device_info().backend;
+                return Err(Error::Backend { backend, mixed: true });
+            }
+            inner.program.refuse_capture(name)?;
+            inner.check_usable()?;
         }
         let mut run = Run { name, at, ordered: &ordered, resolved: Vec::new(), started: false };
         match run.enqueue(&self.members) {
@@ -284,15 +365,16 @@ impl<'a> Group<'a> {
 
 /// Aborts the communicators of a group of which a part may be enqueued.
 fn abort_all(all: &[Ordered<'_>], name: &'static str, error: Error) -> Error {
-    let failure = match error {
-        Error::Failed { failure, .. } => failure,
-        Error::Program(error) => Failure::Enqueue(error).into(),
+    let error = all.iter().fold(error, |error, ordered| ordered.inner.with_reason(error));
+    let first = all.first().map_or(0, |first| first.inner.rank);
+    let (rank, failure) = match error {
+        Error::Failed { rank, failure, .. } => (rank, failure),
+        Error::Program(error) => (first, Failure::Enqueue(error).into()),
         other => {
             all.iter().for_each(|ordered| ordered.inner.abort(None));
             return other;
         }
     };
-    let rank = all.first().map_or(0, |first| first.inner.rank);
     all.iter().for_each(|ordered| ordered.inner.abort(Some(&failure)));
     Error::Failed { operation: name, rank, failure }
 }
@@ -317,7 +399,8 @@ impl Run<'_, '_> {
         let (name, at, reads, writes) = (self.name, self.at, &member.reads, &member.writes);
         inner.stream.in_current_order(|| {
             inner.program.foreign_with_lists(name, &inner.stream, reads, writes, at, |raw| {
-                let resolve = |listed: &Listed| listed.resolve(raw.reads, raw.writes);
+                let all = member.collectives;
+                let resolve = |listed: &Listed| listed.resolve(all, raw.reads, raw.writes);
                 self.resolved.push(member.calls.iter().map(resolve).collect::<Result<_>>()?);
                 self.enqueue(rest)
             })??;
@@ -327,25 +410,34 @@ impl Run<'_, '_> {
 
     fn call(&mut self) -> Result<()> {
         self.started = true;
+        self.compare()?;
         let Some(first) = self.ordered.first() else { return Ok(()) };
         match first.inner.link() {
-            Link::Local(_) => self.call_local(),
+            Link::Local => self.call_local(),
             Link::Library(_) => self.call_library(),
         }
+    }
+
+    /// Compares the calls of all communicators, before one of them is enqueued.
+    fn compare(&self) -> Result<()> {
+        self.ordered.iter().zip(&self.resolved).try_for_each(|(Ordered { inner, .. }, calls)| {
+            let (operation, rank) = (self.name, inner.rank);
+            let compared = inner.compare(calls.iter().map(|resolved| resolved.call));
+            compared.map_err(|failure| Error::Failed { operation, rank, failure })
+        })
     }
 
     fn call_local(&mut self) -> Result<()> {
         let mut posted = Vec::new();
         for (Ordered { inner, .. }, calls) in self.ordered.iter().zip(&self.resolved) {
-            let Link::Local(clique) = inner.link() else { continue };
             // SAFETY: the addresses are those of the tensors, which the group borrows, and which the program keeps from
-            // other users during the foreign operation. All are waited for below.
-            posted.push(unsafe { clique.post(inner.rank, calls) });
+            // other users during the foreign operation. All are waited for below. The calls were compared, and as long
+            // as the communicator is locked, the rank has no others between.
+            posted.push(unsafe { inner.exchange().post(inner.rank, calls) });
         }
         let mut result = Ok(());
         for (Ordered { inner, .. }, numbers) in self.ordered.iter().zip(&posted) {
-            let Link::Local(clique) = inner.link() else { continue };
-            if let Err(failure) = clique.wait(numbers, inner.timeout()) {
+            if let Err(failure) = inner.exchange().wait(numbers, inner.timeout()) {
                 let (operation, rank) = (self.name, inner.rank);
                 result = result.and(Err(Error::Failed { operation, rank, failure }));
             }
@@ -365,7 +457,7 @@ impl Run<'_, '_> {
                 let raw = state.raw(inner)?;
                 for resolved in calls {
                     // SAFETY: the addresses are those of the tensors of a foreign operation on the stream, and the
-                    // communicator is locked.
+                    // communicator is locked. The call was compared with those of the other ranks.
                     let progress = inner.library_call(name, |library| unsafe {
                         resolved.enqueue(library, raw, inner.stream.handle())
                     })?;
@@ -387,7 +479,13 @@ impl Run<'_, '_> {
 }
 
 impl Listed {
-    fn resolve(&self, reads: &[RawTensor], writes: &[RawTensor]) -> Result<Resolved> {
+    /// The call with its addresses. `collectives` is the number of collective operations of its rank in the group.
+    fn resolve(
+        &self,
+        collectives: u32,
+        reads: &[RawTensor],
+        writes: &[RawTensor],
+    ) -> Result<Resolved> {
         let to = self.to.map(|to| &writes[to]);
         let from = match self.from {
             From::Nothing => None,
@@ -403,16 +501,16 @@ impl Listed {
         let from =
             from.map_or(std::ptr::null(), |from| from.address.as_ptr::<c_void>().cast_const());
         let to = to.map_or(std::ptr::null_mut(), |to| to.address.as_ptr());
-        Ok(Resolved { call: self.call, from, to })
+        let mut call = self.call;
+        call.place = match call.kind {
+            Kind::Send { .. } | Kind::Receive { .. } => Place::default(),
+            _ => Place { of: collectives, ..call.place },
+        };
+        Ok(Resolved { call, from, to })
     }
 }
 
 impl Communicator {
-    fn check_rank(&self, rank: usize) -> Result<usize> {
-        let size = self.size();
-        if rank < size { Ok(rank) } else { Err(Error::Rank { rank, size }) }
-    }
-
     /// Combines the elements of all ranks into `to` of each rank.
     ///
     /// # Errors

@@ -2,21 +2,27 @@
 
 pub mod bootstrap;
 mod call;
+mod clique;
 mod communicator;
 mod element;
 mod error;
 mod group;
+mod ledger;
 mod library;
 mod local;
 mod reduce;
+mod resolved;
 mod table;
 mod unique_id;
+mod unrun;
 mod watchdog;
 
+pub use call::Call;
 pub use communicator::{Communicator, CommunicatorBuilder};
 pub use element::{Element, Reduction};
 pub use error::{Error, Failure, Result};
 pub use group::Group;
+pub use ledger::Mismatch;
 pub use library::Library;
 pub use unique_id::UniqueId;
 

@@ -110,6 +110,11 @@ impl Library {
         version_text(self.0.version)
     }
 
+    /// Whether both are one library.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn table(&self) -> &Table {
         &self.0.table
     }

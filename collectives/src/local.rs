@@ -4,25 +4,26 @@
 //! have called it. The last of them does the work of all, while the others wait.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     ffi::c_void,
     ptr,
-    sync::{Arc, Weak},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Error, Result,
-    call::{Call, Kind, Resolved},
+    Result,
+    call::{Call, Kind},
     error::Failure,
     reduce::reduce,
+    resolved::Resolved,
 };
 
-/// The ranks of a communicator.
+/// The operations of the ranks of a communicator.
 #[derive(Debug)]
-pub(crate) struct Clique {
+pub(crate) struct Exchange {
     size: usize,
     state: Mutex<State>,
     changed: Condvar,
@@ -31,9 +32,9 @@ pub(crate) struct Clique {
 #[derive(Debug, Default)]
 struct State {
     /// The number of collective operations that each rank has called.
-    called: Vec<u64>,
+    called: HashMap<usize, u64>,
     /// Collective operations that not all ranks have called, by their number.
-    collectives: HashMap<u64, Vec<Option<Posted>>>,
+    collectives: HashMap<u64, BTreeMap<usize, Posted>>,
     /// Sends and receives without their counterpart, by sender and receiver.
     messages: HashMap<(usize, usize), Messages>,
     /// The numbers of calls that are not complete.
@@ -62,36 +63,14 @@ struct Posted {
 // while the state is locked.
 unsafe impl Send for Posted {}
 
-/// The communicators of this process, by the number of their id.
-static CLIQUES: Mutex<Option<HashMap<u64, Weak<Clique>>>> = Mutex::new(None);
-
-impl Clique {
-    /// The clique of an id.
-    ///
-    /// # Errors
-    /// [`Error::Rank`] if another rank has another size.
-    pub(crate) fn join(id: u64, size: usize) -> Result<Arc<Self>> {
-        let mut cliques = CLIQUES.lock();
-        let cliques = cliques.get_or_insert_default();
-        cliques.retain(|_, clique| clique.strong_count() > 0);
-        if let Some(clique) = cliques.get(&id).and_then(Weak::upgrade) {
-            return match clique.size == size {
-                true => Ok(clique),
-                false => Err(Error::Rank {
-                    rank: size.max(clique.size) - 1,
-                    size: size.min(clique.size),
-                }),
-            };
-        }
-        let state = Mutex::new(State { called: vec![0; size], ..State::default() });
-        let clique = Arc::new(Self { size, state, changed: Condvar::new() });
-        cliques.insert(id, Arc::downgrade(&clique));
-        Ok(clique)
+impl Exchange {
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// A rank is aborted: no operation can become complete any more.
-    pub(crate) fn abort(&self, rank: usize) {
-        self.state.lock().failure.get_or_insert_with(|| Arc::new(Failure::PeerAborted { rank }));
+    /// Ends all operations; none is done any more.
+    pub(crate) fn fail(&self, failure: &Arc<Failure>) {
+        self.state.lock().fail(failure.clone());
         self.changed.notify_all();
     }
 
@@ -99,7 +78,8 @@ impl Clique {
     ///
     /// # Safety
     /// [`wait`](Self::wait) is called for the numbers. Until it has returned, the addresses are of the elements that
-    /// the calls need, and nothing else writes these, or reads those that are written.
+    /// the calls need, and nothing else writes these, or reads those that are written. The calls match those of all
+    /// ranks that were posted before, as a [`Ledger`](crate::ledger::Ledger) compares them.
     pub(crate) unsafe fn post(&self, rank: usize, calls: &[Resolved]) -> Vec<u64> {
         let mut state = self.state.lock();
         let numbers = calls.iter().map(|resolved| {
@@ -127,7 +107,7 @@ impl Clique {
                 return Err(failure);
             }
             if self.changed.wait_until(&mut state, deadline).timed_out() {
-                state.fail(Failure::Timeout { after: timeout });
+                state.fail(Arc::new(Failure::Timeout { after: timeout }));
                 self.changed.notify_all();
             }
         }
@@ -137,8 +117,8 @@ impl Clique {
 
 impl State {
     /// After a failure, no call is done any more, so that their threads may go on.
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert_with(|| Arc::new(failure));
+    fn fail(&mut self, failure: Arc<Failure>) {
+        self.failure.get_or_insert(failure);
         self.collectives.clear();
         self.messages.clear();
     }
@@ -147,92 +127,64 @@ impl State {
         if self.failure.is_some() {
             return;
         }
-        let done = match posted.resolved.call.kind {
+        match posted.resolved.call.kind {
             Kind::Send { to } => self.message((posted.rank, to), posted, true),
             Kind::Receive { from } => self.message((from, posted.rank), posted, false),
             _ => self.collective(size, posted),
-        };
-        if let Err(failure) = done {
-            self.fail(failure);
         }
     }
 
     /// Copies a message if both sides are there.
-    fn message(
-        &mut self,
-        pair: (usize, usize),
-        posted: Posted,
-        is_send: bool,
-    ) -> Result<(), Failure> {
+    fn message(&mut self, pair: (usize, usize), posted: Posted, is_send: bool) {
         let messages = self.messages.entry(pair).or_default();
         let other = match is_send {
             true => messages.receives.pop_front(),
             false => messages.sends.pop_front(),
         };
         let Some(other) = other else {
-            match is_send {
+            return match is_send {
                 true => messages.sends.push_back(posted),
                 false => messages.receives.push_back(posted),
-            }
-            return Ok(());
+            };
         };
         let (send, receive) = if is_send { (posted, other) } else { (other, posted) };
-        check_sizes(&send, &receive)?;
         let Call { count, data_type, .. } = send.resolved.call;
-        // SAFETY: both have the elements, since `wait` has not returned for either. A rank may send to itself, even
-        // from the elements that it receives.
+        // SAFETY: both have the elements, since they match, and `wait` has not returned for either. A rank may send to
+        // itself, even from the elements that it receives.
         unsafe {
             let (from, to) = (send.resolved.from.cast::<u8>(), receive.resolved.to.cast::<u8>());
             ptr::copy(from, to, count * data_type.bytes());
         }
         self.pending.remove(&send.number);
         self.pending.remove(&receive.number);
-        Ok(())
     }
 
     /// Does a collective operation if all ranks have called it.
-    fn collective(&mut self, size: usize, posted: Posted) -> Result<(), Failure> {
-        let position = self.called[posted.rank];
-        self.called[posted.rank] += 1;
-        let ranks = self.collectives.entry(position).or_insert_with(|| vec![None; size]);
-        if let Some(other) = ranks.iter().flatten().next() {
-            check_sizes(&posted, other)?;
-            if posted.resolved.call.kind != other.resolved.call.kind {
-                let what = "the operation, its reduction or its root";
-                return Err(mismatch(&posted, other, what));
-            }
+    fn collective(&mut self, size: usize, posted: Posted) {
+        let called = self.called.entry(posted.rank).or_default();
+        let position = *called;
+        *called += 1;
+        let ranks = self.collectives.entry(position).or_default();
+        ranks.insert(posted.rank, posted);
+        if ranks.len() < size {
+            return;
         }
-        ranks[posted.rank] = Some(posted);
-        let Some(all) = ranks.iter().copied().collect::<Option<Vec<_>>>() else { return Ok(()) };
-        self.collectives.remove(&position);
-        let resolved: Vec<_> = all.iter().map(|posted| posted.resolved).collect();
-        // SAFETY: all have their elements, since `wait` has not returned for any of them.
+        let ranks = self.collectives.remove(&position).unwrap_or_default();
+        let resolved: Vec<_> = ranks.values().map(|posted| posted.resolved).collect();
+        // SAFETY: the calls match, and all have their elements, since `wait` has not returned for any of them.
         unsafe { perform(&resolved) };
-        all.iter().for_each(|posted| _ = self.pending.remove(&posted.number));
-        Ok(())
+        ranks.values().for_each(|posted| _ = self.pending.remove(&posted.number));
     }
-}
-
-fn check_sizes(one: &Posted, other: &Posted) -> Result<(), Failure> {
-    let (a, b) = (one.resolved.call, other.resolved.call);
-    match (a.data_type == b.data_type, a.count == b.count) {
-        (false, _) => Err(mismatch(one, other, "the type of the elements")),
-        (_, false) => Err(mismatch(one, other, "the number of elements")),
-        _ => Ok(()),
-    }
-}
-
-fn mismatch(one: &Posted, other: &Posted, what: &'static str) -> Failure {
-    Failure::Mismatch { rank: one.rank, other: other.rank, what }
 }
 
 /// Does a collective operation, with the call of each rank.
 ///
 /// # Safety
-/// The addresses are of the elements that the calls need, and nothing else uses these. Of one rank, both may be equal.
+/// The calls are equal. The addresses are of the elements that they need, and nothing else uses these. Of one rank,
+/// both may be equal.
 unsafe fn perform(ranks: &[Resolved]) {
     let Some(first) = ranks.first() else { return };
-    let Call { kind, count, data_type } = first.call;
+    let Call { kind, count, data_type, .. } = first.call;
     let bytes = count * data_type.bytes();
     let inputs = |offset: usize| -> Vec<*const u8> {
         ranks.iter().map(|rank| rank.from.cast::<u8>().wrapping_add(offset)).collect()

@@ -7,8 +7,8 @@ use std::{
 
 use crate::{Error, Library, Result, table::RawUniqueId};
 
-/// An id of a new communicator: one rank makes it, and the others receive a copy, on another thread or in another
-/// process. Each communicator needs its own.
+/// An id of a new communicator: one rank makes it, and the others receive a copy on their threads. Each communicator
+/// needs its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct UniqueId([u8; 128]);
 
@@ -16,7 +16,7 @@ pub struct UniqueId([u8; 128]);
 pub(crate) enum Id {
     Library(RawUniqueId),
     /// Of a communicator on the CPU.
-    Local(u64),
+    Local,
 }
 
 /// The first bytes of an id of the CPU. Those of a library begin with the address of a socket.
@@ -49,12 +49,26 @@ impl UniqueId {
         self.0
     }
 
-    /// An id from the bytes of another process.
+    /// An id from the bytes of another process. [`Communicator::join`](crate::Communicator::join) needs none, and is
+    /// safe.
     ///
     /// # Errors
     /// [`Error::OtherProcess`] if the id is of a communicator on the CPU in another process.
     /// [`Error::Id`] if it has not 128 bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    ///
+    /// # Safety
+    /// - The bytes are those that [`to_bytes`](Self::to_bytes) returned in a process of the same run.
+    /// - The calls of the ranks that join with this id in different processes match, because nothing compares them: all
+    ///   ranks call the same collective operations in the same order, in the same groups, with the same number and type
+    ///   of elements, the same reduction and the same root; and each send has a receive of as many elements of that
+    ///   type, in the same order for each pair of ranks. Else NCCL may write outside of the tensors of any rank. (A rank
+    ///   may make fewer calls: the others end by their time limit.)
+    pub unsafe fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::parse(bytes)
+    }
+
+    /// See [`from_bytes`](Self::from_bytes).
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let bytes: [u8; 128] = bytes.try_into().map_err(|_| Error::Id { bytes: bytes.len() })?;
         if bytes.starts_with(LOCAL) && bytes[16..20] != process::id().to_le_bytes() {
             return Err(Error::OtherProcess);
@@ -64,11 +78,7 @@ impl UniqueId {
 
     pub(crate) fn id(&self) -> Id {
         match self.0.starts_with(LOCAL) {
-            true => {
-                let mut number = [0; 8];
-                number.copy_from_slice(&self.0[24..32]);
-                Id::Local(u64::from_le_bytes(number))
-            }
+            true => Id::Local,
             false => Id::Library(RawUniqueId(self.0)),
         }
     }

@@ -1,10 +1,10 @@
 //! Foreign operations: work that other code, such as a library, enqueues on a stream of a program, with the order,
 //! stamps and hazards of a launch.
 
-use std::{any::TypeId, panic::Location, sync::Arc};
+use std::{any::TypeId, error::Error as StdError, panic::Location, sync::Arc};
 
 use quadrants_rhi::{LentContext, StreamHandle};
-use quadrants_runtime::Watch;
+use quadrants_runtime::{Error as RuntimeError, Watch};
 use smallvec::SmallVec;
 
 use crate::{
@@ -230,6 +230,21 @@ impl Program {
     /// dropped. Waits of the host return the failures that it reports.
     pub fn watch(&self, watch: &Arc<impl Watch + 'static>) {
         self.shared().context.watch(watch);
+    }
+
+    /// Keeps an error of other code that no call can return, such as that of a drop, for
+    /// [`take_deferred_errors`](Self::take_deferred_errors). It is the source of the error that is taken.
+    pub fn defer_error(&self, error: Arc<dyn StdError + Send + Sync>) {
+        self.shared().context.defer(RuntimeError::foreign(error));
+    }
+
+    /// Refuses an operation of other code that cannot be captured, where this thread [captures](Self::capture) the
+    /// program.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] with the name of the operation.
+    pub fn refuse_capture(&self, what: &'static str) -> Result<()> {
+        capture::refuse(self.shared(), what)
     }
 
     /// The lists usually have `READS` and `WRITES` tensors.

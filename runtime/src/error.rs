@@ -42,6 +42,13 @@ pub enum Error {
         #[source]
         source: SharedError,
     },
+    /// An error of other code that no call could return, such as that of a drop.
+    #[error("{source}")]
+    Foreign {
+        /// Its source is the error.
+        #[source]
+        source: SharedError,
+    },
     /// A byte range is not inside its buffer.
     #[error("bytes {offset}..{} are not inside a buffer of {bytes} bytes", .offset + .len)]
     OutOfBuffer {
@@ -78,6 +85,11 @@ impl Error {
         Self::ContextLost { cause: Box::new(cause.clone()) }
     }
 
+    /// The error of other code, which no call could return.
+    pub fn foreign(source: Arc<dyn StdError + Send + Sync>) -> Self {
+        Self::Foreign { source: SharedError(source) }
+    }
+
     /// The state of the context after the error.
     #[must_use]
     pub fn severity(&self) -> Severity {
@@ -85,9 +97,10 @@ impl Error {
             Self::Device(e) => e.severity(),
             Self::ContextLost { .. } => Severity::ContextLost,
             Self::Watched { .. } => Severity::LostData,
-            Self::OtherContext { .. } | Self::TooManyStreams { .. } | Self::OutOfBuffer { .. } => {
-                Severity::Recoverable
-            }
+            Self::OtherContext { .. }
+            | Self::TooManyStreams { .. }
+            | Self::Foreign { .. }
+            | Self::OutOfBuffer { .. } => Severity::Recoverable,
         }
     }
 }

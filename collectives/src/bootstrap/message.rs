@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
 use super::frame::{Frame, MAC};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
+use crate::{call::Call as CommunicatorCall, ledger::Mismatch};
 
 /// The longest body of a frame after the handshake.
 pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
 /// A message names at most so many ranks.
 pub(crate) const MOST_RANKS: usize = 64;
+/// A message has at most so many calls of a communicator.
+pub(crate) const MOST_CALLS: usize = 1024;
 
 /// Which operation, and its number among all of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +27,10 @@ pub(crate) struct Call {
 pub(crate) enum Operation {
     Broadcast = 0,
     Barrier = 1,
+    /// The creation of a communicator whose calls are compared.
+    Join = 2,
+    /// That of one whose calls are not.
+    JoinUnchecked = 3,
 }
 
 impl Operation {
@@ -30,6 +38,7 @@ impl Operation {
         match self {
             Self::Broadcast => "a broadcast",
             Self::Barrier => "a barrier",
+            Self::Join | Self::JoinUnchecked => "joining a communicator",
         }
     }
 }
@@ -42,7 +51,7 @@ pub(crate) enum Failure {
     OutOfOrder(usize),
 }
 
-/// A message. All but `Arrive`, `Heartbeat` and `Goodbye` come from rank 0.
+/// A message. All but `Arrive`, `Compare`, `Heartbeat` and `Goodbye` come from rank 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// All ranks are there.
@@ -61,6 +70,12 @@ pub(crate) enum Message {
     Lost(usize),
     /// The sender leaves.
     Goodbye,
+    /// The next calls of the sender in a communicator, which it will enqueue if they match.
+    Compare(u64, Vec<CommunicatorCall>),
+    /// They match.
+    Matched(u64),
+    /// The calls of a communicator do not match.
+    Mismatch(u64, Mismatch),
 }
 
 impl Message {
@@ -81,6 +96,17 @@ impl Message {
             Self::Failed(Failure::OutOfOrder(rank)) => (23, encode_ranks(&[*rank])),
             Self::Lost(rank) => (24, encode_ranks(&[*rank])),
             Self::Goodbye => (25, vec![]),
+            Self::Compare(communicator, calls) => {
+                let mut body = communicator.to_le_bytes().to_vec();
+                calls.iter().for_each(|call| body.extend_from_slice(&call.to_bytes()));
+                (26, body)
+            }
+            Self::Matched(communicator) => (27, communicator.to_le_bytes().to_vec()),
+            Self::Mismatch(communicator, mismatch) => {
+                let mut body = communicator.to_le_bytes().to_vec();
+                body.extend(encode_mismatch(mismatch));
+                (28, body)
+            }
         }
     }
 
@@ -104,6 +130,18 @@ impl Message {
             23 => Self::Failed(Failure::OutOfOrder(decode_rank(body)?)),
             24 => Self::Lost(decode_rank(body)?),
             25 => empty(body, Self::Goodbye)?,
+            26 => {
+                let (communicator, calls) = body.split_first_chunk()?;
+                let (calls, []) = calls.as_chunks::<CALL>() else { return None };
+                let calls = calls.iter().map(CommunicatorCall::from_bytes).collect::<Option<_>>();
+                Self::Compare(u64::from_le_bytes(*communicator), calls?)
+            }
+            27 => Self::Matched(u64::from_le_bytes(body.try_into().ok()?)),
+            28 => {
+                let (communicator, mismatch) = body.split_first_chunk()?;
+                let mismatch = decode_mismatch(mismatch)?;
+                Self::Mismatch(u64::from_le_bytes(*communicator), mismatch)
+            }
             _ => return None,
         })
     }
@@ -138,6 +176,8 @@ fn decode_call(body: &[u8]) -> Option<(Call, &[u8])> {
     let operation = match operation {
         0 => Operation::Broadcast,
         1 => Operation::Barrier,
+        2 => Operation::Join,
+        3 => Operation::JoinUnchecked,
         _ => return None,
     };
     Some((Call { number: u64::from_le_bytes(*number), operation }, rest))

@@ -20,9 +20,11 @@ pub const MAX_PAYLOAD: usize = 64 * 1024;
 /// [`lost`](Self::lost): every later operation returns that error.
 ///
 /// Dropping a group tells the others that this process leaves, which is not a loss. Dropping takes up to a second or
-/// two if a process does not answer. A process that ends without dropping its group is lost to the others.
+/// two if a process does not answer. If a [`Communicator`](crate::Communicator) was joined, dropping the group of rank
+/// 0 waits until the other processes have left, or are lost, or for the timeout: it compares their calls. A process
+/// that ends without dropping its group is lost to the others.
 pub struct ProcessGroup {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     local_rank: usize,
     rejected: u64,
     /// The number of operations so far.
@@ -133,7 +135,7 @@ impl ProcessGroup {
         if self.rank() == 0 && payload.len() > MAX_PAYLOAD {
             return Err(Error::TooLong { length: payload.len(), limit: MAX_PAYLOAD });
         }
-        self.call(Operation::Broadcast, payload)
+        self.call(Operation::Broadcast, payload).map(|(_, payload)| payload)
     }
 
     /// Waits until all ranks have called it.
@@ -144,15 +146,33 @@ impl ProcessGroup {
         self.call(Operation::Barrier, &[]).map(drop)
     }
 
-    fn call(&self, operation: Operation, payload: &[u8]) -> Result<Vec<u8>> {
+    /// Gives the id of a new communicator to all ranks, and its number if the calls of the ranks are to be
+    /// [compared](Self::compare). On other ranks than 0, `id` is ignored.
+    pub(crate) fn join_communicator(
+        &self,
+        id: &[u8],
+        compare: bool,
+    ) -> Result<(Vec<u8>, Option<u64>)> {
+        let operation = if compare { Operation::Join } else { Operation::JoinUnchecked };
+        let (number, id) = self.call(operation, id)?;
+        Ok((id, compare.then_some(number)))
+    }
+
+    /// Calls an operation. Returns its number and its payload.
+    fn call(&self, operation: Operation, payload: &[u8]) -> Result<(u64, Vec<u8>)> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let call = Call { number: *calls, operation };
         *calls += 1;
+        if self.rank() == 0 && operation == Operation::Join {
+            // Before the others may make calls.
+            self.shared.ledgers.add(call.number, self.world_size());
+        }
         let result = if self.rank() == 0 { self.lead(call, payload) } else { self.follow(call) };
         if let Err(error) = &result {
             self.shared.fail(error);
+            self.shared.ledgers.remove(call.number);
         }
-        result
+        result.map(|payload| (call.number, payload))
     }
 
     /// An operation on rank 0: waits for the others, then releases them.
@@ -239,6 +259,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
+        self.wait_for_others();
         self.shared.leave();
         for thread in self.threads.drain(..) {
             let _ = thread.join();

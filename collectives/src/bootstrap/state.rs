@@ -1,12 +1,15 @@
 //! What the threads of a group share, and the thread that serves one connection.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Error;
+use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
 use super::message::{Call, Failure, Message};
+use crate::ledger::Mismatch;
 
 /// No rank is lost.
 const NONE: usize = usize::MAX;
@@ -28,7 +31,11 @@ pub(crate) struct Shared {
     pub(crate) lost_after: Duration,
     /// On rank 0: to all other ranks, from 1. Else: to rank 0.
     pub(crate) links: Vec<Link>,
+    /// On rank 0: the calls of communicators.
+    pub(crate) ledgers: Ledgers,
     lost: AtomicUsize,
+    /// Whether the calls of any communicator do not match.
+    pub(crate) mismatched: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,8 +52,18 @@ pub(crate) struct State {
     pub(crate) waiting_for: Option<Vec<usize>>,
     /// By rank: whether it has left in order.
     pub(crate) left: Vec<bool>,
+    /// The communicators whose last calls rank 0 has found to match.
+    pub(crate) matched: BTreeSet<u64>,
+    /// The mismatches of calls, by communicator.
+    pub(crate) mismatches: BTreeMap<u64, Mismatch>,
     /// Set when this process leaves: until when its connections stay open.
     leaving: Option<Instant>,
+}
+
+impl State {
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
 }
 
 impl Shared {
@@ -63,7 +80,9 @@ impl Shared {
             heartbeat: config.heartbeat,
             lost_after: config.lost_after,
             links,
+            ledgers: Ledgers::default(),
             lost: AtomicUsize::new(NONE),
+            mismatched: AtomicBool::new(false),
             state: Mutex::new(state),
             changed: Condvar::new(),
         }
@@ -80,6 +99,11 @@ impl Shared {
         most: Duration,
     ) -> MutexGuard<'a, State> {
         self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Wakes the threads that wait for a change.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_all();
     }
 
     pub(crate) fn lost(&self) -> Option<usize> {
@@ -115,7 +139,7 @@ impl Shared {
                 Received::Message(Message::Goodbye) => return self.peer_left(link),
                 Received::Message(message) => {
                     heard = Instant::now();
-                    if !self.handle(link.peer, message) {
+                    if !self.handle(link, message) {
                         return self.lose(link);
                     }
                 }
@@ -136,12 +160,19 @@ impl Shared {
     }
 
     /// Takes a message. Returns whether its sender may send it.
-    fn handle(&self, from: usize, message: Message) -> bool {
+    fn handle(&self, link: &Link, message: Message) -> bool {
+        if let (0, Message::Compare(communicator, calls)) = (self.rank, &message) {
+            let compared = self.record(*communicator, link.peer, calls);
+            if let Some(Ok(())) = compared {
+                link.send(&Message::Matched(*communicator));
+            }
+            return compared.is_some();
+        }
         let mut state = self.state();
         match message {
             Message::Heartbeat => return true,
             Message::Arrive(call) if self.rank == 0 => {
-                if state.arrived[from].replace(call).is_some() {
+                if state.arrived[link.peer].replace(call).is_some() {
                     return false;
                 }
             }
@@ -156,6 +187,10 @@ impl Shared {
             Message::Failed(failure) => {
                 let error = failure.error("an operation of the group", self.timeout);
                 state.failure.get_or_insert(error);
+            }
+            Message::Matched(communicator) => _ = state.matched.insert(communicator),
+            Message::Mismatch(communicator, mismatch) => {
+                self.note_mismatch(&mut state, communicator, mismatch);
             }
             Message::Lost(rank) if rank < self.world_size => self.note_lost(&mut state, rank),
             _ => return false,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Error, ProcessGroup, RankConfig, Result, Secret};
 
+mod comparison;
 mod config;
 mod frame;
 mod hostile;

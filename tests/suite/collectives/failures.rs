@@ -1,33 +1,18 @@
 //! Failures of collective operations: typed errors, and never a hang.
 
-use std::{
-    error::Error as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use quadrants::{
-    Error as ProgramError, Program, Severity,
-    collectives::{Error, Failure, Group, Reduction, Result},
+    Program, Severity,
+    collectives::{Communicator, Error, Failure, Group, Reduction, Result},
 };
 use quadrants_driver_sim::Code;
 use quadrants_tests::{TestBackend, on_all_backends, on_gpu_backends};
 
-use super::Ranks;
+use super::{Ranks, failure_of};
 use crate::common::set;
 
 const N: usize = 16;
-
-/// The failure of a communicator that a wait of the host returned.
-fn failure_of(error: &ProgramError) -> Option<&Failure> {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(failure) = error.downcast_ref::<Failure>() {
-            return Some(failure);
-        }
-        source = error.source();
-    }
-    None
-}
 
 #[on_all_backends]
 fn an_operation_that_another_rank_does_not_enqueue_ends_by_the_time_limit(
@@ -83,29 +68,40 @@ fn an_aborted_communicator_refuses_operations(backend: TestBackend) -> Result<()
 }
 
 #[on_all_backends]
-fn waits_go_on_after_another_thread_aborts(backend: TestBackend) -> Result<()> {
+fn waits_go_on_after_another_thread_aborts(
+    backend: TestBackend,
+    #[values(0, 1)] aborted: usize,
+) -> Result<()> {
     let Some(ranks) = Ranks::open(backend, 2, &Program::builder()) else { return Ok(()) };
     let comms = ranks.builder.all(&ranks.programs())?;
     let program = ranks.programs()[0];
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let mut x = program.zeros::<f32, 1>([N])?;
-            let enqueued = comms[0].all_reduce_in_place(&mut x, Reduction::Sum);
+            comms[0].all_reduce_in_place(&mut x, Reduction::Sum)?;
             program.sync()?;
-            Ok::<_, Error>(enqueued)
+            // The abort of this rank is no failure for its waits.
+            comms[0].all_reduce_in_place(&mut x, Reduction::Sum)
         });
         std::thread::sleep(Duration::from_millis(100));
-        match backend {
-            // On the CPU, the operation itself waits, and another rank ends it.
-            TestBackend::Cpu => comms[1].abort(),
-            _ => comms[0].abort(),
+        // The rank that waits fails with the one that is aborted.
+        comms[aborted].abort();
+        let error = waiting.join().expect("no panic").unwrap_err();
+        if aborted == 1 {
+            assert!(error.to_string().contains("rank 1 was aborted"), "{error}");
         }
-        let enqueued = waiting.join().expect("no panic")?;
-        if backend == TestBackend::Cpu {
-            assert!(enqueued.unwrap_err().to_string().contains("rank 1 was aborted"));
-        }
+        assert!(comms.iter().all(Communicator::is_aborted));
         Ok(())
     })
+}
+
+/// Whether the library reported a failure, of this rank or of another one.
+fn is_reported(failure: &Failure) -> bool {
+    match failure {
+        Failure::Async { .. } => true,
+        Failure::PeerAborted { failure: Some(failure), .. } => is_reported(failure),
+        _ => false,
+    }
 }
 
 /// What the library reports after an operation was enqueued is returned by the wait, and by later operations.
@@ -129,10 +125,10 @@ fn a_failure_that_the_library_reports_is_returned_by_the_wait(backend: TestBacke
     let enqueued = group.run();
     let failed = match &enqueued {
         Ok(()) => match tensors[0].to_vec() {
-            Err(error) => failure_of(&error).is_some_and(|of| matches!(of, Failure::Async { .. })),
+            Err(error) => failure_of(&error).is_some_and(is_reported),
             Ok(_) => false,
         },
-        Err(Error::Failed { failure, .. }) => matches!(**failure, Failure::Async { .. }),
+        Err(Error::Failed { failure, .. }) => is_reported(failure),
         Err(_) => false,
     };
     assert!(failed, "{enqueued:?}");

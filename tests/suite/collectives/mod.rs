@@ -1,18 +1,39 @@
 //! Collective operations: their results, their order with other work, and what happens when they fail.
 
 mod failures;
+mod groups;
+mod mismatch;
 mod operations;
 mod order;
 mod random;
 
-use std::time::Duration;
+use std::{
+    error::Error as _,
+    net::{Ipv4Addr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
 
 use quadrants::{
-    Program, ProgramBuilder,
-    collectives::{Communicator, CommunicatorBuilder},
+    Error as ProgramError, Program, ProgramBuilder,
+    collectives::{
+        Communicator, CommunicatorBuilder, Failure, Result,
+        bootstrap::{ProcessGroup, RankConfig, Secret},
+    },
 };
 use quadrants_driver_sim::WorldLease;
 use quadrants_tests::{DevicePolicy, On, TestBackend};
+
+/// How the ranks find each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Join {
+    /// By an id, in one process.
+    Id,
+    /// As processes do. Rank 0 compares their calls.
+    Processes,
+    /// As processes do, whose calls nothing compares.
+    Unchecked,
+}
 
 /// Programs on several devices.
 pub(crate) struct Ranks {
@@ -63,16 +84,51 @@ impl Ranks {
 
     /// Calls `body` with the communicator of each rank, on a thread for each.
     pub(crate) fn on_threads<R: Send>(&self, body: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
-        let (size, body) = (self.on.len(), &body);
-        let id = self.builder.unique_id(&self.on[0].program).expect("a library");
+        self.connected(Join::Id, |comm| body(&comm.expect("joins")))
+    }
+
+    /// Calls `body` with the communicator of each rank or why it was not created, on a thread for each.
+    pub(crate) fn connected<R: Send>(
+        &self,
+        join: Join,
+        body: impl Fn(Result<Communicator>) -> R + Sync,
+    ) -> Vec<R> {
+        let (size, builder) = (self.on.len(), &self.builder);
+        let id = builder.unique_id(&self.on[0].program).expect("a library");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("a port").port();
+        drop(listener);
+        let start = |(rank, on): (usize, &On)| {
+            if join == Join::Id {
+                return body(builder.rank(&on.program, &id, rank, size));
+            }
+            let mut config = RankConfig::new(rank, size, "127.0.0.1", port);
+            config.secret = Secret::new("of the tests");
+            config.timeout = Duration::from_secs(60);
+            let processes = Arc::new(ProcessGroup::join(&config).expect("joins"));
+            body(match join {
+                // SAFETY: the calls of tests without a comparison match.
+                Join::Unchecked => unsafe { builder.join_unchecked(&on.program, &processes) },
+                _ => builder.join(&on.program, &processes),
+            })
+        };
         std::thread::scope(|scope| {
-            let ranks = self.on.iter().enumerate();
-            let start = |(rank, on): (usize, &'_ On)| {
-                let (program, builder) = (on.program.clone(), self.builder.clone());
-                scope.spawn(move || body(&builder.rank(&program, &id, rank, size).expect("joins")))
-            };
-            let threads: Vec<_> = ranks.map(start).collect();
+            let start = &start;
+            let threads = self.on.iter().enumerate().map(|of| scope.spawn(move || start(of)));
+            let threads: Vec<_> = threads.collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         })
     }
+}
+
+/// The failure of a communicator that a wait of the host returned.
+pub(crate) fn failure_of(error: &ProgramError) -> Option<&Failure> {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return Some(failure);
+        }
+        source = error.source();
+    }
+    None
 }

@@ -6,9 +6,34 @@ use crate::bootstrap::Rejection;
 use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
 use crate::bootstrap::message::{self, Call, Failure, Message, Operation};
+use crate::{
+    call::{Call as CommunicatorCall, Kind, Place},
+    element::{DataType, Reduction},
+    ledger::Mismatch,
+};
 
 fn call(operation: Operation) -> Call {
     Call { number: 1 << 40, operation }
+}
+
+/// A call of each kind.
+fn calls() -> Vec<CommunicatorCall> {
+    let kinds = [
+        Kind::AllReduce(Reduction::Mean),
+        Kind::Reduce { reduction: Reduction::Product, root: 65_535 },
+        Kind::Broadcast { root: 3 },
+        Kind::AllGather,
+        Kind::ReduceScatter(Reduction::Min),
+        Kind::Send { to: 1 },
+        Kind::Receive { from: 2 },
+    ];
+    let call = |(index, kind)| CommunicatorCall {
+        kind,
+        count: usize::MAX - index,
+        data_type: DataType::F64,
+        place: Place { index: index as u32, of: u32::MAX },
+    };
+    kinds.into_iter().enumerate().map(call).collect()
 }
 
 fn messages() -> Vec<Message> {
@@ -23,6 +48,13 @@ fn messages() -> Vec<Message> {
         Message::Failed(Failure::OutOfOrder(5)),
         Message::Lost(6),
         Message::Goodbye,
+        Message::Compare(7, calls()),
+        Message::Compare(8, vec![]),
+        Message::Matched(9),
+        Message::Mismatch(
+            10,
+            Mismatch { rank: 2, call: calls()[0], other: 1, other_call: calls()[3], number: 11 },
+        ),
     ]
 }
 

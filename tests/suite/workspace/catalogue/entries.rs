@@ -235,6 +235,7 @@ pub(super) const ENUMS: &[Listed] = &[
             TooManyStreams: "Reuse streams.";
             Watched: "See the cause: the [failure](#collectivesfailure) of a communicator. Write the tensors \
                 again, and make another communicator.";
+            Foreign: "See the cause: the error of other code, such as `collectives::Error::NotRun`.";
             OutOfBuffer: "The facade checks ranges before; direct users of the crate correct the range.";
         },
     },
@@ -250,8 +251,11 @@ pub(super) const ENUMS: &[Listed] = &[
             Backend: "Communicators of devices of one backend; `copy_to` between others.";
             Rank: "Ranks from 0 to the number of ranks - 1, and the same number on all of them.";
             Length: "A tensor of that length; `slice` and `flat` select parts.";
+            Parts: "A tensor of a multiple of that length; `slice` selects a part.";
             Strided: "Copy it with `try_clone` first.";
             Id: "The bytes of `UniqueId::to_bytes`, all of them.";
+            Joined: "An id for each communicator, and each rank once.";
+            NotRun: "`group.run()`.";
             OtherProcess: "A GPU backend, or a thread for each rank.";
             Failed: "See the [failure](#collectivesfailure). Make another communicator.";
             Aborted: "Make another communicator. The failure, if there was one, is in the text.";
@@ -268,7 +272,9 @@ pub(super) const ENUMS: &[Listed] = &[
             PeerLost: "Look at the output of that process.";
             Timeout: "All ranks make the same operations in the same order; several ranks of one thread in one \
                 `Group`. `CommunicatorBuilder::timeout` sets the limit.";
-            Mismatch: "All ranks make the same operations, of the same type and length, in the same order.";
+            Mismatch: "All ranks make the same operations, of the same type and length, in the same order and in the \
+                same groups.";
+            Comparison: "See the cause. Rank 0 must run until the other ranks are done.";
             PeerAborted: "See the error of that rank.";
             Enqueue: "See the cause.";
         },

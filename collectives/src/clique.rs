@@ -1,0 +1,134 @@
+//! [`Clique`]: the ranks of a communicator that are in this process.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::{
+    Error, Result, UniqueId,
+    call::Call,
+    error::Failure,
+    ledger::{Ledger, Ranks},
+    local::Exchange,
+    unique_id::Id,
+};
+
+/// The ranks in this process. If one fails, all do, since the operations of the others cannot complete.
+#[derive(Debug)]
+pub(crate) struct Clique {
+    size: usize,
+    state: Mutex<State>,
+    /// Whether the state has a failure.
+    failed: AtomicBool,
+    /// The operations of ranks on the CPU.
+    pub(crate) exchange: Exchange,
+}
+
+#[derive(Debug)]
+struct State {
+    joined: BTreeSet<usize>,
+    ledger: Ledger,
+    /// The first failure.
+    failure: Option<Arc<Failure>>,
+}
+
+/// The clique of an id.
+struct Known {
+    clique: Weak<Clique>,
+    /// Until all ranks have joined, where they do not wait for each other: those that come late are to find a failure.
+    incomplete: Option<Arc<Clique>>,
+}
+
+/// The cliques of this process, by the bytes of their ids.
+static CLIQUES: Mutex<Option<HashMap<[u8; 128], Known>>> = Mutex::new(None);
+
+impl Known {
+    fn new(id: &UniqueId, size: usize) -> Self {
+        let ranks = match id.id() {
+            // They need not join before one of them calls an operation.
+            Id::Local => Ranks::All(size),
+            // All join first, because the library waits for them.
+            Id::Library(_) => Ranks::Some(BTreeSet::new()),
+        };
+        let (joined, ledger) = (BTreeSet::new(), Ledger::new(ranks));
+        let clique = Arc::new(Clique {
+            size,
+            state: Mutex::new(State { joined, ledger, failure: None }),
+            failed: AtomicBool::new(false),
+            exchange: Exchange::new(size),
+        });
+        Self { clique: Arc::downgrade(&clique), incomplete: Some(clique) }
+    }
+}
+
+impl Clique {
+    /// The clique of an id, with a new rank.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if another rank has another size, [`Error::Joined`] if the rank cannot join any more.
+    pub(crate) fn join(id: &UniqueId, rank: usize, size: usize) -> Result<Arc<Self>> {
+        let mut cliques = CLIQUES.lock();
+        let cliques = cliques.get_or_insert_default();
+        cliques.retain(|_, known| known.clique.strong_count() > 0);
+        let known = cliques.entry(id.to_bytes()).or_insert_with(|| Known::new(id, size));
+        let Some(clique) = known.clique.upgrade() else { return Err(Error::Joined { rank }) };
+        if clique.size != size {
+            let (rank, size) = (size.max(clique.size) - 1, size.min(clique.size));
+            return Err(Error::Rank { rank, size });
+        }
+        let mut state = clique.state.lock();
+        if !state.joined.insert(rank) || !state.ledger.join(rank) {
+            return Err(Error::Joined { rank });
+        }
+        if state.joined.len() == size || matches!(id.id(), Id::Library(_)) {
+            known.incomplete = None;
+        }
+        drop(state);
+        Ok(clique)
+    }
+
+    /// Compares the next calls of a rank with those of the others in this process.
+    ///
+    /// # Errors
+    /// The failure of the clique; a mismatch is one.
+    pub(crate) fn compare(
+        &self,
+        rank: usize,
+        calls: impl IntoIterator<Item = Call>,
+    ) -> Result<(), Arc<Failure>> {
+        let mut state = self.state.lock();
+        if let Some(failure) = &state.failure {
+            return Err(failure.clone());
+        }
+        let Err(mismatch) = state.ledger.record(rank, calls) else { return Ok(()) };
+        let mismatch = Arc::new(mismatch.into());
+        self.note(state, &mismatch);
+        Err(mismatch)
+    }
+
+    /// Fails all ranks, unless they have failed.
+    pub(crate) fn fail(&self, failure: &Arc<Failure>) {
+        self.note(self.state.lock(), failure);
+    }
+
+    fn note(&self, mut state: MutexGuard<'_, State>, failure: &Arc<Failure>) {
+        let first = state.failure.get_or_insert_with(|| failure.clone()).clone();
+        self.failed.store(true, Ordering::Release);
+        drop(state);
+        self.exchange.fail(&first);
+    }
+
+    /// Why a rank of this process has failed.
+    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
+        match self.failed.load(Ordering::Acquire) {
+            true => self.state.lock().failure.clone(),
+            false => None,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Random sequences of calls in random interleavings, of which one call is altered or none.
+
+use super::{Ledger, Mismatch, Ranks};
+use crate::{
+    call::{Call, Kind, Place},
+    element::{DataType, Reduction},
+};
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % count
+    }
+}
+
+fn call(kind: Kind, count: usize) -> Call {
+    let place = match kind {
+        Kind::Send { .. } | Kind::Receive { .. } => Place::default(),
+        _ => Place { index: 0, of: 1 },
+    };
+    Call { kind, count, data_type: DataType::F32, place }
+}
+
+/// The calls of each rank, which match.
+fn calls(ranks: usize, steps: usize, dice: &mut Dice) -> Vec<Vec<Call>> {
+    let mut calls = vec![vec![]; ranks];
+    for _ in 0..steps {
+        let (one, other, count) = (dice.below(ranks), dice.below(ranks), dice.below(3));
+        let kind = match dice.below(7) {
+            0 => Kind::AllReduce(Reduction::Sum),
+            1 => Kind::Reduce { reduction: Reduction::Max, root: one },
+            2 => Kind::Broadcast { root: one },
+            3 => Kind::AllGather,
+            4 => Kind::ReduceScatter(Reduction::Min),
+            _ => {
+                // Also to itself.
+                calls[one].push(call(Kind::Send { to: other }, count));
+                calls[other].push(call(Kind::Receive { from: one }, count));
+                continue;
+            }
+        };
+        calls.iter_mut().for_each(|calls| calls.push(call(kind, count)));
+    }
+    calls
+}
+
+/// Records the calls in a random order of the ranks.
+fn record(ledger: &mut Ledger, calls: &[Vec<Call>], dice: &mut Dice) -> Result<(), Mismatch> {
+    let mut next = vec![0; calls.len()];
+    loop {
+        let open: Vec<_> =
+            (0..calls.len()).filter(|rank| next[*rank] < calls[*rank].len()).collect();
+        let Some(rank) = open.get(dice.below(open.len().max(1))) else { return Ok(()) };
+        ledger.record(*rank, [calls[*rank][next[*rank]]])?;
+        next[*rank] += 1;
+    }
+}
+
+fn ledger(ranks: usize, all: bool) -> Ledger {
+    if all {
+        return Ledger::new(Ranks::All(ranks));
+    }
+    let mut ledger = Ledger::new(Ranks::Some([].into()));
+    assert!((0..ranks).all(|rank| ledger.join(rank)));
+    assert!(!ledger.join(0));
+    ledger
+}
+
+#[test]
+fn calls_that_match_are_accepted_in_any_order_and_forgotten() {
+    for seed in 1..400 {
+        let mut dice = Dice(seed * 7919);
+        let ranks = 1 + dice.below(4);
+        let calls = calls(ranks, 30, &mut dice);
+        let mut ledger = ledger(ranks, seed % 2 == 0);
+        record(&mut ledger, &calls, &mut dice).unwrap();
+        assert!(ledger.open.is_empty());
+        assert!(ledger.transfers.values().all(|transfers| transfers.open.is_empty()));
+        assert!(!ledger.join(ranks) || seed % 2 == 0, "a rank joins after a call");
+    }
+}
+
+#[test]
+fn an_altered_call_is_found() {
+    for seed in 1..4000 {
+        let mut dice = Dice(seed * 7919);
+        let ranks = 2 + dice.below(3);
+        let mut calls = calls(ranks, 20, &mut dice);
+        let rank = dice.below(ranks);
+        if calls[rank].is_empty() {
+            continue;
+        }
+        let at = dice.below(calls[rank].len());
+        let original = calls[rank][at];
+        let altered = &mut calls[rank][at];
+        match dice.below(4) {
+            0 => altered.count += 1,
+            1 => altered.data_type = DataType::I32,
+            2 => match &mut altered.kind {
+                Kind::AllReduce(reduction)
+                | Kind::ReduceScatter(reduction)
+                | Kind::Reduce { reduction, .. } => *reduction = Reduction::Product,
+                Kind::Broadcast { root } => *root += 1,
+                kind @ Kind::AllGather => *kind = Kind::AllReduce(Reduction::Sum),
+                Kind::Send { .. } | Kind::Receive { .. } => altered.count += 1,
+            },
+            _ if original.pair(rank).is_none() => altered.place.of += 1,
+            _ => altered.count += 1,
+        }
+        let altered = *altered;
+        let mut ledger = ledger(ranks, seed % 2 == 0);
+        let found = record(&mut ledger, &calls, &mut dice).unwrap_err();
+        let ends = [(found.rank, found.call), (found.other, found.other_call)];
+        // A wrong count of a send to itself is found between two calls of one rank.
+        assert!(ends.contains(&(rank, altered)), "{found}, but {altered} was {original}");
+    }
+}
+
+#[test]
+fn transfers_with_ranks_of_other_processes_are_left_out() {
+    let mut ledger = Ledger::new(Ranks::Some([].into()));
+    assert!(ledger.join(0) && ledger.join(2));
+    for _ in 0..5 {
+        ledger.record(0, [call(Kind::Send { to: 1 }, 3), call(Kind::AllGather, 4)]).unwrap();
+        ledger.record(2, [call(Kind::AllGather, 4)]).unwrap();
+    }
+    assert!(ledger.transfers.is_empty() && ledger.open.is_empty());
+    ledger.record(0, [call(Kind::Send { to: 2 }, 3)]).unwrap();
+    let text = ledger.record(2, [call(Kind::Receive { from: 0 }, 4)]).unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "the calls of ranks 2 and 0 differ in transfer 1 from rank 0 to rank 2: rank 2 called `receive` from rank 0 (4 \
+         elements of `f32`), rank 0 called `send` to rank 2 (3 elements of `f32`)"
+    );
+}

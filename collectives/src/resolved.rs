@@ -1,0 +1,67 @@
+//! The operations with the addresses of their tensors, as a library or the CPU's implementation runs them.
+
+use std::ffi::{c_int, c_void};
+
+use quadrants_program::rhi::{Error as RhiError, StreamHandle};
+
+use crate::{
+    Library,
+    call::{Call, Kind},
+    library::Progress,
+    table::RawCommunicator,
+};
+
+/// A call with its addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) call: Call,
+    /// The elements that are read; null where none are.
+    pub(crate) from: *const c_void,
+    /// The elements that are written; null where none are.
+    pub(crate) to: *mut c_void,
+}
+
+impl Resolved {
+    /// Calls the library.
+    ///
+    /// # Safety
+    /// The addresses are of the elements that the call needs, on the communicator's device, and are valid for work on
+    /// the stream. The communicator is live, and no other thread uses it. The call matches those that other ranks have
+    /// made, as a [`Ledger`](crate::ledger::Ledger) compares them.
+    pub(crate) unsafe fn enqueue(
+        self,
+        library: &Library,
+        communicator: RawCommunicator,
+        stream: StreamHandle,
+    ) -> Result<Progress, RhiError> {
+        let Self { call: Call { kind, count, data_type, .. }, from, to } = self;
+        let (stream, of) = (stream.raw() as usize as *mut c_void, data_type as c_int);
+        let rank = |rank: usize| rank as c_int;
+        // SAFETY: by the caller.
+        library.progress(|table| unsafe {
+            match kind {
+                Kind::AllReduce(reduction) => {
+                    table.all_reduce(from, to, count, of, reduction as c_int, communicator, stream)
+                }
+                Kind::Reduce { reduction, root } => {
+                    let (reduction, root) = (reduction as c_int, rank(root));
+                    table.reduce(from, to, count, of, reduction, root, communicator, stream)
+                }
+                Kind::Broadcast { root } => {
+                    table.broadcast(from, to, count, of, rank(root), communicator, stream)
+                }
+                Kind::AllGather => table.all_gather(from, to, count, of, communicator, stream),
+                Kind::ReduceScatter(reduction) => {
+                    let reduction = reduction as c_int;
+                    table.reduce_scatter(from, to, count, of, reduction, communicator, stream)
+                }
+                Kind::Send { to: peer } => {
+                    table.send(from, count, of, rank(peer), communicator, stream)
+                }
+                Kind::Receive { from: peer } => {
+                    table.receive(to, count, of, rank(peer), communicator, stream)
+                }
+            }
+        })
+    }
+}
