@@ -4,6 +4,7 @@ mod device_name;
 mod dlpack_problem;
 mod hazard;
 mod npy_problem;
+mod view_problem;
 
 use std::fmt;
 
@@ -19,6 +20,7 @@ pub use device_name::DeviceName;
 pub use dlpack_problem::DlpackProblem;
 pub use hazard::{Hazard, HazardUse};
 pub use npy_problem::NpyProblem;
+pub use view_problem::ViewProblem;
 
 /// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -359,6 +361,9 @@ pub enum Error {
         #[source]
         problem: NpyProblem,
     },
+    /// A part of a tensor cannot be taken, or cannot be used as it is.
+    #[error(transparent)]
+    View(ViewProblem),
     /// An operation needs a tensor in device memory, and was given a host array.
     #[error("{what} needs a tensor in device memory, but was given a host array")]
     HostArray {
@@ -474,7 +479,7 @@ impl fmt::Debug for Error {
             };
         }
         fields! {
-            Runtime Kernels Kernel Hazard RegionConflict Dlpack;
+            Runtime Kernels Kernel Hazard RegionConflict Dlpack View;
             Build { kernel, source }
             Asserted { kernel, line }
             LocalMemory { kernel, bytes, limit }

@@ -651,15 +651,20 @@ impl Compiler<'_> {
     }
 
     fn is_dense(&self, tensor: ParamId) -> bool {
-        matches!(self.kernel.params[tensor.index()].kind, ParamKind::Tensor { .. })
+        let param = &self.kernel.params[tensor.index()];
+        matches!(param.kind, ParamKind::Tensor { .. }) && !param.strided
     }
 
     /// The register with the offset of a component's scalar from the tensor's address, in scalars.
     pub(super) fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
         let tensor = self.tensor(param);
-        let kind = self.kernel.params[param.index()].kind;
+        let (kind, strided) =
+            (self.kernel.params[param.index()].kind, self.kernel.params[param.index()].strided);
         let (of_tensor, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
-        let element = self.flat(tensor, of_tensor);
+        let element = match strided {
+            true => self.strided(self.layout.element_strides(param, kind) as Reg, of_tensor),
+            false => self.flat(tensor, of_tensor),
+        };
         let ParamKind::Component { .. } = kind else { return element };
         let [step, plane] = self.layout.strides(param, kind).map(|word| word as Reg);
         let at = self.temporary();
@@ -670,6 +675,18 @@ impl Compiler<'_> {
             self.code.push(Op::Add64(at, at, further));
         }
         at
+    }
+
+    /// The register with the distance of an element from the first, with the strides from register `first` on.
+    fn strided(&mut self, first: Reg, index: &[Reg]) -> Reg {
+        let mut sum = self.constant(0);
+        for (stride, &i) in (first..).zip(index) {
+            let (product, next) = (self.temporary(), self.temporary());
+            self.code.push(Op::Mul64(product, i, stride));
+            self.code.push(Op::Add64(next, sum, product));
+            sum = next;
+        }
+        sum
     }
 
     /// The register with the linear index of an element.

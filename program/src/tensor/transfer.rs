@@ -84,7 +84,7 @@ impl DeviceTensor {
         let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.writers(), || {
             let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, host_storage) {
+            for span in self.spans(host_storage) {
                 let host = &mut memory[span.host..][..span.bytes];
                 completed.extend(buffer.read_completing(span.device, host)?);
             }
@@ -119,7 +119,7 @@ impl DeviceTensor {
         if !Arc::ptr_eq(program, &from.program) {
             return self.copy_from_other(from, count, at);
         }
-        let spans = self.storage.copies(self.first, &from.storage, from.first, count);
+        let spans = self.storage.copies(&self.runs(count), &from.storage, &from.runs(count));
         let (from_layout, to) = (from.storage.layout(), self.storage.layout());
         let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
         let shared = &program.shared;
@@ -158,7 +158,7 @@ impl DeviceTensor {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         let at = Location::caller();
         let captured = capture::with(shared, |recorder| {
-            let spans = self.storage.spans(self.first, host_storage);
+            let spans = self.spans(host_storage);
             recorder.copy(self, host_storage.count(), bytes, &spans, at)
         });
         if let Some(captured) = captured {
@@ -167,7 +167,7 @@ impl DeviceTensor {
         let _exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.users(), || {
             let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, host_storage) {
+            for span in self.spans(host_storage) {
                 completed.extend(
                     buffer.write_completing(span.device, &bytes[span.host..][..span.bytes])?,
                 );

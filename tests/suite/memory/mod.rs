@@ -8,3 +8,4 @@ mod host_arrays;
 mod reuse;
 mod slices;
 mod stream_order;
+mod views;
