@@ -82,10 +82,10 @@ pub enum DlpackProblem {
         /// The number of scalars of the tensor's elements, where this is about them.
         expected: Option<usize>,
     },
-    /// The elements are not in row-major order without gaps.
+    /// Two indices may have the same element, or the elements are in an order that tensors do not have.
     #[error(
-        "its elements have the strides {strides:?} for the shape {shape:?}, and tensors are in row-major order without \
-         gaps; help: make it contiguous first"
+        "its elements have the strides {strides:?} for the shape {shape:?}: those of a tensor are positive, and no two \
+         indices have one element; help: make it contiguous first"
     )]
     Strides {
         /// Its shape.

@@ -17,7 +17,7 @@ pub(crate) type Runs = SmallVec<[Range<usize>; 1]>;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Strided {
     pub(crate) extents: Axes,
-    /// The distance between neighbours along each axis, in elements.
+    /// The distance between neighbours along each axis, in elements; 1 for an axis with one element.
     pub(crate) strides: Axes,
 }
 
@@ -32,8 +32,12 @@ impl Strided {
                 expected *= extent;
                 fits
             });
-        let of = || Self { extents: Axes::from_slice(extents), strides: Axes::from_slice(strides) };
-        (!contiguous).then(of)
+        if contiguous {
+            return None;
+        }
+        let axes = extents.iter().zip(strides);
+        let strides = axes.map(|(extent, stride)| if *extent == 1 { 1 } else { *stride }).collect();
+        Some(Self { extents: Axes::from_slice(extents), strides })
     }
 
     /// The number of elements of the memory from the first element to the last.
