@@ -17,8 +17,8 @@
 //! distance between elements, the *plane* the distance between the scalars of one element.
 //!
 //! A tensor whose elements are not in row-major order is passed to a [strided](Param::strided) parameter, after whose
-//! other words follow its strides: for each axis, the distance between neighbours along it, in elements. The distance of
-//! an element from the first is the sum of its indices, each times its stride.
+//! other words follow its strides: for each axis, the distance between neighbours along it, in elements. The distance
+//! of an element from the first is the sum of its indices, each times its stride.
 //!
 //! If a launch checks the accesses of any task, the [interiors](interior_word) of the kernel's loops follow.
 //!

@@ -304,8 +304,8 @@ impl<'a> TaskPrinter<'a> {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 
-    /// For a strided tensor, the distance of an element from the first: the sum of these indices, each times its stride.
-    /// None for other tensors.
+    /// For a strided tensor, the distance of an element from the first: the sum of these indices, each times its
+    /// stride. None for other tensors.
     pub(super) fn strided_offset(&mut self, tensor: ParamId, index: &[String]) -> Option<String> {
         if !self.kernel.params[tensor.index()].strided {
             return None;

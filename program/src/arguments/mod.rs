@@ -285,8 +285,8 @@ impl<'a> ArgList<'a> {
         })
     }
 
-    /// Appends an argument of another list. A tensor that is not contiguous gets its strides, which it does not have where
-    /// it was given: so that no kernel accepts it that does not expect them.
+    /// Appends an argument of another list. A tensor that is not contiguous gets its strides, which it does not have
+    /// where it was given: so that no kernel accepts it that does not expect them.
     pub(crate) fn push(&mut self, arg: ArgKind<'a>) {
         self.push_as_contiguous(arg);
         let ArgKind::Tensor(code, tensor) = arg else { return };

@@ -1,5 +1,7 @@
 //! [`ViewProblem`]: why a part of a tensor cannot be taken, or cannot be used as it is.
 
+use crate::{Error, value::strided::Strided};
+
 /// Why a part of a tensor cannot be taken, or cannot be used as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -51,4 +53,13 @@ pub enum ViewProblem {
         /// The distance between neighbours along each axis, in elements.
         strides: Vec<usize>,
     },
+}
+
+impl ViewProblem {
+    /// The error of the operation `what`.
+    #[cold]
+    pub(crate) fn not_contiguous(what: &'static str, view: &Strided) -> Error {
+        let (shape, strides) = (view.extents.to_vec(), view.strides.to_vec());
+        Error::View(Self::NotContiguous { what, shape, strides })
+    }
 }

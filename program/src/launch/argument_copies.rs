@@ -1,8 +1,8 @@
 //! Arguments that a launch works on as copies: host arrays, and on the CPU tensors that are not contiguous. A launch
 //! copies them into device memory of its own, and copies back what it may have written.
 //!
-//! A CPU body is compiled once, for contiguous tensors. It runs on the thread that launches it, so the copies exist only
-//! during the launch, and nothing else uses the elements meanwhile that the launch may not share with others. Only the
+//! A CPU body is compiled once, for contiguous tensors. It runs on the thread that launches it, so the copies exist
+//! only during the launch, and nothing uses the elements meanwhile that could not race with the launch itself. Only the
 //! elements of the tensor itself are copied back: those between them may be used by other launches.
 
 use std::{ptr, sync::Arc};

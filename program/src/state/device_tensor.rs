@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::ProgramInner;
 use crate::{
-    Error, Result,
+    Error, Result, ViewProblem,
     value::{
         layout::{ComponentLayout, CopyRange, StorageLayout},
         strided::{Runs, Strided},
@@ -160,7 +160,7 @@ impl DeviceTensor {
     pub(crate) fn check_contiguous(&self, what: &'static str) -> Result<()> {
         match &self.strided {
             None => Ok(()),
-            Some(view) => Err(view.not_contiguous(what)),
+            Some(view) => Err(ViewProblem::not_contiguous(what, view)),
         }
     }
 

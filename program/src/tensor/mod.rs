@@ -18,7 +18,7 @@ use quadrants_runtime::Buffer;
 
 use self::host_array::HostArray;
 use crate::{
-    Error, KernelValue, Result,
+    Error, KernelValue, Result, ViewProblem,
     state::{
         ProgramInner,
         device_tensor::{DeviceTensor, Usability},
@@ -94,6 +94,23 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         // SAFETY: by the caller.
         let array = unsafe { HostArray::new(first, len, storage) };
         Ok(Self { elements: Elements::Host(array), shape, element: PhantomData })
+    }
+
+    /// A tensor that borrows elements of a host array: `first`, and others at the distances that the strides give. None
+    /// where two indices may have one element.
+    ///
+    /// # Safety
+    /// As for [`of_host`](Self::of_host), for these elements, which are all in one array.
+    #[cfg(feature = "ndarray")]
+    pub(crate) unsafe fn of_host_strided(
+        first: *mut T,
+        shape: [usize; N],
+        strides: [usize; N],
+    ) -> Option<Result<Self>> {
+        let reach = crate::value::strided::reach_of(&shape, &strides)?;
+        // SAFETY: elements between those of the tensor are never used.
+        let all = unsafe { Tensor::<T, 1>::of_host(first, reach, [reach]) };
+        Some(all.map(|all| all.part(0, shape, strides)))
     }
 
     /// The extents, outermost first.
@@ -373,7 +390,7 @@ impl<T, const N: usize> Tensor<T, N> {
     pub(crate) fn check_contiguous(&self, what: &'static str) -> Result<()> {
         match self.strided() {
             None => Ok(()),
-            Some(view) => Err(view.not_contiguous(what)),
+            Some(view) => Err(ViewProblem::not_contiguous(what, view)),
         }
     }
 

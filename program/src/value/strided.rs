@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::{Error, ViewProblem};
-
 /// Extents or strides.
 pub(crate) type Axes = SmallVec<[usize; 4]>;
 
@@ -46,13 +44,6 @@ impl Strided {
         1 + axes.map(|(extent, stride)| (extent - 1) * stride).sum::<usize>()
     }
 
-    /// The error of the operation `what`.
-    #[cold]
-    pub(crate) fn not_contiguous(&self, what: &'static str) -> Error {
-        let (shape, strides) = (self.extents.to_vec(), self.strides.to_vec());
-        Error::View(ViewProblem::NotContiguous { what, shape, strides })
-    }
-
     /// The runs, relative to the first element.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         // The last axes that are next to each other make one run.
@@ -91,6 +82,26 @@ pub(crate) fn row_major<const N: usize>(shape: &[usize; N]) -> [usize; N] {
         strides[axis - 1] = strides[axis].wrapping_mul(shape[axis]);
     }
     strides
+}
+
+/// The number of elements of the memory from the first element to the last; none where two indices may have one
+/// element.
+pub(crate) fn reach_of(extents: &[usize], strides: &[usize]) -> Option<usize> {
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    let axes = strides.iter().zip(extents).filter(|(_, extent)| **extent > 1);
+    let mut axes: SmallVec<[(usize, usize); 6]> = axes.map(|(of, count)| (*of, *count)).collect();
+    // Each step of an axis must go beyond all elements of the axes with smaller steps.
+    axes.sort_unstable();
+    let mut reach = 1_usize;
+    for (stride, extent) in axes {
+        if stride < reach {
+            return None;
+        }
+        reach = stride.checked_mul(extent - 1)?.checked_add(reach)?;
+    }
+    Some(reach)
 }
 
 /// Cuts the runs of two tensors with the same number of elements into pairs of runs of the same length.
@@ -162,6 +173,26 @@ mod tests {
         assert!(Strided::new(&[2, 2], &[3, 1]).is_some(), "gaps");
         assert_eq!(row_major(&[2, 3, 4]), [12, 4, 1]);
         assert_eq!(row_major(&[]), []);
+    }
+
+    #[test]
+    fn no_two_indices_have_one_element() {
+        for (extents, strides, reach) in [
+            (&[2, 3][..], &[1, 2][..], 6),
+            (&[2, 3], &[4, 1], 7),
+            (&[2, 1, 3], &[6, 0, 2], 11),
+            (&[2, 0], &[0, 0], 0),
+            (&[], &[], 1),
+        ] {
+            assert_eq!(reach_of(extents, strides), Some(reach));
+        }
+        for (strides, what) in [
+            ([0, 1], "broadcast"),
+            ([2, 1], "overlapping rows"),
+            ([usize::MAX, 1], "beyond all memory"),
+        ] {
+            assert_eq!(reach_of(&[4, 3], &strides), None, "{what}");
+        }
     }
 
     #[test]
