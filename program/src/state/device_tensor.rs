@@ -17,7 +17,7 @@ use crate::{
     Error, Result, ViewProblem,
     value::{
         layout::{ComponentLayout, CopyRange, StorageLayout},
-        strided::{Runs, Strided},
+        strided::{Runs, Strided, one_run},
     },
 };
 
@@ -167,7 +167,7 @@ impl DeviceTensor {
     /// The runs of its first `count` elements among those of the buffer.
     pub(crate) fn runs(&self, count: usize) -> Runs {
         let Some(view) = &self.strided else {
-            return Runs::from_buf([self.first..self.first + count]);
+            return one_run(self.first, count);
         };
         let mut left = count;
         let runs = view.runs().map_while(|run| {

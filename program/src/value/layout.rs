@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::{
     KernelValue,
     memory::{Component, Memory},
-    strided::{Runs, Strided, pairs},
+    strided::{Runs, Strided, one_run, pairs},
 };
 
 /// The memory layout of a tensor whose elements have several scalars. Kernels do not depend on it.
@@ -130,7 +130,7 @@ impl StorageLayout {
         if self.element.is_none() && runs.len() == 1 && part.count == self.count {
             return SmallVec::from_buf([CopyRange { device: 0, host: 0, bytes: self.bytes }]);
         }
-        self.copies(runs, part, &Runs::from_buf([0..part.count])).unwrap_or_default()
+        self.copies(runs, part, &one_run(0, part.count)).unwrap_or_default()
     }
 
     /// The ranges to copy the elements `from_runs` of `from` to the elements `runs` of these, as many; none where the
@@ -311,9 +311,7 @@ mod tests {
             let part = storage.resized(4);
             let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut own = vec![0u8; part.bytes.next_multiple_of(8)];
-            for CopyRange { device, host, bytes: len } in
-                storage.spans(&Runs::from_buf([3..7]), &part)
-            {
+            for CopyRange { device, host, bytes: len } in storage.spans(&one_run(3, 4), &part) {
                 own[host..host + len].copy_from_slice(&bytes[device..device + len]);
             }
             let own: Vec<u64> =

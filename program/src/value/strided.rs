@@ -74,6 +74,11 @@ impl Strided {
     }
 }
 
+/// The run of `count` elements from element `first` on.
+pub(crate) fn one_run(first: usize, count: usize) -> Runs {
+    std::iter::once(first..first + count).collect()
+}
+
 /// The strides of a shape whose elements are in row-major order without gaps. Where the shape has an extent of 0, they
 /// may have wrapped.
 pub(crate) fn row_major<const N: usize>(shape: &[usize; N]) -> [usize; N] {
@@ -197,8 +202,8 @@ mod tests {
 
     #[test]
     fn runs_are_cut_where_those_of_the_other_tensor_end() {
-        assert_eq!(pairs(&[0..4], &[10..11, 20..23]), [(0, 10, 1), (1, 20, 3)]);
+        assert_eq!(pairs(&one_run(0, 4), &[10..11, 20..23]), [(0, 10, 1), (1, 20, 3)]);
         assert_eq!(pairs(&[0..2, 5..7], &[3..6, 9..10]), [(0, 3, 2), (5, 5, 1), (6, 9, 1)]);
-        assert_eq!(pairs(&[0..0], &[4..4]), []);
+        assert_eq!(pairs(&one_run(0, 0), &one_run(4, 0)), []);
     }
 }
