@@ -24,7 +24,8 @@ impl Buffer {
     /// Copies pieces of the buffer to host memory, as [`read_completing`](Self::read_completing) copies one.
     ///
     /// # Errors
-    /// [`Error::OutOfBuffer`] where a piece is not inside the buffer or the host memory, or the failure of earlier work.
+    /// [`Error::OutOfBuffer`] where a piece is not inside the buffer or the host memory, or the failure of earlier
+    /// work.
     pub fn read_pieces(&self, pieces: &[Piece], out: &mut [u8]) -> Result<Completed> {
         let (first, bytes) = self.hull(pieces, out.len())?;
         self.transfer(first, bytes, Self::writers, |source, stream| {

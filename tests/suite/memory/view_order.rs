@@ -185,6 +185,30 @@ fn collectives_refuse_what_is_not_contiguous(backend: TestBackend) -> Result<()>
     Ok(())
 }
 
+/// Its variants are unloaded with it.
+#[on_all_backends]
+fn a_kernel_made_at_run_time_takes_views(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut t = on.program.zeros::<f32, 2>([N, 4])?;
+    let built = on.program.launcher().len();
+    let kernel = qd::Kernel::new(set(0.0, &mut *t.index_axis_mut(1, 2)?).ir()?)?;
+    for value in [1.0_f32, 2.0] {
+        kernel.call::<()>().arg(value).arg(&mut *t.index_axis_mut(1, 2)?).launch()?;
+        kernel.call::<()>().arg(value).arg(&mut *t.row_mut(0)?).launch()?;
+    }
+    let told = kernel.call::<()>().arg(&mut *t.index_axis_mut(1, 2)?).launch();
+    assert!(matches!(told, Err(Error::Argument { .. })), "{told:?}");
+    let told = kernel.call::<()>().arg(1.0_f32).arg(&mut *t.transposed_mut()?).launch();
+    assert!(matches!(told, Err(Error::Argument { .. })), "{told:?}");
+    let told = kernel.call::<()>().arg(1.0_f32).arg(&*t.index_axis(1, 2)?).launch();
+    assert!(matches!(told, Err(Error::Argument { .. })), "{told:?}");
+    assert_eq!(t.slice(..2)?.to_vec()?, [2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 0.0]);
+    assert!(on.program.launcher().len() > built);
+    drop(kernel);
+    assert_eq!(on.program.launcher().len(), built);
+    Ok(())
+}
+
 #[on_all_backends]
 fn a_launch_with_views_is_prepared_and_explained(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
