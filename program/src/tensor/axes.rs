@@ -12,9 +12,9 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// The slice of a range of an axis; axes are counted from 0. It shares the elements with this tensor and copies
     /// none. Unless the axis is the first one, the slice usually is not [contiguous](Self::is_contiguous).
     ///
-    /// As a kernel argument, a slice that is not contiguous is like any other tensor. On GPUs, a kernel is compiled once
-    /// more for each set of parameters that get such slices. On the CPU, a launch works on a copy of the slice, and
-    /// copies it back if the kernel may write it.
+    /// As a kernel argument, a slice that is not contiguous is like any other tensor. On GPUs, a kernel is compiled
+    /// once more for each set of parameters that get such slices. On the CPU, a launch works on a copy of the slice,
+    /// and copies it back if the kernel may write it.
     ///
     /// # Errors
     /// [`Error::View`] where there is no such axis, or the range is not inside it.

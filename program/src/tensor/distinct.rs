@@ -71,8 +71,8 @@ impl<T: Int, const N: usize> Distinct<T, N> {
     /// device memory has an element twice; work that writes it is complete.
     ///
     /// # Errors
-    /// [`Error::NotDistinct`], [`Error::WrittenByGraph`], [`Error::View`] where the tensor is not contiguous, errors of the work that wrote the tensor, and those of
-    /// `repeats`.
+    /// [`Error::NotDistinct`], [`Error::WrittenByGraph`], [`Error::View`] where the tensor is not contiguous, errors of
+    /// the work that wrote the tensor, and those of `repeats`.
     #[doc(hidden)]
     pub fn checked(
         tensor: &Tensor<T, N>,

@@ -1,6 +1,6 @@
 //! Slices: tensors that borrow their elements from other tensors or from host arrays.
 //!
-//! A slice, a part of a tensor or host array along its axes, contains a [`Tensor`] that shares its owner's buffer and stamps, and
+//! A slice, a part of a tensor along its axes, contains a [`Tensor`] that shares its owner's buffer and stamps, and
 //! borrows the owner, so that the borrow checker rules out conflicting use. Kernels take `&mut Tensor`, from which
 //! [`std::mem::swap`] could move the tensor out of a [`SliceMut`] and let it outlive its borrow. So such a tensor can
 //! only be used at one address, that of a box which only the slice reaches; and the box is not freed unless the tensor
