@@ -33,8 +33,8 @@ pub(crate) struct DeviceTensor {
     pub(crate) first: usize,
     /// The offset in the buffer of the first scalar of its first component, in bytes.
     offset: usize,
-    /// The order of its elements; none where they are contiguous from the first on. Then its usability says so too, and
-    /// nothing but an address does: each use of `first`, `offset` or `address` must consider this.
+    /// The order of its elements; none where they are contiguous from the first on. Where it is set, the elements are
+    /// not those that follow the address, which each user of the address must consider. The usability says so too.
     pub(crate) strided: Option<Box<Strided>>,
     pub(crate) usability: Usability,
 }
