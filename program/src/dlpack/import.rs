@@ -162,7 +162,7 @@ fn order_of<const N: usize>(
     inner: Option<usize>,
 ) -> Option<Order<N>> {
     let (of_elements, of_scalars) = strides.split_at_checked(N)?;
-    let size = inner.unwrap_or(1);
+    let size = inner.unwrap_or(1).max(1);
     if size > 1 && of_scalars.first() != Some(&1) {
         return None;
     }
