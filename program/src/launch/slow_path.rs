@@ -94,8 +94,8 @@ fn launch(
 }
 
 /// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, chooses the kernel's variant for
-/// tensors that are not contiguous, captures the launch where the thread captures the program, orders it after the first
-/// fills of its tensors, and copies host arrays to the device.
+/// tensors that are not contiguous, captures the launch where the thread captures the program, orders it after the
+/// first fills of its tensors, and copies host arrays to the device.
 #[cold]
 fn launch_indirect(
     program: &Arc<ProgramInner>,
