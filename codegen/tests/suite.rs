@@ -78,6 +78,26 @@ fn a_checked_stencil_checks_every_access() {
     golden("stencil.txt", &print_scheduled(&sample("stencil"), Form::Checked, Passing::Buffer));
 }
 
+/// Elements of strided tensors, whose strides are arguments. Bytes are not read by words, and histograms not counted in
+/// shared memory.
+#[test]
+fn strided_tensors_match_their_golden_file() {
+    let mut text = String::new();
+    for (name, form) in [
+        ("stencil", Forms::NARROW),
+        ("stencil", Forms::CHECKED),
+        ("bytes", Forms::NARROW),
+        ("histogram", Forms::NARROW),
+    ] {
+        let mut kernel = sample(name);
+        kernel.params.iter_mut().for_each(|param| param.strided = param.kind.elem().is_some());
+        let printed = print_scheduled(&kernel, form, Passing::Value);
+        text += &printed[printed.find("struct qd_args").unwrap()..];
+        text += "\n";
+    }
+    golden("strided.txt", &text);
+}
+
 #[test]
 fn control_flow_matches_its_golden_file() {
     let mut text = String::new();

@@ -12,7 +12,7 @@ use std::{
 };
 
 use quadrants_ir::{
-    Access, Offloaded, ParamKind, SimImage, Task, TaskId,
+    Access, Offloaded, Param, ParamId, ParamKind, SimImage, Task, TaskId,
     abi::{ArgLayout, ERROR_WORD, ErrorRecord, MessageBuffer, Passing, block_words},
     interp::{self, Interpreter},
     launch_analysis::LaunchAnalysis,
@@ -245,7 +245,7 @@ fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u6
     let alone = |access: &&Access| access.atomic && !access.read && !access.write;
     let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
     let mut ranges: Vec<Range<u64>> = tensors
-        .filter_map(|access| tensor_memory(kernel, &layout, access, args))
+        .flat_map(|access| element_ranges(kernel, &layout, access, args))
         .map(|(start, bytes)| range(start, bytes))
         .collect();
     ranges.push(range(word(args, ERROR_WORD), size_of::<ErrorRecord>() as u64));
@@ -269,16 +269,58 @@ fn add_message_ranges(memory: &mut Memory, args: &[u64]) {
     }
 }
 
-/// The address and size of the tensor of an access.
+/// The ranges of the elements of the tensor of an access: their addresses and sizes.
+fn element_ranges(
+    kernel: &Offloaded,
+    layout: &ArgLayout,
+    access: &Access,
+    args: &[u64],
+) -> Vec<(u64, u64)> {
+    let Some((start, bytes)) = tensor_memory(kernel, layout, access, args) else {
+        return Vec::new();
+    };
+    let &Param { kind, strided, .. } = &kernel.params[access.param.index()];
+    let Some(elem) = kind.elem().filter(|_| strided && bytes > 0) else {
+        return vec![(start, bytes)];
+    };
+    let mut ranges = vec![(start, elem.size() as u64)];
+    for [extent, stride] in axes(layout, access.param, kind, args) {
+        let step = stride.saturating_mul(elem.size() as u64);
+        let along = |(at, bytes)| (0..extent).map(move |i| (at + i * step, bytes));
+        ranges = ranges.into_iter().flat_map(along).collect();
+    }
+    ranges
+}
+
+/// The extent and the stride of each axis of a strided tensor.
+fn axes(
+    layout: &ArgLayout,
+    tensor: ParamId,
+    kind: ParamKind,
+    args: &[u64],
+) -> impl Iterator<Item = [u64; 2]> {
+    let (extents, strides) = (layout.word(tensor) + 1, layout.element_strides(tensor, kind));
+    (0..usize::from(kind.rank()))
+        .map(move |axis| [extents, strides].map(|at| word(args, at + axis)))
+}
+
+/// The address of the tensor of an access, and the size from its first element to the end of its last.
 pub(crate) fn tensor_memory(
     kernel: &Offloaded,
     layout: &ArgLayout,
     access: &Access,
     args: &[u64],
 ) -> Option<(u64, u64)> {
-    let ParamKind::Tensor { elem, rank, .. } = kernel.params[access.param.index()].kind else {
-        return None;
-    };
+    let &Param { kind, strided, .. } = &kernel.params[access.param.index()];
+    let ParamKind::Tensor { elem, rank, .. } = kind else { return None };
+    if strided {
+        let elements = axes(layout, access.param, kind, args).try_fold(1_u64, |all, axis| {
+            let [extent, stride] = axis;
+            Some(all.saturating_add(extent.checked_sub(1)?.saturating_mul(stride)))
+        });
+        let bytes = elements.unwrap_or(0).saturating_mul(elem.size() as u64);
+        return Some((word(args, layout.word(access.param)), bytes));
+    }
     let at = layout.word(access.param);
     let extents = (1..=usize::from(rank)).map(|axis| word(args, at + axis));
     Some((word(args, at), extents.fold(elem.size() as u64, u64::saturating_mul)))

@@ -16,6 +16,10 @@
 //! tensor, the number of scalars per element if it is more than one, and two strides in scalars. The *step* is the
 //! distance between elements, the *plane* the distance between the scalars of one element.
 //!
+//! A tensor whose elements are not in row-major order is passed to a [strided](Param::strided) parameter, after whose
+//! other words follow its strides: for each axis, the distance between neighbours along it, in elements. The distance
+//! of an element from the first is the sum of its indices, each times its stride.
+//!
 //! If a launch checks the accesses of any task, the [interiors](interior_word) of the kernel's loops follow.
 //!
 //! A kernel receives the block by value, or with [`Passing::Buffer`] its address.
@@ -211,8 +215,8 @@ impl ArgLayout {
                 let at = len;
                 len += match param.kind {
                     ParamKind::Scalar(_) => 1,
-                    ParamKind::Tensor { .. } => 1 + param.kind.indices(),
-                    ParamKind::Component { .. } => 3 + param.kind.indices(),
+                    ParamKind::Tensor { .. } => 1 + param.kind.indices() + param.strides(),
+                    ParamKind::Component { .. } => 3 + param.kind.indices() + param.strides(),
                 };
                 at
             })
@@ -231,6 +235,13 @@ impl ArgLayout {
     pub fn strides(&self, param: ParamId, kind: ParamKind) -> [usize; 2] {
         let step = self.word(param) + 1 + kind.indices();
         [step, step + 1]
+    }
+
+    /// The word of the first stride of a [strided](Param::strided) parameter. The others follow it.
+    #[must_use]
+    pub fn element_strides(&self, param: ParamId, kind: ParamKind) -> usize {
+        let component = matches!(kind, ParamKind::Component { .. });
+        self.word(param) + 1 + kind.indices() + if component { 2 } else { 0 }
     }
 
     /// The length of the block in words, up to its last parameter. Interiors are not included.

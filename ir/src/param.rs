@@ -12,6 +12,9 @@ pub struct Param {
     pub name: String,
     /// The kind.
     pub kind: ParamKind,
+    /// Whether the launch passes the distance between neighbouring elements along each axis of the tensor, in elements:
+    /// its strides. The elements are in row-major order otherwise.
+    pub strided: bool,
 }
 
 /// The kind of a parameter.
@@ -19,7 +22,7 @@ pub struct Param {
 pub enum ParamKind {
     /// A scalar, passed by value.
     Scalar(ScalarType),
-    /// A dense row-major tensor of 0 to [`MAX_RANK`](crate::abi::MAX_RANK) dimensions.
+    /// A tensor of 0 to [`MAX_RANK`](crate::abi::MAX_RANK) dimensions.
     Tensor {
         /// The element type.
         elem: ScalarType,
@@ -97,6 +100,18 @@ impl ParamKind {
 }
 
 impl Param {
+    /// A parameter whose elements, if it is a tensor, are in row-major order.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: ParamKind) -> Self {
+        Self { name: name.into(), kind, strided: false }
+    }
+
+    /// The number of strides that the launch passes.
+    #[must_use]
+    pub const fn strides(&self) -> usize {
+        if self.strided { self.kind.rank() as usize } else { 0 }
+    }
+
     /// The name of the tensor in the source. The name of a component is that name, then `[]` and the field path.
     #[must_use]
     pub fn tensor(&self) -> &str {

@@ -351,7 +351,12 @@ impl Printer<'_> {
 }
 
 fn param(param: &Param) -> String {
-    let sign = if param.kind.is_writable() { "&mut " } else { "&" };
+    let sign = match (param.kind.is_writable(), param.strided) {
+        (true, false) => "&mut ",
+        (false, false) => "&",
+        (true, true) => "&mut strided ",
+        (false, true) => "&strided ",
+    };
     match param.kind {
         ParamKind::Scalar(ty) => format!("{}: {ty}", param.name),
         ParamKind::Tensor { elem, rank, distinct, .. } => {

@@ -7,13 +7,13 @@ use crate::{
     tensor::slice::{host, host_mut},
 };
 
-/// An array of `ndarray` as a kernel argument for reading, without a copy on the host; see [`host`]. The array is in
-/// row-major order without gaps.
+/// An array of `ndarray` as a kernel argument for reading; see [`host`]. Its elements may have gaps and any order of
+/// the axes: a launch collects them.
 ///
 /// With [`Tensor::copy_from`], it writes a tensor: `tensor.copy_from(&host_array(&array)?)`.
 ///
 /// # Errors
-/// [`Error::ArrayStrides`]
+/// [`Error::ArrayStrides`] where an axis runs backwards, or two indices have one element.
 ///
 /// # Examples
 /// ```
@@ -22,7 +22,7 @@ use crate::{
 /// use quadrants_program::host_array;
 /// let a = array![[1.0_f32, 2.0], [3.0, 4.0]];
 /// assert_eq!(host_array(&a)?.row(1)?.to_vec()?, [3.0, 4.0]);
-/// assert!(host_array(&a.t()).is_err(), "columns are not rows");
+/// assert_eq!(host_array(&a.t())?.row(1)?.to_vec()?, [2.0, 4.0]);
 /// # Ok(())
 /// # }
 /// ```
@@ -34,12 +34,15 @@ where
     S: Data<Elem = T>,
     Dim<[Ix; N]>: Dimension,
 {
-    let elements = array.as_slice().ok_or_else(|| strides(array))?;
-    host(elements, shape_of(array.shape()))
+    if let Some(elements) = array.as_slice() {
+        return host(elements, shape_of(array.shape()));
+    }
+    // SAFETY: elements of the array, which the result borrows; it gives out the tensor only by `&`.
+    unsafe { Ok(Slice::borrowing(strided(array, array.as_ptr().cast_mut())?)) }
 }
 
-/// An array of `ndarray` as a kernel argument for writing, without a copy on the host; see [`host_mut`]. The array is
-/// in row-major order without gaps.
+/// An array of `ndarray` as a kernel argument for writing; see [`host_mut`]. Its elements may have gaps and any order
+/// of the axes: a launch collects them, and writes back these only.
 ///
 /// With [`Tensor::copy_from`], it is written from a tensor: `host_array_mut(&mut array)?.copy_from(&tensor)`.
 ///
@@ -53,11 +56,40 @@ where
     S: DataMut<Elem = T>,
     Dim<[Ix; N]>: Dimension,
 {
-    let (shape, problem) = (shape_of(array.shape()), strides(array));
-    host_mut(array.as_slice_mut().ok_or(problem)?, shape)
+    if array.is_standard_layout() {
+        let (shape, problem) = (shape_of(array.shape()), refused(array));
+        return host_mut(array.as_slice_mut().ok_or(problem)?, shape);
+    }
+    let first = array.as_mut_ptr();
+    // SAFETY: elements of the array, which the result borrows exclusively.
+    unsafe { Ok(SliceMut::borrowing(strided(array, first)?)) }
 }
 
-fn strides<S: Data<Elem = T>, T, D: Dimension>(array: &ArrayBase<S, D>) -> Error {
+/// A tensor of the elements of an array, the first of which is at `first`.
+///
+/// # Safety
+/// As for [`Tensor::of_host`].
+unsafe fn strided<T, S, const N: usize>(
+    array: &ArrayBase<S, Dim<[Ix; N]>>,
+    first: *mut T,
+) -> Result<Tensor<T, N>>
+where
+    T: KernelValue,
+    S: Data<Elem = T>,
+    Dim<[Ix; N]>: Dimension,
+{
+    let (shape, mut strides) = (shape_of(array.shape()), [1; N]);
+    for ((to, stride), extent) in strides.iter_mut().zip(array.strides()).zip(array.shape()) {
+        // The stride of an axis with one element has no meaning.
+        if *extent > 1 {
+            *to = usize::try_from(*stride).map_err(|_| refused(array))?;
+        }
+    }
+    // SAFETY: by the caller. All elements of an array are in one allocation.
+    unsafe { Tensor::of_host_strided(first, shape, strides) }.unwrap_or_else(|| Err(refused(array)))
+}
+
+fn refused<S: Data<Elem = T>, T, D: Dimension>(array: &ArrayBase<S, D>) -> Error {
     Error::ArrayStrides { shape: array.shape().to_vec(), strides: array.strides().to_vec() }
 }
 

@@ -2,8 +2,10 @@
 
 mod device_name;
 mod dlpack_problem;
+mod foreign_memory_problem;
 mod hazard;
 mod npy_problem;
+mod view_problem;
 
 use std::fmt;
 
@@ -17,8 +19,10 @@ use crate::{
 
 pub use device_name::DeviceName;
 pub use dlpack_problem::DlpackProblem;
+pub use foreign_memory_problem::ForeignMemoryProblem;
 pub use hazard::{Hazard, HazardUse};
 pub use npy_problem::NpyProblem;
+pub use view_problem::ViewProblem;
 
 /// An error of any type, from the frontend.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -298,6 +302,9 @@ pub enum Error {
         /// The tensor's shape.
         shape: Vec<usize>,
     },
+    /// A part of a tensor cannot be taken, or cannot be used as it is.
+    #[error(transparent)]
+    View(ViewProblem),
     /// An index is not inside a tensor.
     #[error("the index {index:?} is not inside a tensor of shape {shape:?}")]
     Index {
@@ -339,10 +346,10 @@ pub enum Error {
     /// A tensor cannot be shared with other libraries by DLPack.
     #[error("the tensor cannot be shared by DLPack: {0}")]
     Dlpack(DlpackProblem),
-    /// An array of `ndarray` is not in row-major order without gaps.
+    /// An axis of an array of `ndarray` runs backwards, or two indices have one element.
     #[error(
-        "an array of shape {shape:?} with the strides {strides:?} is not in row-major order without gaps; help: use \
-         `as_standard_layout`, or `Program::tensor_from_array`, which copies it"
+        "an array of shape {shape:?} has the strides {strides:?}: they must be positive, and no two indices have one \
+         element; help: use `as_standard_layout`, or `Program::tensor_from_array`, which copies it"
     )]
     ArrayStrides {
         /// Its shape.
@@ -474,7 +481,7 @@ impl fmt::Debug for Error {
             };
         }
         fields! {
-            Runtime Kernels Kernel Hazard RegionConflict Dlpack;
+            Runtime Kernels Kernel Hazard RegionConflict Dlpack View;
             Build { kernel, source }
             Asserted { kernel, line }
             LocalMemory { kernel, bytes, limit }
@@ -651,50 +658,6 @@ impl fmt::Display for RaceExample {
         }
         write!(f, " both access `{tensor}[{element}]`")
     }
-}
-
-/// Why memory of other code cannot be a tensor.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForeignMemoryProblem {
-    /// The address is null.
-    #[error("the address is null")]
-    Null,
-    /// The address is not aligned.
-    #[error("the address is not a multiple of {alignment}")]
-    Misaligned {
-        /// The alignment that the elements need.
-        alignment: usize,
-    },
-    /// The driver has no memory at the address.
-    #[error("the {backend} driver has no memory there; help: pass an address that it allocated")]
-    NotOfDriver {
-        /// The backend.
-        backend: &'static str,
-    },
-    /// It is memory of another device.
-    #[error("it is memory of {backend} device {found}, and the program's device is {expected}")]
-    OtherDevice {
-        /// The backend.
-        backend: &'static str,
-        /// The ordinal of the device that has the memory.
-        found: usize,
-        /// The ordinal of the program's device.
-        expected: usize,
-    },
-    /// It is memory of another context of the device.
-    #[error(
-        "it belongs to another context of the device; help: allocate it in the primary context, which this program uses"
-    )]
-    OtherContext,
-    /// The allocation ends before the tensor does.
-    #[error("the tensor needs {needed} bytes there, and the allocation has {available}")]
-    TooSmall {
-        /// The bytes that the tensor needs. Tensors of scalars of 1 or 2 bytes need whole 4-byte words on GPUs.
-        needed: usize,
-        /// The bytes from the address to the end of the allocation, or what the shape has where that is unknown.
-        available: usize,
-    },
 }
 
 /// A counter whose tickets may repeat within a launch.

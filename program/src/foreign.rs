@@ -81,6 +81,7 @@ impl<'a> ForeignTensor<'a> {
     ) -> Result<&'a DeviceTensor> {
         let Some(memory) = self.memory else { return Err(Error::HostArray { what: name }) };
         memory.check_argument_of(program, Some(name))?;
+        memory.check_contiguous(name)?;
         memory.order_fill_before(&stream.stream)?;
         Ok(memory)
     }
@@ -131,7 +132,8 @@ impl Program {
     /// - Neither an address nor the stream is used after that work. The stream is not destroyed.
     ///
     /// # Errors
-    /// [`Error::OtherProgram`], [`Error::HostArray`], [`Error::Capture`], [`Error::RegionConflict`]; under
+    /// [`Error::OtherProgram`], [`Error::HostArray`], [`Error::Capture`], [`Error::RegionConflict`]; [`Error::View`]
+    /// where a tensor is not [contiguous](Tensor::is_contiguous); under
     /// [`Hazards::Check`](crate::Hazards::Check), [`Error::Hazard`]; [`Error::Kernel`] where an earlier kernel on the
     /// stream reported an error that was not returned yet; or an error of the device. Then `call` is not called. What
     /// `call` returns is passed on.

@@ -43,6 +43,7 @@ pub use capture::{Graph, GraphLaunch};
 pub use error::{
     BoxError, CounterOverflow, DeviceName, DlpackProblem, Error, ForeignMemoryProblem, Hazard,
     HazardUse, KernelError, KernelErrorCause, NpyProblem, RaceExample, RaceReason, Result,
+    ViewProblem,
 };
 pub use foreign::{ForeignCall, ForeignRead, ForeignWrite};
 pub use hazards::Hazards;

@@ -197,7 +197,8 @@ impl<T: Element, const N: usize> Tensor<T, N> {
     /// tensor, as for a launch that reads it.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the number of elements is not that of the tensor; [`Error::HostArray`];
+    /// [`Error::Shape`] where the number of elements is not that of the tensor; [`Error::HostArray`]; [`Error::View`]
+    /// where the tensor is not [contiguous](Self::is_contiguous);
     /// [`Error::OtherProgram`]; [`Error::Capture`]; and those of [`Launch::launch`](crate::Launch::launch).
     #[track_caller]
     pub fn read_async(&self, to: &mut Pinned<T>) -> Result<()> {
@@ -245,6 +246,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
         let Elements::Device(device_tensor) = &self.elements else {
             return Err(Error::HostArray { what: "a copy to or from pinned memory" });
         };
+        device_tensor.check_contiguous("a copy to or from pinned memory")?;
         let program = &device_tensor.program;
         program.check_same(&pinned.program, "the pinned memory")?;
         capture::refuse(&program.shared, "a copy to or from pinned memory")?;

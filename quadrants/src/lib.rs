@@ -28,7 +28,8 @@ pub use quadrants_program::{
     Program, ProgramBuilder, RaceExample, RaceReason, RawComponent, RawTensor, Region,
     RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Span, SpanKind, Stream,
     StreamManager, TRACE_VARIABLE, Target, TaskExplanation, Tensor, Timeline, TimelineClock,
-    TimelineRow, Track, TrackKind, Vector, cache_folder, cached_images, check_cache_folder, dlpack,
+    TimelineRow, Track, TrackKind, Vector, ViewProblem, cache_folder, cached_images,
+    check_cache_folder, dlpack,
     dsl::{
         AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread,
         SharedArray, atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max,

@@ -500,18 +500,23 @@ impl Buffer {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
-        if let Some(known) = self.distinct.get() {
-            known.lock().clear();
-        }
+        self.forget_distinct();
         self.transfer(offset, contents.len(), Self::users, |destination, stream| {
             // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
             unsafe { upload(&self.context, destination, contents, stream) }
         })
     }
 
+    /// Forgets which elements differ: they are about to be written.
+    pub(crate) fn forget_distinct(&self) {
+        if let Some(known) = self.distinct.get() {
+            known.lock().clear();
+        }
+    }
+
     /// Calls `copy` with the address at `offset` and a leased stream whose work waits for `users`. `copy` waits for the
     /// copy. Returns the work that it waited for; empty if `len` is 0.
-    fn transfer<Users: IntoIterator<Item = Stamp>>(
+    pub(crate) fn transfer<Users: IntoIterator<Item = Stamp>>(
         &self,
         offset: usize,
         len: usize,

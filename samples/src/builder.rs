@@ -65,7 +65,7 @@ impl Builder {
     }
 
     pub fn param(&mut self, name: &str, kind: ParamKind) -> ParamId {
-        self.kernel.params.push(Param { name: name.into(), kind });
+        self.kernel.params.push(Param::new(name, kind));
         ParamId::new(self.kernel.params.len() as u32 - 1)
     }
 

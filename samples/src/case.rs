@@ -193,6 +193,13 @@ impl<'a> Case<'a> {
         self.tensor(param, shape, bytes);
     }
 
+    /// Sets the strides of a strided parameter.
+    pub fn element_strides(&mut self, param: ParamId, strides: &[u64]) {
+        let layout = ArgLayout::new(&self.kernel.params);
+        let first = layout.element_strides(param, self.kernel.params[param.index()].kind);
+        self.words[first..first + strides.len()].copy_from_slice(strides);
+    }
+
     /// The number of dimensions of the grid for a task.
     #[must_use]
     pub fn rank(&self, task: TaskId) -> usize {

@@ -84,10 +84,11 @@ mod counted {
 
     type Case = fn(&mut Things, usize) -> Result<()>;
 
-    pub(super) const CASES: [(&str, Case); 11] = [
+    pub(super) const CASES: [(&str, Case); 12] = [
         ("launch, 3 arguments, default stream", on_default),
         ("launch, 3 arguments, explicit stream", on_explicit),
         ("launch, 3 arguments, explicit stream, kernel made at run time", built),
+        ("slices that are not contiguous, 3 arguments, explicit stream", strided),
         ("launch, another number each time, explicit stream", changing),
         ("launch, a new number each time, explicit stream", anew),
         ("region of 4 blocks, explicit stream", region_of_4),
@@ -116,6 +117,13 @@ mod counted {
         (0..count).try_for_each(|_| {
             things.built.call::<()>().arg(2.0f32).arg(&*x).arg(&mut *y).launch_on(&things.stream)
         })
+    }
+
+    #[inline(never)]
+    fn strided(things: &mut Things, count: usize) -> Result<()> {
+        let [x, y, ..] = &mut things.tensors;
+        let (x, mut y) = (x.every(0, 2)?, y.every_mut(0, 2)?);
+        (0..count).try_for_each(|_| saxpy(2.0, &x, &mut y).launch_on(&things.stream))
     }
 
     #[inline(never)]

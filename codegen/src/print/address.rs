@@ -15,6 +15,9 @@ impl TaskPrinter<'_> {
     /// The linear index of an element, as a sum. 64-bit indices wrap, so the order of additions does not matter; the
     /// launch has proven that 32-bit indices do not overflow in this order.
     pub(super) fn offset(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+        if self.kernel.params[tensor.index()].strided {
+            return self.sum_of_strides(tensor, index);
+        }
         let narrow = self.narrow_index(index);
         let (ty, index) = match &narrow {
             Some(index) => (ScalarType::I32, &index[..]),
@@ -67,6 +70,15 @@ impl TaskPrinter<'_> {
             text += &factors.join(" * ");
         }
         Text::new(Level::Additive, text)
+    }
+
+    /// The linear index of an element of a strided tensor. It has 64 bits also in a task with 32-bit indices: the
+    /// elements may be further apart than their number says.
+    fn sum_of_strides(&mut self, tensor: ParamId, index: &[ExprId]) -> Text {
+        let index: Vec<_> =
+            index.iter().map(|at| self.value(*at).at(Level::Multiplicative)).collect();
+        let sum = self.strided_offset(tensor, &index).unwrap_or_default();
+        Text::new(Level::Additive, sum)
     }
 
     /// The 32-bit values of an index, if the linear index is computed with 32 bits: in a task with 32-bit indices,

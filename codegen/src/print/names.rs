@@ -20,12 +20,15 @@ pub(super) struct ParamNames {
     pub(super) component_extent: Option<String>,
     /// For a component: the step and the plane.
     pub(super) strides: Option<[String; 2]>,
+    /// For a strided parameter: the distance between neighbours along each axis.
+    pub(super) element_strides: Vec<String>,
 }
 
 impl ParamNames {
     /// The words after the address in the argument block.
     pub(super) fn words(&self) -> impl Iterator<Item = &String> {
-        self.dims.iter().chain(&self.component_extent).chain(self.strides.iter().flatten())
+        let strides = self.strides.iter().flatten().chain(&self.element_strides);
+        self.dims.iter().chain(&self.component_extent).chain(strides)
     }
 }
 
@@ -60,7 +63,9 @@ pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, Names) {
                 param.kind.component_extent().map(|_| names.unique(&format!("{value}_scalars")));
             let strides = matches!(param.kind, ParamKind::Component { .. })
                 .then(|| ["step", "plane"].map(|name| names.unique(&format!("{value}_{name}"))));
-            ParamNames { value, dims, component_extent, strides }
+            let element_strides = (0..param.strides()).map(|axis| format!("{value}_stride{axis}"));
+            let element_strides = element_strides.map(|name| names.unique(&name)).collect();
+            ParamNames { value, dims, component_extent, strides, element_strides }
         })
         .collect();
     (params, names)

@@ -187,14 +187,17 @@ impl TaskPrinter<'_> {
         let mut conditions = Vec::new();
         let rank = usize::from(self.kernel.params[tensor.index()].kind.rank());
         let (index, choice) = index.split_at(rank.min(index.len()));
+        let mut values = Vec::new();
         for (axis, &at) in index.iter().enumerate() {
             let (at, dim) = (self.expr(at), self.dim(tensor, axis as u8));
+            values.push(format!("({at})"));
             offset = match axis {
                 0 => at.clone(),
                 _ => format!("({offset}) * {dim} + {at}"),
             };
             conditions.push(format!("{at} < {dim}"));
         }
+        offset = self.strided_offset(tensor, &values).unwrap_or(offset);
         if let Some(step) = self.step(tensor) {
             offset = format!("({offset}) * {step}");
         }

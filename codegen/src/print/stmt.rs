@@ -460,6 +460,7 @@ impl TaskPrinter<'_> {
         conditions: &mut Vec<String>,
         values: &mut Vec<String>,
     ) -> String {
+        let first = values.len();
         let mut offset = if index.is_empty() { "0".to_owned() } else { String::new() };
         for (axis, &id) in index.iter().enumerate() {
             let dim = self.dim(tensor, axis as u8);
@@ -480,7 +481,7 @@ impl TaskPrinter<'_> {
                 }
             };
         }
-        offset
+        self.strided_offset(tensor, &values[first..]).unwrap_or(offset)
     }
 
     /// The call that records a device error.

@@ -98,6 +98,8 @@ enum Binding {
     Dim(ParamId, u8),
     /// The step of a component, or if true its plane.
     Stride(ParamId, bool),
+    /// The stride of an axis of a strided parameter.
+    ElementStride(ParamId, u8),
 }
 
 impl<'a> TaskPrinter<'a> {
@@ -327,6 +329,21 @@ impl<'a> TaskPrinter<'a> {
         self.argument(&format!("qd_scratch[{word}]"))
     }
 
+    /// For a strided tensor, the distance of an element from the first: the sum of these indices, each times its
+    /// stride. None for other tensors.
+    pub(super) fn strided_offset(&mut self, tensor: ParamId, index: &[String]) -> Option<String> {
+        if !self.kernel.params[tensor.index()].strided {
+            return None;
+        }
+        let names = self.cx.params[tensor.index()].element_strides.clone();
+        let mut terms = Vec::new();
+        for (axis, (at, stride)) in index.iter().zip(names).enumerate() {
+            self.bound.insert(Binding::ElementStride(tensor, axis as u8));
+            terms.push(format!("{at} * {stride}"));
+        }
+        Some(if terms.is_empty() { "0ull".to_owned() } else { terms.join(" + ") })
+    }
+
     pub(super) fn argument(&self, field: &str) -> String {
         match self.cx.passing {
             Passing::Value => format!("args.{field}"),
@@ -343,6 +360,11 @@ impl<'a> TaskPrinter<'a> {
             Binding::Stride(tensor, second) => {
                 let Some([step, plane]) = &self.cx.params[tensor.index()].strides else { return };
                 ("const u64".to_owned(), if second { plane } else { step })
+            }
+            Binding::ElementStride(tensor, axis) => {
+                let names = &self.cx.params[tensor.index()].element_strides;
+                let Some(stride) = names.get(usize::from(axis)) else { return };
+                ("const u64".to_owned(), stride)
             }
             Binding::Value(id) => {
                 let ty = match self.kernel.params[id.index()].kind {

@@ -31,7 +31,24 @@ fn checks() -> Checks {
 
 #[test]
 fn printed_text_agrees_with_the_interpreter() {
+    compare(samples::all());
+}
+
+/// With columns before rows, and a gap after each element.
+#[test]
+fn printed_text_for_strided_tensors_agrees_with_the_interpreter() {
     let mut kernels = samples::all();
+    for (at, kernel) in kernels.iter_mut().enumerate() {
+        for (number, param) in kernel.params.iter_mut().enumerate() {
+            // In some kernels all tensors, in others every other one.
+            param.strided = param.kind.elem().is_some() && (at + number) % 3 < 2;
+        }
+        verify_offloaded(kernel).unwrap();
+    }
+    compare(kernels);
+}
+
+fn compare(mut kernels: Vec<Offloaded>) {
     // Float sums depend on the order.
     kernels.retain(|kernel| {
         !kernel.name.starts_with("roots") && kernel.name != "reductions_of_floats"
@@ -167,10 +184,11 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
         let mut case = Case::new(kernel, 7 + round as u64);
         for (i, param) in kernel.params.iter().enumerate() {
             let id = ParamId::new(i as u32);
+            let (room, strided) = if param.strided { (2, true) } else { (1, false) };
             match param.kind {
                 ParamKind::Scalar(ty) => case.scalar(id, random.value(ty)),
                 ParamKind::Tensor { elem, rank, .. } => {
-                    let bytes = (0..ELEMENTS)
+                    let bytes = (0..room * ELEMENTS)
                         .flat_map(|_| random.value(elem).to_le_bytes()[..elem.size()].to_vec())
                         .collect();
                     let mut shape =
@@ -183,16 +201,24 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
                         shape[0] = [5, 0][round / 2 % 2];
                     }
                     case.tensor(id, &shape, bytes);
+                    if strided {
+                        case.element_strides(id, &strides_of(&shape));
+                    }
                 }
                 ParamKind::Component { elem, rank, scalars, .. } => {
-                    let bytes = (0..ELEMENTS * scalars as usize)
+                    let bytes = (0..room * ELEMENTS * scalars as usize)
                         .flat_map(|_| random.value(elem).to_le_bytes()[..elem.size()].to_vec())
                         .collect();
                     let extent = [1u64, 64, 8, 4, 2, 2, 2][usize::from(rank)];
                     let count = extent.pow(u32::from(rank));
                     // With the strides of an array of structs, and of a struct of arrays.
-                    let strides = [[u64::from(scalars), 1], [1, count]][round / 2 % 2];
-                    case.component(id, &vec![extent; usize::from(rank)], strides, bytes);
+                    let plane = room as u64 * count;
+                    let strides = [[u64::from(scalars), 1], [1, plane]][round / 2 % 2];
+                    let shape = vec![extent; usize::from(rank)];
+                    case.component(id, &shape, strides, bytes);
+                    if strided {
+                        case.element_strides(id, &strides_of(&shape));
+                    }
                 }
             }
         }
@@ -210,6 +236,11 @@ fn cases(index: usize, kernel: &Offloaded) -> Vec<Case<'_>> {
         list.push(case);
     }
     list
+}
+
+/// Strides for a shape: column-major order, with a gap after each element.
+fn strides_of(shape: &[u64]) -> Vec<u64> {
+    (0..shape.len()).map(|axis| 2 * shape[..axis].iter().product::<u64>()).collect()
 }
 
 /// Whether the result, including the error record, is independent of the order of iterations.

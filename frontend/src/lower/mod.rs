@@ -179,7 +179,7 @@ fn params(unit: &Unit) -> Vec<Param> {
         if let ParamType::Value(ty) = *ty {
             ty.each_leaf_path(&emit::identifier(&param.name), &mut |path, ty| {
                 let name: Vec<_> = path.split('.').map(emit::identifier).collect();
-                params.push(Param { name: name.join("."), kind: ParamKind::Scalar(ty) });
+                params.push(Param::new(name.join("."), ParamKind::Scalar(ty)));
             });
         }
     }
@@ -190,7 +190,7 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
     let ParamType::Tensor { elem, rank, writable, distinct } = tensor else { return };
     if let Type::Scalar(elem) = elem {
         let kind = ParamKind::Tensor { elem, rank, writable, distinct };
-        params.push(Param { name: name.to_owned(), kind });
+        params.push(Param::new(name, kind));
         return;
     }
     params.extend(elem.components().into_iter().map(|component| {
@@ -198,6 +198,6 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
         let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
         let path: Vec<_> = component.path.split('.').map(emit::identifier).collect();
         let name = format!("{name}[]{}", path.join("."));
-        Param { name, kind: ParamKind::Component { elem, rank, writable, scalars } }
+        Param::new(name, ParamKind::Component { elem, rank, writable, scalars })
     }));
 }

@@ -72,7 +72,7 @@ pub(crate) enum CodePart<'a> {
 pub(super) struct Compiler<'k> {
     pub(super) kernel: &'k Offloaded,
     nodes: Nodes<'k>,
-    layout: &'k ArgLayout,
+    pub(super) layout: &'k ArgLayout,
     pub(super) form: Form,
     pub(super) code: Vec<Op>,
     pub(super) regs: Reg,
@@ -648,50 +648,6 @@ impl Compiler<'_> {
         };
         self.check(tensor, &index, clear, element.site);
         place
-    }
-
-    fn is_dense(&self, tensor: ParamId) -> bool {
-        matches!(self.kernel.params[tensor.index()].kind, ParamKind::Tensor { .. })
-    }
-
-    /// The register with the offset of a component's scalar from the tensor's address, in scalars.
-    pub(super) fn element(&mut self, param: ParamId, index: &[Reg]) -> Reg {
-        let tensor = self.tensor(param);
-        let kind = self.kernel.params[param.index()].kind;
-        let (of_tensor, choice) = index.split_at(usize::from(kind.rank()).min(index.len()));
-        let element = self.flat(tensor, of_tensor);
-        let ParamKind::Component { .. } = kind else { return element };
-        let [step, plane] = self.layout.strides(param, kind).map(|word| word as Reg);
-        let at = self.temporary();
-        self.code.push(Op::Mul64(at, element, step));
-        if let [choice] = *choice {
-            let further = self.temporary();
-            self.code.push(Op::Mul64(further, choice, plane));
-            self.code.push(Op::Add64(at, at, further));
-        }
-        at
-    }
-
-    /// The register with the linear index of an element.
-    pub(super) fn flat(&mut self, tensor: Reg, index: &[Reg]) -> Reg {
-        let (first, inner) = match *index {
-            [] => return self.constant(0),
-            [i] => return i,
-            [first, ref inner @ ..] => (first, inner),
-        };
-        let at = self.temporary();
-        match *inner {
-            [j] => self.code.push(Op::Index2(at, tensor, first, j)),
-            [j, k] => self.code.push(Op::Index3(at, tensor, first, j, k)),
-            _ => {
-                self.code.push(Op::Move(at, first));
-                for (axis, &k) in (1..).zip(inner) {
-                    self.code.push(Op::Mul64(at, at, tensor + 1 + axis));
-                    self.code.push(Op::Add64(at, at, k));
-                }
-            }
-        }
-        at
     }
 
     /// In the checked form: skips the next operation if an index is out of range.

@@ -8,6 +8,7 @@ mod fold;
 mod machine;
 mod memory;
 mod partial;
+mod place;
 mod record;
 mod select;
 mod shared;

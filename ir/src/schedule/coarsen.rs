@@ -155,6 +155,7 @@ fn vector_load(kernel: &Offloaded, task: &Task, dims: &[LoopDim]) -> Option<(Exp
             && let Some(tensor) = element.tensor()
             && let ParamKind::Tensor { elem, writable: false, .. } =
                 kernel.params[tensor.index()].kind
+            && !kernel.params[tensor.index()].strided
             && elem.size() <= 2
             && matches!(element.index[..], [at] if is_var(at))
             && !kernel.sites[element.site.index()].asserted

@@ -115,8 +115,9 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
 }
 
 fn is_privatizable(kernel: &Offloaded, tensor: ParamId, ty: ScalarType) -> bool {
-    let kind = kernel.params[tensor.index()].kind;
-    matches!(kind, ParamKind::Tensor { rank: 1, .. })
+    let param = &kernel.params[tensor.index()];
+    matches!(param.kind, ParamKind::Tensor { rank: 1, .. })
+        && !param.strided
         && matches!(ty, ScalarType::I32 | ScalarType::U32)
 }
 

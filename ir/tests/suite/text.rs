@@ -5,6 +5,28 @@ use quadrants_ir::*;
 use quadrants_samples::{Bool, Builder, F32, I32, U64};
 
 #[test]
+fn parameters_with_strides_are_marked() {
+    let mut m = Builder::new("views");
+    m.tensor("x", F32, 2);
+    m.read_only("y", F32, 1);
+    m.component("z[]._0", F32, 2, 3);
+    m.kernel.params.iter_mut().for_each(|param| param.strided = true);
+    assert_eq!(
+        print(&m.kernel),
+        "\
+kernel views(x: &mut strided Tensor<f32, 2>, y: &strided Tensor<f32, 1>, z[]._0: &mut strided Component<f32, 2, 3>) {
+}
+"
+    );
+    let layout = abi::ArgLayout::new(&m.kernel.params);
+    let [x, y, z] = [0, 1, 2].map(ParamId::new);
+    let kind = |of: ParamId| m.kernel.params[of.index()].kind;
+    assert_eq!([layout.word(x), layout.word(y), layout.word(z), layout.len()], [3, 8, 11, 19]);
+    assert_eq!([x, y, z].map(|of| layout.element_strides(of, kind(of))), [6, 10, 17]);
+    assert_eq!(layout.strides(z, kind(z)), [15, 16]);
+}
+
+#[test]
 fn a_parallel_loop_stays_one_task() {
     let mut m = Builder::new("saxpy");
     let a = m.scalar("a", F32);

@@ -278,15 +278,32 @@ impl<'a> ArgList<'a> {
             }
             let tensor = *tensors.next()?;
             next_word += tensor.words();
+            if code.is_strided() {
+                next_word += tensor.shape.len();
+            }
             Some(ArgKind::Tensor(*code, tensor))
         })
     }
 
-    /// Appends an argument of another list.
+    /// Appends an argument of another list. A tensor that is not contiguous gets its strides, which it does not have
+    /// where it was given: so that no kernel accepts it that does not expect them.
     pub(crate) fn push(&mut self, arg: ArgKind<'a>) {
+        self.push_as_contiguous(arg);
+        let ArgKind::Tensor(code, tensor) = arg else { return };
+        let view = tensor.device_tensor().and_then(|of| of.strided.as_deref());
+        if let (Some(view), Some(last)) = (view, self.codes.last_mut()) {
+            *last = code.with_strides(true);
+            for stride in &view.strides {
+                self.words.push(*stride as u64);
+            }
+        }
+    }
+
+    /// Appends an argument of another list, without strides.
+    pub(crate) fn push_as_contiguous(&mut self, arg: ArgKind<'a>) {
         match arg {
             ArgKind::Scalar(code, bits) => self.push_word(code, bits),
-            ArgKind::Tensor(code, tensor) => self.push_tensor(code, tensor),
+            ArgKind::Tensor(code, tensor) => self.push_tensor(code.with_strides(false), tensor),
         }
     }
 
@@ -379,7 +396,7 @@ impl<'a> TensorArg<'a> {
         }
     }
 
-    /// The number of words that the tensor has in the argument block.
+    /// The number of words that the tensor has in the argument block, without strides.
     fn words(&self) -> usize {
         let strides = self.component.map_or(0, |at| 2 + usize::from(at.scalars > 1));
         1 + self.shape.len() + strides

@@ -103,6 +103,7 @@ impl NamedArgs<'_> {
             TensorMemory::Host(_) => Err(Error::Capture { what: "a host array" }),
             TensorMemory::Device(device_tensor) => {
                 device_tensor.check_argument_of(program, None)?;
+                device_tensor.check_contiguous("an argument of a graph's launch")?;
                 device_tensor.finish_fill()
             }
         })
@@ -291,7 +292,7 @@ impl<'a> ReplacedLaunch<'a> {
                     position: first + 1,
                     given: format!("{} arguments", codes.len()),
                     expected: param
-                        .map_or_else(String::new, |param| ParamCode::of(param.kind).to_string()),
+                        .map_or_else(String::new, |param| ParamCode::of_param(param).to_string()),
                 });
             }
         }

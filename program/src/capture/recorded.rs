@@ -145,7 +145,7 @@ impl OwnedArg {
                     // The graph is launched on any stream.
                     device_tensor.finish_fill()?;
                     Ok(Self::Tensor {
-                        device_tensor: device_tensor.sub_tensor(0),
+                        device_tensor: device_tensor.again(),
                         shape: SmallVec::from_slice(shape),
                         code: *code,
                         component: component.copied(),
@@ -164,7 +164,7 @@ impl OwnedArg {
         let component = tensor.component.copied();
         let elem = component.map_or(ScalarType::U8, |component| component.ty);
         Ok(Self::Tensor {
-            device_tensor: device_tensor.sub_tensor(0),
+            device_tensor: device_tensor.again(),
             shape: SmallVec::from_slice(tensor.shape),
             code: ParamCode::of(ParamKind::Tensor { elem, rank: 1, writable, distinct: false }),
             component,
@@ -179,7 +179,7 @@ impl OwnedArg {
     ) -> Vec<Self> {
         let components = device_tensor.storage.components.iter();
         let of = |component: &ComponentLayout| Self::Tensor {
-            device_tensor: device_tensor.sub_tensor(0),
+            device_tensor: device_tensor.again(),
             shape: SmallVec::from_slice(&[elements]),
             code: ParamCode::of(ParamKind::Tensor {
                 elem: component.ty,

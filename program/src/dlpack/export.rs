@@ -68,14 +68,12 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             return Err(Error::Dlpack(DlpackProblem::Struct));
         };
         let shape = self.shape();
-        // The elements are in row-major order, with a component's distance between them.
-        let mut stride = component.step;
-        let mut strides: SmallVec<[i64; 6]> = SmallVec::new();
-        for extent in shape.iter().rev() {
-            strides.insert(0, stride as i64);
-            stride = stride.saturating_mul(*extent);
-        }
+        // A component's distance is between neighbouring elements.
+        let of_elements = self.strides().into_iter();
+        let mut strides: SmallVec<[i64; 6]> =
+            of_elements.map(|stride| stride.saturating_mul(component.step) as i64).collect();
         strides.extend(inner.map(|_| component.plane as i64));
+        let shape_of_elements = shape;
         let shape: SmallVec<[i64; 6]> =
             shape.into_iter().chain(inner).map(|extent| extent as i64).collect();
         memory.finish_fill()?;
@@ -104,7 +102,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             },
             shape,
             strides,
-            _memory: self.sub_tensor(0, self.shape()),
+            _memory: self.part(0, shape_of_elements, self.strides()),
         }));
         // SAFETY: just made. The lists are not changed any more, so that the pointers into them stay valid.
         unsafe {

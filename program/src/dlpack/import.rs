@@ -4,21 +4,23 @@ use quadrants_rhi::DevicePtr;
 
 use super::{DLDevice, ManagedTensor, data_type};
 use crate::{
-    DlpackProblem, Error, KernelValue, Layout, Program, Result, Slice, Tensor, tensor::storage,
-    value::layout::StorageLayout,
+    DlpackProblem, Error, KernelValue, Layout, Program, Result, Slice, Tensor,
+    tensor::storage,
+    value::{layout::StorageLayout, strided::reach_of},
 };
 
 impl Program {
     /// A tensor in the memory of a managed tensor, without a copy. Its elements are scalars, or values of one scalar
-    /// field such as vectors, whose scalars are then the last dimension of the managed tensor.
+    /// field such as vectors, whose scalars are then the last dimension of the managed tensor, without gaps. The
+    /// elements may be in any order: the tensor then is not [contiguous](Tensor::is_contiguous).
     ///
     /// The deleter is called once, after the last use of the memory on every stream, as for the owner of
     /// [`tensor_from_raw`](Self::tensor_from_raw); or by this function, if it fails.
     ///
     /// # Errors
     /// [`Error::Dlpack`] where the device, the type of the elements, the number of dimensions or an extent differs from
-    /// that of the tensor, where the elements are not in row-major order without gaps, or must not be written; and
-    /// those of [`tensor_from_raw`](Self::tensor_from_raw).
+    /// that of the tensor, where two indices may have one element or a stride is negative, or where the elements must
+    /// not be written; and those of [`tensor_from_raw`](Self::tensor_from_raw).
     ///
     /// # Safety
     /// As for [`tensor_from_raw`](Self::tensor_from_raw), where the owner is dropped by the deleter. Streams need an
@@ -55,17 +57,25 @@ impl Program {
         &self,
         managed: ManagedTensor,
     ) -> Result<Tensor<T, N>> {
-        let shape = self.importable::<T, N>(&managed).map_err(Error::Dlpack)?;
+        let (shape, order) = self.importable::<T, N>(&managed).map_err(Error::Dlpack)?;
         let address = managed.address().ok_or(Error::Dlpack(DlpackProblem::Address))?;
-        // SAFETY: by the caller.
-        unsafe { self.tensor_from_raw(DevicePtr(address), shape, managed) }
+        match order {
+            // SAFETY: by the caller.
+            None => unsafe { self.tensor_from_raw(DevicePtr(address), shape, managed) },
+            Some(Order { strides, reach }) => {
+                // SAFETY: by the caller. The elements between those of the tensor are never used.
+                let all: Tensor<T, 1> =
+                    unsafe { self.tensor_from_raw(DevicePtr(address), [reach], managed)? };
+                Ok(all.part(0, shape, strides))
+            }
+        }
     }
 
-    /// The shape of the tensor.
+    /// The shape of the tensor, and the order of its elements where they are not in row-major order without gaps.
     fn importable<T: KernelValue, const N: usize>(
         &self,
         managed: &ManagedTensor,
-    ) -> Result<[usize; N], DlpackProblem> {
+    ) -> Result<([usize; N], Option<Order<N>>), DlpackProblem> {
         self.check_device(managed.device())?;
         let element = storage::<T>(&[], Layout::default()).map_err(|_| DlpackProblem::Struct)?;
         let (scalar, inner) = scalars_of::<T>(&element)?;
@@ -92,11 +102,14 @@ impl Program {
             return Err(DlpackProblem::Extent { axis: N, extent: *extent, expected });
         }
         match managed.strides().filter(|strides| !is_row_major(extents, strides)) {
-            Some(strides) => {
-                let (shape, strides) = (extents.to_vec(), strides.to_vec());
-                Err(DlpackProblem::Strides { shape, strides })
-            }
-            None => Ok(shape),
+            Some(strides) => match order_of(&shape, strides, inner) {
+                Some(order) => Ok((shape, Some(order))),
+                None => {
+                    let (shape, strides) = (extents.to_vec(), strides.to_vec());
+                    Err(DlpackProblem::Strides { shape, strides })
+                }
+            },
+            None => Ok((shape, None)),
         }
     }
 
@@ -132,9 +145,59 @@ fn is_row_major(shape: &[i64], strides: &[i64]) -> bool {
         })
 }
 
+/// An order of elements in which no two indices have the same element.
+#[derive(PartialEq, Eq, Debug)]
+struct Order<const N: usize> {
+    /// The distance between neighbours along each axis, in elements.
+    strides: [usize; N],
+    /// The number of elements of the memory from the first element to the last.
+    reach: usize,
+}
+
+/// The order of elements with these strides in scalars; none where it is none that tensors have. Elements that are no
+/// scalars have `inner` of them, whose stride is the last.
+fn order_of<const N: usize>(
+    shape: &[usize; N],
+    strides: &[i64],
+    inner: Option<usize>,
+) -> Option<Order<N>> {
+    let (of_elements, of_scalars) = strides.split_at_checked(N)?;
+    let size = inner.unwrap_or(1).max(1);
+    if size > 1 && of_scalars.first() != Some(&1) {
+        return None;
+    }
+    let mut order = [1; N];
+    for ((to, extent), stride) in order.iter_mut().zip(shape).zip(of_elements) {
+        // The stride of an axis with one element has no meaning.
+        if *extent != 1 {
+            let stride = usize::try_from(*stride).ok()?;
+            if stride % size != 0 {
+                return None;
+            }
+            *to = stride / size;
+        }
+    }
+    Some(Order { strides: order, reach: reach_of(shape, &order)? })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_row_major;
+    use super::{Order, is_row_major, order_of};
+
+    #[test]
+    fn orders_in_which_no_two_indices_have_one_element() {
+        fn order<const N: usize>(strides: [usize; N], reach: usize) -> Option<Order<N>> {
+            Some(Order { strides, reach })
+        }
+        assert_eq!(order_of(&[2, 3], &[1, 2], None), order([1, 2], 6));
+        assert_eq!(order_of(&[2, 3], &[4, 1], None), order([4, 1], 7));
+        assert_eq!(order_of(&[2, 1, 3], &[6, -5, 2], None), order([6, 1, 2], 11));
+        assert_eq!(order_of(&[2, 3], &[3, 12, 1], Some(3)), order([1, 4], 10));
+        assert_eq!(order_of(&[4, 3], &[2, 1], None), None, "overlapping rows");
+        assert_eq!(order_of(&[4, 3], &[-3, 1], None), None, "reversed");
+        assert_eq!(order_of(&[2, 3], &[4, 12, 1], Some(3)), None, "between elements");
+        assert_eq!(order_of(&[2, 3], &[3, 12, 2], Some(3)), None, "gaps in elements");
+    }
 
     #[test]
     fn strides_of_row_major_tensors() {

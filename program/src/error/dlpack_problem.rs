@@ -82,10 +82,10 @@ pub enum DlpackProblem {
         /// The number of scalars of the tensor's elements, where this is about them.
         expected: Option<usize>,
     },
-    /// The elements are not in row-major order without gaps.
+    /// Two indices may have the same element, an axis runs backwards, or the scalars of an element are apart.
     #[error(
-        "its elements have the strides {strides:?} for the shape {shape:?}, and tensors are in row-major order without \
-         gaps; help: make it contiguous first"
+        "its elements have the strides {strides:?} for the shape {shape:?}; those of a tensor are positive, give no two \
+         indices one element, and are 1 between the scalars of a vector; help: make it contiguous first"
     )]
     Strides {
         /// Its shape.

@@ -41,6 +41,18 @@ pub struct KernelDef {
     source: IrSource,
     native: Option<NativeBody>,
     id: OnceLock<u32>,
+    variants: VariantLink,
+}
+
+/// The variants of a kernel so far: a list that only grows, as that of monomorphizations.
+type VariantLink = OnceLock<Box<Variant>>;
+
+/// A variant of a kernel, which takes the strides of some tensors.
+struct Variant {
+    /// Whether each parameter has strides.
+    strided: Box<[bool]>,
+    def: KernelDef,
+    next: VariantLink,
 }
 
 enum IrSource {
@@ -53,7 +65,13 @@ impl KernelDef {
     #[must_use]
     pub const fn of<B: Body>() -> Self {
         let native = Some(NativeBody::of::<B>());
-        Self { name: B::NAME, source: IrSource::Emitted(B::ir), native, id: OnceLock::new() }
+        Self {
+            name: B::NAME,
+            source: IrSource::Emitted(B::ir),
+            native,
+            id: OnceLock::new(),
+            variants: OnceLock::new(),
+        }
     }
 
     pub(crate) fn built(kernel: IrKernel) -> Self {
@@ -62,6 +80,35 @@ impl KernelDef {
             source: IrSource::Built(Box::new(kernel)),
             native: None,
             id: OnceLock::new(),
+            variants: OnceLock::new(),
+        }
+    }
+
+    /// The variant of this kernel that takes strides for these parameters, made where it is missing. This kernel itself
+    /// where the number of parameters is another one: then it accepts no such arguments.
+    ///
+    /// # Errors
+    /// [`Error::Build`]
+    pub(crate) fn strided(&self, strided: &[bool]) -> Result<&Self> {
+        let mut link = &self.variants;
+        loop {
+            match link.get() {
+                Some(variant) if *variant.strided == *strided => return Ok(&variant.def),
+                Some(variant) => link = &variant.next,
+                None => {
+                    let failed = |source| Error::Build { kernel: self.name().to_owned(), source };
+                    let mut ir = self.ir().map_err(failed)?;
+                    if ir.params.len() != strided.len() {
+                        return Ok(self);
+                    }
+                    let params = ir.params.iter_mut().zip(strided);
+                    params.for_each(|(param, strided)| param.strided = *strided);
+                    let (def, next) = (Self::built(ir), OnceLock::new());
+                    let strided = strided.into();
+                    // Another thread may have added one meanwhile: then this one is dropped, and that one looked at.
+                    link.get_or_init(|| Box::new(Variant { strided, def, next }));
+                }
+            }
         }
     }
 

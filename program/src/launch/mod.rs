@@ -4,13 +4,14 @@
 //! a cached launch decision, or by the slow path (`slow_path.rs`, `submit.rs`). Both enqueue the plan of the kernel
 //! (`launcher/plan.rs`).
 
+mod argument_copies;
 pub(crate) mod fast_path;
-mod host_array_copies;
 pub(crate) mod kernel;
 mod operation;
 pub(crate) mod prepared;
 pub(crate) mod slow_path;
 mod stamp_guard;
+mod strided;
 pub(crate) mod submit;
 mod unload;
 
@@ -19,15 +20,17 @@ use std::{marker::PhantomData, mem, panic::Location, sync::Arc};
 use quadrants_ir::types::Type;
 
 use self::{
+    argument_copies::copies_strided,
     fast_path::{FastPath, submit_fast},
     slow_path::submit_slow,
+    strided::with_strides,
 };
 use crate::{
     Error, KernelValue, Program, Result, Stream,
     arguments::{Arg, ArgList, Args, target::LaunchTarget},
     kernel::kernel_def::KernelDef,
     launcher::{explain::Explanation, launch_cache::Checks},
-    state::{ProgramInner, StreamState},
+    state::{ProgramInner, ProgramShared, StreamState},
     thread_state::current_stream::with_current,
 };
 
@@ -126,7 +129,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// See [`Program::export_cache`].
     pub fn prepare(self, program: &Program) -> Result<()> {
         let shared = program.shared();
-        shared.launcher.prepare(&shared.loader, self.kernel)
+        shared.launcher.prepare(&shared.loader, self.variant(shared)?.0)
     }
 
     /// Explains how the launch would run, without running it: for each loop, whether its accesses are checked and which
@@ -137,10 +140,20 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// As for [`launch`](Self::launch), except for those of the device.
     pub fn explain(self, program: &Program) -> Result<Explanation> {
         let shared = program.shared();
-        let (_, context) = shared.launcher.context_of(&shared.loader, self.kernel)?;
-        let mut args = ArgList::new();
-        self.args.iter().for_each(|arg| args.push(arg));
+        let (kernel, args) = self.variant(shared)?;
+        let (_, context) = shared.launcher.context_of(&shared.loader, kernel)?;
         context.explain(&shared.loader, &args.codes, args.words)
+    }
+
+    /// The kernel that the launch runs, and its arguments.
+    fn variant(&self, shared: &ProgramShared) -> Result<(&'a KernelDef, ArgList<'a>)> {
+        if !copies_strided(shared) {
+            return with_strides(self.kernel, &self.args);
+        }
+        // The launch works on copies, which are contiguous.
+        let mut args = ArgList::new();
+        self.args.iter().for_each(|arg| args.push_as_contiguous(arg));
+        Ok((self.kernel, args))
     }
 
     /// The kernel's IR, for tests that interpret it.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use quadrants_ir::types::Type;
 
 use super::{
+    argument_copies::{copies_strided, launch_with_copies},
     fast_path::{FastPath, is_direct},
-    host_array_copies::launch_with_copies,
+    strided::with_strides,
     submit::{ResultWords, Submission},
 };
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
         errors::{argument_error, launch_error, result_error},
         plan::LaunchFailure,
     },
-    state::{ProgramInner, ProgramShared},
+    state::{ProgramInner, ProgramShared, device_tensor::DeviceTensor},
     thread_state::capture,
 };
 
@@ -92,8 +93,9 @@ fn launch(
     Ok(ResultWords::new())
 }
 
-/// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, captures the launch where the
-/// thread captures the program, orders it after the first fills of its tensors, and copies host arrays to the device.
+/// A launch that is not [direct](is_direct): refuses tensors that cannot be used here, chooses the kernel's variant for
+/// tensors that are not contiguous, captures the launch where the thread captures the program, orders it after the
+/// first fills of its tensors, and copies host arrays to the device.
 #[cold]
 fn launch_indirect(
     program: &Arc<ProgramInner>,
@@ -105,6 +107,23 @@ fn launch_indirect(
     for device_tensor in args.tensors.iter().filter_map(TensorArg::device_tensor) {
         device_tensor.check_argument_of(program, Some(def.name()))?;
     }
+    let mut device_tensors = args.tensors.iter().filter_map(TensorArg::device_tensor);
+    let has_strided = device_tensors.any(DeviceTensor::is_strided);
+    let mut has_copies = false;
+    let mut of_variant;
+    let (def, args) = match (has_strided, copies_strided(&program.shared)) {
+        (false, _) => (def, args),
+        (true, true) => {
+            capture::refuse(&program.shared, "a tensor that is not contiguous, on the CPU")?;
+            has_copies = true;
+            (def, args)
+        }
+        (true, false) => {
+            let (variant, list) = with_strides(def, args)?;
+            of_variant = list;
+            (variant, &mut of_variant)
+        }
+    };
     let captured = capture::with(&program.shared, |recorder| {
         recorder.launch(def, args, requested.is_some(), target)
     });
@@ -112,14 +131,13 @@ fn launch_indirect(
         return captured.map(|()| ResultWords::new());
     }
     let (shared, stream) = (&program.shared, &target.stream.stream);
-    let mut has_host_array = false;
     for tensor in args.tensors.iter() {
         match tensor.device_tensor() {
             Some(device_tensor) => device_tensor.order_fill_before(stream)?,
-            None => has_host_array = true,
+            None => has_copies = true,
         }
     }
-    if has_host_array {
+    if has_copies {
         let launch = |args: &mut ArgList<'_>| launch(shared, def, args, requested, target);
         launch_with_copies(program, args, stream, launch)
     } else {

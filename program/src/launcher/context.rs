@@ -138,7 +138,7 @@ impl KernelContext {
             history: LaunchHistory::default(),
             launch_cache: LaunchCache::new(&kernel, &host, plan.shape_count(), plan.is_one_call()),
             host,
-            param_codes: kernel.params.iter().map(|param| ParamCode::of(param.kind)).collect(),
+            param_codes: kernel.params.iter().map(ParamCode::of_param).collect(),
             temporary_bytes,
             kernel_word: launch_word(id, 0),
             number_masks,

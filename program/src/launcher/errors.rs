@@ -14,11 +14,11 @@ use crate::{CounterOverflow, Error, RaceExample, RaceReason};
 #[cold]
 pub(crate) fn argument_error(kernel: &Offloaded, codes: &[ParamCode]) -> Error {
     let accepted = |index: &usize| match (codes.get(*index), kernel.params.get(*index)) {
-        (Some(code), Some(param)) => code.accepted_by(ParamCode::of(param.kind)),
+        (Some(code), Some(param)) => code.accepted_by(ParamCode::of_param(param)),
         _ => false,
     };
     let index = (0..).find(|index| !accepted(index)).unwrap_or(0);
-    let param = kernel.params.get(index).map(|param| ParamCode::of(param.kind));
+    let param = kernel.params.get(index).map(ParamCode::of_param);
     let describe = |code: Option<ParamCode>| {
         code.map_or_else(|| "nothing".to_owned(), |code| code.to_string())
     };

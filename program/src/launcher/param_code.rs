@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use quadrants_ir::{ParamKind, ScalarType};
+use quadrants_ir::{Param, ParamKind, ScalarType};
 
 /// A [`ParamKind`] in one word. Displayed as the parameter's type in Rust.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,7 @@ impl ParamCode {
     const RANK: u32 = 16;
     const WRITABLE: u64 = 1 << 24;
     const DISTINCT: u64 = 1 << 25;
+    const STRIDED: u64 = 1 << 26;
     /// The position of the number of scalars.
     const SCALARS: u32 = 32;
 
@@ -40,6 +41,21 @@ impl ParamCode {
                 | if distinct { Self::DISTINCT } else { 0 }
                 | (scalars as u64) << Self::SCALARS,
         )
+    }
+
+    /// The code of a parameter.
+    pub(crate) fn of_param(param: &Param) -> Self {
+        Self::of(param.kind).with_strides(param.strided)
+    }
+
+    /// The code with or without strides: those of an argument, or for a parameter.
+    pub(crate) fn with_strides(self, strided: bool) -> Self {
+        Self(self.0 & !Self::STRIDED | if strided { Self::STRIDED } else { 0 })
+    }
+
+    /// Whether the words of the argument or parameter include strides.
+    pub(crate) fn is_strided(self) -> bool {
+        self.0 & Self::STRIDED != 0
     }
 
     /// The kind that the code was made of.
@@ -96,7 +112,8 @@ impl fmt::Display for ParamCode {
             ParamKind::Component { elem, rank, scalars, .. } => {
                 write!(f, "a component of {scalars} {elem} of a &{mutable}Tensor<_, {rank}>")
             }
-        }
+        }?;
+        f.write_str(if self.is_strided() { " that is not contiguous" } else { "" })
     }
 }
 
@@ -125,6 +142,16 @@ mod tests {
             assert_eq!(ParamCode::of(*kind).kind(), *kind);
             assert!(kinds[..at].iter().all(|other| ParamCode::of(*other) != ParamCode::of(*kind)));
         }
+    }
+
+    #[test]
+    fn strides_are_accepted_only_where_they_are_expected() {
+        let kind =
+            ParamKind::Tensor { elem: ScalarType::F32, rank: 2, writable: true, distinct: false };
+        let (dense, strided) = (ParamCode::of(kind), ParamCode::of(kind).with_strides(true));
+        assert!(!strided.accepted_by(dense) && !dense.accepted_by(strided));
+        assert!(strided.accepted_by(strided) && strided.is_strided() && !dense.is_strided());
+        assert_eq!((strided.kind(), strided.with_strides(false) == dense), (kind, true));
     }
 
     #[test]

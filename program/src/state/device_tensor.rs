@@ -10,11 +10,15 @@ use std::{
 
 use quadrants_rhi::DevicePtr;
 use quadrants_runtime::{self as rt, Buffer, StridedRange};
+use smallvec::SmallVec;
 
 use super::ProgramInner;
 use crate::{
-    Error, Result,
-    value::layout::{ComponentLayout, StorageLayout},
+    Error, Result, ViewProblem,
+    value::{
+        layout::{ComponentLayout, CopyRange, StorageLayout},
+        strided::{Runs, Strided, one_run},
+    },
 };
 
 /// A tensor in device memory, without its Rust type and shape.
@@ -29,6 +33,9 @@ pub(crate) struct DeviceTensor {
     pub(crate) first: usize,
     /// The offset in the buffer of the first scalar of its first component, in bytes.
     offset: usize,
+    /// The order of its elements; none where they are contiguous from the first on. Where it is set, the elements are
+    /// not those that follow the address, which each user of the address must consider. The usability says so too.
+    pub(crate) strided: Option<Box<Strided>>,
     pub(crate) usability: Usability,
 }
 
@@ -36,11 +43,13 @@ pub(crate) struct DeviceTensor {
 ///
 /// - the only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
 ///   anywhere (`tensor/slice.rs` says why);
-/// - in the lowest bit, whether the first fill of its memory may be incomplete. Set only when the tensor is made.
+/// - in the lowest bit, whether the first fill of its memory may be incomplete. Set only when the tensor is made;
+/// - in the next bit, whether it is not contiguous, so that a launch needs another variant of the kernel, or a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Usability(AtomicUsize);
 
 const FILL_PENDING: usize = 1;
+const STRIDED: usize = 2;
 
 /// A host array without its element type.
 pub(crate) trait HostElements: fmt::Debug {
@@ -63,8 +72,9 @@ pub(crate) trait HostElements: fmt::Debug {
 
 impl Usability {
     /// That of a tensor in this memory, which can be used anywhere.
-    fn of(buffer: &Buffer) -> Self {
-        Self(AtomicUsize::new(if buffer.is_fill_pending() { FILL_PENDING } else { 0 }))
+    fn of(buffer: &Buffer, strided: bool) -> Self {
+        let fill = if buffer.is_fill_pending() { FILL_PENDING } else { 0 };
+        Self(AtomicUsize::new(fill | if strided { STRIDED } else { 0 }))
     }
 
     pub(crate) fn require_this_address(&mut self) {
@@ -74,7 +84,7 @@ impl Usability {
 
     #[inline]
     fn required_address(&self) -> usize {
-        self.0.load(Relaxed) & !FILL_PENDING
+        self.0.load(Relaxed) & !(FILL_PENDING | STRIDED)
     }
 
     #[inline]
@@ -87,6 +97,10 @@ impl Usability {
     pub(crate) fn is_usable(&self) -> bool {
         let word = self.0.load(Relaxed);
         word == 0 || word == ptr::from_ref(self).addr()
+    }
+
+    fn is_strided(&self) -> bool {
+        self.0.load(Relaxed) & STRIDED != 0
     }
 
     fn is_fill_pending(&self) -> bool {
@@ -111,12 +125,19 @@ impl DeviceTensor {
         program: &Arc<ProgramInner>,
     ) -> Self {
         let (program, storage, usability) =
-            (program.clone(), storage.into(), Usability::of(&buffer));
-        Self { buffer: Arc::new(buffer), program, storage, first: 0, offset: 0, usability }
+            (program.clone(), storage.into(), Usability::of(&buffer, false));
+        let (buffer, strided) = (Arc::new(buffer), None);
+        Self { buffer, program, storage, first: 0, offset: 0, strided, usability }
     }
 
-    /// The tensor that starts at element `first`, in the same memory.
-    pub(crate) fn sub_tensor(&self, first: usize) -> Self {
+    /// The same tensor once more.
+    pub(crate) fn again(&self) -> Self {
+        self.part(0, self.strided.as_deref().cloned())
+    }
+
+    /// The tensor in the same memory whose first element is `first` elements after that of this one, with this order of
+    /// its elements. They are elements of this one.
+    pub(crate) fn part(&self, first: usize, strided: Option<Strided>) -> Self {
         let Self { buffer, program, storage, .. } = self;
         let first = self.first + first;
         Self {
@@ -125,8 +146,41 @@ impl DeviceTensor {
             storage: storage.clone(),
             first,
             offset: storage.components.first().map_or(0, |component| component.at(first)),
-            usability: Usability::of(buffer),
+            usability: Usability::of(buffer, strided.is_some()),
+            strided: strided.map(Box::new),
         }
+    }
+
+    pub(crate) fn is_strided(&self) -> bool {
+        self.usability.is_strided()
+    }
+
+    /// # Errors
+    /// [`ViewProblem::NotContiguous`], for the operation `what`.
+    pub(crate) fn check_contiguous(&self, what: &'static str) -> Result<()> {
+        match &self.strided {
+            None => Ok(()),
+            Some(view) => Err(ViewProblem::not_contiguous(what, view)),
+        }
+    }
+
+    /// The runs of its first `count` elements among those of the buffer.
+    pub(crate) fn runs(&self, count: usize) -> Runs {
+        let Some(view) = &self.strided else {
+            return one_run(self.first, count);
+        };
+        let mut left = count;
+        let runs = view.runs().map_while(|run| {
+            let (start, len) = (self.first + run.start, run.len().min(left));
+            left -= len;
+            (len > 0).then_some(start..start + len)
+        });
+        runs.collect()
+    }
+
+    /// The ranges to copy between its first elements and host memory with the layout `part`.
+    pub(crate) fn spans(&self, part: &StorageLayout) -> SmallVec<[CopyRange; 1]> {
+        self.storage.spans(&self.runs(part.count()), part)
     }
 
     /// Orders later work of a stream after the first fill of the memory.
@@ -158,6 +212,7 @@ impl DeviceTensor {
         self.usability.check_address()
     }
 
+    /// The address of its first element.
     #[inline]
     pub(crate) fn address(&self) -> DevicePtr {
         self.buffer.address().offset(self.offset)
@@ -170,8 +225,9 @@ impl DeviceTensor {
         elements: usize,
     ) -> StridedRange {
         let whole = self.storage.components.first().filter(|_| elements > 0);
-        component.or(whole).map_or(StridedRange::from(0..0), |component| {
-            component.byte_ranges(self.first, elements)
+        component.or(whole).map_or(StridedRange::from(0..0), |component| match &self.strided {
+            None => component.byte_ranges(self.first, elements),
+            Some(view) => component.byte_ranges_of(self.first, view),
         })
     }
 

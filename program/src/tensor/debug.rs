@@ -26,6 +26,9 @@ impl<T, const N: usize> fmt::Debug for Tensor<T, N> {
         let mut text = f.debug_struct("Tensor");
         text.field("element", &format_args!("{}", std::any::type_name::<T>()));
         text.field("shape", &self.shape);
+        if !self.is_contiguous() {
+            text.field("strides", &self.strides());
+        }
         text.field("address", &format_args!("{:#x}", self.address()));
         match &self.elements {
             Elements::Device(device_tensor) => text
@@ -54,7 +57,7 @@ impl DeviceTensor {
         let Some(_exclusion) = shared.host_exclusion.try_lock(|| self.buffer.is_shared()) else {
             return Glance::InFlight;
         };
-        for span in self.storage.spans(self.first, &host_storage) {
+        for span in self.spans(&host_storage) {
             let part = &mut memory[span.host..][..span.bytes];
             match self.buffer.read_if_complete(span.device, part) {
                 Ok(true) => {}

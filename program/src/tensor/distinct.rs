@@ -52,8 +52,9 @@ impl<T: Int, const N: usize> Distinct<T, N> {
     /// since: then the graph's launch is an error.
     ///
     /// # Errors
-    /// [`Error::WrittenByGraph`].
+    /// [`Error::WrittenByGraph`]; [`Error::View`] where the tensor is not contiguous.
     pub unsafe fn new_unchecked(tensor: &Tensor<T, N>) -> Result<&Self> {
+        tensor.check_contiguous("`Distinct`")?;
         if let Elements::Device(device_tensor) = &tensor.elements {
             device_tensor.check_distinct_possible()?;
             device_tensor.set_distinct(tensor.len());
@@ -70,17 +71,18 @@ impl<T: Int, const N: usize> Distinct<T, N> {
     /// device memory has an element twice; work that writes it is complete.
     ///
     /// # Errors
-    /// [`Error::NotDistinct`], [`Error::WrittenByGraph`], errors of the work that wrote the tensor, and those of
-    /// `repeats`.
+    /// [`Error::NotDistinct`], [`Error::WrittenByGraph`], [`Error::View`] where the tensor is not contiguous, errors of
+    /// the work that wrote the tensor, and those of `repeats`.
     #[doc(hidden)]
     pub fn checked(
         tensor: &Tensor<T, N>,
         repeats: impl FnOnce(&Scratch, &Tensor<T, 1>) -> Result<bool>,
     ) -> Result<&Self> {
         tensor.check_address()?;
+        tensor.check_contiguous("`distinct`")?;
         match &tensor.elements {
             Elements::Host(array) => {
-                if let Some(repeated) = repetition(array.elements()) {
+                if let Some(repeated) = repetition(&array.gather()) {
                     return Err(repeated);
                 }
             }
@@ -92,7 +94,7 @@ impl<T: Int, const N: usize> Distinct<T, N> {
                     // Waits for all writers, and returns the errors of their launches.
                     device_tensor.read::<T>(1)?;
                     let scratch = Scratch(device_tensor.program.clone());
-                    if repeats(&scratch, &tensor.sub_tensor(0, [tensor.len()]))? {
+                    if repeats(&scratch, &tensor.part(0, [tensor.len()], [1]))? {
                         let repeated = repetition(&tensor.to_vec()?);
                         return Err(repeated.unwrap_or(Error::WrittenByGraph));
                     }

@@ -1,6 +1,7 @@
-//! Tensors: dense row-major arrays in device memory, of scalars or of structs and arrays of scalars.
+//! Tensors: arrays in device memory, of scalars or of structs and arrays of scalars.
 
 mod as_argument;
+mod axes;
 mod debug;
 mod distinct;
 pub(crate) mod host_array;
@@ -17,15 +18,19 @@ use quadrants_runtime::Buffer;
 
 use self::host_array::HostArray;
 use crate::{
-    Error, KernelValue, Result,
+    Error, KernelValue, Result, ViewProblem,
     state::{
         ProgramInner,
         device_tensor::{DeviceTensor, Usability},
     },
-    value::layout::{Layout, StorageLayout, count},
+    value::{
+        layout::{Layout, StorageLayout, count},
+        strided::{Strided, row_major},
+    },
 };
 
-/// A dense row-major array of `N` dimensions in the memory of a program's device.
+/// An array of `N` dimensions in the memory of a program's device. Its elements are in row-major order without gaps,
+/// unless it is the tensor of a slice along another axis than the first ([`slice_axis`](Self::slice_axis)).
 ///
 /// Its elements are of any [`KernelValue`] type. How values of several scalars are laid out in memory is chosen when
 /// the tensor is made; kernels do not depend on it.
@@ -91,6 +96,23 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         Ok(Self { elements: Elements::Host(array), shape, element: PhantomData })
     }
 
+    /// A tensor that borrows elements of a host array: `first`, and others at the distances that the strides give. None
+    /// where two indices may have one element.
+    ///
+    /// # Safety
+    /// As for [`of_host`](Self::of_host), for these elements, which are all in one array.
+    #[cfg(feature = "ndarray")]
+    pub(crate) unsafe fn of_host_strided(
+        first: *mut T,
+        shape: [usize; N],
+        strides: [usize; N],
+    ) -> Option<Result<Self>> {
+        let reach = crate::value::strided::reach_of(&shape, &strides)?;
+        // SAFETY: elements between those of the tensor are never used.
+        let all = unsafe { Tensor::<T, 1>::of_host(first, reach, [reach]) };
+        Some(all.map(|all| all.part(0, shape, strides)))
+    }
+
     /// The extents, outermost first.
     #[must_use]
     pub fn shape(&self) -> [usize; N] {
@@ -119,7 +141,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         self.check_address()?;
         match &self.elements {
             Elements::Device(device_tensor) => device_tensor.read(self.len()),
-            Elements::Host(array) => Ok(array.elements().to_vec()),
+            Elements::Host(array) => Ok(array.gather().into_owned()),
         }
     }
 
@@ -133,7 +155,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         match &self.elements {
             Elements::Device(device_tensor) => device_tensor.read_into(out),
             Elements::Host(array) => {
-                out.copy_from_slice(array.elements());
+                out.copy_from_slice(&array.gather());
                 Ok(())
             }
         }
@@ -177,8 +199,8 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         if !inside {
             return Err(self.not_inside(index));
         }
-        let flat = index.iter().zip(&self.shape).fold(0, |flat, (at, extent)| flat * extent + at);
-        Ok(self.sub_tensor(flat, []))
+        let first = index.iter().zip(self.strides()).map(|(at, stride)| at * stride).sum();
+        Ok(self.part(first, [], []))
     }
 
     fn not_inside(&self, index: [usize; N]) -> Error {
@@ -224,8 +246,14 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             (Elements::Device(to), Elements::Device(from)) => {
                 to.copy_from(from, count(&self.shape))
             }
-            (Elements::Device(to), Elements::Host(from)) => to.write(from.elements()),
-            (Elements::Host(to), _) => from.read_into(to.elements_mut()),
+            (Elements::Device(to), Elements::Host(from)) => to.write(&from.gather()),
+            (Elements::Host(to), _) => match to.contiguous_mut() {
+                Some(elements) => from.read_into(elements),
+                None => {
+                    to.scatter(&from.to_vec()?);
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -281,7 +309,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         match &mut self.elements {
             Elements::Device(device_tensor) => device_tensor.write(elements),
             Elements::Host(array) => {
-                array.elements_mut().copy_from_slice(elements);
+                array.scatter(elements);
                 Ok(())
             }
         }
@@ -298,21 +326,72 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
 }
 
 impl<T, const N: usize> Tensor<T, N> {
+    /// The distance between neighbours along each axis, in elements. In row-major order without gaps, that of the last
+    /// axis is 1, and each other one is the number of elements of the axes after it.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> quadrants_program::Result<()> {
+    /// # let device = quadrants_rhi_cpu::driver()?.open(0)?;
+    /// # let opened = quadrants_program::Opened { device, compiler: None };
+    /// # let prog = quadrants_program::Program::open(opened)?;
+    /// let t = prog.zeros::<f32, 2>([4, 5])?;
+    /// let columns = t.slice_axis(1, 1..3)?;
+    /// assert_eq!((columns.shape(), columns.strides()), ([4, 2], [5, 1]));
+    /// assert!(t.is_contiguous() && !columns.is_contiguous());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn strides(&self) -> [usize; N] {
+        strides_of(self.strided(), &self.shape)
+    }
+
+    /// Whether the elements are in row-major order without gaps. Every tensor is that a program makes, and every
+    /// [`slice`](Self::slice) of one; a slice of another axis usually is not.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        self.strided().is_none()
+    }
+
     pub(crate) fn new(device_tensor: DeviceTensor, shape: [usize; N]) -> Self {
         Self { elements: Elements::Device(device_tensor), shape, element: PhantomData }
     }
 
-    /// The tensor of this shape that starts at element `first` of this one. It must be inside.
-    pub(crate) fn sub_tensor<const M: usize>(
+    /// The tensor of this shape whose first element is `first` elements after that of this one, with these strides. Its
+    /// elements must be elements of this one, each once.
+    pub(crate) fn part<const M: usize>(
         &self,
         first: usize,
         shape: [usize; M],
+        strides: [usize; M],
     ) -> Tensor<T, M> {
+        let count = count(&shape);
+        // The place of no elements has no meaning, and may be beyond the memory.
+        let first = if count == 0 { 0 } else { first };
+        let strided = Strided::new(&shape, &strides);
         let elements = match &self.elements {
-            Elements::Device(device_tensor) => Elements::Device(device_tensor.sub_tensor(first)),
-            Elements::Host(array) => Elements::Host(array.sub_array(first, count(&shape))),
+            Elements::Device(device_tensor) => Elements::Device(device_tensor.part(first, strided)),
+            Elements::Host(array) => Elements::Host(array.part(first, count, strided)),
         };
         Tensor { elements, shape, element: PhantomData }
+    }
+
+    /// The order of the elements; none where it is row-major order without gaps.
+    fn strided(&self) -> Option<&Strided> {
+        match &self.elements {
+            Elements::Device(device_tensor) => device_tensor.strided.as_deref(),
+            Elements::Host(array) => array.strided.as_deref(),
+        }
+    }
+
+    /// # Errors
+    /// [`ViewProblem::NotContiguous`], for the operation `what`.
+    pub(crate) fn check_contiguous(&self, what: &'static str) -> Result<()> {
+        match self.strided() {
+            None => Ok(()),
+            Some(view) => Err(ViewProblem::not_contiguous(what, view)),
+        }
     }
 
     /// Makes the tensor's current address the only one at which it can be used.
@@ -359,6 +438,14 @@ pub(crate) fn storage<T: KernelValue>(shape: &[usize], layout: Layout) -> Result
     count
         .and_then(|count| StorageLayout::new(T::LAYOUT, layout, count))
         .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
+fn strides_of<const N: usize>(strided: Option<&Strided>, shape: &[usize; N]) -> [usize; N] {
+    let mut strides = row_major(shape);
+    if let Some(view) = strided {
+        strides.iter_mut().zip(&view.strides).for_each(|(to, stride)| *to = *stride);
+    }
+    strides
 }
 
 pub(crate) fn check_count(shape: &[usize], expected: usize, given: usize) -> Result<()> {

@@ -35,7 +35,7 @@ impl DeviceTensor {
         let (here, there) = (&self.program.shared, &from.program.shared);
         capture::refuse(here, WHAT)?;
         capture::refuse(there, WHAT)?;
-        let spans = self.storage.copies(self.first, &from.storage, from.first, count);
+        let spans = self.storage.copies(&self.runs(count), &from.storage, &from.runs(count));
         let (from_layout, to) = (from.storage.layout(), self.storage.layout());
         let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
         if !here.context.is_peer(&there.context) {
@@ -107,11 +107,16 @@ impl DeviceTensor {
     #[track_caller]
     fn copy_through_host(&self, from: &Self, count: usize) -> Result<()> {
         let element = from.storage.bytes.div_ceil(from.storage.count().max(1)).max(1);
-        let piece = (PIECE / element).clamp(1, count.max(1));
+        let mut piece = (PIECE / element).clamp(1, count.max(1));
+        let contiguous = !from.is_strided() && !self.is_strided();
+        if !contiguous {
+            piece = count.max(1);
+        }
         let mut memory = words(&from.storage.resized(piece));
         for first in (0..count).step_by(piece) {
             let elements = piece.min(count - first);
-            let (source, target) = (from.sub_tensor(first), self.sub_tensor(first));
+            let part = |of: &Self| if contiguous { of.part(first, None) } else { of.again() };
+            let (source, target) = (part(from), part(self));
             let host = source.storage.resized(elements);
             source.read_bytes(&host, &mut as_bytes_mut(&mut memory)[..host.bytes])?;
             target

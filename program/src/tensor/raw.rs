@@ -126,12 +126,14 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// tensor until it is complete. [`Program::foreign`] does both.
     ///
     /// # Errors
-    /// [`Error::HostArray`], [`Error::Capture`], or an error of the device.
+    /// [`Error::HostArray`]; [`Error::View`] where the tensor is not [contiguous](Self::is_contiguous);
+    /// [`Error::Capture`], or an error of the device.
     pub fn raw(&self) -> Result<RawTensor> {
         self.check_address()?;
         let Elements::Device(device_tensor) = &self.elements else {
             return Err(Error::HostArray { what: "`raw`" });
         };
+        device_tensor.check_contiguous("`raw`")?;
         capture::refuse(&device_tensor.program.shared, "an address for other code")?;
         device_tensor.finish_fill()?;
         device_tensor.buffer.expose();

@@ -1,6 +1,6 @@
 //! Slices: tensors that borrow their elements from other tensors or from host arrays.
 //!
-//! A slice, a range or row of the first axis, contains a [`Tensor`] that shares its owner's buffer and stamps, and
+//! A slice, a part of a tensor along its axes, contains a [`Tensor`] that shares its owner's buffer and stamps, and
 //! borrows the owner, so that the borrow checker rules out conflicting use. Kernels take `&mut Tensor`, from which
 //! [`std::mem::swap`] could move the tensor out of a [`SliceMut`] and let it outlive its borrow. So such a tensor can
 //! only be used at one address, that of a box which only the slice reaches; and the box is not freed unless the tensor
@@ -12,7 +12,7 @@ use std::{
     ops::{Bound, Deref, DerefMut, RangeBounds},
 };
 
-use crate::{Error, KernelValue, Result, Tensor, value::layout::count};
+use crate::{Error, KernelValue, Result, Tensor, value::strided::row_major};
 
 /// A slice of a tensor, or a host array, for reading. `&slice` is a `&Tensor`, also as a kernel argument; so is
 /// `&*t.slice(..)?`.
@@ -52,7 +52,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// ```
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T, N>> {
         let (begin, end) = self.range_of(range)?;
-        Ok(Slice { tensor: self.rows(begin, end), owner: PhantomData })
+        Ok(self.view(self.rows(begin, end)))
     }
 
     /// The mutable slice of a range of the first axis.
@@ -76,7 +76,8 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// The same elements with another shape.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the number of elements is another one.
+    /// [`Error::Shape`] where the number of elements is another one; [`Error::View`] where the tensor is not
+    /// [contiguous](Self::is_contiguous).
     ///
     /// # Examples
     /// ```
@@ -91,13 +92,13 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// # }
     /// ```
     pub fn reshape<const M: usize>(&self, shape: [usize; M]) -> Result<Slice<'_, T, M>> {
-        Ok(Slice { tensor: self.reshaped(shape)?, owner: PhantomData })
+        Ok(self.view(self.reshaped(shape)?))
     }
 
     /// The same elements with another shape, for reading and writing.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the number of elements is another one.
+    /// As for [`reshape`](Self::reshape).
     pub fn reshape_mut<const M: usize>(&mut self, shape: [usize; M]) -> Result<SliceMut<'_, T, M>> {
         Ok(SliceMut::new(self.reshaped(shape)?))
     }
@@ -105,7 +106,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// The elements in row-major order, as a tensor of one dimension.
     ///
     /// # Errors
-    /// [`Error::MovedSlice`]
+    /// [`Error::MovedSlice`]; [`Error::View`] where the tensor is not [contiguous](Self::is_contiguous).
     pub fn flat(&self) -> Result<Slice<'_, T, 1>> {
         self.reshape([self.len()])
     }
@@ -113,7 +114,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     /// The elements in row-major order, as a tensor of one dimension, for reading and writing.
     ///
     /// # Errors
-    /// [`Error::MovedSlice`]
+    /// As for [`flat`](Self::flat).
     pub fn flat_mut(&mut self) -> Result<SliceMut<'_, T, 1>> {
         self.reshape_mut([self.len()])
     }
@@ -129,23 +130,15 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
             let (shape, expected, given) = (shape.to_vec(), elements, self.len());
             return Err(Error::Shape { shape, expected, given });
         }
-        Ok(self.sub_tensor(0, shape))
+        self.check_contiguous("`reshape`")?;
+        Ok(self.part(0, shape, row_major(&shape)))
     }
 
     fn range_of(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
         self.check_address()?;
         let shape = self.shape();
         let extent = shape.first().copied().unwrap_or(0);
-        let begin = match range.start_bound() {
-            Bound::Included(&at) => at,
-            Bound::Excluded(&at) => at.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&at) => at.saturating_add(1),
-            Bound::Excluded(&at) => at,
-            Bound::Unbounded => extent,
-        };
+        let (begin, end) = ends(range, extent);
         if N == 0 || begin > end || end > extent {
             return Err(Error::Range { begin, end, shape: shape.to_vec() });
         }
@@ -153,13 +146,29 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
     }
 
     fn rows(&self, begin: usize, end: usize) -> Self {
-        let mut shape = self.shape();
-        let row = count(shape.get(1..).unwrap_or_default());
-        if let Some(first) = shape.first_mut() {
-            *first = end - begin;
-        }
-        self.sub_tensor(begin * row, shape)
+        self.along(0, begin, end)
     }
+}
+
+/// The first index of a range and one past its last, for an axis of this extent.
+pub(super) fn ends(range: impl RangeBounds<usize>, extent: usize) -> (usize, usize) {
+    let begin = match range.start_bound() {
+        Bound::Included(&at) => at,
+        Bound::Excluded(&at) => at.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&at) => at.saturating_add(1),
+        Bound::Excluded(&at) => at,
+        Bound::Unbounded => extent,
+    };
+    (begin, end)
+}
+
+/// The other axes of a tensor than one of them.
+pub(super) fn without<const N: usize, const M: usize>(axis: usize, of: [usize; N]) -> [usize; M] {
+    let mut kept = of.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, of)| *of);
+    std::array::from_fn(|_| kept.next().unwrap_or(1))
 }
 
 macro_rules! rows {
@@ -170,7 +179,7 @@ macro_rules! rows {
             /// # Errors
             /// [`Error::Range`] where the index is not inside the axis.
             pub fn row(&self, index: usize) -> Result<Slice<'_, T, $less>> {
-                Ok(Slice { tensor: self.row_tensor(index)?, owner: PhantomData })
+                Ok(self.view(self.row_tensor(index)?))
             }
 
             /// The mutable slice at one index of the first axis.
@@ -183,8 +192,39 @@ macro_rules! rows {
 
             fn row_tensor(&self, index: usize) -> Result<Tensor<T, $less>> {
                 self.range_of(index..index.saturating_add(1))?;
-                let [_, shape @ ..] = self.shape();
-                Ok(self.sub_tensor(index * count(&shape), shape))
+                Ok(self.at_index(0, index))
+            }
+
+            /// The slice at one index of an axis, which has one dimension less: a column of a matrix, for example.
+            ///
+            /// # Errors
+            /// [`Error::View`] where there is no such axis, or the index is not inside it.
+            ///
+            /// # Examples
+            /// See [`slice_axis`](Self::slice_axis).
+            pub fn index_axis(&self, axis: usize, index: usize) -> Result<Slice<'_, T, $less>> {
+                self.range_along(axis, index..index.saturating_add(1))?;
+                Ok(self.view(self.at_index(axis, index)))
+            }
+
+            /// The mutable slice at one index of an axis.
+            ///
+            /// # Errors
+            /// As for [`index_axis`](Self::index_axis).
+            pub fn index_axis_mut(
+                &mut self,
+                axis: usize,
+                index: usize,
+            ) -> Result<SliceMut<'_, T, $less>> {
+                self.range_along(axis, index..index.saturating_add(1))?;
+                Ok(SliceMut::new(self.at_index(axis, index)))
+            }
+
+            fn at_index(&self, axis: usize, index: usize) -> Tensor<T, $less> {
+                let (shape, strides) = (self.shape(), self.strides());
+                // Wraps only where there are no elements.
+                let first = index.wrapping_mul(strides[axis]);
+                self.part(first, without(axis, shape), without(axis, strides))
             }
         }
     )*};
@@ -214,7 +254,7 @@ impl<T, const N: usize> SliceMut<'_, T, N> {
         Self::new(tensor)
     }
 
-    fn new(tensor: Tensor<T, N>) -> Self {
+    pub(super) fn new(tensor: Tensor<T, N>) -> Self {
         let mut tensor = Box::new(tensor);
         tensor.require_this_address();
         Self { tensor: ManuallyDrop::new(tensor), owner: PhantomData }

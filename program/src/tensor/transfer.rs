@@ -2,7 +2,7 @@
 
 use std::{panic::Location, sync::Arc};
 
-use quadrants_runtime::{self as rt, Buffer, Completed};
+use quadrants_runtime::{self as rt, Buffer, Completed, Piece};
 
 use crate::{
     Error, KernelValue, Result,
@@ -10,7 +10,7 @@ use crate::{
     launcher::operation_names::OperationUse,
     state::{ProgramInner, device_tensor::DeviceTensor, order::wait_for_stamps},
     thread_state::{capture, current_stream::with_current},
-    value::layout::StorageLayout,
+    value::layout::{CopyRange, StorageLayout},
 };
 
 /// The name of a copy between tensors, and its uses of the two.
@@ -83,12 +83,13 @@ impl DeviceTensor {
         capture::refuse(shared, "reading a tensor")?;
         let exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.writers(), || {
-            let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, host_storage) {
-                let host = &mut memory[span.host..][..span.bytes];
-                completed.extend(buffer.read_completing(span.device, host)?);
-            }
-            Ok(completed)
+            Ok(match &self.spans(host_storage)[..] {
+                [] => Completed::new(),
+                [one] => {
+                    buffer.read_completing(one.device, &mut memory[one.host..][..one.bytes])?
+                }
+                spans => buffer.read_pieces(&pieces(spans), memory)?,
+            })
         })?;
         drop(exclusion);
         // The writers after the wait: it covered also those that came since its start.
@@ -119,7 +120,7 @@ impl DeviceTensor {
         if !Arc::ptr_eq(program, &from.program) {
             return self.copy_from_other(from, count, at);
         }
-        let spans = self.storage.copies(self.first, &from.storage, from.first, count);
+        let spans = self.storage.copies(&self.runs(count), &from.storage, &from.runs(count));
         let (from_layout, to) = (from.storage.layout(), self.storage.layout());
         let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
         let shared = &program.shared;
@@ -158,7 +159,7 @@ impl DeviceTensor {
         let (shared, buffer) = (&self.program.shared, &self.buffer);
         let at = Location::caller();
         let captured = capture::with(shared, |recorder| {
-            let spans = self.storage.spans(self.first, host_storage);
+            let spans = self.spans(host_storage);
             recorder.copy(self, host_storage.count(), bytes, &spans, at)
         });
         if let Some(captured) = captured {
@@ -166,15 +167,19 @@ impl DeviceTensor {
         }
         let _exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.users(), || {
-            let mut completed = Completed::new();
-            for span in self.storage.spans(self.first, host_storage) {
-                completed.extend(
-                    buffer.write_completing(span.device, &bytes[span.host..][..span.bytes])?,
-                );
-            }
-            Ok(completed)
+            Ok(match &self.spans(host_storage)[..] {
+                [] => Completed::new(),
+                [one] => buffer.write_completing(one.device, &bytes[one.host..][..one.bytes])?,
+                spans => buffer.write_pieces(&pieces(spans), bytes)?,
+            })
         })
     }
+}
+
+fn pieces(spans: &[CopyRange]) -> Vec<Piece> {
+    let piece =
+        |span: &CopyRange| Piece { offset: span.device, host: span.host, bytes: span.bytes };
+    spans.iter().map(piece).collect()
 }
 
 /// Zeroed memory for elements, aligned for all scalars.

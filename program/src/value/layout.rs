@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::{
     KernelValue,
     memory::{Component, Memory},
+    strided::{Runs, Strided, one_run, pairs},
 };
 
 /// The memory layout of a tensor whose elements have several scalars. Kernels do not depend on it.
@@ -124,55 +125,43 @@ impl StorageLayout {
         other
     }
 
-    /// The ranges to copy between these elements, from element `first` on, and host memory with the layout `part`.
-    pub(crate) fn spans(&self, first: usize, part: &Self) -> SmallVec<[CopyRange; 1]> {
-        if let Some(size) = self.element {
-            return [CopyRange { device: first * size, host: 0, bytes: part.bytes }]
-                .into_iter()
-                .collect();
+    /// The ranges to copy between these elements, those of `runs`, and host memory with the layout `part`.
+    pub(crate) fn spans(&self, runs: &Runs, part: &Self) -> SmallVec<[CopyRange; 1]> {
+        if self.element.is_none() && runs.len() == 1 && part.count == self.count {
+            return SmallVec::from_buf([CopyRange { device: 0, host: 0, bytes: self.bytes }]);
         }
-        if part.count == self.count {
-            return [CopyRange { device: 0, host: 0, bytes: self.bytes }].into_iter().collect();
-        }
-        let mut spans = SmallVec::new();
-        for (whole, own) in self.components.iter().zip(&part.components) {
-            let size = whole.ty.size();
-            for scalar in 0..whole.scalars {
-                spans.push(CopyRange {
-                    device: whole.at(first) + scalar * self.count * size,
-                    host: own.offset + scalar * part.count * size,
-                    bytes: part.count * size,
-                });
-            }
-        }
-        spans
+        self.copies(runs, part, &one_run(0, part.count)).unwrap_or_default()
     }
 
-    /// The ranges to copy `count` elements from element `from_first` of `from` to element `first` of these; none where
-    /// the two have different layouts. The elements are of one type.
+    /// The ranges to copy the elements `from_runs` of `from` to the elements `runs` of these, as many; none where the
+    /// two have different layouts. The elements are of one type.
     pub(crate) fn copies(
         &self,
-        first: usize,
+        runs: &Runs,
         from: &Self,
-        from_first: usize,
-        count: usize,
+        from_runs: &Runs,
     ) -> Option<SmallVec<[CopyRange; 1]>> {
+        let pairs = pairs(runs, from_runs);
         let mut spans = SmallVec::new();
         match (self.element, from.element) {
-            _ if count == 0 => {}
-            (Some(size), Some(_)) => spans.push(CopyRange {
-                device: first * size,
-                host: from_first * size,
-                bytes: count * size,
-            }),
+            _ if pairs.is_empty() => {}
+            (Some(size), Some(_)) => {
+                spans.extend(pairs.iter().map(|&(to, from, elements)| CopyRange {
+                    device: to * size,
+                    host: from * size,
+                    bytes: elements * size,
+                }));
+            }
             (None, None) => {
-                for (to, from_component) in self.components.iter().zip(&from.components) {
+                for (to, from) in self.components.iter().zip(&from.components) {
                     let size = to.ty.size();
-                    spans.extend((0..to.scalars).map(|scalar| CopyRange {
-                        device: to.at(first) + scalar * self.count * size,
-                        host: from_component.at(from_first) + scalar * from.count * size,
-                        bytes: count * size,
-                    }));
+                    for scalar in 0..to.scalars {
+                        spans.extend(pairs.iter().map(|&(at, from_at, elements)| CopyRange {
+                            device: to.at(at) + scalar * to.plane * size,
+                            host: from.at(from_at) + scalar * from.plane * size,
+                            bytes: elements * size,
+                        }));
+                    }
                 }
             }
             _ => return None,
@@ -259,6 +248,26 @@ impl ComponentLayout {
             step => StridedRange::new(begin, scalars * size, step * size, elements),
         }
     }
+
+    /// The bytes of the component in the elements of a view that starts at element `first`. Where they have several
+    /// distances, all between the largest one are included.
+    pub(crate) fn byte_ranges_of(&self, first: usize, view: &Strided) -> StridedRange {
+        let size = self.ty.size();
+        let elements = view.strides.iter().map(|stride| stride * self.step * size);
+        let mut levels: SmallVec<[(usize, usize); 8]> =
+            elements.zip(view.extents.clone()).collect();
+        levels.push((self.plane * size, self.scalars));
+        levels.retain(|(_, count)| *count > 1);
+        levels.sort_unstable();
+        let mut width = size;
+        let Some((step, count)) = levels.pop() else {
+            return StridedRange::new(self.at(first), width, 0, 1);
+        };
+        for (step, count) in levels {
+            width += step * (count - 1);
+        }
+        StridedRange::new(self.at(first), width, step, count)
+    }
 }
 
 /// The number of elements of a shape. The product wraps only if the shape has an extent of 0, and then it is 0: the
@@ -302,7 +311,7 @@ mod tests {
             let part = storage.resized(4);
             let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut own = vec![0u8; part.bytes.next_multiple_of(8)];
-            for CopyRange { device, host, bytes: len } in storage.spans(3, &part) {
+            for CopyRange { device, host, bytes: len } in storage.spans(&one_run(3, 4), &part) {
                 own[host..host + len].copy_from_slice(&bytes[device..device + len]);
             }
             let own: Vec<u64> =

@@ -13,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod numeric;
 #[cfg(feature = "bytemuck")]
 mod pod;
+pub(crate) mod strided;
 pub(crate) mod vector;
 
 use quadrants_ir::{

@@ -28,22 +28,34 @@ fn arrays_are_arguments_of_kernels(backend: TestBackend) -> Result<()> {
     double_rows(&*host_array(&x)?, &mut host).launch_on(prog.default_stream())?;
     drop(host);
     assert_eq!(y, &x * 2.0);
-    // Rows of an array are one, columns are none.
+    // Rows of an array are contiguous, columns are not.
     let rows = x.slice(s![1..3, ..]);
     let mut part = y.slice_mut(s![..2, ..]);
     double_rows(&*host_array(&rows)?, &mut *host_array_mut(&mut part)?)
         .launch_on(prog.default_stream())?;
     assert_eq!(y.slice(s![..2, ..]), x.slice(s![1.., ..]).mapv(|of| 2.0 * of));
+    let (mut left, mut right) = y.multi_slice_mut((s![.., ..2], s![.., 2..]));
+    double_rows(
+        &*host_array(&x.slice(s![..;2, 1..;2]))?,
+        &mut *host_array_mut(&mut left.slice_mut(s![1.., ..]))?,
+    )
+    .launch_on(prog.default_stream())?;
+    double_rows(&*host_array(&x.t().slice(s![1.., ..2]))?, &mut *host_array_mut(&mut right)?)
+        .launch_on(prog.default_stream())?;
+    assert_eq!(y.slice(s![1.., ..2]), x.slice(s![..;2, 1..;2]).mapv(|of| 2.0 * of));
+    assert_eq!(y.slice(s![.., 2..]), x.t().slice(s![1.., ..2]).mapv(|of| 2.0 * of));
+    let row = Array1::from_iter([1.0_f32, 2.0]);
     for refused in [
-        host_array(&x.t()).map(drop),
-        host_array(&x.slice(s![.., 1..])).map(drop),
         host_array(&x.slice(s![..;-1, ..])).map(drop),
-        host_array_mut(&mut y.slice_mut(s![.., ..2])).map(drop),
+        host_array(&row.broadcast((3, 2)).expect("rows")).map(drop),
+        host_array_mut(&mut y.slice_mut(s![.., ..;-1])).map(drop),
     ] {
         assert!(matches!(refused, Err(Error::ArrayStrides { .. })), "{refused:?}");
     }
-    let Err(Error::ArrayStrides { shape, strides }) = host_array(&x.t()) else { panic!() };
-    assert_eq!((shape, strides), (vec![4, 3], vec![1, 4]));
+    let Err(Error::ArrayStrides { shape, strides }) = host_array(&x.slice(s![.., ..;-1])) else {
+        panic!()
+    };
+    assert_eq!((shape, strides), (vec![3, 4], vec![4, -1]));
     Ok(())
 }
 

@@ -337,6 +337,42 @@ fn every_type_of_number_and_shape_goes_both_ways(backend: TestBackend) -> Result
 }
 
 #[on_all_backends]
+fn tensors_that_are_not_contiguous_go_both_ways(backend: TestBackend) -> Result<()> {
+    let Some(scene) = Scene::new(backend)? else { return Ok(()) };
+    let prog = &scene.program;
+    let mut x = prog.tensor_from(&(0..24).map(|at| at as f32).collect::<Vec<_>>(), [4, 6])?;
+    let column = x.slice_axis(1, 1..3)?.to_dlpack()?;
+    // SAFETY: given away once, and nothing else uses the memory until `back` is dropped.
+    let managed = unsafe { ManagedTensor::from_raw(column)? };
+    assert_eq!((managed.shape(), managed.strides()), (&[4, 2][..], Some(&[6, 1][..])));
+    // SAFETY: as above.
+    let mut back: Tensor<f32, 2> = unsafe { prog.from_dlpack(managed)? };
+    assert_eq!((back.strides(), back.is_contiguous()), ([6, 1], false));
+    assert_eq!(back.to_vec()?, [1.0, 2.0, 7.0, 8.0, 13.0, 14.0, 19.0, 20.0]);
+    set(-1.0, &mut *back.index_axis_mut(1, 1)?).launch()?;
+    back.row_mut(3)?.fill(0.5)?;
+    drop(back);
+    assert_eq!(x.index_axis(1, 2)?.to_vec()?, [-1.0, -1.0, -1.0, 0.5]);
+    assert_eq!(x.index_axis(1, 1)?.to_vec()?, [1.0, 7.0, 13.0, 0.5]);
+    assert_eq!(x.index_axis(1, 3)?.to_vec()?, [3.0, 9.0, 15.0, 21.0]);
+    let transposed = x.transposed_mut()?.to_dlpack()?;
+    // SAFETY: as above.
+    let managed = unsafe { ManagedTensor::from_raw(transposed)? };
+    assert_eq!((managed.shape(), managed.strides()), (&[6, 4][..], Some(&[1, 6][..])));
+    // Every other vector.
+    let values: Vec<_> = (0..6).map(|i| Vector([i as f32, 0.5, -1.0])).collect();
+    let places = prog.tensor_from(&values, [6])?;
+    let places = places.every(0, 2)?.to_dlpack()?;
+    // SAFETY: as above.
+    let managed = unsafe { ManagedTensor::from_raw(places)? };
+    assert_eq!((managed.shape(), managed.strides()), (&[3, 3][..], Some(&[6, 1][..])));
+    // SAFETY: as above.
+    let back = unsafe { prog.from_dlpack_read_only::<Vector<f32, 3>, 1>(managed)? };
+    assert_eq!(back.to_vec()?, [values[0], values[2], values[4]]);
+    Ok(())
+}
+
+#[on_all_backends]
 fn managed_tensors_that_cannot_be_tensors_are_typed_errors(backend: TestBackend) -> Result<()> {
     let Some(scene) = Scene::new(backend)? else { return Ok(()) };
     let (prog, deleted) = (&scene.program, Arc::<AtomicUsize>::default());
@@ -396,12 +432,13 @@ fn managed_tensors_that_cannot_be_tensors_are_typed_errors(backend: TestBackend)
     assert_eq!(problem(&|of| of.shape.clear()), Some(NoShape { ndim: 2 }));
     let told = problem(&|of| of.shape[1] = -4);
     assert_eq!(told, Some(Extent { axis: 1, extent: -4, expected: None }));
-    for strides in [[1, 4], [8, 1], [-4, 1], [0, 1], [4, 0]] {
+    for strides in [[1, 3], [3, 1], [-4, 1], [0, 1], [4, 0]] {
         let told = problem(&|of| of.strides = strides.to_vec());
         let (shape, strides) = (vec![4, 4], strides.to_vec());
         assert_eq!(told, Some(Strides { shape, strides }));
     }
     assert_eq!(problem(&|of| of.strides = vec![4, 1]), None);
+    assert_eq!(problem(&|of| of.strides = vec![1, 4]), None, "columns before rows");
     let told = problem(&|of| of.versioned.flags = DLPACK_FLAG_BITMASK_READ_ONLY);
     assert_eq!(told, Some(ReadOnly));
     assert_eq!(problem(&|of| of.versioned.flags = 2), None, "it was copied, which is its matter");

@@ -68,6 +68,36 @@ fn numbers(program: &Program, value: f32) -> Tensor<f32, 1> {
     program.tensor_from(&[value; N], [N]).expect("memory")
 }
 
+/// Between programs of one driver, and by the host between backends.
+#[on_all_backends]
+fn slices_that_are_not_contiguous_are_copied_between_programs(backend: TestBackend) -> Result<()> {
+    let Some(both) = two(backend) else { return Ok(()) };
+    let cpu = Program::open(qd::Arch::Cpu)?;
+    for (here, there) in [(&both[0].program, &both[1].program), (&both[0].program, &cpu)] {
+        for layout in [Layout::ArrayOfStructs, Layout::StructOfArrays] {
+            let of = |at: usize| (at as u8, at as f32);
+            let numbers: Vec<_> = (0..12).map(of).collect();
+            let (from, mut to) =
+                (here.tensor_with(&numbers, [3, 4], layout)?, there.zeros_with([2, 5], layout)?);
+            from.slice_axis(1, 1..3)?.slice(1..)?.copy_to(&mut *to.slice_axis_mut(1, 2..4)?)?;
+            let mut expected = [of(0); 10];
+            (expected[2], expected[3]) = (of(5), of(6));
+            (expected[7], expected[8]) = (of(9), of(10));
+            assert_eq!(to.to_vec()?, expected);
+            let mut back = here.tensor_with(&numbers, [3, 4], layout)?;
+            back.transposed_mut()?
+                .slice_axis_mut(1, ..2)?
+                .slice_mut(..3)?
+                .slice_axis_mut(0, 1..)?
+                .copy_from(&*to.slice_axis(1, 2..4)?)?;
+            let mut expected = numbers.clone();
+            (expected[1], expected[5], expected[2], expected[6]) = (of(5), of(6), of(9), of(10));
+            assert_eq!(back.to_vec()?, expected);
+        }
+    }
+    Ok(())
+}
+
 #[on_all_backends]
 fn a_copy_is_between_the_earlier_and_the_later_work_of_both(backend: TestBackend) -> Result<()> {
     let Some(both) = two(backend) else { return Ok(()) };

@@ -8,3 +8,5 @@ mod host_arrays;
 mod reuse;
 mod slices;
 mod stream_order;
+mod view_order;
+mod views;

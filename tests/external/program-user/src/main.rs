@@ -23,10 +23,10 @@ fn sevens() -> Ir {
     Ir {
         name: "sevens".into(),
         file: "README.md".into(),
-        params: vec![Param {
-            name: "out".into(),
-            kind: ParamKind::Tensor { elem: ScalarType::F32, rank: 1, writable: true, distinct: false },
-        }],
+        params: vec![Param::new(
+            "out",
+            ParamKind::Tensor { elem: ScalarType::F32, rank: 1, writable: true, distinct: false },
+        )],
         locals,
         exprs,
         blocks,

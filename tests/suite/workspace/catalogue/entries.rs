@@ -82,6 +82,7 @@ pub(super) const ENUMS: &[Listed] = &[
                 program." => other_program;
             Shape: "As many elements as the shape has." => shape;
             Range: "A range inside the first axis." => range;
+            View: "See the [problem](#viewproblem)." => view_range;
             Index: "An index inside the tensor." => index;
             CopyShape: "`reshape` or `slice` one of them." => copy_shape;
             CopyLayout: "The same layout for both, or a kernel that copies." => copy_layout;
@@ -132,7 +133,7 @@ pub(super) const ENUMS: &[Listed] = &[
     },
     Listed {
         name: "ForeignMemoryProblem",
-        file: "program/src/error.rs",
+        file: "program/src/error/foreign_memory_problem.rs",
         ident: "ForeignMemoryProblem",
         about: "The problem in `Error::ForeignMemory`.",
         entries: entries! {
@@ -142,6 +143,19 @@ pub(super) const ENUMS: &[Listed] = &[
             OtherDevice: "Memory of the program's device, or a program on the other one.";
             OtherContext: "Allocate in the primary context.";
             TooSmall: "A shape that fits the allocation." => too_small;
+        },
+    },
+    Listed {
+        name: "ViewProblem",
+        file: "program/src/error/view_problem.rs",
+        ident: "ViewProblem",
+        about: "The problem in `Error::View`. [Memory](memory.md#views) explains views.",
+        entries: entries! {
+            NoAxis: "A number from 0 to the number of dimensions less one." => view_axis;
+            Range: "A range or an index inside the axis." => view_range;
+            NoStep: "A step of at least 1." => view_step;
+            Permutation: "Each axis once." => view_permutation;
+            NotContiguous: "`try_clone`, or a kernel that copies to a tensor." => view_not_contiguous;
         },
     },
     Listed {

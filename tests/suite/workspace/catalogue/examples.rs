@@ -342,6 +342,31 @@ pub(super) fn range() -> qd::Result<()> {
     x.slice(2..9).map(drop)
 }
 
+pub(super) fn view_axis() -> qd::Result<()> {
+    let x = Program::open(Arch::Cpu)?.zeros::<f32, 2>([4, 4])?;
+    x.index_axis(2, 0).map(drop)
+}
+
+pub(super) fn view_range() -> qd::Result<()> {
+    let x = Program::open(Arch::Cpu)?.zeros::<f32, 2>([4, 4])?;
+    x.slice_axis(1, 3..5).map(drop)
+}
+
+pub(super) fn view_step() -> qd::Result<()> {
+    let x = Program::open(Arch::Cpu)?.zeros::<f32, 2>([4, 4])?;
+    x.every(1, 0).map(drop)
+}
+
+pub(super) fn view_permutation() -> qd::Result<()> {
+    let x = Program::open(Arch::Cpu)?.zeros::<f32, 3>([4, 4, 4])?;
+    x.permuted_axes([0, 2, 2]).map(drop)
+}
+
+pub(super) fn view_not_contiguous() -> qd::Result<()> {
+    let x = Program::open(Arch::Cpu)?.zeros::<f32, 2>([4, 4])?;
+    x.slice_axis(1, ..2)?.flat().map(drop)
+}
+
 pub(super) fn index() -> qd::Result<()> {
     let x = Program::open(Arch::Cpu)?.zeros::<f32, 2>([4, 4])?;
     x.get([0, 4]).map(drop)
@@ -446,7 +471,7 @@ pub(super) fn foreign_capture() -> qd::Result<()> {
 
 pub(super) fn array_strides() -> qd::Result<()> {
     let rows = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
-    qd::host_array(&rows.t()).map(drop)
+    qd::host_array(&rows.slice(ndarray::s![.., ..;-1])).map(drop)
 }
 
 pub(super) fn npy_nowhere() -> qd::Result<()> {
