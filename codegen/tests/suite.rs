@@ -10,10 +10,11 @@ use quadrants_codegen::{
 use quadrants_ir::{
     AtomicOp, BlockId, ExprId, Offloaded, ScalarType, SimImage, Stmt,
     abi::{Form, Forms, Passing},
+    offload,
     schedule::schedule,
-    verify_offloaded,
+    simplify, verify_offloaded,
 };
-use quadrants_samples as samples;
+use quadrants_samples::{self as samples, builder::Builder};
 
 /// A minimal dialect.
 struct Plain;
@@ -96,6 +97,40 @@ fn strided_tensors_match_their_golden_file() {
         text += "\n";
     }
     golden("strided.txt", &text);
+}
+
+/// 32-bit indices and counters: sums are signed, extents are `i32`, and nothing is converted to 64 bits. Loads in a
+/// serial loop that only reads are plain.
+#[test]
+fn narrow_indices_match_their_golden_file() {
+    let mut text = String::new();
+    for name in ["stencil", "ranges_i32", "volume", "names"] {
+        text += &functions(&print_scheduled(&sample(name), Forms::NARROW, Passing::Value));
+    }
+    golden("narrow.txt", &text);
+}
+
+/// The strides of components are constants where they are interleaved, and arguments otherwise.
+#[test]
+fn components_match_their_golden_file() {
+    let mut m = Builder::new("components");
+    let (from, to) =
+        (m.component("from", ScalarType::F32, 1, 3), m.component("to", ScalarType::F64, 1, 1));
+    let (i, x) = (m.local("i", ScalarType::U64), m.local("x", ScalarType::F32));
+    let (zero, end, at, second) =
+        (m.constant(0u64), m.dim(to, 0), m.read(i), m.constant(2u64));
+    let value = m.load(from, &[at, second]);
+    let read = m.read(x);
+    let read = m.cast(ScalarType::F64, read);
+    let body = vec![Stmt::Let { local: x, value }, m.store(to, &[at], read)];
+    let parallel = m.parallel(&[(i, zero, end)], body);
+    m.kernel.body = vec![parallel];
+    let kernel = simplify(&offload(&m.kernel).unwrap());
+    let mut text = String::new();
+    for forms in [Forms::NARROW, Forms::NARROW.with_planes(), Forms::PROVEN, Forms::CHECKED] {
+        text += &functions(&print_scheduled(&kernel, forms, Passing::Value));
+    }
+    golden("components.txt", &text);
 }
 
 #[test]

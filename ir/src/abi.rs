@@ -67,8 +67,9 @@ pub enum Passing {
     Buffer,
 }
 
-/// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), and whether the other tasks
-/// have 32-bit index arithmetic. The set has a bit for each of the first 60 tasks; the other tasks share the last bit.
+/// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), whether the other tasks have
+/// 32-bit index arithmetic, and whether they take the strides of components from the launch. The set has a bit for each
+/// of the first 59 tasks; the other tasks share the last bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Forms(u64);
 
@@ -80,9 +81,10 @@ impl Forms {
     /// All tasks in the checked form.
     pub const CHECKED: Self = Self(((1 << Self::TASK_BITS) - 1) << 1);
 
-    const TASK_BITS: u32 = 61;
+    const TASK_BITS: u32 = 60;
+    const PLANES: u64 = 1 << (Self::TASK_BITS + 1);
     /// The number of [bits](Self::bits).
-    pub const BITS: u32 = Self::TASK_BITS + 1;
+    pub const BITS: u32 = Self::TASK_BITS + 2;
 
     const fn bit(task: TaskId) -> u64 {
         let last = Self::TASK_BITS - 1;
@@ -106,6 +108,25 @@ impl Forms {
     #[must_use]
     pub const fn with_narrow_indices(self) -> Self {
         if self.0 == Self::CHECKED.0 { self } else { Self(self.0 | Self::NARROW.0) }
+    }
+
+    /// The same forms, with proven tasks that take the strides of all components from the launch: a tensor of structs
+    /// may be a struct of arrays. Without this, components are [interleaved](crate::Param::interleaved_step).
+    #[must_use]
+    pub const fn with_planes(self) -> Self {
+        if self.0 == Self::CHECKED.0 { self } else { Self(self.0 | Self::PLANES) }
+    }
+
+    /// The same forms, with interleaved components.
+    #[must_use]
+    pub const fn without_planes(self) -> Self {
+        Self(self.0 & !Self::PLANES)
+    }
+
+    /// Whether the proven tasks take the strides of components from the launch.
+    #[must_use]
+    pub const fn has_planes(self) -> bool {
+        self.0 & Self::PLANES != 0
     }
 
     /// Whether the proven tasks have 32-bit index arithmetic.
@@ -155,8 +176,8 @@ impl fmt::Debug for Forms {
     }
 }
 
-/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-wide` if the indices of proven tasks
-/// have 64 bits.
+/// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if proven tasks take the
+/// strides of components from the launch, and `-wide` if their indices have 64 bits.
 impl fmt::Display for Forms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_proven() { "proven" } else { "checked" })?;
@@ -166,6 +187,7 @@ impl fmt::Display for Forms {
             }
         }
         let is_wide = !self.has_narrow_indices() && *self != Self::CHECKED;
+        f.write_str(if self.has_planes() { "-planes" } else { "" })?;
         f.write_str(if is_wide { "-wide" } else { "" })
     }
 }

@@ -15,6 +15,9 @@ pub struct Param {
     /// Whether the launch passes the distance between neighbouring elements along each axis of the tensor, in elements:
     /// its strides. The elements are in row-major order otherwise.
     pub strided: bool,
+    /// For a component of a tensor: the distance between elements, in scalars, if the components of an element lie side
+    /// by side (an array of structs). 0 if it is unknown. Then the scalars of an element follow each other.
+    pub interleaved_step: u32,
 }
 
 /// The kind of a parameter.
@@ -103,7 +106,7 @@ impl Param {
     /// A parameter whose elements, if it is a tensor, are in row-major order.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: ParamKind) -> Self {
-        Self { name: name.into(), kind, strided: false }
+        Self { name: name.into(), kind, strided: false, interleaved_step: 0 }
     }
 
     /// The number of strides that the launch passes.

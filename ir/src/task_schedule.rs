@@ -28,6 +28,9 @@ pub struct TaskSchedule {
     pub narrow_indices: bool,
     /// Whether also the counters of all loops have 32 bits, and all values that the bounds proof examined.
     pub narrow_counters: bool,
+    /// Whether the components of tensors of structs are [interleaved](crate::Param::interleaved_step), so that their
+    /// strides are constants.
+    pub interleaved: bool,
     /// The number of iterations that a thread executes together, if there are enough. At least 1. In a loop of one
     /// dimension they are strided by the number of threads. In other loops they are adjacent in the outermost
     /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
@@ -101,6 +104,7 @@ impl Default for TaskSchedule {
             covered: false,
             narrow_indices: false,
             narrow_counters: false,
+            interleaved: false,
             coarsening: 1,
             vector_load: None,
             reductions: Vec::new(),

@@ -168,6 +168,15 @@ impl ParamType {
     }
 }
 
+/// The memory of the elements of an array of structs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interleaved {
+    /// The offset of each component in an element, in bytes.
+    pub offsets: Vec<usize>,
+    /// The distance between elements, in bytes.
+    pub size: usize,
+}
+
 /// A component of a type: the scalars at one field path of a value, over all indices along the path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Component {
@@ -370,6 +379,22 @@ impl Type {
         if scalars > 0 {
             components.push(Component { path, ty, scalars });
         }
+    }
+
+    /// The memory of an array of structs of this type. Each component is aligned to the size of its scalars, and the
+    /// size of an element is a multiple of its largest scalar's size. `None` if the size overflows.
+    #[must_use]
+    pub fn interleaved(self) -> Option<Interleaved> {
+        let (mut size, mut largest) = (0_usize, 1);
+        let mut offsets = Vec::new();
+        for component in self.components() {
+            let scalar = component.ty.size();
+            let offset = size.checked_next_multiple_of(scalar)?;
+            size = offset.checked_add(component.scalars.checked_mul(scalar)?)?;
+            largest = largest.max(scalar);
+            offsets.push(offset);
+        }
+        Some(Interleaved { offsets, size: size.checked_next_multiple_of(largest)? })
     }
 
     /// The number of components before a field.

@@ -65,7 +65,11 @@ impl Builder {
     }
 
     pub fn param(&mut self, name: &str, kind: ParamKind) -> ParamId {
-        self.kernel.params.push(Param::new(name, kind));
+        let interleaved_step = match kind {
+            ParamKind::Component { scalars, .. } => scalars,
+            _ => 0,
+        };
+        self.kernel.params.push(Param { interleaved_step, ..Param::new(name, kind) });
         ParamId::new(self.kernel.params.len() as u32 - 1)
     }
 

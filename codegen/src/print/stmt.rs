@@ -409,7 +409,14 @@ impl TaskPrinter<'_> {
             } else {
                 self.value(choice).at(Level::Unary)
             };
-            offset = format!("{offset} + {factor} * {plane}");
+            offset = match self.interleaved_step(tensor) {
+                Some(_) => {
+                    // Without a type, so that the sum keeps that of a 32-bit index.
+                    let factor = factor.strip_suffix("ull").unwrap_or(&factor);
+                    format!("{offset} + {factor}")
+                }
+                None => format!("{offset} + {factor} * {plane}"),
+            };
         }
         let report = if checked {
             for axis in 0..index.len() {

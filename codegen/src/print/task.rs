@@ -177,9 +177,14 @@ impl<'a> TaskPrinter<'a> {
                 self.dynamic_arrays(task);
                 self.source_line(task.line);
                 let loops = self.loops_of(dims, *bounds_site);
-                self.grid_stride_loops(dims, &loops, [Helper::Block, Helper::Blocks], &mut |this| {
-                    this.block(task.body);
-                });
+                self.grid_stride_loops(
+                    dims,
+                    &loops,
+                    [Helper::Block, Helper::Blocks],
+                    &mut |this| {
+                        this.block(task.body);
+                    },
+                );
             }
         }
         self.function_text()
@@ -318,8 +323,18 @@ impl<'a> TaskPrinter<'a> {
         self.stride(tensor, true)
     }
 
+    /// The distance between elements, in scalars, if the components of the tensor are interleaved.
+    pub(super) fn interleaved_step(&self, tensor: ParamId) -> Option<u32> {
+        let step = self.kernel.params[tensor.index()].interleaved_step;
+        let schedule = &self.kernel.tasks[self.task.index()].schedule;
+        (schedule.interleaved && step > 0).then_some(step)
+    }
+
     fn stride(&mut self, tensor: ParamId, second: bool) -> Option<String> {
         let [step, plane] = self.cx.params[tensor.index()].strides.clone()?;
+        if let Some(step) = self.interleaved_step(tensor) {
+            return Some(if second { "1".to_owned() } else { step.to_string() });
+        }
         self.bound.insert(Binding::Stride(tensor, second));
         Some(if second { plane } else { step })
     }
@@ -377,7 +392,8 @@ impl<'a> TaskPrinter<'a> {
                 (ty, &self.cx.params[id.index()].value)
             }
         };
-        let narrow = if ty == "const i32" && matches!(binding, Binding::Dim(..)) { "(i32)" } else { "" };
+        let narrow =
+            if ty == "const i32" && matches!(binding, Binding::Dim(..)) { "(i32)" } else { "" };
         let _ = writeln!(text, "    {ty} {name} = {narrow}{};", self.argument(name));
     }
 

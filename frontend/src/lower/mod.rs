@@ -193,11 +193,15 @@ fn tensor_params(name: &str, tensor: ParamType, params: &mut Vec<Param>) {
         params.push(Param::new(name, kind));
         return;
     }
+    let size = elem.interleaved().map_or(0, |element| element.size);
     params.extend(elem.components().into_iter().map(|component| {
         let (elem, scalars) = (component.ty, component.scalars);
         let scalars = u32::try_from(scalars).unwrap_or(u32::MAX);
         let path: Vec<_> = component.path.split('.').map(emit::identifier).collect();
         let name = format!("{name}[]{}", path.join("."));
-        Param::new(name, ParamKind::Component { elem, rank, writable, scalars })
+        // If it is too large, the launch passes it.
+        let interleaved_step = u32::try_from(size / elem.size()).unwrap_or(0);
+        let kind = ParamKind::Component { elem, rank, writable, scalars };
+        Param { interleaved_step, ..Param::new(name, kind) }
     }));
 }

@@ -12,7 +12,7 @@ mod work;
 use std::ops::Range;
 
 use crate::{
-    ExprKind, Offloaded, ParamId, TaskId,
+    ExprKind, Offloaded, ParamId, ParamKind, TaskId,
     abi::{ArgLayout, Forms},
     interp::{Code, CodePart, compile},
     shared::SharedBytes,
@@ -43,8 +43,8 @@ pub struct LaunchAnalysis {
     arguments: usize,
     inputs: Vec<usize>,
     tasks: Vec<TaskAnalysis>,
-    /// The words of each tensor's extents.
-    tensors: Vec<Range<usize>>,
+    tensors: Vec<ExtentWords>,
+    components: Vec<InterleavedComponent>,
     races: Races,
 }
 
@@ -84,7 +84,10 @@ impl LaunchAnalysis {
         let layout = ArgLayout::new(&kernel.params);
         let races = races::races(kernel, &layout);
         let tensors = extent_words(kernel, &layout);
-        let mut inputs: Vec<usize> = tensors.iter().cloned().flatten().collect();
+        let components = interleaved_components(kernel, &layout);
+        let words = tensors.iter().map(|tensor| tensor.words.clone());
+        let words = words.chain(components.iter().map(|component| component.words.clone()));
+        let mut inputs: Vec<usize> = words.flatten().collect();
         inputs.extend(races.inputs());
         let tasks = kernel.tasks().map(|(id, task)| {
             let reached = bounds_dependencies(kernel, id);
@@ -109,7 +112,7 @@ impl LaunchAnalysis {
         let tasks = tasks.collect();
         inputs.sort_unstable();
         inputs.dedup();
-        Self { arguments: layout.len(), inputs, tasks, tensors, races }
+        Self { arguments: layout.len(), inputs, tasks, tensors, components, races }
     }
 
     /// The words of the argument block that the results depend on, in ascending order: extents, and the scalars that
@@ -172,9 +175,17 @@ impl LaunchAnalysis {
         }
         match (forms == needed && !forms.is_proven(), fits) {
             (true, _) => Forms::CHECKED,
-            (false, true) => forms.with_narrow_indices(),
-            (false, false) => forms,
+            (false, true) => self.with_layout(forms.with_narrow_indices(), args),
+            (false, false) => self.with_layout(forms, args),
         }
+    }
+
+    /// The forms for the layout of the tensors in a launch.
+    fn with_layout(&self, forms: Forms, args: &[u64]) -> Forms {
+        let is_interleaved = |component: &InterleavedComponent| {
+            args.get(component.words.clone()) == Some(&[component.step, 1])
+        };
+        if self.components.iter().all(is_interleaved) { forms } else { forms.with_planes() }
     }
 
     /// The forms of the tasks in a launch that is promised to have all indices in range.
@@ -182,10 +193,8 @@ impl LaunchAnalysis {
     pub fn unchecked_forms(&self, args: &[u64]) -> Forms {
         let tasks = (0..self.tasks.len()).map(|at| TaskId::new(at as u32));
         let mut outcomes = tasks.map(|task| self.outcome(task, args, true));
-        match self.elements_fit(args) && outcomes.all(|outcome| outcome.fits) {
-            true => Forms::NARROW,
-            false => Forms::PROVEN,
-        }
+        let fits = self.elements_fit(args) && outcomes.all(|outcome| outcome.fits);
+        self.with_layout(if fits { Forms::NARROW } else { Forms::PROVEN }, args)
     }
 
     fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> Outcome {
@@ -209,15 +218,16 @@ impl LaunchAnalysis {
     /// Whether the linear index of each tensor can be computed with `i32`, also if constants up to
     /// [`MAX_INDEX_DISTANCE`] are added to it last: the part without them, and their sum, are below 2^30.
     fn elements_fit(&self, args: &[u64]) -> bool {
-        let fits = |extents: &Range<usize>| {
-            let (mut most, mut row) = (0_u64, 1_u64);
-            for extent in args.get(extents.clone())?.iter().rev() {
+        let fits = |tensor: &ExtentWords| {
+            let (mut most, mut row) = (0_u64, tensor.step);
+            for extent in args.get(tensor.words.clone())?.iter().rev() {
                 // Also of an empty tensor, so that every extent can be an `i32`.
                 let axis = extent.checked_add(MAX_INDEX_DISTANCE).filter(|axis| *axis < 1 << 30)?;
                 most = most.checked_add(axis.checked_mul(row)?)?;
                 row = row.checked_mul(*extent)?;
             }
-            Some(most < 1 << 30)
+            // And the scalars of an element.
+            Some(most < (1 << 30) - tensor.step)
         };
         self.tensors.iter().all(|tensor| fits(tensor) == Some(true))
     }
@@ -252,13 +262,38 @@ impl LaunchAnalysis {
     }
 }
 
-/// The words of the extents of each tensor; none for a scalar.
-fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<Range<usize>> {
+/// The words of the extents of a tensor, and the distance of its elements if they are interleaved, at least 1.
+#[derive(Debug)]
+struct ExtentWords {
+    words: Range<usize>,
+    step: u64,
+}
+
+/// None for a scalar.
+fn extent_words(kernel: &Offloaded, layout: &ArgLayout) -> Vec<ExtentWords> {
     let words = kernel.params.iter().enumerate().map(|(at, param)| {
         // The number of scalars of a component is fixed at compile time.
         let rank = usize::from(param.kind.rank());
         let first = layout.word(ParamId::new(at as u32)) + 1;
-        first..first + rank
+        ExtentWords { words: first..first + rank, step: param.interleaved_step.max(1).into() }
+    });
+    words.collect()
+}
+
+/// The words of the strides of a component, and the distance of its elements if they are interleaved.
+#[derive(Debug)]
+struct InterleavedComponent {
+    words: Range<usize>,
+    step: u64,
+}
+
+fn interleaved_components(kernel: &Offloaded, layout: &ArgLayout) -> Vec<InterleavedComponent> {
+    let components = kernel.params.iter().enumerate().filter(|(_, param)| {
+        param.interleaved_step > 0 && matches!(param.kind, ParamKind::Component { .. })
+    });
+    let words = components.map(|(at, param)| {
+        let [step, plane] = layout.strides(ParamId::new(at as u32), param.kind);
+        InterleavedComponent { words: step..plane + 1, step: param.interleaved_step.into() }
     });
     words.collect()
 }

@@ -64,6 +64,7 @@ fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offload
         let schedule = TaskSchedule {
             narrow_indices: width != Width::Wide,
             narrow_counters: width == Width::Narrow,
+            interleaved: forms.of(id) == Form::Proven && !forms.has_planes(),
             ..TaskSchedule::of(&out, id, forms.of(id))
         };
         let batches = schedule.form == Form::Proven

@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::{batch_loads, substitute::Substitution};
 use crate::{
-    Array, BinaryOp, BlockId, Const, Element, Expr, ExprId, ExprKind, Local, LocalId, MathFn, Offloaded,
-    ScalarType, Stmt, TaskId, UnaryOp, launch_analysis::Narrowable,
+    Array, BinaryOp, BlockId, Const, Element, Expr, ExprId, ExprKind, Local, LocalId, MathFn,
+    Offloaded, ScalarType, Stmt, TaskId, UnaryOp, launch_analysis::Narrowable,
 };
 
 /// How much of a task's index arithmetic has 32 bits.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quadrants_ir::{launch_analysis::LaunchAnalysis, *};
+use quadrants_ir::{abi::Forms, launch_analysis::LaunchAnalysis, schedule::schedule, *};
 
 use quadrants_samples::{Builder, F32, I32, I64, U32, U64, generate::Rng};
 
@@ -326,6 +326,81 @@ fn the_host_has_conservative_bounds_for_device_bounds() {
     let plan = LaunchAnalysis::new(&kernel);
     assert_eq!(plan.extents(TaskId::new(1), &[0, 0, 0, 0, 4]).dims(), [(2, 10)]);
     assert!(plan.extents(TaskId::new(2), &[0, 0, 0, 0, 4]).is_empty());
+}
+
+/// `for i in 0..n { x[i % m] = 0 }`.
+fn remainders() -> Offloaded {
+    let mut m = Builder::new("remainders");
+    let (n, by) = (m.scalar("n", U64), m.scalar("m", U64));
+    let x = m.tensor("x", F32, 1);
+    let (i, at) = (m.local("i", U64), m.local("at", U64));
+    let (zero, value, counter) = (m.constant(0u64), m.constant(0.0f32), m.read(i));
+    let value_of = m.div_rem(DivRemOp::Rem, counter, by);
+    let index = m.read(at);
+    let body = vec![Stmt::Let { local: at, value: value_of }, m.store(x, &[index], value)];
+    let parallel = m.parallel(&[(i, zero, n)], body);
+    m.kernel.body = vec![parallel];
+    offload(&m.kernel).unwrap()
+}
+
+#[test]
+fn narrow_indices_need_small_tensors_bounds_and_values() {
+    let kernel = remainders();
+    let plan = LaunchAnalysis::new(&kernel);
+    let forms = |n: u64, m: u64, len: u64| plan.forms(&[0, 0, 0, n, m, 0, len]);
+    assert_eq!(forms(100, 7, 7), Forms::NARROW);
+    assert_eq!(forms(100, 8, 7), Forms::CHECKED);
+    // A counter may exceed its end by the number of threads.
+    assert_eq!(forms(1 << 30, 7, 7), Forms::NARROW);
+    assert_eq!(forms((1 << 30) + 1, 7, 7), Forms::PROVEN);
+    assert_eq!(forms(100, 1 << 29, 1 << 29), Forms::NARROW);
+    // Constants may be added to an index last.
+    assert_eq!(forms(100, 1 << 29, (1 << 30) - 65), Forms::NARROW);
+    assert_eq!(forms(100, 1 << 29, (1 << 30) - 64), Forms::PROVEN);
+    // The value does not fit, although every index does.
+    assert_eq!(forms(5, 1 << 31, 5), Forms::PROVEN);
+    // Every extent is an `i32`, also of a tensor without elements.
+    let mut m = Builder::new("empty");
+    let x = m.tensor("x", F32, 2);
+    let (i, zero, value) = (m.local("i", U64), m.constant(0u64), m.constant(0.0f32));
+    let (end, at) = (m.dim(x, 1), m.read(i));
+    let store = m.store(x, &[zero, at], value);
+    let parallel = m.parallel(&[(i, zero, end)], vec![store]);
+    m.kernel.body = vec![parallel];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
+    assert_eq!(plan.forms(&[0, 0, 0, 0, 1 << 40, 0]), Forms::PROVEN);
+    assert_eq!(plan.forms(&[0, 0, 0, 0, 4, 0]), Forms::NARROW);
+}
+
+/// What is computed with 32 bits is exact, counters of serial loops included.
+#[test]
+fn narrow_sums_are_exact() {
+    // for i in 0..n { for k in i + 1..n { x[i * n + k - 1] = 0 } }
+    let mut m = Builder::new("pairs");
+    let n = m.scalar("n", U64);
+    let x = m.tensor("x", F32, 1);
+    let (i, k) = (m.local("i", U64), m.local("k", U64));
+    let (zero, one, value) = (m.constant(0u64), m.constant(1u64), m.constant(0.0f32));
+    let (row, column) = (m.read(i), m.read(k));
+    let begin = m.binary(BinaryOp::Add, row, one);
+    let first = m.binary(BinaryOp::Mul, row, n);
+    let index = m.binary(BinaryOp::Add, first, column);
+    let index = m.binary(BinaryOp::Sub, index, one);
+    let body = vec![m.store(x, &[index], value)];
+    let body = m.block(body);
+    let inner = Stmt::For { var: k, begin, end: n, body, unroll: None, down: false };
+    let parallel = m.parallel(&[(i, zero, n)], vec![inner]);
+    m.kernel.body = vec![parallel];
+    let kernel = simplify(&offload(&m.kernel).unwrap());
+    assert_eq!(LaunchAnalysis::new(&kernel).forms(&[0, 0, 0, 9, 0, 81]), Forms::NARROW);
+    let scheduled = schedule(&kernel, Forms::NARROW);
+    verify_offloaded(&scheduled).unwrap();
+    assert!(scheduled.tasks[0].schedule.narrow_counters);
+    let sums = scheduled.exprs.iter().filter(|(_, expr)| {
+        matches!(expr.kind, ExprKind::Binary { .. }) && expr.ty == ScalarType::I32
+    });
+    assert!(sums.clone().count() > 0);
+    sums.for_each(|(_, sum)| assert!(sum.exact, "{scheduled}"));
 }
 
 /// Random kernels `for i.. { for k.. { x[index] = 0 } }`. If a proof holds, enumerating all iterations finds every

@@ -245,9 +245,9 @@ impl KernelContext {
             Checks::Off => host.unchecked_forms(words),
             Checks::On => host.forms(words),
         };
-        // Native bodies have one width of indices.
+        // Native bodies have one width of indices, and take all strides from the launch.
         if plan.is_native() {
-            forms = forms.with_narrow_indices();
+            forms = forms.without_planes().with_narrow_indices();
         }
         let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
         let shapes: LaunchShapes = match plan.is_native() {

@@ -78,12 +78,11 @@ impl StorageLayout {
         let mut bytes = 0usize;
         let mut components: SmallVec<[ComponentLayout; 1]> = SmallVec::new();
         let together = ty.scalar().is_some() || layout == Layout::ArrayOfStructs;
-        let mut largest = 1;
-        for component in ty.components() {
+        let interleaved = ty.interleaved()?;
+        for (component, within) in ty.components().into_iter().zip(interleaved.offsets) {
             let size = component.ty.size();
-            largest = size.max(largest);
-            let alignment = if together { size } else { PLANE_ALIGNMENT };
-            let offset = bytes.checked_next_multiple_of(alignment)?;
+            let offset =
+                if together { within } else { bytes.checked_next_multiple_of(PLANE_ALIGNMENT)? };
             let copies = if together { 1 } else { count };
             let len = component.scalars.checked_mul(copies)?.checked_mul(size)?;
             bytes = offset.checked_add(len)?;
@@ -97,7 +96,7 @@ impl StorageLayout {
         }
         let mut element = None;
         if together {
-            let size = bytes.checked_next_multiple_of(largest)?;
+            let size = interleaved.size;
             for component in &mut components {
                 component.step = size / component.ty.size();
             }
