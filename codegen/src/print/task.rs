@@ -332,8 +332,11 @@ impl<'a> TaskPrinter<'a> {
 
     fn stride(&mut self, tensor: ParamId, second: bool) -> Option<String> {
         let [step, plane] = self.cx.params[tensor.index()].strides.clone()?;
-        if let Some(step) = self.interleaved_step(tensor) {
-            return Some(if second { "1".to_owned() } else { step.to_string() });
+        match (self.interleaved_step(tensor), second) {
+            (Some(_), true) => return Some("1".to_owned()),
+            (Some(1), false) => return None,
+            (Some(step), false) => return Some(step.to_string()),
+            (None, _) => {}
         }
         self.bound.insert(Binding::Stride(tensor, second));
         Some(if second { plane } else { step })

@@ -62,7 +62,9 @@ fn differs((kernel, args): &Sample) -> Option<Forms> {
     let words = argument_block(&simple, args, &mut interp::SliceMemory::new());
     let most = LaunchAnalysis::new(&simple).forms(&words);
     [Forms::CHECKED, Forms::PROVEN, Forms::NARROW].into_iter().find(|forms| {
-        if forms.is_proven() && !most.is_proven() || *forms == Forms::NARROW && !most.has_narrow_indices() {
+        if forms.is_proven() && !most.is_proven()
+            || *forms == Forms::NARROW && !most.has_narrow_indices()
+        {
             return false;
         }
         let (form, scheduled) = (forms.of(TaskId::new(0)), schedule(&simple, *forms));
