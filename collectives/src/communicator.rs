@@ -213,8 +213,8 @@ impl CommunicatorBuilder {
     /// the [connection](crate::bootstrap) to rank 0, but waits for no other rank.
     /// [`join_unchecked`](Self::join_unchecked) leaves it out.
     ///
-    /// Rank 0 must stay until the others are done: the drop of its [`ProcessGroup`] waits for them. A rank that does not
-    /// reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
+    /// Rank 0 must stay until the others are done: the drop of its [`ProcessGroup`] waits for them. A rank that does
+    /// not reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
     ///
     /// # Errors
     /// As for [`rank`](Self::rank), and [`Error::Bootstrap`].
