@@ -58,11 +58,11 @@ impl UniqueId {
     ///
     /// # Safety
     /// - The bytes are those that [`to_bytes`](Self::to_bytes) returned in a process of the same run.
-    /// - The calls of the ranks that join with this id in different processes match, because nothing compares them:
-    ///   all ranks call the same collective operations in the same order, in the same groups, with the same number and type
+    /// - The calls of the ranks that join with this id in different processes match, because nothing compares them: all
+    ///   ranks call the same collective operations in the same order, in the same groups, with the same number and type
     ///   of elements, the same reduction and the same root; and each send has a receive of as many elements of that
-    ///   type, in the same order for each pair of ranks. Else NCCL may write outside of the tensors of any rank. (A rank
-    ///   may make fewer calls: the others end by their time limit.)
+    ///   type, in the same order for each pair of ranks. Else NCCL may write outside of the tensors of any rank. (A
+    ///   rank may make fewer calls: the others end by their time limit.)
     pub unsafe fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::parse(bytes)
     }
