@@ -53,6 +53,7 @@ pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> Width {
         in_innermost_loop: false,
         locals: HashMap::new(),
         computed: HashSet::new(),
+        in_arm: false,
         narrow: HashMap::new(),
         rewritten: HashMap::new(),
         pays: false,
@@ -133,10 +134,13 @@ struct Narrower<'k> {
     locals: HashMap<LocalId, ExprId>,
     /// The locals of 32-bit types whose values are not sums of products.
     computed: HashSet<LocalId>,
-    /// The 32-bit expressions of examined ones.
-    narrow: HashMap<ExprId, Option<ExprId>>,
-    /// The results of [`examined`](Self::examined).
-    rewritten: HashMap<ExprId, ExprId>,
+    /// Whether the current expression is part of an arm of a selection. The proof examines it with the condition, but
+    /// the printer may compute a part that occurs twice before the selection, so that nothing in it is exact.
+    in_arm: bool,
+    /// The 32-bit expressions of examined ones, in arms of selections and elsewhere.
+    narrow: HashMap<(ExprId, bool), Option<ExprId>>,
+    /// The results of [`examined`](Self::examined), in arms of selections and elsewhere.
+    rewritten: HashMap<(ExprId, bool), ExprId>,
     /// Whether an operation was found that [pays](Self::is_costly).
     pays: bool,
 }
@@ -360,12 +364,20 @@ impl Narrower<'_> {
 
     /// The 32-bit value of an expression of 64 bits at a position where the proof examined it. None if it may not fit.
     fn narrow(&mut self, value: ExprId) -> Option<ExprId> {
-        if let Some(known) = self.narrow.get(&value) {
+        if let Some(known) = self.narrow.get(&(value, self.in_arm)) {
             return *known;
         }
         let new = self.narrow_anew(value);
         // The value of a local that is replaced later is another one, but this one is not used before its definition.
-        self.narrow.insert(value, new);
+        self.narrow.insert((value, self.in_arm), new);
+        new
+    }
+
+    /// The results of `rewrite` for both arms of a selection.
+    fn arms<T>(&mut self, arms: [ExprId; 2], rewrite: fn(&mut Self, ExprId) -> T) -> [T; 2] {
+        let outer = std::mem::replace(&mut self.in_arm, true);
+        let new = arms.map(|arm| rewrite(self, arm));
+        self.in_arm = outer;
         new
     }
 
@@ -400,7 +412,8 @@ impl Narrower<'_> {
             }
             ExprKind::Select { cond, then, otherwise } => {
                 *cond = self.examined(*cond);
-                (*then, *otherwise) = (self.narrow(*then)?, self.narrow(*otherwise)?);
+                let [first, second] = self.arms([*then, *otherwise], Self::narrow);
+                (*then, *otherwise) = (first?, second?);
             }
             kind => {
                 let mut fits = true;
@@ -415,7 +428,7 @@ impl Narrower<'_> {
         }
         // The proof examined this value and all of its operands.
         use BinaryOp::{Add, Mul, Sub};
-        let exact = matches!(kind, ExprKind::Binary { op: Add | Sub | Mul, .. });
+        let exact = !self.in_arm && matches!(kind, ExprKind::Binary { op: Add | Sub | Mul, .. });
         Some(self.copies.push_expr(Expr { ty: to, kind, exact }))
     }
 
@@ -477,7 +490,7 @@ impl Narrower<'_> {
 
     /// An expression at a position where the proof examined it, with the same type.
     fn examined(&mut self, value: ExprId) -> ExprId {
-        if let Some(new) = self.rewritten.get(&value) {
+        if let Some(new) = self.rewritten.get(&(value, self.in_arm)) {
             return *new;
         }
         let ty = self.copies.kernel.exprs[value].ty;
@@ -489,7 +502,7 @@ impl Narrower<'_> {
             }
             None => self.rebuilt(value),
         };
-        self.rewritten.insert(value, new);
+        self.rewritten.insert((value, self.in_arm), new);
         new
     }
 
@@ -536,8 +549,11 @@ impl Narrower<'_> {
                 };
                 return self.converted(value, expr.ty);
             }
+            ExprKind::Select { cond, then, otherwise } => {
+                *cond = self.examined(*cond);
+                [*then, *otherwise] = self.arms([*then, *otherwise], Self::examined);
+            }
             ExprKind::Binary { .. }
-            | ExprKind::Select { .. }
             | ExprKind::Unary { op: UnaryOp::Neg | UnaryOp::Not, .. }
             | ExprKind::Math { function: MathFn::Min | MathFn::Max | MathFn::Abs, .. } => {
                 kind.operands_mut(|operand| *operand = self.examined(*operand));

@@ -222,3 +222,45 @@ fn a_loop_is_inspected_if_it_does_not_write_what_its_indices_depend_on() {
         }
     }
 }
+
+/// The printer computes parts that occur twice before the selection, also where the other arm is taken.
+#[test]
+fn sums_in_the_arms_of_a_selection_are_not_exact() {
+    let mut b = Builder::new("kernel");
+    let (x, y) = (b.read_only("x", ScalarType::F32, 1), b.tensor("y", ScalarType::F32, 2));
+    let (zero, eight) = (b.constant(0u64), b.constant(8u64));
+    let (rows, columns, len) = (b.dim(y, 0), b.dim(y, 1), b.dim(x, 0));
+    b.parallel_loop(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let [i, j] = [at[0], at[1]];
+        let sum = b.binary(BinaryOp::Add, i, j);
+        let power = (0..5).fold(i, |power, _| b.binary(BinaryOp::Mul, power, i));
+        let last = b.binary(BinaryOp::Sub, len, eight);
+        let end = b.math(MathFn::Min, &[power, last]);
+        let is_small = b.binary(BinaryOp::Lt, i, eight);
+        let index = b.select(is_small, end, sum);
+        b.repeat("k", [zero, eight], false, |b, k| {
+            let at = b.binary(BinaryOp::Add, index, k);
+            let value = b.let_load("value", x, &[at]);
+            let store = b.store(y, &[i, j], value);
+            b.push(store);
+        });
+    });
+    let kernel = simplify(&b.finish());
+    // The power is below 2^31 only where it is selected.
+    let words = [0, 0, 42, 0, 10_000, 0, 2000, 50];
+    assert_eq!(LaunchAnalysis::new(&kernel).forms(&words), Forms::NARROW, "{kernel}");
+    let scheduled = schedule(&kernel, Forms::NARROW);
+    let exprs = &scheduled.exprs;
+    fn has_exact(exprs: &Arena<Expr>, at: ExprId) -> bool {
+        exprs[at].exact || exprs[at].kind.operands().any(|operand| has_exact(exprs, operand))
+    }
+    let selections = exprs.iter().filter_map(|(_, expr)| match expr.kind {
+        ExprKind::Select { then, otherwise, .. } if expr.ty == ScalarType::I32 => {
+            Some([then, otherwise])
+        }
+        _ => None,
+    });
+    let arms: Vec<ExprId> = selections.flatten().collect();
+    assert!(!arms.is_empty() && exprs.iter().any(|(_, expr)| expr.exact), "{scheduled}");
+    assert!(arms.iter().all(|arm| !has_exact(exprs, *arm)), "{scheduled}");
+}
