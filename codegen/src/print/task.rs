@@ -484,8 +484,8 @@ impl<'a> TaskPrinter<'a> {
         loops
     }
 
-    /// Opens a loop with a 32-bit counter. The counter does not overflow, because it and the number of threads are at
-    /// most 2^30.
+    /// Opens a loop with a 32-bit counter. The counter does not overflow, because it is at most 2^30, and the number of
+    /// threads less than a block more.
     fn open_narrow_loop(&mut self, bounds: &Bounds, var: LocalId, thread_index: &Helper) {
         let (first, step) = match thread_index {
             Helper::Block(axis) => (format!("blockIdx.{axis}"), format!("gridDim.{axis}")),

@@ -208,9 +208,12 @@ impl LaunchAnalysis {
             return Outcome { in_bounds: true, fits: true };
         }
         let mut outcome = plan.proof.outcome(words, &extents, all);
-        // A counter of 32 bits may exceed its end by the number of threads.
+        // A counter of 32 bits starts at 0, and may exceed its end by the number of threads, which is rounded up to
+        // whole blocks.
         let limit = -(1 << 30)..=1 << 30;
-        let within = |(begin, end): &(i128, i128)| limit.contains(begin) && limit.contains(end);
+        let within = |(begin, end): &(i128, i128)| {
+            limit.contains(begin) && limit.contains(end) && end - begin <= 1 << 30
+        };
         outcome.fits &= extents.dims().iter().all(within);
         outcome
     }

@@ -403,6 +403,26 @@ fn narrow_sums_are_exact() {
     assert!(!exact.is_empty() && !exact.contains(&false), "{scheduled}");
 }
 
+/// The last counter of a thread exceeds the number of iterations by the number of threads.
+#[test]
+fn loops_with_too_many_iterations_have_no_32_bit_counters() {
+    let mut m = Builder::new("long");
+    let (begin, end) = (m.scalar("begin", I64), m.scalar("end", I64));
+    let (x, zero, one) = (m.tensor("x", I32, 1), m.constant(0u64), m.constant(1i32));
+    let i = m.local("i", I64);
+    let store = m.store(x, &[zero], one);
+    let body = m.parallel(&[(i, begin, end)], vec![store]);
+    m.kernel.body = vec![body];
+    let plan = LaunchAnalysis::new(&offload(&m.kernel).unwrap());
+    let is_narrow = |begin: i64, end: i64| {
+        plan.forms(&[0, 0, 0, begin as u64, end as u64, 0, 1]) == Forms::NARROW
+    };
+    let most = 1 << 30;
+    assert!(is_narrow(0, most) && is_narrow(-most, 0) && is_narrow(-most / 2, most / 2));
+    assert!(!is_narrow(0, most + 1) && !is_narrow(-most - 1, -most));
+    assert!(!is_narrow(-most, most) && !is_narrow(-most, 1));
+}
+
 /// Random kernels `for i.. { for k.. { x[index] = 0 } }`. If a proof holds, enumerating all iterations finds every
 /// index in range, where integers wrap. Proofs must also hold often enough to be useful.
 #[test]
