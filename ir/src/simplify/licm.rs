@@ -24,8 +24,8 @@ fn block(kernel: &mut Offloaded, id: BlockId) {
         if let Stmt::For { body, .. } | Stmt::Loop { body } = stmt {
             let mut changed = vec![false; kernel.locals.len()];
             mark_changed(kernel, &stmt, &mut changed);
-            let (replacements, hoisted) = (HashMap::new(), Vec::new());
-            let mut hoister = InvariantHoister { kernel, changed, replacements, hoisted };
+            let (replacements, inexact, hoisted) = (HashMap::new(), HashMap::new(), Vec::new());
+            let mut hoister = InvariantHoister { kernel, changed, replacements, inexact, hoisted };
             hoister.loop_body(body);
             out.append(&mut hoister.hoisted);
         }
@@ -63,6 +63,8 @@ struct InvariantHoister<'k> {
     changed: Vec<bool>,
     /// The replacement of each visited expression.
     replacements: HashMap<ExprId, ExprId>,
+    /// The results of [`inexact`](Self::inexact).
+    inexact: HashMap<ExprId, ExprId>,
     hoisted: Vec<Stmt>,
 }
 
@@ -138,6 +140,7 @@ impl InvariantHoister<'_> {
     }
 
     fn hoist(&mut self, value: ExprId, of: &str) -> ExprId {
+        let value = self.inexact(value);
         let ty = self.kernel.exprs[value].ty;
         // The name of a component, or of a tensor in a struct, is a path.
         let of = of.replace("[]", "").replace('.', "_");
@@ -145,6 +148,22 @@ impl InvariantHoister<'_> {
         let local: LocalId = self.kernel.locals.push(local);
         self.hoisted.push(Stmt::Let { local, value });
         self.kernel.exprs.push(Expr::new(ty, ExprKind::Local(local)))
+    }
+
+    /// A value in which nothing is exact: before the loop it is also computed where the loop has no iterations, and there
+    /// may be no proof that it does not overflow.
+    fn inexact(&mut self, value: ExprId) -> ExprId {
+        if let Some(known) = self.inexact.get(&value) {
+            return *known;
+        }
+        let Expr { ty, mut kind, exact } = self.kernel.exprs[value].clone();
+        kind.operands_mut(|operand| *operand = self.inexact(*operand));
+        let new = match exact || kind != self.kernel.exprs[value].kind {
+            true => self.kernel.exprs.push(Expr::new(ty, kind)),
+            false => value,
+        };
+        self.inexact.insert(value, new);
+        new
     }
 
     /// Whether a value may differ between iterations.

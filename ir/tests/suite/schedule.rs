@@ -264,3 +264,37 @@ fn sums_in_the_arms_of_a_selection_are_not_exact() {
     assert!(!arms.is_empty() && exprs.iter().any(|(_, expr)| expr.exact), "{scheduled}");
     assert!(arms.iter().all(|arm| !has_exact(exprs, *arm)), "{scheduled}");
 }
+
+/// Where a rewrite lets an index move out of a loop, that is also computed where the loop has no iterations.
+#[test]
+fn sums_that_move_out_of_loops_are_not_exact() {
+    let mut b = Builder::new("kernel");
+    let (s, m) = (b.scalar("s", ScalarType::U64), b.scalar("m", ScalarType::U64));
+    let (x, y) = (b.read_only("x", ScalarType::F32, 1), b.tensor("y", ScalarType::F32, 2));
+    let (zero, four) = (b.constant(0u64), b.constant(4u64));
+    let (rows, columns, len) = (b.dim(y, 0), b.dim(y, 1), b.dim(x, 0));
+    b.parallel_loop(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let array = b.array("array", ScalarType::F32, 4);
+        b.walk("r", [zero, m], |b, _| {
+            b.walk("k", [zero, four], |b, k| {
+                // Without the check, which unrolling removes, the index moves at once.
+                b.check_index(array.1, k, 4);
+                let square = b.binary(BinaryOp::Mul, s, s);
+                let last = b.binary(BinaryOp::Sub, len, four);
+                let index = b.math(MathFn::Min, &[square, last]);
+                let value = b.let_load("value", x, &[index]);
+                b.array_store(array, k, value);
+                let store = b.store(y, at, value);
+                b.push(store);
+            });
+        });
+    });
+    let kernel = simplify(&b.finish());
+    let plan = LaunchAnalysis::new(&kernel);
+    let forms = |s, m| plan.forms(&[0, 0, 42, s, m, 0, 100, 0, 20, 50]);
+    assert_eq!((forms(1 << 20, 0), forms(9, 9)), (Forms::NARROW, Forms::NARROW), "{kernel}");
+    assert_ne!(forms(1 << 20, 9), Forms::NARROW);
+    let scheduled = schedule(&kernel, Forms::NARROW).to_string();
+    let moved = scheduled.lines().find(|line| line.contains("x_at: u64 =")).expect(&scheduled);
+    assert!(moved.contains("(s as i32) * (s as i32)") && !moved.contains("exact"), "{scheduled}");
+}
