@@ -53,6 +53,9 @@ pub(super) fn run(kernel: &mut Offloaded, id: TaskId) -> Width {
         in_innermost_loop: false,
         locals: HashMap::new(),
         computed: HashSet::new(),
+        mixed: HashMap::new(),
+        of_computed: HashMap::new(),
+        selections: HashMap::new(),
         in_arm: false,
         narrow: HashMap::new(),
         rewritten: HashMap::new(),
@@ -79,10 +82,10 @@ fn find_extents(kernel: &Offloaded, block: BlockId, extents: &mut HashSet<LocalI
 
 /// The locals that bounds of serial loops depend on.
 fn loop_bound_locals(kernel: &Offloaded, body: BlockId) -> HashSet<LocalId> {
-    let mut found = HashSet::new();
+    let (mut found, mut seen) = (HashSet::new(), HashSet::new());
     loop {
         let before = found.len();
-        find_loop_bounds(kernel, body, &mut found);
+        find_loop_bounds(kernel, body, &mut found, &mut seen);
         if found.len() == before {
             return found;
         }
@@ -90,28 +93,42 @@ fn loop_bound_locals(kernel: &Offloaded, body: BlockId) -> HashSet<LocalId> {
 }
 
 /// Adds the locals that bounds read, and those that values of already found locals read.
-fn find_loop_bounds(kernel: &Offloaded, block: BlockId, found: &mut HashSet<LocalId>) {
+fn find_loop_bounds(
+    kernel: &Offloaded,
+    block: BlockId,
+    found: &mut HashSet<LocalId>,
+    seen: &mut HashSet<ExprId>,
+) {
     for stmt in &kernel.blocks[block].stmts {
         match stmt {
             Stmt::For { begin, end, .. } => {
-                find_locals(kernel, *begin, found);
-                find_locals(kernel, *end, found);
+                find_locals(kernel, *begin, found, seen);
+                find_locals(kernel, *end, found, seen);
             }
             Stmt::Let { local, value } | Stmt::Assign { local, value } if found.contains(local) => {
-                find_locals(kernel, *value, found);
+                find_locals(kernel, *value, found, seen);
             }
             _ => {}
         }
-        stmt.blocks().for_each(|inner| find_loop_bounds(kernel, inner, found));
+        stmt.blocks().for_each(|inner| find_loop_bounds(kernel, inner, found, seen));
     }
 }
 
-fn find_locals(kernel: &Offloaded, value: ExprId, found: &mut HashSet<LocalId>) {
+/// Adds the locals that a value reads, unless it was `seen` before.
+fn find_locals(
+    kernel: &Offloaded,
+    value: ExprId,
+    found: &mut HashSet<LocalId>,
+    seen: &mut HashSet<ExprId>,
+) {
+    if !seen.insert(value) {
+        return;
+    }
     match &kernel.exprs[value].kind {
         ExprKind::Local(local) => {
             found.insert(*local);
         }
-        kind => kind.operands().for_each(|operand| find_locals(kernel, operand, found)),
+        kind => kind.operands().for_each(|operand| find_locals(kernel, operand, found, seen)),
     }
 }
 
@@ -134,6 +151,11 @@ struct Narrower<'k> {
     locals: HashMap<LocalId, ExprId>,
     /// The locals of 32-bit types whose values are not sums of products.
     computed: HashSet<LocalId>,
+    /// The results of [`is_mixed`](Self::is_mixed), [`is_computed`](Self::is_computed) and
+    /// [`has_selection`](Self::has_selection): expressions share operands.
+    mixed: HashMap<ExprId, bool>,
+    of_computed: HashMap<ExprId, bool>,
+    selections: HashMap<ExprId, bool>,
     /// Whether the current expression is part of an arm of a selection. The proof examines it with the condition, but
     /// the printer may compute a part that occurs twice before the selection, so that nothing in it is exact.
     in_arm: bool,
@@ -237,14 +259,19 @@ impl Narrower<'_> {
     }
 
     /// Whether a bound of a serial loop depends on `local`, which gets the result of a selection.
-    fn is_selected_bound(&self, local: LocalId, value: ExprId) -> bool {
+    fn is_selected_bound(&mut self, local: LocalId, value: ExprId) -> bool {
         self.loop_bounds.contains(&local) && self.has_selection(value)
     }
 
-    fn has_selection(&self, value: ExprId) -> bool {
-        let kind = &self.copies.kernel.exprs[value].kind;
-        matches!(kind, ExprKind::Select { .. })
-            || kind.operands().any(|operand| self.has_selection(operand))
+    fn has_selection(&mut self, value: ExprId) -> bool {
+        if let Some(known) = self.selections.get(&value) {
+            return *known;
+        }
+        let kind = self.copies.kernel.exprs[value].kind.clone();
+        let has = matches!(kind, ExprKind::Select { .. })
+            || kind.operands().any(|operand| self.has_selection(operand));
+        self.selections.insert(value, has);
+        has
     }
 
     fn serial_loop(&mut self, body: BlockId) {
@@ -270,19 +297,20 @@ impl Narrower<'_> {
         {
             return None;
         }
-        let (new, narrow_ty) = match self.copies.kernel.exprs[value].kind {
-            ExprKind::DivRem { op, lhs, rhs, site } => {
-                let narrow_ty = narrow_type(ty);
-                let [lhs, rhs] = [self.narrow(lhs)?, self.narrow(rhs)?]
-                    .map(|operand| self.converted(operand, narrow_ty));
-                let kind = ExprKind::DivRem { op, lhs, rhs, site };
-                (self.copies.push(narrow_ty, kind), narrow_ty)
+        let kind = self.copies.kernel.exprs[value].kind.clone();
+        let (new, narrow_ty) = if let ExprKind::DivRem { op, lhs, rhs, site } = kind {
+            let narrow_ty = narrow_type(ty);
+            let [lhs, rhs] = [self.narrow(lhs)?, self.narrow(rhs)?]
+                .map(|operand| self.converted(operand, narrow_ty));
+            let kind = ExprKind::DivRem { op, lhs, rhs, site };
+            (self.copies.push(narrow_ty, kind), narrow_ty)
+        } else {
+            let narrows =
+                self.everywhere || !self.loop_bounds.contains(&local) && self.is_mixed(value);
+            if kind.is_effect() || !narrows {
+                return None;
             }
-            ref kind if kind.is_effect() => return None,
-            _ if self.everywhere => (self.narrow(value)?, ScalarType::I32),
-            _ if self.loop_bounds.contains(&local) => return None,
-            _ if self.is_mixed(value) => (self.narrow(value)?, ScalarType::I32),
-            _ => return None,
+            (self.narrow(value)?, ScalarType::I32)
         };
         Some((self.replaced(local, narrow_ty), new))
     }
@@ -348,8 +376,11 @@ impl Narrower<'_> {
     }
 
     /// Whether a sum has a part that [is costly](Self::is_costly), or that was computed with 32 bits.
-    fn is_mixed(&self, value: ExprId) -> bool {
-        match self.copies.kernel.exprs[value].kind {
+    fn is_mixed(&mut self, value: ExprId) -> bool {
+        if let Some(known) = self.mixed.get(&value) {
+            return *known;
+        }
+        let mixed = match self.copies.kernel.exprs[value].kind {
             ExprKind::Local(local) => self.locals.contains_key(&local),
             ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, lhs, rhs } => {
                 self.is_mixed(lhs) || self.is_mixed(rhs)
@@ -359,7 +390,9 @@ impl Narrower<'_> {
                 false => self.narrowable.may_fit(value) && self.is_computed(from),
             },
             _ => self.is_costly(value),
-        }
+        };
+        self.mixed.insert(value, mixed);
+        mixed
     }
 
     /// The 32-bit value of an expression of 64 bits at a position where the proof examined it. None if it may not fit.
@@ -457,8 +490,11 @@ impl Narrower<'_> {
     }
 
     /// Whether a value of a 32-bit type is not a sum of products.
-    fn is_computed(&self, value: ExprId) -> bool {
-        match self.copies.kernel.exprs[value].kind {
+    fn is_computed(&mut self, value: ExprId) -> bool {
+        if let Some(known) = self.of_computed.get(&value) {
+            return *known;
+        }
+        let computed = match self.copies.kernel.exprs[value].kind {
             ExprKind::Local(local) => self.computed.contains(&local),
             ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, lhs, rhs } => {
                 self.is_computed(lhs) || self.is_computed(rhs)
@@ -472,7 +508,9 @@ impl Narrower<'_> {
             | ExprKind::Select { .. }
             | ExprKind::DivRem { .. } => true,
             _ => false,
-        }
+        };
+        self.of_computed.insert(value, computed);
+        computed
     }
 
     /// Whether an operation with 64 bits takes so many instructions that conversions pay.

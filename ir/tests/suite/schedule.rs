@@ -298,3 +298,26 @@ fn sums_that_move_out_of_loops_are_not_exact() {
     let moved = scheduled.lines().find(|line| line.contains("x_at: u64 =")).expect(&scheduled);
     assert!(moved.contains("(s as i32) * (s as i32)") && !moved.contains("exact"), "{scheduled}");
 }
+/// As text, the bound of the loop has more than 2^60 operators.
+#[test]
+fn expressions_that_share_operands_are_scheduled() {
+    let mut b = Builder::new("kernel");
+    let s = b.scalar("s", ScalarType::U64);
+    let (x, y) = (b.read_only("x", ScalarType::F32, 1), b.tensor("y", ScalarType::F32, 2));
+    let zero = b.constant(0u64);
+    let (rows, columns, len) = (b.dim(y, 0), b.dim(y, 1), b.dim(x, 0));
+    b.parallel_loop(&[("i", zero, rows), ("j", zero, columns)], |b, at| {
+        let sum = b.binary(BinaryOp::Add, at[0], s);
+        let sum = (0..60).fold(sum, |sum, _| b.binary(BinaryOp::Add, sum, sum));
+        let end = b.math(MathFn::Min, &[sum, len]);
+        b.repeat("k", [zero, end], false, |b, k| {
+            let value = b.let_load("value", x, &[k]);
+            let store = b.store(y, at, value);
+            b.push(store);
+        });
+    });
+    let kernel = simplify(&b.finish());
+    for forms in [Forms::PROVEN, Forms::NARROW] {
+        assert_eq!(verify_offloaded(&schedule(&kernel, forms)), Ok(()), "{forms:?}");
+    }
+}
