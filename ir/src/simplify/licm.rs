@@ -150,8 +150,8 @@ impl InvariantHoister<'_> {
         self.kernel.exprs.push(Expr::new(ty, ExprKind::Local(local)))
     }
 
-    /// A value in which nothing is exact: before the loop it is also computed where the loop has no iterations, and there
-    /// may be no proof that it does not overflow.
+    /// A value in which nothing is exact: before the loop it is also computed where the loop has no iterations, and
+    /// there may be no proof that it does not overflow.
     fn inexact(&mut self, value: ExprId) -> ExprId {
         if let Some(known) = self.inexact.get(&value) {
             return *known;
