@@ -113,18 +113,21 @@ pub(super) fn launch_with_copies<R>(
     }
     let result = launch(&mut on_device);
     let ran = matches!(&result, Ok(_) | Err(Error::Kernel(_)));
+    let mut copied_back = Ok(());
     for (original, writable, copy) in &copies {
-        match original {
+        let copied = match original {
             // SAFETY: a writable argument is borrowed by `&mut`.
             Original::Host(array) if *writable && result.is_ok() => unsafe {
-                array.copy_back(copy)?;
+                array.copy_back(copy)
             },
             // As for a tensor that the kernel wrote itself, what it wrote before an error stays.
-            Original::Device(of) if *writable && ran => of.copy_contiguous(copy, stream)?,
-            _ => {}
-        }
+            Original::Device(of) if *writable && ran => of.copy_contiguous(copy, stream),
+            _ => Ok(()),
+        };
+        // The others are copied back all the same.
+        copied_back = copied_back.and(copied);
     }
-    result
+    result.and_then(|result| copied_back.map(|()| result))
 }
 
 impl DeviceTensor {
