@@ -15,7 +15,7 @@ fn sevens() -> Ir {
     let end = u64_of(ExprKind::Dim { tensor: out, axis: 0 });
     let index = u64_of(ExprKind::Local(i));
     let value =
-        exprs.push(Expr { ty: ScalarType::F32, kind: ExprKind::Const(Const::from(7.0f32)) });
+        exprs.push(Expr::new(ScalarType::F32, ExprKind::Const(Const::from(7.0f32))));
     let array = Array::Tensor(out);
     let element = Element { array, index: vec![index], site: SiteId::new(0) };
     let store = Stmt::Store { element, value };
