@@ -10,6 +10,8 @@ mod group;
 mod ledger;
 mod library;
 mod local;
+#[cfg(test)]
+mod random;
 mod reduce;
 mod resolved;
 mod table;

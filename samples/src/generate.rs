@@ -78,6 +78,11 @@ impl Rng {
         (self.draw() >> 11) % end
     }
 
+    /// A random index below `count`.
+    pub fn index(&mut self, count: usize) -> usize {
+        self.below(count as u64) as usize
+    }
+
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

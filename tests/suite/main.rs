@@ -21,11 +21,22 @@ mod regions;
 mod streams;
 mod workspace;
 
-/// Kernels that several folders use, and a helper that orders two streams.
+/// Kernels and helpers that several folders use.
 mod common {
     use quadrants as qd;
-    use quadrants::{Program, Result, Stream, Tensor};
+    use quadrants::{Error, Program, Result, Stream, Tensor};
     use quadrants_driver_sim::{Schedule, WorldLease};
+
+    /// Whether a launch was rejected because of a hazard. Any other error fails the test.
+    pub(crate) fn is_hazard(result: Result<()>) -> bool {
+        match result {
+            Err(Error::Hazard(_)) => true,
+            other => {
+                other.expect("nothing but hazards");
+                false
+            }
+        }
+    }
 
     /// Runs `body` on seeds of the random schedule where the device is simulated, else a few times.
     pub(crate) fn on_seeds(

@@ -4,18 +4,8 @@ use super::{Ledger, Mismatch, Ranks};
 use crate::{
     call::{Call, Kind, Place},
     element::{DataType, Reduction},
+    random::Random,
 };
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-}
 
 fn call(kind: Kind, count: usize) -> Call {
     let place = match kind {
@@ -26,11 +16,11 @@ fn call(kind: Kind, count: usize) -> Call {
 }
 
 /// The calls of each rank, which match.
-fn calls(ranks: usize, steps: usize, dice: &mut Dice) -> Vec<Vec<Call>> {
+fn calls(ranks: usize, steps: usize, random: &mut Random) -> Vec<Vec<Call>> {
     let mut calls = vec![vec![]; ranks];
     for _ in 0..steps {
-        let (one, other, count) = (dice.below(ranks), dice.below(ranks), dice.below(3));
-        let kind = match dice.below(7) {
+        let (one, other, count) = (random.below(ranks), random.below(ranks), random.below(3));
+        let kind = match random.below(7) {
             0 => Kind::AllReduce(Reduction::Sum),
             1 => Kind::Reduce { reduction: Reduction::Max, root: one },
             2 => Kind::Broadcast { root: one },
@@ -49,12 +39,12 @@ fn calls(ranks: usize, steps: usize, dice: &mut Dice) -> Vec<Vec<Call>> {
 }
 
 /// Records the calls in a random order of the ranks.
-fn record(ledger: &mut Ledger, calls: &[Vec<Call>], dice: &mut Dice) -> Result<(), Mismatch> {
+fn record(ledger: &mut Ledger, calls: &[Vec<Call>], random: &mut Random) -> Result<(), Mismatch> {
     let mut next = vec![0; calls.len()];
     loop {
         let open: Vec<_> =
             (0..calls.len()).filter(|rank| next[*rank] < calls[*rank].len()).collect();
-        let Some(rank) = open.get(dice.below(open.len().max(1))) else { return Ok(()) };
+        let Some(rank) = open.get(random.below(open.len().max(1))) else { return Ok(()) };
         ledger.record(*rank, [calls[*rank][next[*rank]]])?;
         next[*rank] += 1;
     }
@@ -73,11 +63,11 @@ fn ledger(ranks: usize, all: bool) -> Ledger {
 #[test]
 fn calls_that_match_are_accepted_in_any_order_and_forgotten() {
     for seed in 1..400 {
-        let mut dice = Dice(seed * 7919);
-        let ranks = 1 + dice.below(4);
-        let calls = calls(ranks, 30, &mut dice);
+        let mut random = Random(seed);
+        let ranks = 1 + random.below(4);
+        let calls = calls(ranks, 30, &mut random);
         let mut ledger = ledger(ranks, seed % 2 == 0);
-        record(&mut ledger, &calls, &mut dice).unwrap();
+        record(&mut ledger, &calls, &mut random).unwrap();
         assert!(ledger.open.is_empty());
         assert!(ledger.transfers.values().all(|transfers| transfers.open.is_empty()));
         assert!(!ledger.join(ranks) || seed % 2 == 0, "a rank joins after a call");
@@ -87,17 +77,17 @@ fn calls_that_match_are_accepted_in_any_order_and_forgotten() {
 #[test]
 fn an_altered_call_is_found() {
     for seed in 1..4000 {
-        let mut dice = Dice(seed * 7919);
-        let ranks = 2 + dice.below(3);
-        let mut calls = calls(ranks, 20, &mut dice);
-        let rank = dice.below(ranks);
+        let mut random = Random(seed);
+        let ranks = 2 + random.below(3);
+        let mut calls = calls(ranks, 20, &mut random);
+        let rank = random.below(ranks);
         if calls[rank].is_empty() {
             continue;
         }
-        let at = dice.below(calls[rank].len());
+        let at = random.below(calls[rank].len());
         let original = calls[rank][at];
         let altered = &mut calls[rank][at];
-        match dice.below(4) {
+        match random.below(4) {
             0 => altered.count += 1,
             1 => altered.data_type = DataType::I32,
             2 => match &mut altered.kind {
@@ -113,7 +103,7 @@ fn an_altered_call_is_found() {
         }
         let altered = *altered;
         let mut ledger = ledger(ranks, seed % 2 == 0);
-        let found = record(&mut ledger, &calls, &mut dice).unwrap_err();
+        let found = record(&mut ledger, &calls, &mut random).unwrap_err();
         let ends = [(found.rank, found.call), (found.other, found.other_call)];
         // A wrong count of a send to itself is found between two calls of one rank.
         assert!(ends.contains(&(rank, altered)), "{found}, but {altered} was {original}");

@@ -8,6 +8,7 @@ use quadrants::{
     collectives::{Communicator, Error, Failure, Group, Mismatch, Reduction, Result},
 };
 use quadrants_driver_sim::Schedule;
+use quadrants_samples::generate::Rng;
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::{Join, Ranks, failure_of};
@@ -221,36 +222,25 @@ fn a_mismatch_is_an_error_on_all_ranks(
     Ok(())
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-
-    fn step(&mut self) -> Step {
-        let (count, root) = (1 + self.below(N - 1), self.below(RANKS));
-        let part = 1 + count / RANKS % 7;
-        match self.below(8) {
-            0 => Step::AllReduce(count, Reduction::Sum),
-            1 => Step::AllReduceFloats(count, Reduction::Max),
-            2 => Step::Reduce(count, root),
-            3 => Step::Broadcast(count, root),
-            4 => Step::AllGather(part),
-            5 => Step::ReduceScatter(part),
-            6 => Step::Shift(count, count),
-            _ => Step::Two(count, true),
-        }
+fn random_step(rng: &mut Rng) -> Step {
+    let (count, root) = (1 + rng.index(N - 1), rng.index(RANKS));
+    let part = 1 + count / RANKS % 7;
+    match rng.index(8) {
+        0 => Step::AllReduce(count, Reduction::Sum),
+        1 => Step::AllReduceFloats(count, Reduction::Max),
+        2 => Step::Reduce(count, root),
+        3 => Step::Broadcast(count, root),
+        4 => Step::AllGather(part),
+        5 => Step::ReduceScatter(part),
+        6 => Step::Shift(count, count),
+        _ => Step::Two(count, true),
     }
 }
 
 /// A step that does not match.
-fn altered(step: Step, dice: &mut Dice) -> Step {
+fn altered(step: Step, rng: &mut Rng) -> Step {
     let other = |count: usize| if count < N { count + 1 } else { count - 1 };
-    match (step, dice.below(2)) {
+    match (step, rng.index(2)) {
         (Step::AllReduce(count, of), 0) => Step::AllReduce(other(count), of),
         (Step::AllReduce(count, _), _) => Step::AllReduce(count, Reduction::Product),
         (Step::AllReduceFloats(count, of), 0) => Step::AllReduceFloats(other(count), of),
@@ -281,11 +271,11 @@ fn an_altered_call_in_a_random_sequence_is_an_error(
     let simulated = ranks.worlds().next().is_some();
     for seed in 0..if simulated || backend == TestBackend::Cpu { 60 } else { 12 } {
         schedule(&ranks, seed);
-        let mut dice = Dice(seed * 7919 + 17);
-        let all: Vec<Step> = (0..8).map(|_| dice.step()).collect();
+        let mut rng = Rng::new(seed);
+        let all: Vec<Step> = (0..8).map(|_| random_step(&mut rng)).collect();
         let mut steps = vec![all; RANKS];
-        let (wrong, at) = (dice.below(RANKS), dice.below(8));
-        steps[wrong][at] = altered(steps[wrong][at], &mut dice);
+        let (wrong, at) = (rng.index(RANKS), rng.index(8));
+        steps[wrong][at] = altered(steps[wrong][at], &mut rng);
         check(&ranks, &steps, wrong, join);
     }
     Ok(())
@@ -300,8 +290,8 @@ fn random_sequences_of_processes_match(
     let Some(ranks) = Ranks::open(backend, RANKS, &Program::builder()) else { return Ok(()) };
     for seed in 0..10 {
         schedule(&ranks, seed);
-        let mut dice = Dice(seed * 7919 + 17);
-        let steps: Vec<Step> = (0..20).map(|_| dice.step()).collect();
+        let mut rng = Rng::new(seed);
+        let steps: Vec<Step> = (0..20).map(|_| random_step(&mut rng)).collect();
         for (done, untouched) in ranks.connected(join, |comm| run(&comm.expect("joins"), &steps)) {
             done?;
             assert!(untouched);

@@ -5,6 +5,7 @@ use quadrants::{
     collectives::{Communicator, Error, Group, Reduction, Result},
 };
 use quadrants_driver_sim::Schedule;
+use quadrants_samples::generate::Rng;
 use quadrants_tests::{TestBackend, on_all_backends};
 
 use super::Ranks;
@@ -16,18 +17,6 @@ const STREAMS: usize = 3;
 const STEPS: usize = 40;
 /// The elements of a tensor: a multiple of the number of ranks.
 const N: usize = 12;
-
-/// Random numbers that all ranks have in common.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-}
 
 /// A step of all ranks. The numbers are those of tensors.
 #[derive(Clone, Copy, Debug)]
@@ -46,19 +35,20 @@ enum Step {
 
 /// The steps of a seed, each with the number of its stream; 0 is the default stream.
 fn steps(seed: u64) -> Vec<(usize, Step)> {
-    let mut dice = Dice(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    // All ranks have the same random numbers.
+    let mut rng = Rng::new(seed);
     (0..STEPS)
         .map(|_| {
-            let stream = dice.below(STREAMS);
-            let one = dice.below(TENSORS);
-            let other = (one + 1 + dice.below(TENSORS - 1)) % TENSORS;
-            let step = match dice.below(9) {
-                0 => Step::Set(one, dice.below(16) as f32),
+            let stream = rng.index(STREAMS);
+            let one = rng.index(TENSORS);
+            let other = (one + 1 + rng.index(TENSORS - 1)) % TENSORS;
+            let step = match rng.index(9) {
+                0 => Step::Set(one, rng.index(16) as f32),
                 1 => Step::Saxpy(one, other),
                 2 => Step::Copy(one, other),
                 3 => Step::AllReduce(one, other),
                 4 => Step::AllReduceInPlace(one),
-                5 => Step::Broadcast(one, dice.below(RANKS)),
+                5 => Step::Broadcast(one, rng.index(RANKS)),
                 6 => Step::Shift(one, other),
                 7 => Step::ReduceScatter(one, other),
                 _ => Step::AllGather(one, other),

@@ -14,7 +14,7 @@ use quadrants_tests::{
 
 use crate::{
     child,
-    common::{copy, set},
+    common::{copy, is_hazard, set},
 };
 
 const N: usize = 256;
@@ -68,16 +68,6 @@ impl Scene {
         let (s1, s2) = (program.create_stream()?, program.create_stream()?);
         let (a, b) = (program.zeros([N])?, program.zeros([N])?);
         Ok(Self { s1, s2, done: program.create_event()?, a, b, system })
-    }
-}
-
-fn is_hazard(result: Result<()>) -> bool {
-    match result {
-        Err(Error::Hazard(_)) => true,
-        other => {
-            other.expect("nothing but hazards");
-            false
-        }
     }
 }
 

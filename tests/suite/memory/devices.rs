@@ -7,6 +7,7 @@ use quadrants::{
     Tensor, Vector,
 };
 use quadrants_driver_sim::{Code, Schedule, WorldLease};
+use quadrants_samples::generate::Rng;
 use quadrants_tests::{DevicePolicy, On, TestBackend, on_all_backends, on_gpu_backends};
 
 use crate::common::{copy, saxpy, set};
@@ -120,18 +121,6 @@ fn a_copy_is_between_the_earlier_and_the_later_work_of_both(backend: TestBackend
     })
 }
 
-/// A random step of the test below.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-}
-
 /// Kernels and copies on random tensors and streams of both devices do what plain Rust does.
 #[on_all_backends]
 fn random_interleavings_match_plain_rust(
@@ -151,14 +140,14 @@ fn random_interleavings_match_plain_rust(
         programs.map(|program| [(); TENSORS].map(|()| numbers(program, 0.0)));
     let mut expected = [[0.0_f32; TENSORS]; 2];
     on_schedules(&both, 100, |seed| {
-        let mut dice = Dice(seed * 7919 + 1);
+        let mut rng = Rng::new(seed);
         for step in 0..30 {
-            let chosen = [dice.below(3), dice.below(3)];
-            let (device, to) = (dice.below(2), dice.below(TENSORS));
-            let (other, from) = (1 - device, dice.below(TENSORS));
+            let chosen = [rng.index(3), rng.index(3)];
+            let (device, to) = (rng.index(2), rng.index(TENSORS));
+            let (other, from) = (1 - device, rng.index(TENSORS));
             let [left, right] = &mut tensors;
             let (mine, theirs) = if device == 0 { (left, right) } else { (right, left) };
-            let mut work = || match dice.below(4) {
+            let mut work = || match rng.index(4) {
                 0 => {
                     let value = step as f32;
                     expected[device][to] = value;

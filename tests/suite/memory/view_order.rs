@@ -9,7 +9,7 @@ use quadrants_tests::{TestBackend, on_all_backends, on_gpu_backends};
 
 use crate::{
     collectives::Ranks,
-    common::{copy, set},
+    common::{copy, is_hazard, set},
 };
 
 const N: usize = 30;
@@ -25,16 +25,6 @@ fn set_all(value: f32, out: &mut Tensor<f32, 2>) {
 fn set_heat(value: f32, out: &mut Tensor<(f32, u8), 2>) {
     for (i, j) in qd::ndrange(out.shape()) {
         out[[i, j]].0 = value;
-    }
-}
-
-fn is_hazard(result: Result<()>) -> bool {
-    match result {
-        Err(Error::Hazard(_)) => true,
-        other => {
-            other.expect("nothing but hazards");
-            false
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use quadrants::{
     self as qd, Error, KernelValue, Layout, Result, Tensor, Vector, ViewProblem, host, host_mut,
 };
+use quadrants_samples::generate::Rng;
 use quadrants_tests::{TestBackend, on_all_backends};
 
 #[on_all_backends]
@@ -193,15 +194,6 @@ impl Model {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        ((self.0 ^ self.0 >> 29) >> 16) as usize % end
-    }
-}
-
 /// A change of a view that keeps its number of axes.
 #[derive(Clone, Copy, Debug)]
 enum Change<const N: usize> {
@@ -211,18 +203,18 @@ enum Change<const N: usize> {
 }
 
 impl<const N: usize> Change<N> {
-    fn random(random: &mut Random, shape: &[usize; N], smallest: usize) -> Self {
-        let axis = random.below(N);
-        match random.below(3) {
+    fn random(random: &mut Rng, shape: &[usize; N], smallest: usize) -> Self {
+        let axis = random.index(N);
+        match random.index(3) {
             0 => {
-                let begin = random.below(2).min(shape[axis] - smallest);
-                let len = smallest + random.below(shape[axis] - begin - smallest + 1);
+                let begin = random.index(2).min(shape[axis] - smallest);
+                let len = smallest + random.index(shape[axis] - begin - smallest + 1);
                 Self::Range(axis, begin, begin + len)
             }
-            1 if shape[axis] >= 2 * smallest => Self::Every(axis, 1 + random.below(2)),
+            1 if shape[axis] >= 2 * smallest => Self::Every(axis, 1 + random.index(2)),
             _ => {
                 let mut axes = std::array::from_fn(|axis| axis);
-                axes.swap(axis, random.below(N));
+                axes.swap(axis, random.index(N));
                 Self::Axes(axes)
             }
         }
@@ -265,12 +257,12 @@ fn with_view<T: KernelValue, const N: usize>(
 
 /// Random changes of a tensor, and what they select.
 fn changes<const N: usize>(
-    random: &mut Random,
+    random: &mut Rng,
     shape: [usize; N],
     smallest: usize,
 ) -> (Vec<Change<N>>, Model) {
     let (mut model, mut all) = (Model::of(&shape), Vec::new());
-    for _ in 0..random.below(4) {
+    for _ in 0..random.index(4) {
         let shape = std::array::from_fn(|axis| model.shape[axis]);
         let change = Change::random(random, &shape, smallest);
         model = change.apply(&model);
@@ -302,9 +294,9 @@ const SEEDS: u64 = 100;
 fn random_views_are_read_and_written_as_in_plain_rust(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for seed in 0..SEEDS {
-        let random = &mut Random(seed);
-        let shape = [2, 3, 4].map(|least| least + random.below(3));
-        let layout = [Layout::ArrayOfStructs, Layout::StructOfArrays][random.below(2)];
+        let random = &mut Rng::new(seed);
+        let shape = [2, 3, 4].map(|least| least + random.index(3));
+        let layout = [Layout::ArrayOfStructs, Layout::StructOfArrays][random.index(2)];
         let of = |at: usize| (at as u8, Vector([at as f32, -(at as f32)]), at as i64);
         let (mut t, mut whole) = numbered(&on.program, shape, layout, of)?;
         let (list, model) = changes(random, shape, 0);
@@ -332,7 +324,7 @@ fn random_views_are_read_and_written_as_in_plain_rust(backend: TestBackend) -> R
 fn random_views_are_kernel_arguments(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for seed in 0..SEEDS {
-        let random = &mut Random(seed);
+        let random = &mut Rng::new(seed);
         let shape = [3, 4, 5];
         let (mut x, of_x) = numbered(&on.program, shape, Layout::default(), |at| at as i32)?;
         let (of_view, model) = changes(random, shape, 0);
@@ -341,8 +333,8 @@ fn random_views_are_kernel_arguments(backend: TestBackend) -> Result<()> {
         let (mut out, mut of_out) =
             numbered(&on.program, [10, 10, 10], Layout::default(), |at| 1000 - at as i32)?;
         let mut in_out: Vec<_> =
-            (0..3).map(|axis| Change::Every(axis, 1 + random.below(2))).collect();
-        in_out.push(Change::Axes([[0, 1, 2], [2, 0, 1], [1, 0, 2]][random.below(3)]));
+            (0..3).map(|axis| Change::Every(axis, 1 + random.index(2))).collect();
+        in_out.push(Change::Axes([[0, 1, 2], [2, 0, 1], [1, 0, 2]][random.index(3)]));
         in_out.extend((0..3).map(|axis| Change::Range(axis, 0, extents[axis])));
         let out_model =
             in_out.iter().fold(Model::of(&[10; 3]), |model, change| change.apply(&model));
@@ -367,11 +359,11 @@ fn random_views_are_kernel_arguments(backend: TestBackend) -> Result<()> {
 fn indices_from_tensors_are_checked_against_the_view(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for seed in 0..SEEDS {
-        let random = &mut Random(seed);
+        let random = &mut Rng::new(seed);
         let (mut x, of_x) = numbered(&on.program, [6, 7], Layout::default(), |at| at as f64)?;
         let (list, model) = changes(random, [6, 7], 2);
         let [rows, columns] = [model.shape[0], model.shape[1]];
-        let picks: Vec<u32> = (0..columns).map(|_| random.below(rows) as u32).collect();
+        let picks: Vec<u32> = (0..columns).map(|_| random.index(rows) as u32).collect();
         let mut wrong = picks.clone();
         wrong[columns / 2] = rows as u32;
         let mut index = on.program.zeros::<u32, 2>([columns, 3])?;
@@ -404,7 +396,7 @@ fn indices_from_tensors_are_checked_against_the_view(backend: TestBackend) -> Re
 fn reductions_and_neighbours_in_views(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     for seed in 0..SEEDS {
-        let random = &mut Random(seed);
+        let random = &mut Rng::new(seed);
         let (mut x, of_x) = numbered(&on.program, [30, 40], Layout::default(), |at| at as i64)?;
         let (list, model) = changes(random, [30, 40], 3);
         let [rows, columns] = [model.shape[0], model.shape[1]];

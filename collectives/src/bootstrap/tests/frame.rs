@@ -10,6 +10,7 @@ use crate::{
     call::{Call as CommunicatorCall, Kind, Place},
     element::{DataType, Reduction},
     ledger::Mismatch,
+    random::Random,
 };
 
 fn call(operation: Operation) -> Call {
@@ -127,23 +128,6 @@ fn a_long_frame_is_refused_before_its_body_comes() {
     incoming = Incoming::default();
     incoming.read_from(&mut &[1, 255, 255, 255, 255][..]).unwrap();
     assert!(incoming.next(message::LONGEST).is_err());
-}
-
-/// Bytes of a generator that needs no crate (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    fn bytes(&mut self, most: u64) -> Vec<u8> {
-        (0..self.next() % most).map(|_| self.next() as u8).collect()
-    }
 }
 
 #[test]

@@ -265,7 +265,7 @@ pub(super) const ENUMS: &[Listed] = &[
             Backend: "Communicators of devices of one backend; `copy_to` between others.";
             Rank: "Ranks from 0 to the number of ranks - 1, and the same number on all of them.";
             Length: "A tensor of that length; `slice` and `flat` select parts.";
-            Parts: "A tensor of a multiple of that length; `slice` selects a part.";
+            Parts: "Pass a tensor whose length is a multiple of that number, or a slice of it.";
             Strided: "Copy it with `try_clone` first.";
             Id: "The bytes of `UniqueId::to_bytes`, all of them.";
             Joined: "An id for each communicator, and each rank once.";
