@@ -68,8 +68,8 @@ pub enum Passing {
 }
 
 /// The forms of a kernel's tasks: the set of those in the [checked form](Form::Checked), whether the other tasks have
-/// 32-bit index arithmetic, and whether they take the strides of components from the launch. The set has a bit for each
-/// of the first 59 tasks; the other tasks share the last bit.
+/// 32-bit index arithmetic, whether they take the strides of components from the launch, and the most iterations that a
+/// thread executes together. The set has a bit for each of the first 57 tasks; the other tasks share the last bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Forms(u64);
 
@@ -81,10 +81,13 @@ impl Forms {
     /// All tasks in the checked form.
     pub const CHECKED: Self = Self(((1 << Self::TASK_BITS) - 1) << 1);
 
-    const TASK_BITS: u32 = 60;
+    const TASK_BITS: u32 = 58;
     const PLANES: u64 = 1 << (Self::TASK_BITS + 1);
+    /// The first of two bits.
+    const COARSENING_SHIFT: u32 = Self::TASK_BITS + 2;
+    const COARSENING: u64 = 3 << Self::COARSENING_SHIFT;
     /// The number of [bits](Self::bits).
-    pub const BITS: u32 = Self::TASK_BITS + 2;
+    pub const BITS: u32 = Self::COARSENING_SHIFT + 2;
 
     const fn bit(task: TaskId) -> u64 {
         let last = Self::TASK_BITS - 1;
@@ -129,6 +132,26 @@ impl Forms {
         self.0 & Self::PLANES != 0
     }
 
+    /// The same forms, with this limit for the iterations that a thread executes together. It has no effect where all
+    /// tasks are checked.
+    #[must_use]
+    pub const fn with_coarsening(self, coarsening: Coarsening) -> Self {
+        if self.0 == Self::CHECKED.0 {
+            return self;
+        }
+        Self(self.0 & !Self::COARSENING | (coarsening as u64) << Self::COARSENING_SHIFT)
+    }
+
+    /// The limit for the iterations that a thread executes together.
+    #[must_use]
+    pub const fn coarsening(self) -> Coarsening {
+        match self.0 >> Self::COARSENING_SHIFT & 3 {
+            0 => Coarsening::Scheduled,
+            1 => Coarsening::Single,
+            _ => Coarsening::Double,
+        }
+    }
+
     /// Whether the proven tasks have 32-bit index arithmetic.
     #[must_use]
     pub const fn has_narrow_indices(self) -> bool {
@@ -160,6 +183,30 @@ impl Forms {
     }
 }
 
+/// The most iterations that a thread executes together: what [autotuning](crate::schedule) varies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Coarsening {
+    /// As many as the schedule says.
+    #[default]
+    Scheduled = 0,
+    /// One.
+    Single = 1,
+    /// Two.
+    Double = 2,
+}
+
+impl Coarsening {
+    /// The number of iterations where the schedule says `scheduled`.
+    #[must_use]
+    pub const fn limit(self, scheduled: u32) -> u32 {
+        match self {
+            Self::Double if scheduled > 2 => 2,
+            Self::Single => 1,
+            _ => scheduled,
+        }
+    }
+}
+
 impl From<Form> for Forms {
     /// All tasks in one form.
     fn from(form: Form) -> Self {
@@ -177,7 +224,8 @@ impl fmt::Debug for Forms {
 }
 
 /// `proven`, `checked`, or the numbers of the checked tasks: `checked-1-3`. Then `-planes` if proven tasks take the
-/// strides of components from the launch, and `-wide` if their indices have 64 bits.
+/// strides of components from the launch, `-wide` if their indices have 64 bits, and `-single` or `-double` if a thread
+/// executes at most one or two iterations together.
 impl fmt::Display for Forms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_proven() { "proven" } else { "checked" })?;
@@ -188,7 +236,12 @@ impl fmt::Display for Forms {
         }
         let is_wide = !self.has_narrow_indices() && *self != Self::CHECKED;
         f.write_str(if self.has_planes() { "-planes" } else { "" })?;
-        f.write_str(if is_wide { "-wide" } else { "" })
+        f.write_str(if is_wide { "-wide" } else { "" })?;
+        f.write_str(match self.coarsening() {
+            Coarsening::Scheduled => "",
+            Coarsening::Single => "-single",
+            Coarsening::Double => "-double",
+        })
     }
 }
 

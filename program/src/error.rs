@@ -14,7 +14,7 @@ use quadrants_rhi::Severity;
 
 use crate::{
     value::layout::Layout,
-    variables::{GRAPHS_VARIABLE, HAZARDS_VARIABLE, TRACE_VARIABLE},
+    variables::{HAZARDS_VARIABLE, TRACE_VARIABLE},
 };
 
 pub use device_name::DeviceName;
@@ -220,9 +220,11 @@ pub enum Error {
         /// Its value.
         name: String,
     },
-    /// The environment variable for graphs is not `on` or `off`.
-    #[error("{GRAPHS_VARIABLE} is `{name}`, but must be `on` or `off`")]
-    UnknownGraphs {
+    /// The environment variable for graphs or for autotuning is not `on` or `off`.
+    #[error("{variable} is `{name}`, but must be `on` or `off`")]
+    UnknownSwitch {
+        /// The variable.
+        variable: &'static str,
         /// Its value.
         name: String,
     },
@@ -495,7 +497,7 @@ impl fmt::Debug for Error {
             Panicked { kernel, message }
             Race { kernel, file, line, tensor, lines, reason }
             UnknownHazards { name }
-            UnknownGraphs { name }
+            UnknownSwitch { variable, name }
             Argument { kernel, position, given, expected }
             ResultType { kernel, asked, returns }
             TooManyKernels { kernel, limit }

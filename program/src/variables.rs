@@ -8,6 +8,10 @@ pub const HAZARDS_VARIABLE: &str = "QUADRANTS_HAZARDS";
 /// has graphs) or `off`.
 pub const GRAPHS_VARIABLE: &str = "QUADRANTS_GRAPHS";
 
+/// The environment variable that decides whether kernels are [tuned](crate::ProgramBuilder::autotune): `on` or `off`
+/// (the default).
+pub const AUTOTUNE_VARIABLE: &str = "QUADRANTS_AUTOTUNE";
+
 /// The environment variable with the folder of the kernel cache on disk, or `off`. Default: `quadrants` in the user's
 /// cache folder.
 pub const CACHE_VARIABLE: &str = "QUADRANTS_CACHE";

@@ -18,17 +18,17 @@ pub use quadrants_collectives as collectives;
 pub use quadrants_frontend::builder;
 pub use quadrants_macros::{KernelValue, Tensors, func, kernel};
 pub use quadrants_program::{
-    Arrow, ArrowKind, Backend, BoxError, BundleError, CACHE_VARIABLE, CacheStatistics, CachedImage,
-    CounterOverflow, DeviceName, Distinct, DlpackProblem, EXPLAIN_VARIABLE, Element, Error, Event,
-    Explanation, Export, Exported, ExportedKernels, Float, ForeignCall, ForeignMemoryProblem,
-    ForeignRead, ForeignWrite, GRAPHS_VARIABLE, Graph, GraphLaunch, GraphNode, HAZARDS_VARIABLE,
-    Hazard, HazardUse, Hazards, ImageLabel, ImageProblem, Int, KERNELS_VARIABLE, Kernel,
-    KernelError, KernelErrorCause, KernelLauncher, KernelMessage, KernelOutput, KernelResult,
-    KernelValue, Launch, Layout, Matrix, NpyProblem, Number, Opened, Pinned, PoolStatistics,
-    Program, ProgramBuilder, RaceExample, RaceReason, RawComponent, RawTensor, Region,
-    RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Span, SpanKind, Stream,
-    StreamManager, TRACE_VARIABLE, Target, TaskExplanation, Tensor, Timeline, TimelineClock,
-    TimelineRow, Track, TrackKind, Vector, ViewProblem, cache_folder, cached_images,
+    AUTOTUNE_VARIABLE, Arrow, ArrowKind, Backend, BoxError, BundleError, CACHE_VARIABLE,
+    CacheStatistics, CachedImage, CounterOverflow, DeviceName, Distinct, DlpackProblem,
+    EXPLAIN_VARIABLE, Element, Error, Event, Explanation, Export, Exported, ExportedKernels, Float,
+    ForeignCall, ForeignMemoryProblem, ForeignRead, ForeignWrite, GRAPHS_VARIABLE, Graph,
+    GraphLaunch, GraphNode, HAZARDS_VARIABLE, Hazard, HazardUse, Hazards, ImageLabel, ImageProblem,
+    Int, KERNELS_VARIABLE, Kernel, KernelError, KernelErrorCause, KernelLauncher, KernelMessage,
+    KernelOutput, KernelResult, KernelValue, Launch, Layout, Matrix, NpyProblem, Number, Opened,
+    Pinned, PoolStatistics, Program, ProgramBuilder, RaceExample, RaceReason, RawComponent,
+    RawTensor, Region, RegionStatistics, Result, Severity, Signed, Slice, SliceMut, Span, SpanKind,
+    Stream, StreamManager, TRACE_VARIABLE, Target, TaskExplanation, Tensor, Timeline,
+    TimelineClock, TimelineRow, Track, TrackKind, Vector, ViewProblem, cache_folder, cached_images,
     check_cache_folder, dlpack,
     dsl::{
         AtomicAdd, AtomicBits, AtomicExchange, AtomicMinMax, Block, Combine, Grid, PerThread,

@@ -2,7 +2,7 @@
 //! compiler then computes the shared part once for adjacent elements, and the distances once per launch.
 
 use quadrants_ir::{
-    BinaryOp, ExprId, ExprKind, ParamId, ScalarType, launch_analysis::MAX_INDEX_DISTANCE,
+    BinaryOp, ExprId, ExprKind, LocalId, ParamId, ScalarType, launch_analysis::MAX_INDEX_DISTANCE,
 };
 
 use super::{
@@ -139,23 +139,26 @@ impl TaskPrinter<'_> {
                     _ => (self.value(id), 0),
                 }
             }
-            ExprKind::Local(local) => match self.offset_vars.get(local) {
-                Some((first, distance)) => (Text::new(Level::Primary, first.clone()), *distance),
-                None => (self.value(id), 0),
-            },
-            ExprKind::Cast { value } => match kernel.exprs[*value].kind {
-                // Adjacent values do not overflow their type.
-                ExprKind::Local(local) if kernel.exprs[id].ty == ty => {
-                    match self.offset_vars.get(&local) {
-                        Some((first, distance)) => {
-                            (Text::new(Level::Unary, format!("({}){first}", ty.name())), *distance)
-                        }
-                        None => (self.value(id), 0),
-                    }
+            ExprKind::Local(local) => self.linear_variable(*local, id, ty),
+            // Adjacent values do not overflow their type.
+            ExprKind::Cast { value } if kernel.exprs[id].ty == ty => {
+                match kernel.exprs[*value].kind {
+                    ExprKind::Local(local) => self.linear_variable(local, id, ty),
+                    _ => (self.value(id), 0),
                 }
-                _ => (self.value(id), 0),
-            },
+            }
             _ => (self.value(id), 0),
         }
+    }
+
+    /// A local that is an index or the operand of a conversion that is one, `id`, as a variable part of type `ty` and a
+    /// constant.
+    fn linear_variable(&mut self, local: LocalId, id: ExprId, ty: ScalarType) -> (Text, i64) {
+        let Some((first, distance)) = self.offset_vars.get(&local).cloned() else {
+            return (self.value(id), 0);
+        };
+        let has = if self.has_narrow_counters() { ScalarType::I32 } else { ScalarType::U64 };
+        let first = Text::primary(first);
+        (if has == ty { first } else { first.cast(ty) }, distance)
     }
 }

@@ -10,6 +10,15 @@ use super::{
     task::{AXES, Bounds, TaskPrinter},
 };
 
+/// The counter of a coarsened loop, from 0 on: its type, the suffix of its literals, its name, and the name of its
+/// upper bound.
+struct Counter {
+    ty: &'static str,
+    suffix: &'static str,
+    name: String,
+    count: String,
+}
+
 impl TaskPrinter<'_> {
     /// Prints the loops of a task whose threads execute several iterations together.
     pub(super) fn coarsened_loop(&mut self, dims: &[LoopDim], loops: &[Bounds], task: &Task) {
@@ -26,36 +35,63 @@ impl TaskPrinter<'_> {
     }
 
     /// One dimension: a thread's iterations are strided by the number of threads, so that adjacent threads access
-    /// adjacent elements.
+    /// adjacent elements. A 32-bit counter does not overflow: it is below 2^30 where several iterations run together,
+    /// and the number of threads is below 2^31 where one does.
     fn strided_iterations(&mut self, dim: &LoopDim, bounds: &Bounds, factor: u32, body: BlockId) {
-        let (counter, count) = (&bounds.counter, &bounds.count);
-        let thread_index = self.helper(Helper::Thread('x'));
-        let size = self.helper(Helper::Threads('x'));
+        let Counter { ty, suffix, name: counter, count } = self.counter(bounds);
+        let (thread_index, size) = self.position('x');
         let step = self.fresh("threads");
         let can_speculate = self.speculation_condition(body);
-        self.line(&format!("const u64 {step} = {size}();"));
-        self.open(&format!("for (u64 {counter} = {thread_index}(); {counter} < {count};) {{"));
-        let last = u64::from(factor - 1);
+        self.line(&format!("const {ty} {step} = {size};"));
+        self.open(&format!("for ({ty} {counter} = {thread_index}; {counter} < {count};) {{"));
+        let last = factor - 1;
         self.open(&format!(
-            "if ({step} > 1ull && {counter} + {last}ull * {step} < {count}{can_speculate}) {{"
+            "if ({step} > 1{suffix} && {counter} + {last}ull * {step} < {count}{can_speculate}) {{"
         ));
         let at = |copy: u32| match copy {
             0 => counter.clone(),
             1 => format!("{counter} + {step}"),
-            _ => format!("{counter} + {copy}ull * {step}"),
+            _ => format!("{counter} + {copy}{suffix} * {step}"),
         };
         let flags = self.interleaved(dim.var, bounds, factor, &at, body);
         if !flags.is_empty() {
             let at = |copy: &str| format!("{counter} + {copy} * {step}");
             self.failed_iterations(dim.var, bounds, &flags, &at, body);
         }
-        self.line(&format!("{counter} += {factor}ull * {step};"));
+        self.line(&format!("{counter} += {factor}{suffix} * {step};"));
         self.otherwise();
-        self.variable(bounds);
+        match self.has_narrow_counters() {
+            true => self.narrow_loop_variable(bounds, dim.var, &counter),
+            false => self.variable(bounds),
+        }
         self.block(body);
+        self.narrow_counters.remove(&dim.var);
         self.line(&format!("{counter} += {step};"));
         self.close();
         self.close();
+    }
+
+    /// The counter of a coarsened loop. With 64 bits it may be the loop variable itself.
+    fn counter(&mut self, bounds: &Bounds) -> Counter {
+        if !self.has_narrow_counters() {
+            let (name, count) = (bounds.counter.clone(), bounds.count.clone());
+            return Counter { ty: "u64", suffix: "ull", name, count };
+        }
+        let name = self.fresh(&format!("{}_narrow", bounds.counter));
+        let count = self.fresh(&format!("{}_end", bounds.counter));
+        self.line(&format!("const u32 {count} = (u32){};", bounds.count));
+        Counter { ty: "u32", suffix: "u", name, count }
+    }
+
+    /// The position of the thread along an axis of the grid, and the number of threads, in the counters' type.
+    fn position(&mut self, axis: char) -> (String, String) {
+        if self.has_narrow_counters() {
+            let first = format!("(blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis})");
+            return (first, format!("(gridDim.{axis} * blockDim.{axis})"));
+        }
+        let [first, size] =
+            [Helper::Thread(axis), Helper::Threads(axis)].map(|helper| self.helper(helper));
+        (format!("{first}()"), format!("{size}()"))
     }
 
     /// One dimension with vector loads of narrow elements, from the first aligned address on. The elements before it
@@ -132,7 +168,9 @@ impl TaskPrinter<'_> {
         self.close();
     }
 
-    /// Several dimensions: a thread's iterations are adjacent in the outermost one.
+    /// Several dimensions: a thread's iterations are adjacent in the outermost one. 32-bit counters do not overflow: a
+    /// thread executes several iterations together only if there are at most 2^26 threads along the outermost
+    /// dimension, and the counter is below 2^30.
     fn adjacent_iterations(
         &mut self,
         dims: &[LoopDim],
@@ -141,34 +179,41 @@ impl TaskPrinter<'_> {
         body: BlockId,
     ) {
         let axes = AXES[dims.len().min(3)];
-        let (counter, count) = (&loops[0].counter, &loops[0].count);
-        let thread_index = self.helper(Helper::Thread(axes[0]));
-        let size = self.helper(Helper::Threads(axes[0]));
-        let width = self.helper(Helper::Threads('x'));
-        let each = self.fresh("each");
-        let enough = format!("{size}() < {count} && {width}() > 1ull");
-        self.line(&format!("const u64 {each} = {enough} ? {factor}ull : 1ull;"));
-        self.open(&format!(
-            "for (u64 {counter} = {thread_index}() * {each}; {counter} < {count}; {counter} += {size}() * {each}) {{"
+        let Counter { ty, suffix, name: counter, count } = self.counter(&loops[0]);
+        let (thread_index, size) = self.position(axes[0]);
+        let (_, width) = self.position('x');
+        let [threads, each] = ["threads", "each"].map(|name| self.fresh(name));
+        self.line(&format!("const {ty} {threads} = {size};"));
+        let few =
+            if ty == "u32" { format!(" && {threads} <= {}u", 1 << 26) } else { String::new() };
+        self.line(&format!(
+            "const {ty} {each} = {threads} < {count}{few} && {width} > 1{suffix} ? {factor}{suffix} : 1{suffix};"
         ));
-        for (bounds, &axis) in loops.iter().zip(axes).skip(1) {
-            self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]);
+        self.open(&format!(
+            "for ({ty} {counter} = {thread_index} * {each}; {counter} < {count}; {counter} += {threads} * {each}) {{"
+        ));
+        for ((bounds, dim), &axis) in loops.iter().zip(dims).zip(axes).skip(1) {
+            match self.has_narrow_counters() {
+                true => self.open_narrow_loop(bounds, dim.var, &Helper::Thread(axis)),
+                false => self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]),
+            }
         }
-        let last = u64::from(factor - 1);
-        self.open(&format!("if ({each} > 1ull && {counter} + {last}ull < {count}) {{"));
+        let last = factor - 1;
+        self.open(&format!("if ({each} > 1{suffix} && {counter} + {last}{suffix} < {count}) {{"));
         let at = |copy: u32| match copy {
             0 => counter.clone(),
-            _ => format!("{counter} + {copy}ull"),
+            _ => format!("{counter} + {copy}{suffix}"),
         };
         self.interleaved(dims[0].var, &loops[0], factor, &at, body);
         self.otherwise();
         let outer = self.locals.clone();
-        let own = self.fresh(counter);
+        let own = self.fresh(&counter);
         self.open(&format!(
-            "for (u64 {own} = {counter}; {own} < {count} && {own} < {counter} + {each}; {own}++) {{"
+            "for ({ty} {own} = {counter}; {own} < {count} && {own} < {counter} + {each}; {own}++) {{"
         ));
         self.define_loop_var(dims[0].var, &loops[0], &own);
         self.block(body);
+        self.narrow_counters.remove(&dims[0].var);
         self.close();
         self.locals = outer;
         self.close();
@@ -215,6 +260,9 @@ impl TaskPrinter<'_> {
         for stmt in &stmts[..stores] {
             for (copy, locals) in each.iter_mut().enumerate() {
                 std::mem::swap(&mut self.locals, locals);
+                if self.has_narrow_counters() {
+                    self.narrow_counters.insert(var, self.locals[&var].clone());
+                }
                 if adjacent {
                     self.offset_vars.insert(var, (first.clone(), copy as i64));
                 }
@@ -231,6 +279,7 @@ impl TaskPrinter<'_> {
         }
         self.speculation = None;
         self.offset_vars.clear();
+        self.narrow_counters.remove(&var);
         (self.locals, self.divisions) = (outer, known);
         flags
     }
@@ -265,6 +314,10 @@ impl TaskPrinter<'_> {
     /// Defines the loop variable for the iteration with this counter.
     fn define_loop_var(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
         let name = self.fresh(&self.kernel.locals[var].name);
+        if self.has_narrow_counters() {
+            self.locals.insert(var, name.clone());
+            return self.narrow_variable(bounds, var, &name, counter);
+        }
         let ty = self.kernel.locals[var].ty.name();
         let value = bounds.value(counter);
         self.line(&format!("const {ty} {name} = {value};"));

@@ -31,7 +31,7 @@ impl Text {
         Self { text: text.into(), level }
     }
 
-    fn primary(text: impl Into<String>) -> Self {
+    pub(super) fn primary(text: impl Into<String>) -> Self {
         Self::new(Level::Primary, text)
     }
 

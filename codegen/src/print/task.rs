@@ -457,7 +457,7 @@ impl<'a> TaskPrinter<'a> {
         self.open(&format!("if ({}) do {{", inside.join(" && ")));
         for ((bounds, narrow), dim) in loops.iter().zip(counters).zip(dims) {
             if self.has_narrow_counters() {
-                self.narrow_variable(bounds, dim.var, &narrow);
+                self.narrow_loop_variable(bounds, dim.var, &narrow);
             } else {
                 self.line(&format!("const u64 {} = {narrow};", bounds.counter));
                 self.variable(bounds);
@@ -486,7 +486,12 @@ impl<'a> TaskPrinter<'a> {
 
     /// Opens a loop with a 32-bit counter. The counter does not overflow, because it is at most 2^30, and the number of
     /// threads less than a block more.
-    fn open_narrow_loop(&mut self, bounds: &Bounds, var: LocalId, thread_index: &Helper) {
+    pub(super) fn open_narrow_loop(
+        &mut self,
+        bounds: &Bounds,
+        var: LocalId,
+        thread_index: &Helper,
+    ) {
         let (first, step) = match thread_index {
             Helper::Block(axis) => (format!("blockIdx.{axis}"), format!("gridDim.{axis}")),
             Helper::Thread(axis) => (
@@ -501,21 +506,36 @@ impl<'a> TaskPrinter<'a> {
         self.open(&format!(
             "for (u32 {counter} = {first}; {counter} < {end}; {counter} += {step}) {{"
         ));
-        self.narrow_variable(bounds, var, &counter);
+        self.narrow_loop_variable(bounds, var, &counter);
     }
 
-    /// Defines a loop variable of type `i32`.
-    fn narrow_variable(&mut self, bounds: &Bounds, var: LocalId, counter: &str) {
+    /// Defines the variable of a loop, of type `i32`.
+    pub(super) fn narrow_loop_variable(&mut self, bounds: &Bounds, var: LocalId, counter: &str) {
         let name = match &bounds.variable {
             Some((_, name)) => name,
             None => &bounds.counter,
         };
+        self.narrow_variable(bounds, var, name, counter);
+    }
+
+    /// Defines a variable of type `i32` for the value of a loop variable.
+    pub(super) fn narrow_variable(
+        &mut self,
+        bounds: &Bounds,
+        var: LocalId,
+        name: &str,
+        counter: &str,
+    ) {
         let first = match bounds.from_zero {
             true => String::new(),
             false => format!("(i32){} + ", bounds.begin),
         };
+        let counter = match counter.contains(' ') {
+            true => format!("({counter})"),
+            false => counter.to_owned(),
+        };
         self.line(&format!("const i32 {name} = {first}(i32){counter};"));
-        self.narrow_counters.insert(var, name.clone());
+        self.narrow_counters.insert(var, name.to_owned());
         self.note_narrow_counter(var);
     }
 

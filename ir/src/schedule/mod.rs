@@ -40,11 +40,11 @@ pub fn schedule(kernel: &Offloaded, forms: impl Into<Forms>) -> Offloaded {
     if !forms.has_narrow_indices() {
         return out;
     }
-    // Iterations that a thread executes together share their index arithmetic already.
     let mut narrowed = kernel.clone();
     let narrow = |(id, task): (TaskId, &Task)| {
-        let is_single = forms.of(id) == Form::Proven && task.schedule.coarsening == 1;
-        if is_single { narrow_indices::run(&mut narrowed, id) } else { Width::Wide }
+        // The address of a vector load is the loop variable itself.
+        let can_narrow = forms.of(id) == Form::Proven && task.schedule.vector_load.is_none();
+        if can_narrow { narrow_indices::run(&mut narrowed, id) } else { Width::Wide }
     };
     let widths: Vec<Width> = out.tasks().map(narrow).collect();
     match widths.iter().all(|width| *width == Width::Wide) {
@@ -65,7 +65,7 @@ fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offload
             narrow_indices: width != Width::Wide,
             narrow_counters: width == Width::Narrow,
             interleaved: forms.of(id) == Form::Proven && !forms.has_planes(),
-            ..TaskSchedule::of(&out, id, forms.of(id))
+            ..TaskSchedule::of(&out, id, forms)
         };
         let batches = schedule.form == Form::Proven
             && schedule.coarsening == 1
@@ -79,8 +79,8 @@ fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offload
 }
 
 impl TaskSchedule {
-    fn of(kernel: &Offloaded, id: TaskId, form: Form) -> Self {
-        let task = &kernel.tasks[id.index()];
+    fn of(kernel: &Offloaded, id: TaskId, forms: Forms) -> Self {
+        let (task, form) = (&kernel.tasks[id.index()], forms.of(id));
         let mut schedule = Self { form, ..Self::default() };
         if form == Form::Checked {
             schedule.speculated = speculate::loops(kernel, task);
@@ -90,20 +90,38 @@ impl TaskSchedule {
         schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
         if form == Form::Proven {
             (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
-            // With the code of a second body, iterations that share many loads would need more registers.
-            schedule.covered = dims.len() > 1 && schedule.coarsening != coarsen::SHARING_FACTOR;
         } else if dims.len() == 1
             && !schedule.interior
             && speculate::can_speculate_iterations(kernel, task)
         {
             schedule.coarsening = coarsen::speculated_factor(kernel, task);
         }
+        if schedule.can_limit_coarsening() {
+            schedule.coarsening = forms.coarsening().limit(schedule.coarsening);
+        }
+        if form == Form::Proven {
+            // With the code of a second body, iterations that share many loads would need more registers.
+            schedule.covered = dims.len() > 1 && schedule.coarsening != coarsen::SHARING_FACTOR;
+        }
         schedule.grid = Grid {
-            single_wave: !schedule.reductions.is_empty() || schedule.privatized.is_some(),
+            single_wave: !schedule.has_free_grid(),
             square_blocks: coarsen::has_uneven_loop(kernel, task),
             small_blocks: schedule.coarsening == coarsen::SHARING_FACTOR,
         };
         schedule
+    }
+
+    /// Whether results are the same bits where a thread executes fewer iterations together: the loop does not combine
+    /// values, which this would reorder. A vector load has a fixed number of elements.
+    #[must_use]
+    pub fn can_limit_coarsening(&self) -> bool {
+        self.coarsening > 1 && self.vector_load.is_none() && self.has_free_grid()
+    }
+
+    /// Whether results are the same bits for each grid and block size: the loop does not combine values.
+    #[must_use]
+    pub fn has_free_grid(&self) -> bool {
+        self.reductions.is_empty() && self.privatized.is_none()
     }
 
     /// The decisions as text, one each: for people, and for the printed IR.

@@ -155,6 +155,30 @@ impl KernelLoader {
         Ok(loaded)
     }
 
+    /// The result of the autotuner that the kernel cache has for launches of a scheduled kernel with sizes of a class.
+    pub(crate) fn tuned(&self, kernel: &Offloaded, forms: Forms, class: &[u64]) -> Option<Vec<u8>> {
+        let (compiler, info) = (self.compiler.as_ref()?, self.context.device().info());
+        let request = CompileRequest::new(&info.arch, forms, self.passing(kernel));
+        let cached = self.cache.of(&**compiler, kernel, &request)?;
+        cached.get_tuned(info, class)
+    }
+
+    /// Stores a result of the autotuner in the kernel cache.
+    pub(crate) fn store_tuned(
+        &self,
+        kernel: &Offloaded,
+        forms: Forms,
+        class: &[u64],
+        result: &[u8],
+    ) {
+        let Some(compiler) = &self.compiler else { return };
+        let info = self.context.device().info();
+        let request = CompileRequest::new(&info.arch, forms, self.passing(kernel));
+        if let Some(cached) = self.cache.of(&**compiler, kernel, &request) {
+            cached.put_tuned(info, class, result);
+        }
+    }
+
     /// Loads the image from the kernel cache, if it has it. An image that the driver refuses counts as missing.
     fn load_cached(
         &self,

@@ -17,6 +17,7 @@ use std::{
 
 use quadrants_codegen::{self as codegen, CompileRequest, Compiler};
 use quadrants_ir::{self as ir, Offloaded, abi::Passing, hash};
+use quadrants_rhi::DeviceInfo;
 use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey, ImageLabel};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
@@ -139,6 +140,19 @@ impl<'k> CachedKernel<'k> {
         }
     }
 
+    /// A result of the autotuner on disk, for launches of a class of sizes.
+    pub(crate) fn get_tuned(&self, info: &DeviceInfo, class: &[u64]) -> Option<Vec<u8>> {
+        self.cache.cache.as_ref()?.get(&self.key_prefix.key(&tuned(info, class)), None)
+    }
+
+    pub(crate) fn put_tuned(&self, info: &DeviceInfo, class: &[u64], result: &[u8]) {
+        if let Some(cache) = &self.cache.cache {
+            let (name, arch) = (format!("{}, autotuned", self.name), info.arch.clone());
+            let label = ImageLabel { name, arch, made_by: String::new() };
+            cache.put(&self.key_prefix.key(&tuned(info, class)), &label, result);
+        }
+    }
+
     /// The kernel and its form, as listings show them.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -167,6 +181,11 @@ impl KeyPrefix {
     pub(crate) fn key(&self, arch: &str) -> ImageKey {
         ImageCache::key(&[&self.0, arch.as_bytes()].concat())
     }
+}
+
+/// What a result of the autotuner depends on, besides the kernel: other devices of an architecture have other times.
+fn tuned(info: &DeviceInfo, class: &[u64]) -> String {
+    format!("{} autotuned on {}: {class:?}", info.arch, info.name)
 }
 
 /// The kernel without source locations: its image is the same when lines above it change, and on a machine that has its

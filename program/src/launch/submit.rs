@@ -73,8 +73,12 @@ impl Submission<'_> {
         let Self { shared, context, id, target: LaunchTarget { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
         let ArgList { words, shapes, tensors, .. } = args;
-        let LaunchDecision { forms, first } =
-            context.decide(&shared.loader, stream.stream.id(), checks, words, shapes)?;
+        let (loader, of_stream) = (&shared.loader, stream.stream.id());
+        let (decision, trial) = match &context.autotuner {
+            Some(_) => context.decide_with_trial(loader, of_stream, checks, words, shapes)?,
+            None => (context.decide(loader, of_stream, checks, words, shapes)?, None),
+        };
+        let LaunchDecision { forms, first } = decision;
         let launch_word = context.launch_word(forms, number);
         write_head(words, stream.record_address(), temporaries, launch_word);
         let loaded = context.loaded(&shared.loader, forms)?;
@@ -89,7 +93,12 @@ impl Submission<'_> {
         }
         let guard = StampGuard::new(params, tensors, stream, tracked);
         let exclusion = shared.host_exclusion.lock(|| any_shared(tensors));
-        let enqueued = self.enqueue(loaded, first, shapes, words);
+        let enqueued = match trial {
+            None => self.enqueue(loaded, first, shapes, words),
+            Some(trial) => trial.measure(&shared.context, &stream.stream, || {
+                self.enqueue(loaded, first, shapes, words)
+            }),
+        };
         drop(exclusion);
         guard.finish();
         enqueued

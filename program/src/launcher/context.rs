@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Array, Offloaded, ParamKind, SiteKind,
+    Array, Offloaded, ParamKind, SiteKind, Task, TaskKind,
     abi::{self, Form, Forms, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
 };
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::{
     argument_head::{launch_word, number_of},
+    autotune::{Autotuner, Candidate, Choice, Freedom, SizeClass, Trial, size_class},
     errors::race_error,
     grid::LaunchShapes,
     images::Images,
@@ -20,7 +21,7 @@ use super::{
     launch_cache::{Checks, Decided, LaunchCache, LaunchDecision, Wanted},
     launch_history::{LaunchHistory, LaunchKey},
     param_code::ParamCode,
-    plan::Plan,
+    plan::{Plan, TaskSizes},
 };
 use crate::{
     Error, Result,
@@ -74,6 +75,8 @@ pub(crate) struct KernelContext {
     pub(crate) retention: Mutex<Retention>,
     pub(crate) launch_cache: LaunchCache,
     history: LaunchHistory,
+    /// None where the program does not tune, or the kernel cannot be tuned.
+    pub(crate) autotuner: Option<Autotuner>,
 }
 
 /// Whether the launches of a kernel can take the fast path: a property of the kernel and of the program.
@@ -94,12 +97,13 @@ pub(crate) struct Retention {
 }
 
 impl KernelContext {
-    /// Builds a kernel. `fast_path` is whether the program allows the fast path.
+    /// Builds a kernel. `fast_path` is whether the program allows the fast path, and `autotune` whether it tunes.
     pub(super) fn new(
         loader: &KernelLoader,
         def: &KernelDef,
         id: u32,
         fast_path: bool,
+        autotune: bool,
     ) -> Result<Self> {
         let failed = |source| Error::Build { kernel: def.name().to_owned(), source };
         let ir = def.ir().map_err(failed)?;
@@ -134,7 +138,10 @@ impl KernelContext {
         } else {
             FastPathKind::SeveralCalls
         };
+        // The order of messages is that of the iterations.
+        let can_tune = autotune && !plan.is_native() && !prints;
         Ok(Self {
+            autotuner: can_tune.then(Autotuner::default),
             history: LaunchHistory::default(),
             launch_cache: LaunchCache::new(&kernel, &host, plan.shape_count(), plan.is_one_call()),
             host,
@@ -172,11 +179,41 @@ impl KernelContext {
         words: &mut Words,
         shapes: &mut LaunchShapes,
     ) -> Result<LaunchDecision> {
-        let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
-        match entry.and_then(|entry| entry.read(words, shapes)) {
+        match self.cached_decision(stream, checks, words, shapes) {
             Some(decision) => Ok(decision),
-            None => self.decide_uncached(loader, stream, checks, words, shapes),
+            None => {
+                let decided = self.decide_uncached(loader, stream, checks, words, shapes, false)?;
+                Ok(decided.0)
+            }
         }
+    }
+
+    /// [`decide`](Self::decide) for a launch that may be a trial of the autotuner.
+    #[cold]
+    pub(crate) fn decide_with_trial(
+        &self,
+        loader: &KernelLoader,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Result<(LaunchDecision, Option<Trial<'_>>)> {
+        match self.cached_decision(stream, checks, words, shapes) {
+            Some(decision) => Ok((decision, None)),
+            None => self.decide_uncached(loader, stream, checks, words, shapes, true),
+        }
+    }
+
+    #[inline(always)]
+    fn cached_decision(
+        &self,
+        stream: u32,
+        checks: Checks,
+        words: &mut Words,
+        shapes: &mut LaunchShapes,
+    ) -> Option<LaunchDecision> {
+        let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
+        entry.and_then(|entry| entry.read(words, shapes))
     }
 
     #[cold]
@@ -187,19 +224,28 @@ impl KernelContext {
         checks: Checks,
         words: &mut Words,
         shapes: &mut LaunchShapes,
-    ) -> Result<LaunchDecision> {
-        let decided = match self.find_in_history(stream, checks, words) {
-            Some(decided) => decided,
+        may_try: bool,
+    ) -> Result<(LaunchDecision, Option<Trial<'_>>)> {
+        let (decided, trial) = match self.find_in_history(stream, checks, words) {
+            Some(decided) => (decided, None),
             None => {
-                let decided = self.analyse(loader, checks, words)?;
-                let decided = self.history.insert(self.launch_key(checks, words), decided);
-                self.cache_decision(stream, checks, words, &decided);
-                decided
+                let (decided, is_final, trial) =
+                    self.decide_anew(loader, checks, words, may_try)?;
+                let decided = match is_final {
+                    true => {
+                        let decided = self.history.insert(self.launch_key(checks, words), decided);
+                        self.cache_decision(stream, checks, words, &decided);
+                        decided
+                    }
+                    false => Arc::new(decided),
+                };
+                (decided, trial)
             }
         };
         *shapes = SmallVec::from_slice(&decided.shapes);
         decided.push_interiors(words);
-        Ok(LaunchDecision { forms: decided.forms, first: shapes.first().copied().flatten() })
+        let first = shapes.first().copied().flatten();
+        Ok((LaunchDecision { forms: decided.forms, first }, trial))
     }
 
     /// The decision of an earlier launch with the same inputs. The second time in a row, it is written to the launch
@@ -232,9 +278,87 @@ impl KernelContext {
         self.launch_cache.write(stream, checks, &inputs, decided);
     }
 
-    /// Decides a launch anew.
-    fn analyse(&self, loader: &KernelLoader, checks: Checks, words: &[u64]) -> Result<Decided> {
-        let Self { kernel, host, plan, launch_cache, .. } = self;
+    /// Decides a launch anew: with the result of the autotuner, with the candidate of a trial if it `may_try` one, or
+    /// as scheduled. Also returns whether later launches with the same inputs are decided equally.
+    fn decide_anew(
+        &self,
+        loader: &KernelLoader,
+        checks: Checks,
+        words: &[u64],
+        may_try: bool,
+    ) -> Result<(Decided, bool, Option<Trial<'_>>)> {
+        let (forms, sizes) = self.analyse(loader, checks, words)?;
+        let analysed = Analysed { loader, forms, sizes: &sizes, words };
+        let Some(tuner) = &self.autotuner else {
+            return Ok((self.scheduled(&analysed)?, true, None));
+        };
+        let class = analysed.size_class();
+        loop {
+            let choice = match may_try {
+                true => tuner.choose(&class, || self.begin_search(&analysed, &class)),
+                false => tuner.result(&class).map_or(Choice::Scheduled, Choice::Final),
+            };
+            match choice {
+                Choice::Scheduled => return Ok((self.scheduled(&analysed)?, false, None)),
+                Choice::Trial(candidate) => match self.with_candidate(&analysed, &candidate)? {
+                    Some(decided) => {
+                        return Ok((decided, false, Some(Trial { tuner, class, candidate })));
+                    }
+                    None => tuner.skip(&class, &candidate),
+                },
+                Choice::Found(best) => {
+                    tracing::debug!(kernel = self.kernel.name, ?best, "autotuned");
+                    let scheduled = self.images.scheduled(forms, &self.kernel);
+                    loader.store_tuned(scheduled, forms, &class, &best.to_bytes());
+                }
+                Choice::Final(best) => {
+                    let decided = match self.with_candidate(&analysed, &best)? {
+                        Some(decided) => decided,
+                        None => self.scheduled(&analysed)?,
+                    };
+                    self.print_explanation(loader, decided.forms, &decided.shapes, words);
+                    return Ok((decided, true, None));
+                }
+            }
+        }
+    }
+
+    /// An earlier result of the autotuner, or what it can vary.
+    fn begin_search(
+        &self,
+        analysed: &Analysed<'_>,
+        class: &SizeClass,
+    ) -> std::result::Result<Candidate, Freedom> {
+        let Analysed { loader, forms, sizes, .. } = *analysed;
+        let scheduled = self.images.scheduled(forms, &self.kernel);
+        let known = loader.tuned(scheduled, forms, class);
+        if let Some(known) = known.and_then(|bytes| Candidate::from_bytes(&bytes)) {
+            return Ok(known);
+        }
+        let info = loader.context.device().info();
+        let shapes = self.plan.shapes(scheduled, sizes, info, &Candidate::default());
+        let shapes = shapes.unwrap_or_default();
+        let all = scheduled.tasks.iter().zip(sizes).zip(&shapes).enumerate();
+        let free = all.filter_map(|(at, ((task, size), shape))| {
+            let iterations = size.as_ref()?.0.iter().product::<u64>();
+            let threads = shape.as_ref()?.block_dim.iter().product::<u32>();
+            (has_free_block_size(task) && iterations > FEW_ITERATIONS).then_some((at, threads))
+        });
+        let loops: SmallVec<[_; 4]> = free.collect();
+        let is_coarsened = |(at, _): &(usize, u32)| {
+            scheduled.tasks[*at].schedule.can_limit_coarsening() && forms != Forms::CHECKED
+        };
+        Err(Freedom { coarsening: loops.iter().any(is_coarsened), loops })
+    }
+
+    /// The forms of a launch, and the sizes of its loops.
+    fn analyse(
+        &self,
+        loader: &KernelLoader,
+        checks: Checks,
+        words: &[u64],
+    ) -> Result<(Forms, TaskSizes)> {
+        let Self { kernel, host, plan, .. } = self;
         let info = loader.context.device().info();
         // Before the race check: a loop whose bounds wrapped is refused for that.
         let sizes = Plan::sizes(kernel, host, words, info)?;
@@ -250,18 +374,73 @@ impl KernelContext {
             forms = forms.without_planes().with_narrow_indices();
         }
         let forms = self.images.choose(forms, &kernel.name, || self.load(loader, forms))?;
-        let shapes: LaunchShapes = match plan.is_native() {
-            true => SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)]),
-            false => plan.shapes(self.images.scheduled(forms, kernel), &sizes, info)?,
-        };
+        Ok((forms, sizes))
+    }
+
+    /// The decision for a launch as scheduled.
+    fn scheduled(&self, analysed: &Analysed<'_>) -> Result<Decided> {
+        let Analysed { loader, forms, words, .. } = *analysed;
+        let shapes = self.shapes(analysed, forms, &Candidate::default())?;
         self.print_explanation(loader, forms, &shapes, words);
+        self.decided(analysed, forms, &shapes)
+    }
+
+    /// The decision for a launch with a candidate of the autotuner; none where its image cannot be had, or the device
+    /// cannot run its blocks.
+    fn with_candidate(
+        &self,
+        analysed: &Analysed<'_>,
+        candidate: &Candidate,
+    ) -> Result<Option<Decided>> {
+        let loader = analysed.loader;
+        let forms = analysed.forms.with_coarsening(candidate.coarsening);
+        let load = || self.load(loader, forms);
+        if self.images.choose(forms, &self.kernel.name, load)? != forms {
+            return Ok(None);
+        }
+        let Ok(shapes) = self.shapes(analysed, forms, candidate) else { return Ok(None) };
+        let loaded = self.loaded(loader, forms)?;
+        for (at, shape) in shapes.iter().enumerate() {
+            if let (Some(shape), Some(_)) = (shape, candidate.block(at)) {
+                let usage = loaded.usage(&self.kernel.name, at, shape)?;
+                if usage.is_some_and(|usage| usage.blocks_per_multiprocessor == 0) {
+                    return Ok(None);
+                }
+            }
+        }
+        self.decided(analysed, forms, &shapes).map(Some)
+    }
+
+    fn shapes(
+        &self,
+        analysed: &Analysed<'_>,
+        forms: Forms,
+        candidate: &Candidate,
+    ) -> Result<LaunchShapes> {
+        let info = analysed.loader.context.device().info();
+        match self.plan.is_native() {
+            true => Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)])),
+            false => {
+                let scheduled = self.images.scheduled(forms, &self.kernel);
+                self.plan.shapes(scheduled, analysed.sizes, info, candidate)
+            }
+        }
+    }
+
+    fn decided(
+        &self,
+        analysed: &Analysed<'_>,
+        forms: Forms,
+        shapes: &LaunchShapes,
+    ) -> Result<Decided> {
+        let Self { kernel, host, plan, launch_cache, .. } = self;
         let mut interiors = Vec::new();
         if !forms.is_proven() {
-            interiors = loop_interiors(kernel, host, forms, words);
+            interiors = loop_interiors(kernel, host, forms, analysed.words);
         }
         interiors.resize(launch_cache.interior_words(), 0);
         let function = match plan.is_one_call() {
-            true => self.loaded(loader, forms)?.first_function(),
+            true => self.loaded(analysed.loader, forms)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
         Ok(Decided { forms, function, interiors: interiors.into(), shapes: shapes.to_vec().into() })
@@ -308,6 +487,31 @@ impl KernelContext {
             false => self.images.scheduled(forms, &self.kernel),
         };
         loader.load(&self.kernel, scheduled, self.native.as_ref(), forms)
+    }
+}
+
+/// Loops with at most so many iterations are not tuned: their launch takes longer than they do.
+const FEW_ITERATIONS: u64 = 1024;
+
+/// Whether results are the same bits for each block size of a task, and its author sets none.
+fn has_free_block_size(task: &Task) -> bool {
+    matches!(task.kind, TaskKind::RangeFor { block_size: None, bounds_site: None, .. })
+        && task.schedule.has_free_grid()
+}
+
+/// A launch that was analysed: what its decision depends on.
+struct Analysed<'a> {
+    loader: &'a KernelLoader,
+    forms: Forms,
+    sizes: &'a TaskSizes,
+    /// The argument block.
+    words: &'a [u64],
+}
+
+impl Analysed<'_> {
+    fn size_class(&self) -> SizeClass {
+        let iterations = |(counts, _): &(SmallVec<[u64; 3]>, u32)| counts.iter().product();
+        size_class(self.forms.bits(), self.sizes.iter().map(|size| size.as_ref().map(iterations)))
     }
 }
 

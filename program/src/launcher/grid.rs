@@ -10,14 +10,8 @@ pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
 /// The largest grid along y and z.
 const LIMIT_YZ: u64 = 65_535;
 
-/// The launch shape of a range loop over these extents, in blocks of the given size. The last dimension is along x.
-pub(super) fn launch_config(
-    extents: &[u64],
-    block_size: Option<u32>,
-    square: bool,
-) -> LaunchConfig {
-    const DEFAULT_BLOCK_SIZE: u32 = 256;
-    let size = block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
+/// The launch shape of a range loop over these extents, in blocks of `size` threads. The last dimension is along x.
+pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchConfig {
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
     // No wider than the extent, so that short rows leave no thread idle.
@@ -51,6 +45,19 @@ pub(super) fn launch_config(
         }
         _ => LaunchConfig::SERIAL,
     }
+}
+
+/// The number of threads of a block of a range loop over these extents: `most`, or fewer where a loop with few iterations
+/// would otherwise leave multiprocessors without a block. A block keeps the threads of one warp.
+pub(super) fn spread(extents: &[u64], most: u32, info: &DeviceInfo) -> u32 {
+    let iterations = extents.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
+    let each = iterations / u64::from(info.multiprocessors.max(1));
+    let least = info.warp_size.clamp(1, most);
+    let mut size = most;
+    while size / 2 >= least && u64::from(size) > each {
+        size /= 2;
+    }
+    size
 }
 
 /// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block
@@ -102,7 +109,7 @@ mod tests {
     fn blocks_have_the_requested_size() {
         for extents in [&[1000u64][..], &[10, 1000], &[7, 10, 1000]] {
             for size in [1u32, 32, 64, 96, 256, 1024] {
-                let config = launch_config(extents, Some(size), false);
+                let config = launch_config(extents, size, false);
                 let threads: u32 = config.block_dim.iter().product();
                 assert!(threads <= size && 2 * threads > size, "{extents:?} in {size}: {threads}");
                 for (k, &extent) in extents.iter().rev().enumerate() {
@@ -111,6 +118,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_loop_with_few_iterations_is_spread_over_the_device() {
+        let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
+        (info.multiprocessors, info.warp_size) = (132, 32);
+        let of = |extents: &[u64]| spread(extents, 256, &info);
+        assert_eq!([of(&[1]), of(&[6144]), of(&[132 * 64])], [32, 32, 64]);
+        assert_eq!([of(&[132 * 128]), of(&[132 * 256]), of(&[u64::MAX, 9])], [128, 256, 256]);
+        assert_eq!([of(&[64, 132]), of(&[0, 5])], [64, 32]);
+        info.warp_size = 64;
+        assert_eq!([spread(&[1], 256, &info), spread(&[1], 16, &info)], [64, 16]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The kernel launcher: the table of the kernel contexts of a program.
 
 pub(crate) mod argument_head;
+pub(crate) mod autotune;
 pub(crate) mod context;
 mod decode;
 pub(crate) mod error_record;
@@ -55,12 +56,13 @@ pub struct KernelLauncher {
     /// Held while a kernel is removed, and by readers of the table that are neither launches nor hold the kernel.
     pub(super) removal: Mutex<()>,
     fast_path: bool,
+    autotune: bool,
 }
 
 impl KernelLauncher {
-    /// An empty table. `fast_path` is whether launches may take the fast path.
-    pub(crate) fn new(fast_path: bool) -> Self {
-        Self { contexts: StableTable::new(), removal: Mutex::new(()), fast_path }
+    /// An empty table. `fast_path` is whether launches may take the fast path, and `autotune` whether they are tuned.
+    pub(crate) fn new(fast_path: bool, autotune: bool) -> Self {
+        Self { contexts: StableTable::new(), removal: Mutex::new(()), fast_path, autotune }
     }
 
     /// The number of kernels that were built and not dropped since.
@@ -114,7 +116,7 @@ impl KernelLauncher {
     ) -> Result<(u32, &KernelContext)> {
         loader.context.check()?;
         let id = def.id()?;
-        let make = || KernelContext::new(loader, def, id, self.fast_path);
+        let make = || KernelContext::new(loader, def, id, self.fast_path, self.autotune);
         Ok((id, self.contexts.get_or_try_insert(id, make)?))
     }
 

@@ -10,14 +10,16 @@ use std::{slice, sync::Arc};
 use quadrants_ir::{
     GroupId, Offloaded, Task, TaskId, TaskKind,
     launch_analysis::{Extents, LaunchAnalysis},
+    schedule::Grid,
 };
 use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime::{self as rt, Context};
 use smallvec::SmallVec;
 
 use super::{
+    autotune::Candidate,
     fork_join::{ForkJoin, MAX_WORKERS, WorkerSetCache},
-    grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config},
+    grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config, spread},
     region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
 };
 use crate::{Error, Result, kernel::loader::LoadedImage};
@@ -133,7 +135,7 @@ impl Plan {
         sizes.collect()
     }
 
-    /// The launch shape of every task of a scheduled kernel.
+    /// The launch shape of every task of a scheduled kernel, with the block sizes of `candidate`.
     ///
     /// # Errors
     /// [`Error::Grid`] where a block is too large for the device.
@@ -142,9 +144,10 @@ impl Plan {
         scheduled: &Offloaded,
         sizes: &TaskSizes,
         info: &DeviceInfo,
+        candidate: &Candidate,
     ) -> Result<LaunchShapes> {
         let mut shapes = LaunchShapes::with_capacity(self.shapes);
-        for (task, size) in scheduled.tasks.iter().zip(sizes) {
+        for (at, (task, size)) in scheduled.tasks.iter().zip(sizes).enumerate() {
             let Some((counts, shared_bytes)) = size else {
                 shapes.push(Some(LaunchConfig::SERIAL));
                 continue;
@@ -157,7 +160,12 @@ impl Plan {
             let mut config = match task.kind {
                 TaskKind::BlockFor { threads, .. } => block_config(counts, threads),
                 TaskKind::RangeFor { block_size, .. } => {
-                    let block_size = block_size.or(grid.small_blocks.then_some(SMALL_BLOCK));
+                    let block_size =
+                        block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
+                            Grid { single_wave: true, .. } => DEFAULT_BLOCK,
+                            Grid { small_blocks: true, .. } => spread(counts, SMALL_BLOCK, info),
+                            _ => spread(counts, DEFAULT_BLOCK, info),
+                        });
                     launch_config(counts, block_size, grid.square_blocks)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
@@ -298,6 +306,9 @@ fn iteration_counts(
     }
     Ok(counts)
 }
+
+/// The number of threads of a block, unless the kernel or its schedule says otherwise.
+const DEFAULT_BLOCK: u32 = 256;
 
 /// The number of threads of a small block.
 const SMALL_BLOCK: u32 = 128;

@@ -12,11 +12,11 @@ use std::sync::{
 
 use parking_lot::Mutex;
 use quadrants_ir::TaskId;
-use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle, environment};
+use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
 use super::grid::LaunchShapes;
-use crate::{Error, Result, kernel::loader::LoadedImage, variables::GRAPHS_VARIABLE};
+use crate::kernel::loader::LoadedImage;
 
 /// How many launches of a region use events before it becomes a graph.
 const LAUNCHES_BEFORE_GRAPH: u8 = 2;
@@ -105,18 +105,17 @@ enum Lookup {
 }
 
 impl Graphs {
-    /// Graphs are on where `requested`, else where the environment says so; and off where the device has none.
-    pub(crate) fn new(requested: Option<bool>, capable: bool) -> Result<Self> {
-        let wanted = requested.map_or_else(enabled_by_env, Ok)?;
+    /// With graphs for regions where they are `enabled`.
+    pub(crate) fn new(enabled: bool) -> Self {
         let count = || AtomicU64::new(0);
-        Ok(Self {
-            enabled: wanted && capable,
-            for_regions: AtomicBool::new(wanted && capable),
+        Self {
+            enabled,
+            for_regions: AtomicBool::new(enabled),
             as_graph: count(),
             by_events: count(),
             made: count(),
             refused: count(),
-        })
+        }
     }
 
     pub(crate) fn statistics(&self) -> RegionStatistics {
@@ -140,14 +139,6 @@ impl Graphs {
 
     pub(crate) fn count_by_events(&self) {
         self.by_events.fetch_add(1, Relaxed);
-    }
-}
-
-fn enabled_by_env() -> Result<bool> {
-    match environment::text(GRAPHS_VARIABLE)?.as_deref() {
-        None | Some("on") => Ok(true),
-        Some("off") => Ok(false),
-        Some(other) => Err(Error::UnknownGraphs { name: other.to_owned() }),
     }
 }
 

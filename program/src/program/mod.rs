@@ -11,7 +11,9 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_codegen::Compiler;
-use quadrants_rhi::{Capabilities, Device, DeviceInfo, EventOptions, StreamHandle, StreamOptions};
+use quadrants_rhi::{
+    Capabilities, Device, DeviceInfo, EventOptions, StreamHandle, StreamOptions, environment,
+};
 use quadrants_runtime::{CacheStatistics, Context, PoolStatistics, Stream as RtStream};
 
 use crate::{
@@ -29,6 +31,7 @@ use crate::{
     program_registry,
     state::{ProgramInner, ProgramShared, StreamState, host_exclusion::HostExclusion},
     thread_state::capture::refuse,
+    variables::{AUTOTUNE_VARIABLE, GRAPHS_VARIABLE},
 };
 
 /// What [`Program::open`] takes: opens a device, and a compiler for it.
@@ -61,6 +64,7 @@ pub struct ProgramBuilder {
     argument_limit: Option<usize>,
     hazards: Option<Hazards>,
     graphs: Option<bool>,
+    autotune: Option<bool>,
     cache: Option<Option<PathBuf>>,
     kernels: Option<Vec<ExportedKernels>>,
     printer: Printer,
@@ -81,6 +85,20 @@ impl ProgramBuilder {
     #[must_use]
     pub fn graphs(mut self, on: bool) -> Self {
         self.graphs = Some(on);
+        self
+    }
+
+    /// Whether kernels are tuned. Then the first launches of a kernel run with several block sizes, and with fewer
+    /// iterations per thread, and later launches with the fastest ones: for each class of sizes, in which the numbers
+    /// of iterations are within a factor of two. All compute the same bits. The search needs about 40 launches per
+    /// class and loop, never waits for the device, and its result is stored in the kernel cache. Loops that combine
+    /// values, thread blocks, loops with a `block_size` and kernels that print are not tuned.
+    ///
+    /// Default: the environment variable [`AUTOTUNE_VARIABLE`](crate::AUTOTUNE_VARIABLE), or else no. It has no effect
+    /// on the CPU.
+    #[must_use]
+    pub fn autotune(mut self, on: bool) -> Self {
+        self.autotune = Some(on);
         self
     }
 
@@ -128,7 +146,9 @@ impl ProgramBuilder {
         let exported = self.kernels.map_or_else(ExportedKernels::from_env, Ok)?;
         let Opened { device, compiler } = backend.open()?;
         tracing::info!(device = device.info().name, backend = device.info().backend, "open");
-        let graphs = Graphs::new(self.graphs, device.capabilities().graphs)?;
+        let graphs = self.graphs.map_or_else(|| switch(GRAPHS_VARIABLE, true), Ok)?;
+        let graphs = Graphs::new(graphs && device.capabilities().graphs);
+        let autotune = self.autotune.map_or_else(|| switch(AUTOTUNE_VARIABLE, false), Ok)?;
         let host_exclusion = HostExclusion::new(device.capabilities().asynchronous);
         let device_limit = device.capabilities().max_argument_bytes;
         let context = Context::new(device)?;
@@ -141,7 +161,7 @@ impl ProgramBuilder {
         };
         let hazards = Tracker::new(hazards);
         let shared = Arc::new(ProgramShared {
-            launcher: KernelLauncher::new(hazards.is_none()),
+            launcher: KernelLauncher::new(hazards.is_none(), autotune),
             abandoned_streams: Mutex::new(Vec::new()),
             records: RecordPool::default(),
             manager: StreamManager::default(),
@@ -410,5 +430,18 @@ impl Stream {
         // SAFETY: by the caller.
         let stream = unsafe { RtStream::from_raw(&inner.shared.context, handle)? };
         Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
+    }
+}
+
+/// The value of a variable that is `on` or `off`, or `default` where it is not set.
+///
+/// # Errors
+/// [`Error::UnknownSwitch`], and where the value is not UTF-8.
+fn switch(variable: &'static str, default: bool) -> Result<bool> {
+    match environment::text(variable)?.as_deref() {
+        None => Ok(default),
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(Error::UnknownSwitch { variable, name: other.to_owned() }),
     }
 }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use quadrants::{self as qd, Opened, Program, Tensor};
+use quadrants::{self as qd, Opened, Program, ProgramBuilder, Tensor};
 use quadrants_codegen::{CompileRequest, Compiled, Compiler, SourceText};
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
@@ -66,6 +66,16 @@ fn compiled(
     disk_cache_name: KeptAs,
     body: impl FnOnce(&Program) -> qd::Result<()>,
 ) -> qd::Result<usize> {
+    let builder = Program::builder().cache(folder.map(Path::to_path_buf));
+    compiled_by(backend, builder, disk_cache_name, body)
+}
+
+fn compiled_by(
+    backend: TestBackend,
+    builder: ProgramBuilder,
+    disk_cache_name: KeptAs,
+    body: impl FnOnce(&Program) -> qd::Result<()>,
+) -> qd::Result<usize> {
     let (_world, opened) = backend.simulated_device();
     let counting = Arc::new(Counting {
         compiler: opened.compiler.clone().expect("a compiler"),
@@ -73,7 +83,7 @@ fn compiled(
         compiled: AtomicUsize::new(0),
     });
     let opened = Opened { compiler: Some(counting.clone()), ..opened };
-    let program = Program::builder().cache(folder.map(Path::to_path_buf)).open(opened)?;
+    let program = builder.open(opened)?;
     body(&program)?;
     Ok(counting.compiled.load(Relaxed))
 }
@@ -184,5 +194,39 @@ fn the_cache_key_contains_the_stream_parallel_groups(backend: TestBackend) -> qd
     assert_eq!(run(|(a, b)| two_blocks::grouped(a, b).launch())?, 1);
     assert_eq!(run(|(a, b)| one_block::grouped(a, b).launch())?, 0);
     assert_eq!(run(|(a, b)| two_blocks::grouped(a, b).launch())?, 0);
+    Ok(())
+}
+
+/// A loop with enough iterations for autotuning, whose threads execute several iterations together.
+fn tuned(program: &Program, launches: usize) -> qd::Result<()> {
+    let x = program.zeros::<f32, 1>([3000])?;
+    let mut y = program.zeros::<f32, 1>([3000])?;
+    for _ in 0..launches {
+        saxpy(2.0, &x, &mut y).launch()?;
+        program.default_stream().synchronize()?;
+    }
+    Ok(())
+}
+
+#[on_gpu_backends]
+fn results_of_autotuning_are_stored(backend: TestBackend) -> qd::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |launches| {
+        let builder = Program::builder().cache(Some(folder.path().into())).autotune(true);
+        compiled_by(backend, builder, named("one", None), |program| tuned(program, launches))
+    };
+    let results = || {
+        let listed = qd::cached_images(folder.path()).expect("the folder");
+        listed
+            .iter()
+            .filter(|image| image.check().is_ok_and(|label| label.name.ends_with("autotuned")))
+            .count()
+    };
+    // The image as scheduled; the others are compiled when their trials begin.
+    assert_eq!((run(1)?, results()), (1, 0));
+    assert_eq!((run(80)?, results()), (2, 1));
+    let before = std::fs::read_dir(folder.path()).expect("the folder").count();
+    assert_eq!((run(80)?, results()), (0, 1));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), before);
     Ok(())
 }

@@ -23,7 +23,9 @@ fn open(_: TestBackend) -> Result<()> {
 fn environment_variables_that_are_not_utf_8_are_named_in_the_error() {
     const LIMIT: Duration = Duration::from_secs(60);
     let value = OsStr::from_bytes(b"cpu\xff");
-    for variable in ["QUADRANTS_ARCH", "QUADRANTS_HAZARDS", "QUADRANTS_GRAPHS"] {
+    for variable in
+        ["QUADRANTS_ARCH", "QUADRANTS_HAZARDS", "QUADRANTS_GRAPHS", "QUADRANTS_AUTOTUNE"]
+    {
         let others = [("QUADRANTS_ARCH", OsStr::new("cpu")), (variable, value)];
         let output = child::output_in("open by the environment", Cpu, LIMIT, &others);
         let said = String::from_utf8_lossy(&output.stdout);

@@ -2,6 +2,7 @@
 //! call on the path of a repeated launch; loop bounds that the device computes stay on the device.
 
 mod argument_buffers;
+mod autotune;
 mod device_bounds;
 mod explain;
 pub(crate) mod reentrant_compiler;

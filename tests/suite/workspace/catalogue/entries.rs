@@ -72,7 +72,7 @@ pub(super) const ENUMS: &[Listed] = &[
             RegionConflict: "Put both operations into one block, or give each block memory of its own."
                 => region_conflict;
             UnknownHazards: "Correct the variable `QUADRANTS_HAZARDS`." => unknown_hazards;
-            UnknownGraphs: "Correct the variable `QUADRANTS_GRAPHS`.";
+            UnknownSwitch: "Correct the variable that the message names.";
             Argument: "Give a value of the parameter's type: `1.0_f32` for `f32`." => argument;
             ResultType: "Expect the type that the kernel returns." => result_type;
             TooManyKernels: "Drop kernels that are made at run time; reuse them.";
