@@ -98,6 +98,19 @@ pub(crate) fn rows_are_copied_to_and_from_pinned_memory(subject: &Subject) -> Ca
     Ok(Passed)
 }
 
+pub(crate) fn rows_are_copied_between_those_of_the_source(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    let data = pattern(16 * 32, 10);
+    let buffer = Buffer::holding(device, &data)?;
+    let shape = Copy2d { width: 8, height: 32, dst_pitch: 16, src_pitch: 16 };
+    let sides = CopySides::WithinDevice { dst: buffer.memory.offset(8), src: buffer.memory };
+    // SAFETY: the rows of both sides are in the buffer, and no two of them overlap.
+    unsafe { device.copy_2d_async(sides, &shape, DEFAULT) }?;
+    let expected: Vec<_> = data.chunks_exact(16).flat_map(|row| row[..8].repeat(2)).collect();
+    ensure!(buffer.read(DEFAULT)? == expected, "the columns differ");
+    Ok(Passed)
+}
+
 /// Calls `check` with the sides of each kind of copy, each of 64 bytes.
 fn for_each_side(
     device: &dyn Device,

@@ -38,18 +38,20 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
+mod copy_2d;
 mod guards;
 mod memory_at;
 
 use std::{any::Any, fmt, sync::Arc};
 
+pub use copy_2d::{Copy2d, CopySides};
 pub use guards::{Current, Entered, LentContext};
 pub use memory_at::{ManagedMemory, MemoryAt};
 
 use crate::{
-    Activities, Capabilities, Copy2d, CopySides, DeviceInfo, DevicePtr, Error, EventHandle,
-    EventOptions, FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle,
-    Image, LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
+    Activities, Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions,
+    FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle, Image,
+    LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
 };
 
 /// An open device: memory, streams, events, modules, launches and graphs.

@@ -12,7 +12,6 @@
 
 mod activity;
 mod capabilities;
-mod copy_2d;
 pub mod device;
 mod driver;
 pub mod environment;
@@ -29,8 +28,9 @@ pub use activity::{Activities, Activity};
 pub use capabilities::{
     Capabilities, CollectiveLibrary, DeviceInfo, DlpackNames, ImageKind, PriorityRange,
 };
-pub use copy_2d::{Copy2d, CopySides};
-pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
+pub use device::{
+    Copy2d, CopySides, Current, Device, Entered, LentContext, ManagedMemory, MemoryAt,
+};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{

@@ -1,0 +1,325 @@
+//! Groups ranges of bytes that one 2-D copy copies.
+//!
+//! The ranges of a view with `n` axes that are not next to each other are those of a box of `n` axes. One 2-D copy takes
+//! the ranges along one of them; the longest one makes the fewest copies.
+
+use quadrants_rhi::{Copy2d, CopySides, DevicePtr, StreamHandle};
+use smallvec::SmallVec;
+
+use crate::{Context, Result};
+
+/// A range of bytes and its place on the other side of a copy, both from the first byte of their side on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopiedRange {
+    /// Where it goes.
+    pub dst: usize,
+    /// Where it is.
+    pub src: usize,
+    /// The number of bytes.
+    pub bytes: usize,
+}
+
+/// Ranges of one length and with one distance: every `step`-th one from `first` on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rectangle {
+    pub(crate) first: usize,
+    pub(crate) step: usize,
+    pub(crate) count: usize,
+}
+
+/// The indices of a list that are the places of a box along one axis: how many there are, and how far one is from the
+/// next in the list.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    count: usize,
+    step: usize,
+    distance: [usize; 2],
+}
+
+/// Groups ranges. Each is in one group; the groups have no order.
+pub(crate) fn rectangles(ranges: &[CopiedRange]) -> Vec<Rectangle> {
+    let mut all = Vec::new();
+    let mut rest = 0..ranges.len();
+    for same in ranges.chunk_by(|a, b| a.bytes == b.bytes) {
+        let at = rest.start;
+        rest.start += same.len();
+        match box_of(same) {
+            Some(axes) => along_the_longest(same, &axes, at, &mut all),
+            None => in_order(same, at, &mut all),
+        }
+    }
+    all
+}
+
+/// Whether the ranges of a group may have this distance in a 2-D copy.
+fn fits([dst, src]: [usize; 2], bytes: usize) -> bool {
+    // The distance of ranges in descending order wraps, and is greater than any address.
+    let is_pitch = |distance| distance >= bytes && isize::try_from(distance).is_ok();
+    is_pitch(dst) && is_pitch(src)
+}
+
+fn distance(from: CopiedRange, to: CopiedRange) -> [usize; 2] {
+    [to.dst.wrapping_sub(from.dst), to.src.wrapping_sub(from.src)]
+}
+
+/// The number of ranges from the first on, each the `step`-th after the one before, with the distance of the first two.
+fn count_even(ranges: &[CopiedRange], step: usize) -> usize {
+    let Some(second) = ranges.get(step) else { return 1 };
+    let expected = distance(ranges[0], *second);
+    let next = |at: &usize| {
+        let pair = ranges.get(at * step).zip(ranges.get((at + 1) * step));
+        pair.is_some_and(|(from, to)| distance(*from, *to) == expected)
+    };
+    2 + (1..).take_while(next).count()
+}
+
+/// The axes of the box whose places the ranges are, in order, the innermost first. None if they are not those of a box.
+fn box_of(ranges: &[CopiedRange]) -> Option<SmallVec<[Axis; 6]>> {
+    let (mut axes, mut step) = (SmallVec::<[Axis; 6]>::new(), 1);
+    while step < ranges.len() {
+        let count = count_even(ranges, step);
+        axes.push(Axis { count, step, distance: distance(ranges[0], ranges[step]) });
+        step *= count;
+    }
+    if step != ranges.len() {
+        return None;
+    }
+    // So far, only the first ranges of each axis were compared.
+    let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, axes.len());
+    let mut at = [ranges[0].dst, ranges[0].src];
+    let move_by = |at: [usize; 2], of: &Axis, times: usize| {
+        let along = |side: usize| at[side].wrapping_add(of.distance[side].wrapping_mul(times));
+        [along(0), along(1)]
+    };
+    for range in ranges {
+        if [range.dst, range.src] != at {
+            return None;
+        }
+        for (axis, index) in axes.iter().zip(&mut index) {
+            *index += 1;
+            if *index < axis.count {
+                at = move_by(at, axis, 1);
+                break;
+            }
+            at = move_by(at, axis, (axis.count - 1).wrapping_neg());
+            *index = 0;
+        }
+    }
+    Some(axes)
+}
+
+fn along_the_longest(ranges: &[CopiedRange], axes: &[Axis], at: usize, all: &mut Vec<Rectangle>) {
+    let bytes = ranges[0].bytes;
+    let usable = axes.iter().filter(|axis| fits(axis.distance, bytes));
+    let Axis { count, step, .. } = match usable.max_by_key(|axis| axis.count) {
+        Some(axis) => *axis,
+        None => Axis { count: 1, step: 1, distance: [0; 2] },
+    };
+    let firsts = (0..ranges.len()).step_by(count * step).flat_map(|first| first..first + step);
+    all.extend(firsts.map(|first| Rectangle { first: at + first, step, count }));
+}
+
+/// Groups those that follow each other with one distance.
+fn in_order(ranges: &[CopiedRange], at: usize, all: &mut Vec<Rectangle>) {
+    let mut first = 0;
+    while let Some(left) = ranges.get(first..).filter(|left| !left.is_empty()) {
+        let is_rows = left.len() > 1 && fits(distance(left[0], left[1]), left[0].bytes);
+        let count = if is_rows { count_even(left, 1) } else { 1 };
+        all.push(Rectangle { first: at + first, step: 1, count });
+        first += count;
+    }
+}
+
+impl Rectangle {
+    /// The shape of its copy.
+    pub(crate) fn shape(&self, ranges: &[CopiedRange]) -> Copy2d {
+        let first = ranges[self.first];
+        let [dst_pitch, src_pitch] = match self.count {
+            0 | 1 => [first.bytes; 2],
+            _ => distance(first, ranges[self.first + self.step]),
+        };
+        Copy2d { width: first.bytes, height: self.count, dst_pitch, src_pitch }
+    }
+}
+
+/// Whether a range continues another one on both sides.
+pub(crate) fn follows(range: CopiedRange, next: CopiedRange) -> bool {
+    distance(range, next) == [range.bytes; 2]
+}
+
+/// Joins ranges that follow each other.
+fn joined(ranges: &[CopiedRange]) -> Vec<CopiedRange> {
+    let mut joined = ranges.to_vec();
+    joined.dedup_by(|next, range| {
+        let follows = follows(*range, *next);
+        if follows {
+            range.bytes += next.bytes;
+        }
+        follows
+    });
+    joined
+}
+
+/// Groups ranges that are in the order of their targets, after joining those that follow each other if that makes
+/// fewer groups: every other column of a matrix with an odd number of columns is rows only where the last element of a
+/// row is not joined with the first of the next one.
+///
+/// Returns the joined ranges, or none, and the groups.
+pub(crate) fn fewest(ranges: &[CopiedRange]) -> (Option<Vec<CopiedRange>>, Vec<Rectangle>) {
+    let joined = joined(ranges);
+    let of_joined = rectangles(&joined);
+    if joined.len() == ranges.len() {
+        return (None, of_joined);
+    }
+    let is_even = joined.windows(2).all(|pair| pair[0].bytes == pair[1].bytes);
+    let apart = (!is_even).then(|| rectangles(ranges));
+    match apart.filter(|apart| apart.len() < of_joined.len()) {
+        Some(apart) => (None, apart),
+        None => (Some(joined), of_joined),
+    }
+}
+
+impl Context {
+    /// Enqueues copies of ranges within the device: as few as possible, which are 2-D copies where the ranges are rows.
+    ///
+    /// # Errors
+    /// The device's. Some ranges may be enqueued then.
+    ///
+    /// # Safety
+    /// Both sides have the ranges from their address on, each side in one allocation. No target range overlaps another
+    /// one, or a source range. `stream` is a live stream of this context.
+    pub unsafe fn copy_ranges(
+        &self,
+        dst: DevicePtr,
+        src: DevicePtr,
+        mut ranges: SmallVec<[CopiedRange; 1]>,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        if let [CopiedRange { dst: to, src: from, bytes }] = ranges[..] {
+            let (dst, src) = (dst.offset(to), src.offset(from));
+            // SAFETY: by the caller.
+            let copied = unsafe { self.device().copy_dtod_async(dst, src, bytes, stream) };
+            return self.observe(copied);
+        }
+        // They do not overlap in the target, so their order has no meaning.
+        ranges.retain(|range| range.bytes > 0);
+        ranges.sort_unstable_by_key(|range| range.dst);
+        let (joined, rectangles) = fewest(&ranges);
+        let ranges = joined.as_deref().unwrap_or(&ranges);
+        for rectangle in rectangles {
+            let (first, shape) = (ranges[rectangle.first], rectangle.shape(ranges));
+            let (dst, src) = (dst.offset(first.dst), src.offset(first.src));
+            // SAFETY: by the caller; the rows of the shape are ranges.
+            self.observe(unsafe {
+                match shape.height {
+                    1 => self.device().copy_dtod_async(dst, src, shape.width, stream),
+                    _ => {
+                        let sides = CopySides::WithinDevice { dst, src };
+                        self.device().copy_2d_async(sides, &shape, stream)
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ranges of a box with these axes, the innermost last: extent and distances.
+    fn ranges(bytes: usize, axes: &[(usize, usize, usize)]) -> Vec<CopiedRange> {
+        let mut all = vec![CopiedRange { dst: 1000, src: 2000, bytes }];
+        for (count, dst, src) in axes {
+            let places = |range: CopiedRange| {
+                (0..*count).map(move |i| CopiedRange {
+                    dst: range.dst + i * dst,
+                    src: range.src.wrapping_add(i.wrapping_mul(*src)),
+                    bytes,
+                })
+            };
+            all = all.into_iter().flat_map(places).collect();
+        }
+        all
+    }
+
+    /// The number of groups, after checking that each range is a row of one of them.
+    fn groups(ranges: &[CopiedRange]) -> usize {
+        let all = rectangles(ranges);
+        let mut rows = Vec::new();
+        for rectangle in &all {
+            let (first, shape) = (ranges[rectangle.first], rectangle.shape(ranges));
+            assert!(shape.check().is_ok(), "{shape:?}");
+            rows.extend((0..shape.height).map(|row| CopiedRange {
+                dst: first.dst + row * shape.dst_pitch,
+                src: first.src + row * shape.src_pitch,
+                bytes: shape.width,
+            }));
+        }
+        let mut expected = ranges.to_vec();
+        for list in [&mut rows, &mut expected] {
+            list.sort_unstable_by_key(|range| (range.dst, range.src));
+        }
+        assert_eq!(rows, expected);
+        all.len()
+    }
+
+    #[test]
+    fn a_box_is_copied_along_its_longest_axis() {
+        const BACK: usize = (-100_isize).cast_unsigned();
+        let cases: [(&[(usize, usize, usize)], usize); 9] = [
+            (&[], 1),
+            (&[(100, 8, 40)], 1),
+            // Two axes that are one.
+            (&[(10, 80, 400), (10, 8, 40)], 1),
+            (&[(3, 1000, 4000), (100, 8, 40)], 3),
+            (&[(100, 1000, 4000), (3, 8, 40)], 3),
+            (&[(2, 90_000, 80_000), (50, 1000, 4000), (3, 8, 40)], 6),
+            // Overlapping rows, or rows in the other direction, are no rows of a copy.
+            (&[(10, 8, 2)], 10),
+            (&[(10, 8, BACK)], 10),
+            (&[(4, 1000, 4000), (10, 8, BACK)], 10),
+        ];
+        for (axes, count) in cases {
+            assert_eq!(groups(&ranges(4, axes)), count, "{axes:?}");
+        }
+        assert_eq!(groups(&[]), 0);
+    }
+
+    #[test]
+    fn what_is_no_box_is_grouped_in_order() {
+        let mut some = ranges(4, &[(3, 1000, 4000), (10, 8, 40)]);
+        some.pop();
+        assert_eq!(groups(&some), 3, "the last group is shorter");
+        some.extend(ranges(8, &[(5, 16, 16)]));
+        assert_eq!(groups(&some), 4, "other lengths");
+        some[3].src += 1;
+        assert_eq!(groups(&some), 6, "one is elsewhere: 3, it, 6");
+        let mut random = crate::mutated::Random(1);
+        for _ in 0..500 {
+            let mut next = |bound| random.below(bound);
+            let axes: Vec<_> = (0..next(4)).map(|_| (1 + next(4), next(40), next(40))).collect();
+            let mut some = ranges(1 + next(6), &axes);
+            if next(2) == 0 {
+                let at = next(some.len());
+                some[at].src += next(3);
+            }
+            groups(&some);
+        }
+    }
+
+    #[test]
+    fn neighbours_on_both_sides_are_joined_if_that_makes_fewer_groups() {
+        let groups = |ranges: &[CopiedRange]| {
+            let (joined, rectangles) = fewest(ranges);
+            (joined.map(|joined| joined.len()), rectangles.len())
+        };
+        assert_eq!(groups(&ranges(4, &[(3, 100, 200), (2, 4, 4)])), (Some(3), 1));
+        assert_eq!(groups(&ranges(4, &[(3, 4, 4)])), (Some(1), 1));
+        assert_eq!(groups(&ranges(4, &[(3, 4, 8)])), (None, 1), "only on one side");
+        // Every other column of 7.
+        assert_eq!(groups(&ranges(4, &[(100, 28, 28), (4, 8, 8)])), (None, 4));
+        assert_eq!(groups(&ranges(4, &[(2, 28, 28), (4, 8, 8)])), (None, 2));
+    }
+}
