@@ -16,9 +16,10 @@ use crate::{
     Error, Library, Result, UniqueId,
     bootstrap::{self, ProcessGroup, Refusal},
     call::Call,
-    clique::Clique,
+    clique::{CREATE, Clique},
     error::Failure,
     library::Progress,
+    library_mismatch::{CPU, NONE},
     local::Exchange,
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
@@ -27,9 +28,6 @@ use crate::{
 
 /// The default time limit: that of PyTorch for NCCL.
 const TIMEOUT: Duration = Duration::from_secs(600);
-
-/// What errors call the creation.
-const CREATE: &str = "create a communicator";
 
 /// How long to query without sleeping.
 const SPIN: Duration = Duration::from_micros(500);
@@ -216,6 +214,10 @@ impl CommunicatorBuilder {
     /// Rank 0 must stay until the others are done: the drop of its [`ProcessGroup`] waits for them. A rank that does
     /// not reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
     ///
+    /// The ranks must use the same version of one library. Where two differ, or one has none that loads, all ranks get
+    /// [`Failure::Libraries`], which names both, before a library is called to connect them. Another communicator can be
+    /// joined after that.
+    ///
     /// # Errors
     /// As for [`rank`](Self::rank), and [`Error::Bootstrap`].
     pub fn join(&self, program: &Program, processes: &Arc<ProcessGroup>) -> Result<Communicator> {
@@ -248,12 +250,20 @@ impl CommunicatorBuilder {
         compare: bool,
     ) -> Result<Communicator> {
         let (rank, size) = (processes.rank(), processes.world_size());
-        let own = match rank {
-            0 => Some(self.unique_id(program)?.to_bytes()),
+        // A rank without a library says so to the others, which would wait for it.
+        let library = self.library_of(program);
+        let own = match (rank, &library) {
+            (0, Ok(library)) => Some(UniqueId::new(library.as_ref())?.to_bytes()),
             _ => None,
         };
         let own = own.as_ref().map_or(&[][..], |id| id);
-        let (id, compared) = processes.join_communicator(own, compare)?;
+        let name = library.as_ref().map_or(NONE.to_owned(), |of| name_of(program, of.as_ref()));
+        let joined = processes.join_communicator(own, &name, compare)?;
+        library?;
+        let (id, compared) = joined.map_err(|mismatch| {
+            let failure = Arc::new(mismatch.into());
+            Error::Failed { operation: CREATE, rank, failure }
+        })?;
         let id = UniqueId::parse(&id)?;
         let mut created = self.create(&[(rank, program)], size, &id, Some(processes), compared)?;
         created.pop().ok_or(Error::Rank { rank, size })
@@ -295,7 +305,9 @@ impl CommunicatorBuilder {
             if info.backend != first.backend {
                 return Err(Error::Backend { backend: first.backend, mixed: true });
             }
-            let link = match (id.id(), self.library_of(program)?) {
+            let library = self.library_of(program)?;
+            let name = name_of(program, library.as_ref());
+            let link = match (id.id(), library) {
                 (Id::Local, None) => Link::Local,
                 (Id::Library(_), Some(library)) => Link::Library(library),
                 _ => return Err(Error::Backend { backend: info.backend, mixed: true }),
@@ -307,7 +319,7 @@ impl CommunicatorBuilder {
                     size,
                     timeout: self.timeout,
                     link,
-                    clique: Clique::join(id, *rank, size)?,
+                    clique: Clique::join(id, *rank, size, &name)?,
                     processes: processes.cloned(),
                     compared,
                     order: Mutex::new(()),
@@ -334,6 +346,13 @@ impl CommunicatorBuilder {
         }
         Ok(created)
     }
+}
+
+/// What ranks call a library of a program's device, to compare it with theirs.
+fn name_of(program: &Program, library: Option<&Library>) -> String {
+    let Some(library) = library else { return CPU.to_owned() };
+    let name = program.device_info().collectives.map_or("a library", |names| names.name);
+    format!("{name} {}", library.version())
 }
 
 /// Joins the library's communicator with all of these ranks.
