@@ -140,8 +140,8 @@ pub(crate) fn a_copy_of_no_rows_or_empty_rows_does_nothing(subject: &Subject) ->
         src_pitch: pitch,
     });
     for shape in shapes {
-        // SAFETY: nothing is read or written.
         for_each_side(device, |sides| {
+            // SAFETY: nothing is read or written.
             Ok(unsafe { device.copy_2d_async(sides, &shape, DEFAULT) }?)
         })?;
         for sides in [

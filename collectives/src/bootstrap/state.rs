@@ -123,6 +123,11 @@ impl Shared {
     pub(crate) fn leave(&self) {
         self.state().leaving = Some(deadline(FAREWELL));
         for link in &self.links {
+            // The thread that noticed a loss may not have told the others yet, to which this process would be the one
+            // that is missing.
+            if let (0, Some(lost)) = (self.rank, self.lost()) {
+                link.send(&Message::Lost(lost));
+            }
             link.finish(Some(&Message::Goodbye));
         }
     }
