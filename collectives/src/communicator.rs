@@ -35,6 +35,10 @@ const SPIN: Duration = Duration::from_micros(500);
 /// How long to sleep between two queries of a communicator that is in progress.
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// How long the creation goes on after a process has left: it may have left because it failed to join. Where it has
+/// joined, the library needs no answer of it any more.
+const DESERTED: Duration = Duration::from_secs(3);
+
 /// How long to wait for the reason of a failure that the library reports: it may notice that a rank of another process
 /// has failed before this process hears why.
 const REASON: Duration = Duration::from_millis(250);
@@ -119,6 +123,8 @@ pub(crate) struct State {
     unreported: bool,
     /// When the library first reported a failure.
     reported: Option<Instant>,
+    /// When the creation first saw that a process has left.
+    deserted: Option<Instant>,
     /// The number of enqueued operations.
     operations: u64,
     /// That number when the watchdog last saw a new one or none pending, and when that was.
@@ -328,6 +334,7 @@ impl CommunicatorBuilder {
                         failure: None,
                         unreported: false,
                         reported: None,
+                        deserted: None,
                         operations: 0,
                         observed: (0, Instant::now()),
                     }),
@@ -444,6 +451,13 @@ impl State {
             true => Ok(Progress::Pending),
             false => Err(failure.into()),
         }
+    }
+
+    /// The process that left while the library waits for all ranks, so that it may wait forever.
+    fn deserter(&mut self, inner: &Inner) -> Option<usize> {
+        let rank = inner.processes.as_ref()?.left()?;
+        let since = *self.deserted.get_or_insert_with(Instant::now);
+        (since.elapsed() > DESERTED).then_some(rank)
     }
 
     /// Ends all operations and destroys the communicator. The other ranks of this process fail, too: their operations
@@ -577,6 +591,7 @@ impl Inner {
     fn progress(&self, operation: &'static str, waited: Duration) -> Result<Progress> {
         let mut state = self.state.lock();
         let rank = self.rank;
+        let deserter = if operation == CREATE { state.deserter(self) } else { None };
         let failure = match (state.raw(self), state.check(self)) {
             (Err(Error::Aborted { failure: Some(failure), .. }), _) => {
                 return Err(Error::Failed { operation, rank, failure });
@@ -585,7 +600,10 @@ impl Inner {
             (_, Ok(Progress::Pending)) if waited > self.timeout => {
                 Failure::Timeout { after: self.timeout }.into()
             }
-            (_, Ok(progress)) => return Ok(progress),
+            (_, Ok(progress)) => match deserter {
+                Some(rank) if progress == Progress::Pending => Failure::PeerLost { rank }.into(),
+                _ => return Ok(progress),
+            },
             (_, Err(failure)) => failure,
         };
         state.abort(self, Some(&failure));

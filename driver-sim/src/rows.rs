@@ -41,12 +41,12 @@ impl Rows {
         last.map_or((0, 0), |(to, from)| ((to + self.width) as u64, (from + self.width) as u64))
     }
 
-    /// The same rows to or from memory where they are next to each other.
-    pub(crate) fn to_dense(self) -> Self {
+    /// The same rows, to memory where they are next to each other; or from such memory.
+    pub(crate) fn dense_target(self) -> Self {
         Self { dst_pitch: self.width, ..self }
     }
 
-    pub(crate) fn from_dense(self) -> Self {
+    pub(crate) fn dense_source(self) -> Self {
         Self { src_pitch: self.width, ..self }
     }
 

@@ -228,8 +228,11 @@ impl Context {
 mod tests {
     use super::*;
 
-    /// The ranges of a box with these axes, the innermost last: extent and distances.
-    fn ranges(bytes: usize, axes: &[(usize, usize, usize)]) -> Vec<CopiedRange> {
+    /// An extent, and the distances in the target and in the source.
+    type Extent = (usize, usize, usize);
+
+    /// The ranges of a box with these axes, the innermost last.
+    fn ranges(bytes: usize, axes: &[Extent]) -> Vec<CopiedRange> {
         let mut all = vec![CopiedRange { dst: 1000, src: 2000, bytes }];
         for (count, dst, src) in axes {
             let places = |range: CopiedRange| {
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn a_box_is_copied_along_its_longest_axis() {
         const BACK: usize = (-100_isize).cast_unsigned();
-        let cases: [(&[(usize, usize, usize)], usize); 9] = [
+        let cases: [(&[Extent], usize); 9] = [
             (&[], 1),
             (&[(100, 8, 40)], 1),
             // Two axes that are one.

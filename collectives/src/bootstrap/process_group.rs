@@ -15,6 +15,9 @@ use crate::library_mismatch::{LibraryMismatch, NONE};
 /// The longest payload of a broadcast, in bytes.
 pub const MAX_PAYLOAD: usize = 64 * 1024;
 
+/// The id of a communicator, and its number if the calls of its ranks are compared.
+pub(crate) type Joined = (Vec<u8>, Option<u64>);
+
 /// The processes of a run, connected to each other.
 ///
 /// All ranks must call the same operations in the same order. After an error of an operation the group is only good for
@@ -123,6 +126,11 @@ impl ProcessGroup {
         self.shared.lost()
     }
 
+    /// A process that has left in order, if this one knows of any: rank 0 knows all, and the others know of rank 0.
+    pub(crate) fn left(&self) -> Option<usize> {
+        self.shared.state().left.iter().position(|left| *left)
+    }
+
     /// Gives the payload of rank 0 to all ranks. Other ranks' payloads are ignored. Waits until all ranks have called
     /// it.
     ///
@@ -155,7 +163,7 @@ impl ProcessGroup {
         id: &[u8],
         library: &str,
         compare: bool,
-    ) -> Result<Result<(Vec<u8>, Option<u64>), LibraryMismatch>> {
+    ) -> Result<Result<Joined, LibraryMismatch>> {
         let operation = if compare { Operation::Join } else { Operation::JoinUnchecked };
         let library = &library[..library.floor_char_boundary(LONGEST_NAME)];
         let (number, id) = self.call(operation, id, library)?;

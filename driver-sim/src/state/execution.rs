@@ -16,7 +16,7 @@ impl State {
                 }
             }
             Work::Upload { dst, data, rows } => {
-                for (to, from) in rows.from_dense().each() {
+                for (to, from) in rows.dense_source().each() {
                     self.memory.write(*dst + to as u64, &data[from..][..rows.width])?;
                 }
             }

@@ -216,7 +216,7 @@ impl State {
         self.wait_for(&[id])?;
         self.host_reaches(self.stream(stream)?.end);
         self.note_host_wait(Some(id));
-        let outcome = rows.to_dense().each().try_for_each(|(to, from)| {
+        let outcome = rows.dense_target().each().try_for_each(|(to, from)| {
             let target = &mut target[to..][..rows.width];
             self.memory.read(src + from as u64, target).map_err(Failure::from)
         });

@@ -6,6 +6,7 @@ mod libraries;
 mod mismatch;
 mod operations;
 mod order;
+pub(crate) mod processes;
 mod random;
 
 use std::{
