@@ -96,8 +96,8 @@ impl Clique {
     ///
     /// # Errors
     /// [`Error::Rank`] if another rank has another size, [`Error::Joined`] if the rank cannot join any more;
-    /// [`Error::Failed`] if the libraries of two ranks differ, also of two others: then the library would wait for ranks
-    /// that do not come.
+    /// [`Error::Failed`] if the libraries of two ranks differ, also of two others: then the library would wait for
+    /// ranks that do not come.
     pub(crate) fn join(
         id: &UniqueId,
         rank: usize,
@@ -118,6 +118,8 @@ impl Clique {
             return Err(Error::Joined { rank });
         }
         if let Some(failure) = state.refuse(rank, library) {
+            // Those that come late are to find the failure, also where the others are gone by then.
+            known.incomplete = (state.joined.len() < size).then(|| clique.clone());
             clique.note(state, &failure);
             return Err(Error::Failed { operation: CREATE, rank, failure });
         }
@@ -188,8 +190,8 @@ mod tests {
         // Those that wait for it hear of it, and those that come later.
         let failure = first.failure().unwrap();
         assert!(matches!(&*failure, Failure::Libraries(found) if *found == expected), "{failure}");
-        assert_eq!(mismatch(Clique::join(&id, 0, 3, "NCCL 2.28.3")), expected);
         drop(first);
+        assert_eq!(mismatch(Clique::join(&id, 0, 3, "NCCL 2.28.3")), expected);
         let id = UniqueId::parse(&[8; 128]).unwrap();
         let all: Vec<_> = (0..3).map(|rank| Clique::join(&id, rank, 3, "NCCL 2.28.3")).collect();
         assert!(all.iter().all(Result::is_ok), "{all:?}");

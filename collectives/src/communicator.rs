@@ -18,8 +18,8 @@ use crate::{
     call::Call,
     clique::{CREATE, Clique},
     error::Failure,
-    library::Progress,
-    library_mismatch::{CPU, NONE},
+    library::{Progress, library_name},
+    library_mismatch::NONE,
     local::Exchange,
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
@@ -221,8 +221,8 @@ impl CommunicatorBuilder {
     /// not reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
     ///
     /// The ranks must use the same version of one library. Where two differ, or one has none that loads, all ranks get
-    /// [`Failure::Libraries`], which names both, before a library is called to connect them. Another communicator can be
-    /// joined after that.
+    /// [`Failure::Libraries`], which names both, before a library is called to connect them. Another communicator can
+    /// be joined after that.
     ///
     /// # Errors
     /// As for [`rank`](Self::rank), and [`Error::Bootstrap`].
@@ -263,7 +263,8 @@ impl CommunicatorBuilder {
             _ => None,
         };
         let own = own.as_ref().map_or(&[][..], |id| id);
-        let name = library.as_ref().map_or(NONE.to_owned(), |of| name_of(program, of.as_ref()));
+        let name =
+            library.as_ref().map_or(NONE.to_owned(), |of| library_name(program, of.as_ref()));
         let joined = processes.join_communicator(own, &name, compare)?;
         library?;
         let (id, compared) = joined.map_err(|mismatch| {
@@ -312,7 +313,7 @@ impl CommunicatorBuilder {
                 return Err(Error::Backend { backend: first.backend, mixed: true });
             }
             let library = self.library_of(program)?;
-            let name = name_of(program, library.as_ref());
+            let name = library_name(program, library.as_ref());
             let link = match (id.id(), library) {
                 (Id::Local, None) => Link::Local,
                 (Id::Library(_), Some(library)) => Link::Library(library),
@@ -353,13 +354,6 @@ impl CommunicatorBuilder {
         }
         Ok(created)
     }
-}
-
-/// What ranks call a library of a program's device, to compare it with theirs.
-fn name_of(program: &Program, library: Option<&Library>) -> String {
-    let Some(library) = library else { return CPU.to_owned() };
-    let name = program.device_info().collectives.map_or("a library", |names| names.name);
-    format!("{name} {}", library.version())
 }
 
 /// Joins the library's communicator with all of these ranks.

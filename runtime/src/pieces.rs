@@ -3,13 +3,13 @@
 //! The copies between buffer and staging block do not follow the order of the pieces in host memory: neighbours in the
 //! buffer are one range, and ranges with one distance are one 2-D copy. The host puts the bytes into their order.
 
-use std::{ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use quadrants_rhi::{Copy2d, CopySides, DevicePtr, StreamHandle};
 
 use crate::{
     Buffer, Completed, Context, CopiedRange, Error, Result,
-    rectangles::{Rectangle, fewest, follows},
+    rectangles::{Ranged, Rectangle, fewest, follows},
     staging::{Pinned, STAGING_CHUNK},
 };
 
@@ -33,12 +33,14 @@ impl Buffer {
     pub fn read_pieces(&self, pieces: &[Piece], out: &mut [u8]) -> Result<Completed> {
         let (first, bytes) = self.hull(pieces, out.len())?;
         self.transfer(first, bytes, Self::writers, |source, stream| {
+            let plan = Plan::new(pieces, self.context().device().capabilities().asynchronous);
             // SAFETY: the pieces are inside the buffer, from `source` on, and the stream is leased.
-            unsafe { download(self.context(), (source, first), &Plan::new(pieces), out, stream) }
+            unsafe { download(self.context(), (source, first), &plan, out, stream) }
         })
     }
 
-    /// Overwrites pieces of the buffer from host memory, as [`write_completing`](Self::write_completing) does one.
+    /// Overwrites pieces of the buffer from host memory, as [`write_completing`](Self::write_completing) does one. Of
+    /// pieces that overlap, any may be written last.
     ///
     /// # Errors
     /// As for [`read_pieces`](Self::read_pieces).
@@ -46,7 +48,7 @@ impl Buffer {
         let (first, bytes) = self.hull(pieces, contents.len())?;
         self.forget_distinct();
         self.transfer(first, bytes, Self::users, |destination, stream| {
-            let plan = Plan::new(pieces);
+            let plan = Plan::new(pieces, self.context().device().capabilities().asynchronous);
             // SAFETY: as above, and the copies are complete when this returns.
             unsafe { upload(self.context(), (destination, first), &plan, contents, stream) }
         })
@@ -69,14 +71,26 @@ impl Buffer {
 
 /// How pieces are copied.
 #[derive(Debug)]
-struct Plan {
-    /// In the order of their offsets.
-    pieces: Vec<Piece>,
-    /// The ranges of the buffer that pieces are, or are next to each other in. Both sides are the offset.
+struct Plan<'a> {
+    /// In the order of their offsets, unless some overlap.
+    pieces: Cow<'a, [Piece]>,
+    /// Those that are next to each other in the buffer, if any were joined. Else each piece is a range.
+    joined: Option<Joined>,
+    rectangles: Vec<Rectangle>,
+}
+
+#[derive(Debug)]
+struct Joined {
     ranges: Vec<CopiedRange>,
     /// The first piece of each range, and the number of pieces.
     firsts: Vec<usize>,
-    rectangles: Vec<Rectangle>,
+}
+
+/// Only the places in the buffer count.
+impl Ranged for Piece {
+    fn range(&self) -> CopiedRange {
+        CopiedRange { dst: self.offset, src: self.offset, bytes: self.bytes }
+    }
 }
 
 /// Ranges of a plan, or the same part of each, which are next to each other from `staged` on in a staging block.
@@ -88,33 +102,47 @@ struct Rows {
     staged: usize,
 }
 
-impl Plan {
-    fn new(pieces: &[Piece]) -> Self {
-        let mut pieces: Vec<Piece> = pieces.iter().copied().filter(|of| of.bytes > 0).collect();
-        let by_offset = |pieces: &[Piece]| pieces.is_sorted_by_key(|piece| piece.offset);
-        let overlap = |pieces: &[Piece]| {
-            pieces.windows(2).any(|pair| pair[0].offset + pair[0].bytes > pair[1].offset)
-        };
-        let original = (!by_offset(&pieces)).then(|| pieces.clone());
-        pieces.sort_unstable_by_key(|piece| piece.offset);
-        // Where a byte is in several pieces, each is copied by itself, in the order of the caller.
-        let is_apart = !overlap(&pieces);
-        if !is_apart && let Some(original) = original {
-            pieces = original;
-        }
-        let range = |of: &Piece| CopiedRange { dst: of.offset, src: of.offset, bytes: of.bytes };
-        let apart: Vec<_> = pieces.iter().map(range).collect();
-        let (joined, rectangles) = if is_apart {
-            fewest(&apart)
+impl<'a> Plan<'a> {
+    /// Pieces that are not in order are sorted if `calls_are_slow`: on the CPU, a copy takes less time than that.
+    fn new(pieces: &'a [Piece], calls_are_slow: bool) -> Self {
+        let is_sorted = pieces.is_sorted_by_key(|piece| piece.offset);
+        let has_all_bytes = pieces.iter().all(|piece| piece.bytes > 0);
+        let pieces = if has_all_bytes && (is_sorted || !calls_are_slow) {
+            Cow::Borrowed(pieces)
         } else {
-            let alone = |first| Rectangle { first, step: 1, count: 1 };
-            (None, (0..apart.len()).map(alone).collect())
+            let mut some: Vec<_> = pieces.iter().copied().filter(|piece| piece.bytes > 0).collect();
+            if calls_are_slow {
+                some.sort_by_key(|piece| piece.offset);
+            }
+            Cow::Owned(some)
         };
-        let begins =
-            |at: &usize| joined.is_none() || *at == 0 || !follows(apart[*at - 1], apart[*at]);
-        let firsts = (0..apart.len()).filter(begins).chain([apart.len()]).collect();
-        let ranges = joined.unwrap_or(apart);
-        Self { pieces, ranges, firsts, rectangles }
+        let overlaps = |pair: &[Piece]| pair[0].offset + pair[0].bytes > pair[1].offset;
+        if pieces.windows(2).any(overlaps) {
+            // They overlap, or are not sorted: each is copied by itself.
+            let alone = |first| Rectangle { first, step: 1, count: 1 };
+            let rectangles = (0..pieces.len()).map(alone).collect();
+            return Self { pieces, joined: None, rectangles };
+        }
+        let (joined, rectangles) = fewest(&pieces);
+        let joined = joined.map(|ranges| {
+            let begins = |at: &usize| *at == 0 || !follows(&pieces[*at - 1], &pieces[*at]);
+            let firsts = (0..pieces.len()).filter(begins).chain([pieces.len()]).collect();
+            Joined { ranges, firsts }
+        });
+        Self { pieces, joined, rectangles }
+    }
+
+    /// A range of the buffer.
+    fn range(&self, at: usize) -> CopiedRange {
+        self.joined.as_ref().map_or_else(|| self.pieces[at].range(), |joined| joined.ranges[at])
+    }
+
+    /// The pieces in a range.
+    fn pieces_in(&self, range: usize) -> &[Piece] {
+        match &self.joined {
+            None => &self.pieces[range..=range],
+            Some(Joined { firsts, .. }) => &self.pieces[firsts[range]..firsts[range + 1]],
+        }
     }
 
     /// The number of bytes of all pieces.
@@ -126,7 +154,7 @@ impl Plan {
     fn try_for_each_batch(&self, mut each: impl FnMut(&[Rows]) -> Result<()>) -> Result<()> {
         let (mut batch, mut filled) = (Vec::new(), 0);
         for rectangle in &self.rectangles {
-            let width = self.ranges[rectangle.first].bytes;
+            let width = self.range(rectangle.first).bytes;
             let (mut row, mut begin) = (0, 0);
             while row < rectangle.count {
                 let room = STAGING_CHUNK - filled;
@@ -159,9 +187,12 @@ impl Plan {
 
     /// The offset in the buffer, and the shape of the copy from there to the staging block.
     fn copy(&self, rows: &Rows) -> (usize, Copy2d) {
-        let shape = rows.rectangle.shape(&self.ranges);
+        let shape = match &self.joined {
+            None => rows.rectangle.shape(&self.pieces),
+            Some(joined) => rows.rectangle.shape(&joined.ranges),
+        };
         let width = rows.part.len();
-        let first = self.ranges[rows.rectangle.first].src + rows.part.start;
+        let first = self.range(rows.rectangle.first).src + rows.part.start;
         (first, Copy2d { width, dst_pitch: width, ..shape })
     }
 
@@ -171,9 +202,9 @@ impl Plan {
         let Rows { rectangle, part, staged } = rows;
         for row in 0..rectangle.count {
             let range = rectangle.first + row * rectangle.step;
-            let begin = self.ranges[range].src + part.start;
+            let begin = self.range(range).src + part.start;
             let (end, staged) = (begin + part.len(), staged + row * part.len());
-            let pieces = &self.pieces[self.firsts[range]..self.firsts[range + 1]];
+            let pieces = self.pieces_in(range);
             let before = match part.start {
                 0 => 0,
                 _ => pieces.partition_point(|piece| piece.offset + piece.bytes <= begin),
@@ -192,7 +223,7 @@ impl Plan {
 unsafe fn download(
     context: &Arc<Context>,
     (address, first): (DevicePtr, usize),
-    plan: &Plan,
+    plan: &Plan<'_>,
     out: &mut [u8],
     stream: StreamHandle,
 ) -> Result<()> {
@@ -239,7 +270,7 @@ unsafe fn download(
 unsafe fn upload(
     context: &Arc<Context>,
     (address, first): (DevicePtr, usize),
-    plan: &Plan,
+    plan: &Plan<'_>,
     contents: &[u8],
     stream: StreamHandle,
 ) -> Result<()> {
@@ -289,8 +320,8 @@ mod tests {
     }
 
     /// Copies pieces of `buffer` as `download` does. Returns the host memory and the number of copies.
-    fn downloaded(pieces: &[Piece], buffer: &[u8], host: usize) -> (Vec<u8>, usize) {
-        let (plan, mut out, mut copies) = (Plan::new(pieces), vec![0; host], 0);
+    fn downloaded(plan: &Plan<'_>, buffer: &[u8], host: usize) -> (Vec<u8>, usize) {
+        let (mut out, mut copies) = (vec![0; host], 0);
         plan.try_for_each_batch(|batch| {
             let mut block = vec![0xee; STAGING_CHUNK];
             let mut filled = 0;
@@ -323,7 +354,9 @@ mod tests {
             expected[piece.host..][..piece.bytes]
                 .copy_from_slice(&buffer[piece.offset..][..piece.bytes]);
         }
-        let (out, made) = downloaded(pieces, buffer, host);
+        let (out, _) = downloaded(&Plan::new(pieces, false), buffer, host);
+        assert!(out == expected, "not sorted: {pieces:?}");
+        let (out, made) = downloaded(&Plan::new(pieces, true), buffer, host);
         assert!(out == expected, "{pieces:?}");
         assert_eq!(made, copies, "{pieces:?}");
     }

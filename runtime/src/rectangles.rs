@@ -1,7 +1,7 @@
 //! Groups ranges of bytes that one 2-D copy copies.
 //!
-//! The ranges of a view with `n` axes that are not next to each other are those of a box of `n` axes. One 2-D copy takes
-//! the ranges along one of them; the longest one makes the fewest copies.
+//! The ranges of a view with `n` axes that are not next to each other are those of a box of `n` axes. One 2-D copy
+//! takes the ranges along one of them; the longest one makes the fewest copies.
 
 use quadrants_rhi::{Copy2d, CopySides, DevicePtr, StreamHandle};
 use smallvec::SmallVec;
@@ -36,17 +36,26 @@ struct Axis {
     distance: [usize; 2],
 }
 
+/// What is copied as a range.
+pub(crate) trait Ranged: Copy {
+    fn range(&self) -> CopiedRange;
+}
+
+impl Ranged for CopiedRange {
+    fn range(&self) -> CopiedRange {
+        *self
+    }
+}
+
 /// Groups ranges. Each is in one group; the groups have no order.
-pub(crate) fn rectangles(ranges: &[CopiedRange]) -> Vec<Rectangle> {
-    let mut all = Vec::new();
-    let mut rest = 0..ranges.len();
-    for same in ranges.chunk_by(|a, b| a.bytes == b.bytes) {
-        let at = rest.start;
-        rest.start += same.len();
+pub(crate) fn rectangles<T: Ranged>(ranges: &[T]) -> Vec<Rectangle> {
+    let (mut all, mut at) = (Vec::new(), 0);
+    for same in ranges.chunk_by(|a, b| a.range().bytes == b.range().bytes) {
         match box_of(same) {
             Some(axes) => along_the_longest(same, &axes, at, &mut all),
             None => in_order(same, at, &mut all),
         }
+        at += same.len();
     }
     all
 }
@@ -58,58 +67,47 @@ fn fits([dst, src]: [usize; 2], bytes: usize) -> bool {
     is_pitch(dst) && is_pitch(src)
 }
 
-fn distance(from: CopiedRange, to: CopiedRange) -> [usize; 2] {
+fn distance<T: Ranged>(from: &T, to: &T) -> [usize; 2] {
+    let (from, to) = (from.range(), to.range());
     [to.dst.wrapping_sub(from.dst), to.src.wrapping_sub(from.src)]
 }
 
 /// The number of ranges from the first on, each the `step`-th after the one before, with the distance of the first two.
-fn count_even(ranges: &[CopiedRange], step: usize) -> usize {
+fn count_even<T: Ranged>(ranges: &[T], step: usize) -> usize {
     let Some(second) = ranges.get(step) else { return 1 };
-    let expected = distance(ranges[0], *second);
-    let next = |at: &usize| {
-        let pair = ranges.get(at * step).zip(ranges.get((at + 1) * step));
-        pair.is_some_and(|(from, to)| distance(*from, *to) == expected)
-    };
-    2 + (1..).take_while(next).count()
+    let expected = distance(&ranges[0], second);
+    let (mut count, mut last) = (2, step);
+    while let Some(next) = ranges.get(last + step)
+        && distance(&ranges[last], next) == expected
+    {
+        (count, last) = (count + 1, last + step);
+    }
+    count
 }
 
 /// The axes of the box whose places the ranges are, in order, the innermost first. None if they are not those of a box.
-fn box_of(ranges: &[CopiedRange]) -> Option<SmallVec<[Axis; 6]>> {
+fn box_of<T: Ranged>(ranges: &[T]) -> Option<SmallVec<[Axis; 6]>> {
     let (mut axes, mut step) = (SmallVec::<[Axis; 6]>::new(), 1);
     while step < ranges.len() {
         let count = count_even(ranges, step);
-        axes.push(Axis { count, step, distance: distance(ranges[0], ranges[step]) });
+        axes.push(Axis { count, step, distance: distance(&ranges[0], &ranges[step]) });
         step *= count;
     }
     if step != ranges.len() {
         return None;
     }
-    // So far, only the first ranges of each axis were compared.
-    let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, axes.len());
-    let mut at = [ranges[0].dst, ranges[0].src];
-    let move_by = |at: [usize; 2], of: &Axis, times: usize| {
-        let along = |side: usize| at[side].wrapping_add(of.distance[side].wrapping_mul(times));
-        [along(0), along(1)]
+    // So far, only the first ranges of each axis were compared; of a single axis, that is all.
+    let is_even = |Axis { count, step, distance: expected }: &Axis| {
+        ranges.chunks_exact(count * step).all(|part| {
+            let pairs = part.iter().zip(&part[*step..]);
+            pairs.into_iter().all(|(from, to)| distance(from, to) == *expected)
+        })
     };
-    for range in ranges {
-        if [range.dst, range.src] != at {
-            return None;
-        }
-        for (axis, index) in axes.iter().zip(&mut index) {
-            *index += 1;
-            if *index < axis.count {
-                at = move_by(at, axis, 1);
-                break;
-            }
-            at = move_by(at, axis, (axis.count - 1).wrapping_neg());
-            *index = 0;
-        }
-    }
-    Some(axes)
+    (axes.len() <= 1 || axes.iter().all(is_even)).then_some(axes)
 }
 
-fn along_the_longest(ranges: &[CopiedRange], axes: &[Axis], at: usize, all: &mut Vec<Rectangle>) {
-    let bytes = ranges[0].bytes;
+fn along_the_longest<T: Ranged>(ranges: &[T], axes: &[Axis], at: usize, all: &mut Vec<Rectangle>) {
+    let bytes = ranges[0].range().bytes;
     let usable = axes.iter().filter(|axis| fits(axis.distance, bytes));
     let Axis { count, step, .. } = match usable.max_by_key(|axis| axis.count) {
         Some(axis) => *axis,
@@ -120,10 +118,10 @@ fn along_the_longest(ranges: &[CopiedRange], axes: &[Axis], at: usize, all: &mut
 }
 
 /// Groups those that follow each other with one distance.
-fn in_order(ranges: &[CopiedRange], at: usize, all: &mut Vec<Rectangle>) {
+fn in_order<T: Ranged>(ranges: &[T], at: usize, all: &mut Vec<Rectangle>) {
     let mut first = 0;
     while let Some(left) = ranges.get(first..).filter(|left| !left.is_empty()) {
-        let is_rows = left.len() > 1 && fits(distance(left[0], left[1]), left[0].bytes);
+        let is_rows = left.len() > 1 && fits(distance(&left[0], &left[1]), left[0].range().bytes);
         let count = if is_rows { count_even(left, 1) } else { 1 };
         all.push(Rectangle { first: at + first, step: 1, count });
         first += count;
@@ -132,32 +130,30 @@ fn in_order(ranges: &[CopiedRange], at: usize, all: &mut Vec<Rectangle>) {
 
 impl Rectangle {
     /// The shape of its copy.
-    pub(crate) fn shape(&self, ranges: &[CopiedRange]) -> Copy2d {
-        let first = ranges[self.first];
+    pub(crate) fn shape<T: Ranged>(&self, ranges: &[T]) -> Copy2d {
+        let first = &ranges[self.first];
+        let width = first.range().bytes;
         let [dst_pitch, src_pitch] = match self.count {
-            0 | 1 => [first.bytes; 2],
-            _ => distance(first, ranges[self.first + self.step]),
+            0 | 1 => [width; 2],
+            _ => distance(first, &ranges[self.first + self.step]),
         };
-        Copy2d { width: first.bytes, height: self.count, dst_pitch, src_pitch }
+        Copy2d { width, height: self.count, dst_pitch, src_pitch }
     }
 }
 
 /// Whether a range continues another one on both sides.
-pub(crate) fn follows(range: CopiedRange, next: CopiedRange) -> bool {
-    distance(range, next) == [range.bytes; 2]
+pub(crate) fn follows<T: Ranged>(range: &T, next: &T) -> bool {
+    distance(range, next) == [range.range().bytes; 2]
 }
 
 /// Joins ranges that follow each other.
-fn joined(ranges: &[CopiedRange]) -> Vec<CopiedRange> {
-    let mut joined = ranges.to_vec();
-    joined.dedup_by(|next, range| {
-        let follows = follows(*range, *next);
-        if follows {
-            range.bytes += next.bytes;
-        }
-        follows
-    });
-    joined
+fn joined<T: Ranged>(ranges: &[T]) -> Vec<CopiedRange> {
+    let parts = ranges.chunk_by(follows);
+    let join = |part: &[T]| CopiedRange {
+        bytes: part.iter().map(|range| range.range().bytes).sum(),
+        ..part[0].range()
+    };
+    parts.map(join).collect()
 }
 
 /// Groups ranges that are in the order of their targets, after joining those that follow each other if that makes
@@ -165,12 +161,12 @@ fn joined(ranges: &[CopiedRange]) -> Vec<CopiedRange> {
 /// row is not joined with the first of the next one.
 ///
 /// Returns the joined ranges, or none, and the groups.
-pub(crate) fn fewest(ranges: &[CopiedRange]) -> (Option<Vec<CopiedRange>>, Vec<Rectangle>) {
+pub(crate) fn fewest<T: Ranged>(ranges: &[T]) -> (Option<Vec<CopiedRange>>, Vec<Rectangle>) {
+    if !ranges.windows(2).any(|pair| follows(&pair[0], &pair[1])) {
+        return (None, rectangles(ranges));
+    }
     let joined = joined(ranges);
     let of_joined = rectangles(&joined);
-    if joined.len() == ranges.len() {
-        return (None, of_joined);
-    }
     let is_even = joined.windows(2).all(|pair| pair[0].bytes == pair[1].bytes);
     let apart = (!is_even).then(|| rectangles(ranges));
     match apart.filter(|apart| apart.len() < of_joined.len()) {
@@ -181,6 +177,7 @@ pub(crate) fn fewest(ranges: &[CopiedRange]) -> (Option<Vec<CopiedRange>>, Vec<R
 
 impl Context {
     /// Enqueues copies of ranges within the device: as few as possible, which are 2-D copies where the ranges are rows.
+    /// On the CPU, where a copy takes less time than finding rows, one for each range.
     ///
     /// # Errors
     /// The device's. Some ranges may be enqueued then.
@@ -192,35 +189,33 @@ impl Context {
         &self,
         dst: DevicePtr,
         src: DevicePtr,
-        mut ranges: SmallVec<[CopiedRange; 1]>,
+        mut ranges: impl ExactSizeIterator<Item = CopiedRange>,
         stream: StreamHandle,
     ) -> Result<()> {
-        if let [CopiedRange { dst: to, src: from, bytes }] = ranges[..] {
+        let device = self.device();
+        let plain = |CopiedRange { dst: to, src: from, bytes }| {
             let (dst, src) = (dst.offset(to), src.offset(from));
             // SAFETY: by the caller.
-            let copied = unsafe { self.device().copy_dtod_async(dst, src, bytes, stream) };
-            return self.observe(copied);
+            self.observe(unsafe { device.copy_dtod_async(dst, src, bytes, stream) })
+        };
+        if ranges.len() <= 1 || !device.capabilities().asynchronous {
+            return ranges.try_for_each(plain);
         }
         // They do not overlap in the target, so their order has no meaning.
-        ranges.retain(|range| range.bytes > 0);
+        let mut ranges: Vec<_> = ranges.filter(|range| range.bytes > 0).collect();
         ranges.sort_unstable_by_key(|range| range.dst);
         let (joined, rectangles) = fewest(&ranges);
         let ranges = joined.as_deref().unwrap_or(&ranges);
-        for rectangle in rectangles {
+        rectangles.into_iter().try_for_each(|rectangle| {
             let (first, shape) = (ranges[rectangle.first], rectangle.shape(ranges));
-            let (dst, src) = (dst.offset(first.dst), src.offset(first.src));
+            if shape.height == 1 {
+                return plain(first);
+            }
+            let sides =
+                CopySides::WithinDevice { dst: dst.offset(first.dst), src: src.offset(first.src) };
             // SAFETY: by the caller; the rows of the shape are ranges.
-            self.observe(unsafe {
-                match shape.height {
-                    1 => self.device().copy_dtod_async(dst, src, shape.width, stream),
-                    _ => {
-                        let sides = CopySides::WithinDevice { dst, src };
-                        self.device().copy_2d_async(sides, &shape, stream)
-                    }
-                }
-            })?;
-        }
-        Ok(())
+            self.observe(unsafe { device.copy_2d_async(sides, &shape, stream) })
+        })
     }
 }
 

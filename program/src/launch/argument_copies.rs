@@ -155,9 +155,9 @@ impl DeviceTensor {
         let context = &self.program.shared.context;
         let (dst, src) = (self.buffer.address(), from.buffer.address());
         let spans = spans.unwrap_or_default();
-        let ranges = spans.iter().map(CopyRange::within_device).collect();
-        // SAFETY: both buffers have the bytes, and one of them belongs to the launch alone. The elements of the other are
-        // borrowed by the launch: by `&mut` where they are written; and no two elements of a tensor are one.
+        let ranges = spans.iter().map(CopyRange::within_device);
+        // SAFETY: both buffers have the bytes, and one of them belongs to the launch alone. The elements of the other
+        // are borrowed by the launch: by `&mut` where they are written; and no two elements of a tensor are one.
         Ok(unsafe { context.copy_ranges(dst, src, ranges, stream.handle()) }?)
     }
 }

@@ -140,7 +140,7 @@ impl DeviceTensor {
             tensors.push(self, &shape, COPY_FROM.2);
             shared.submit_operation(stream, COPY_FROM.0, &tensors, at, || {
                 let (dst, src) = (self.buffer.address(), from.buffer.address());
-                let ranges = spans.iter().map(CopyRange::within_device).collect();
+                let ranges = spans.iter().map(CopyRange::within_device);
                 // SAFETY: both buffers have the bytes. They do not overlap: one is borrowed by `&mut`, the other by
                 // `&`; and no two elements of a tensor are one. The stream is live as long as its state; the caller
                 // stamps the buffers.

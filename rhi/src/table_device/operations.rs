@@ -6,8 +6,8 @@
 /// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored`, `restore_entered`,
 /// `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this one.
 /// Its table has rows with the names of the methods. The arguments are the driver's flags, its
-/// attributes of pointers and functions, functions that copy from a peer and copy rows while the context is current, what
-/// an image is, and the version of the driver that introduced graphs.
+/// attributes of pointers and functions, functions that copy from a peer and copy rows while the context is current,
+/// what an image is, and the version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.

@@ -1,5 +1,5 @@
-//! Processes that a real launcher starts: Open MPI, MPICH or Slurm, where it is installed. `docs/book/src/collectives.md`
-//! says which versions were run.
+//! Processes that a real launcher starts: Open MPI, MPICH or Slurm, where it is installed.
+//! `docs/book/src/collectives.md` says which versions were run.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -72,8 +72,8 @@ impl Launcher {
         (!is_ready).then(|| format!("{name} has no cluster: `{ready} {argument}` fails"))
     }
 
-    /// Starts three processes, and returns the lines that they print and whether all ended well. None where the launcher
-    /// is missing.
+    /// Starts three processes, and returns the lines that they print and whether all ended well. None where the
+    /// launcher is missing.
     fn run(&self, body: &str, option: Option<&str>) -> Option<(Vec<String>, bool)> {
         if let Some(reason) = self.missing() {
             println!("skipped: {reason}");
