@@ -83,6 +83,7 @@ functions! {
     "cuMemcpyHtoDAsync_v2" = |_d: u64, _h: Handle, _b: usize, _s: Handle| ();
     "cuMemcpyDtoHAsync_v2" = |_h: Handle, _d: u64, _b: usize, _s: Handle| ();
     "cuMemcpyDtoDAsync_v2" = |_d: u64, _f: u64, _b: usize, _s: Handle| ();
+    "cuMemcpy2DAsync_v2" = |_c: Handle, _s: Handle| ();
     "cuMemcpyPeerAsync" = |_d: u64, _t: Handle, _s: u64, _f: Handle, _b: usize, _st: Handle| ();
     "cuMemsetD8Async" = |_d: u64, _v: u8, _b: usize, _s: Handle| ();
     "cuMemsetD32Async" = |_d: u64, _v: c_uint, _b: usize, _s: Handle| ();

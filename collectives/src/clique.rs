@@ -15,9 +15,13 @@ use crate::{
     call::Call,
     error::Failure,
     ledger::{Ledger, Ranks},
+    library_mismatch::LibraryMismatch,
     local::Exchange,
     unique_id::Id,
 };
+
+/// What errors call the creation of a communicator.
+pub(crate) const CREATE: &str = "create a communicator";
 
 /// The ranks in this process. If one fails, all do, since the operations of the others cannot complete.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct Clique {
 #[derive(Debug)]
 struct State {
     joined: BTreeSet<usize>,
+    /// The first rank that joined, and the name of its library.
+    first: Option<(usize, String)>,
     ledger: Ledger,
     /// The first failure.
     failure: Option<Arc<Failure>>,
@@ -59,7 +65,7 @@ impl Known {
         let (joined, ledger) = (BTreeSet::new(), Ledger::new(ranks));
         let clique = Arc::new(Clique {
             size,
-            state: Mutex::new(State { joined, ledger, failure: None }),
+            state: Mutex::new(State { joined, first: None, ledger, failure: None }),
             failed: AtomicBool::new(false),
             exchange: Exchange::new(size),
         });
@@ -67,12 +73,37 @@ impl Known {
     }
 }
 
+impl State {
+    /// Why a rank with this library cannot join.
+    fn refuse(&mut self, rank: usize, library: &str) -> Option<Arc<Failure>> {
+        if let Some(failure) = &self.failure
+            && matches!(**failure, Failure::Libraries(_))
+        {
+            return Some(failure.clone());
+        }
+        let (other, other_library) = self.first.get_or_insert_with(|| (rank, library.to_owned()));
+        if other_library == library {
+            return None;
+        }
+        let (library, other_library) = (library.to_owned(), other_library.clone());
+        let mismatch = LibraryMismatch { rank, library, other: *other, other_library };
+        Some(Failure::from(mismatch).into())
+    }
+}
+
 impl Clique {
     /// The clique of an id, with a new rank.
     ///
     /// # Errors
-    /// [`Error::Rank`] if another rank has another size, [`Error::Joined`] if the rank cannot join any more.
-    pub(crate) fn join(id: &UniqueId, rank: usize, size: usize) -> Result<Arc<Self>> {
+    /// [`Error::Rank`] if another rank has another size, [`Error::Joined`] if the rank cannot join any more;
+    /// [`Error::Failed`] if the libraries of two ranks differ, also of two others: then the library would wait for
+    /// ranks that do not come.
+    pub(crate) fn join(
+        id: &UniqueId,
+        rank: usize,
+        size: usize,
+        library: &str,
+    ) -> Result<Arc<Self>> {
         let mut cliques = CLIQUES.lock();
         let cliques = cliques.get_or_insert_default();
         cliques.retain(|_, known| known.clique.strong_count() > 0);
@@ -85,6 +116,12 @@ impl Clique {
         let mut state = clique.state.lock();
         if !state.joined.insert(rank) || !state.ledger.join(rank) {
             return Err(Error::Joined { rank });
+        }
+        if let Some(failure) = state.refuse(rank, library) {
+            // Those that come late are to find the failure, also where the others are gone by then.
+            known.incomplete = (state.joined.len() < size).then(|| clique.clone());
+            clique.note(state, &failure);
+            return Err(Error::Failed { operation: CREATE, rank, failure });
         }
         if state.joined.len() == size || matches!(id.id(), Id::Library(_)) {
             known.incomplete = None;
@@ -130,5 +167,33 @@ impl Clique {
             true => self.state.lock().failure.clone(),
             false => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mismatch(joined: Result<Arc<Clique>>) -> LibraryMismatch {
+        let Err(Error::Failed { failure, .. }) = joined else { panic!("{joined:?}") };
+        let Failure::Libraries(mismatch) = &*failure else { panic!("{failure}") };
+        mismatch.clone()
+    }
+
+    #[test]
+    fn ranks_with_different_libraries_cannot_join() {
+        let id = UniqueId::parse(&[9; 128]).unwrap();
+        let first = Clique::join(&id, 1, 3, "NCCL 2.28.3").unwrap();
+        let (library, other_library) = ("RCCL 2.28.3".to_owned(), "NCCL 2.28.3".to_owned());
+        let expected = LibraryMismatch { rank: 2, library, other: 1, other_library };
+        assert_eq!(mismatch(Clique::join(&id, 2, 3, "RCCL 2.28.3")), expected);
+        // Those that wait for it hear of it, and those that come later.
+        let failure = first.failure().unwrap();
+        assert!(matches!(&*failure, Failure::Libraries(found) if *found == expected), "{failure}");
+        drop(first);
+        assert_eq!(mismatch(Clique::join(&id, 0, 3, "NCCL 2.28.3")), expected);
+        let id = UniqueId::parse(&[8; 128]).unwrap();
+        let all: Vec<_> = (0..3).map(|rank| Clique::join(&id, rank, 3, "NCCL 2.28.3")).collect();
+        assert!(all.iter().all(Result::is_ok), "{all:?}");
     }
 }

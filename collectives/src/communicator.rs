@@ -16,9 +16,10 @@ use crate::{
     Error, Library, Result, UniqueId,
     bootstrap::{self, ProcessGroup, Refusal},
     call::Call,
-    clique::Clique,
+    clique::{CREATE, Clique},
     error::Failure,
-    library::Progress,
+    library::{Progress, library_name},
+    library_mismatch::NONE,
     local::Exchange,
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
@@ -28,14 +29,15 @@ use crate::{
 /// The default time limit: that of PyTorch for NCCL.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What errors call the creation.
-const CREATE: &str = "create a communicator";
-
 /// How long to query without sleeping.
 const SPIN: Duration = Duration::from_micros(500);
 
 /// How long to sleep between two queries of a communicator that is in progress.
 const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long the creation goes on after a process has left: it may have left because it failed to join. Where it has
+/// joined, the library needs no answer of it any more.
+const DESERTED: Duration = Duration::from_secs(3);
 
 /// How long to wait for the reason of a failure that the library reports: it may notice that a rank of another process
 /// has failed before this process hears why.
@@ -121,6 +123,8 @@ pub(crate) struct State {
     unreported: bool,
     /// When the library first reported a failure.
     reported: Option<Instant>,
+    /// When the creation first saw that a process has left.
+    deserted: Option<Instant>,
     /// The number of enqueued operations.
     operations: u64,
     /// That number when the watchdog last saw a new one or none pending, and when that was.
@@ -216,6 +220,10 @@ impl CommunicatorBuilder {
     /// Rank 0 must stay until the others are done: the drop of its [`ProcessGroup`] waits for them. A rank that does
     /// not reach rank 0 gets [`Failure::PeerLost`] or [`Failure::Comparison`].
     ///
+    /// The ranks must use the same version of one library. Where two differ, or one has none that loads, all ranks get
+    /// [`Failure::Libraries`], which names both, before a library is called to connect them. Another communicator can
+    /// be joined after that.
+    ///
     /// # Errors
     /// As for [`rank`](Self::rank), and [`Error::Bootstrap`].
     pub fn join(&self, program: &Program, processes: &Arc<ProcessGroup>) -> Result<Communicator> {
@@ -248,12 +256,21 @@ impl CommunicatorBuilder {
         compare: bool,
     ) -> Result<Communicator> {
         let (rank, size) = (processes.rank(), processes.world_size());
-        let own = match rank {
-            0 => Some(self.unique_id(program)?.to_bytes()),
+        // A rank without a library says so to the others, which would wait for it.
+        let library = self.library_of(program);
+        let own = match (rank, &library) {
+            (0, Ok(library)) => Some(UniqueId::new(library.as_ref())?.to_bytes()),
             _ => None,
         };
         let own = own.as_ref().map_or(&[][..], |id| id);
-        let (id, compared) = processes.join_communicator(own, compare)?;
+        let name =
+            library.as_ref().map_or(NONE.to_owned(), |of| library_name(program, of.as_ref()));
+        let joined = processes.join_communicator(own, &name, compare)?;
+        library?;
+        let (id, compared) = joined.map_err(|mismatch| {
+            let failure = Arc::new(mismatch.into());
+            Error::Failed { operation: CREATE, rank, failure }
+        })?;
         let id = UniqueId::parse(&id)?;
         let mut created = self.create(&[(rank, program)], size, &id, Some(processes), compared)?;
         created.pop().ok_or(Error::Rank { rank, size })
@@ -295,7 +312,9 @@ impl CommunicatorBuilder {
             if info.backend != first.backend {
                 return Err(Error::Backend { backend: first.backend, mixed: true });
             }
-            let link = match (id.id(), self.library_of(program)?) {
+            let library = self.library_of(program)?;
+            let name = library_name(program, library.as_ref());
+            let link = match (id.id(), library) {
                 (Id::Local, None) => Link::Local,
                 (Id::Library(_), Some(library)) => Link::Library(library),
                 _ => return Err(Error::Backend { backend: info.backend, mixed: true }),
@@ -307,7 +326,7 @@ impl CommunicatorBuilder {
                     size,
                     timeout: self.timeout,
                     link,
-                    clique: Clique::join(id, *rank, size)?,
+                    clique: Clique::join(id, *rank, size, &name)?,
                     processes: processes.cloned(),
                     compared,
                     order: Mutex::new(()),
@@ -316,6 +335,7 @@ impl CommunicatorBuilder {
                         failure: None,
                         unreported: false,
                         reported: None,
+                        deserted: None,
                         operations: 0,
                         observed: (0, Instant::now()),
                     }),
@@ -425,6 +445,13 @@ impl State {
             true => Ok(Progress::Pending),
             false => Err(failure.into()),
         }
+    }
+
+    /// The process that left while the library waits for all ranks, so that it may wait forever.
+    fn deserter(&mut self, inner: &Inner) -> Option<usize> {
+        let rank = inner.processes.as_ref()?.left()?;
+        let since = *self.deserted.get_or_insert_with(Instant::now);
+        (since.elapsed() > DESERTED).then_some(rank)
     }
 
     /// Ends all operations and destroys the communicator. The other ranks of this process fail, too: their operations
@@ -558,6 +585,7 @@ impl Inner {
     fn progress(&self, operation: &'static str, waited: Duration) -> Result<Progress> {
         let mut state = self.state.lock();
         let rank = self.rank;
+        let deserter = if operation == CREATE { state.deserter(self) } else { None };
         let failure = match (state.raw(self), state.check(self)) {
             (Err(Error::Aborted { failure: Some(failure), .. }), _) => {
                 return Err(Error::Failed { operation, rank, failure });
@@ -566,7 +594,10 @@ impl Inner {
             (_, Ok(Progress::Pending)) if waited > self.timeout => {
                 Failure::Timeout { after: self.timeout }.into()
             }
-            (_, Ok(progress)) => return Ok(progress),
+            (_, Ok(progress)) => match deserter {
+                Some(rank) if progress == Progress::Pending => Failure::PeerLost { rank }.into(),
+                _ => return Ok(progress),
+            },
             (_, Err(failure)) => failure,
         };
         state.abort(self, Some(&failure));

@@ -4,7 +4,7 @@ use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
 use quadrants_program::{Error as ProgramError, Severity, rhi};
 
-use crate::{bootstrap, ledger::Mismatch};
+use crate::{bootstrap, ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -171,6 +171,9 @@ pub enum Failure {
     /// Two ranks have called different operations. Nothing was enqueued for the later one.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The libraries of two ranks differ. The communicator was not created, and nothing was enqueued.
+    #[error(transparent)]
+    Libraries(#[from] LibraryMismatch),
     /// The calls of this rank could not be compared with those of other processes.
     #[error("its calls could not be compared with those of the other ranks: {0}")]
     Comparison(#[source] bootstrap::Error),
@@ -206,7 +209,13 @@ impl Failure {
 
     /// Whether it is the failure of other ranks just as much.
     pub(crate) fn is_of_all(&self) -> bool {
-        matches!(self, Self::Mismatch(_) | Self::PeerLost { .. } | Self::PeerAborted { .. })
+        matches!(
+            self,
+            Self::Mismatch(_)
+                | Self::Libraries(_)
+                | Self::PeerLost { .. }
+                | Self::PeerAborted { .. }
+        )
     }
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod group;
 mod ledger;
 mod library;
+mod library_mismatch;
 mod local;
 #[cfg(test)]
 mod random;
@@ -26,6 +27,7 @@ pub use error::{Error, Failure, Result};
 pub use group::Group;
 pub use ledger::Mismatch;
 pub use library::Library;
+pub use library_mismatch::LibraryMismatch;
 pub use unique_id::UniqueId;
 
 pub use quadrants_program as program;

@@ -10,6 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_program::{
+    Program,
     codegen::search::{LIBRARIES, LibrarySearch},
     rhi::{
         CollectiveLibrary, Error as RhiError,
@@ -20,6 +21,7 @@ use quadrants_program::{
 use crate::{
     Result,
     error::Failure,
+    library_mismatch::CPU,
     table::{IN_PROGRESS, RawCommunicator, Table, name_of},
 };
 
@@ -163,6 +165,13 @@ impl Library {
             }
         }
     }
+}
+
+/// What ranks call the library of a program's device, to compare it with theirs.
+pub(crate) fn library_name(program: &Program, library: Option<&Library>) -> String {
+    let Some(library) = library else { return CPU.to_owned() };
+    let name = program.device_info().collectives.map_or("a library", |names| names.name);
+    format!("{name} {}", library.version())
 }
 
 /// 2.28.3 is 22803; before 2.9, the minor version had two digits fewer.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod case;
+mod copies_2d;
 mod events;
 mod launches;
 mod memory;
@@ -32,6 +33,12 @@ macro_rules! for_each_case {
             memory::memory_allocated_in_stream_order_works
             memory::the_driver_knows_its_memory
             memory::memory_freed_in_stream_order_stays_valid_for_earlier_work
+            copies_2d::rows_are_copied_and_nothing_between_them
+            copies_2d::rows_are_copied_to_and_from_pinned_memory
+            copies_2d::rows_are_copied_between_those_of_the_source
+            copies_2d::a_copy_of_no_rows_or_empty_rows_does_nothing
+            copies_2d::a_pitch_below_the_width_is_an_error
+            copies_2d::other_work_uses_the_bytes_between_rows
             streams::streams_come_and_go
             streams::any_priority_is_accepted
             streams::repeated_stream_queries_make_progress

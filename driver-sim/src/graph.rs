@@ -5,6 +5,7 @@ use crate::{
     launch::Launch,
     op::{Work, transfer_cost},
     op_id::OpId,
+    rows::Rows,
 };
 
 #[derive(Debug, Default)]
@@ -35,7 +36,7 @@ pub(crate) enum NodeWork {
     Copy {
         dst: u64,
         src: u64,
-        bytes: usize,
+        rows: Rows,
     },
     Fill {
         dst: u64,
@@ -78,7 +79,8 @@ impl NodeWork {
     fn cost(&self) -> u64 {
         match self {
             Self::Launch(launch) => launch.cost(),
-            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
+            Self::Copy { rows, .. } => transfer_cost(rows.bytes()),
+            Self::Fill { bytes, .. } => transfer_cost(*bytes),
             Self::Empty => Work::Marker.cost(),
         }
     }

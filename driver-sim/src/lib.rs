@@ -27,6 +27,7 @@ mod random;
 mod remote;
 mod replay;
 mod report;
+mod rows;
 mod schedule;
 mod state;
 mod stream;

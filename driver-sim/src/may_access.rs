@@ -50,11 +50,12 @@ impl Work {
         match self {
             Self::Marker => {}
             Self::Launch(launch) => launch.add_ranges(memory, &mut ranges),
-            Self::Copy { dst, src, bytes } => {
-                ranges.add(*src, *bytes as u64, false);
-                ranges.add(*dst, *bytes as u64, true);
+            Self::Copy { dst, src, rows } => {
+                let (target, source) = rows.reach();
+                ranges.add(*src, source, false);
+                ranges.add(*dst, target, true);
             }
-            Self::Upload { dst, data } => ranges.add(*dst, data.len() as u64, true),
+            Self::Upload { dst, rows, .. } => ranges.add(*dst, rows.reach().0, true),
             Self::Fill { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),
             Self::PeerRead { src, bytes, .. } => ranges.add(*src, *bytes as u64, false),
             Self::PeerWrite { dst, bytes, .. } => ranges.add(*dst, *bytes as u64, true),

@@ -7,6 +7,7 @@ use crate::{
     launch::Launch,
     memory::Origin,
     remote::{Parcel, Remote},
+    rows::Rows,
 };
 
 /// The work of an operation. Addresses are of device memory or pinned memory.
@@ -18,12 +19,13 @@ pub(crate) enum Work {
     Copy {
         dst: u64,
         src: u64,
-        bytes: usize,
+        rows: Rows,
     },
-    /// A copy from pageable memory, whose bytes were read during the call.
+    /// A copy from pageable memory, whose bytes were read during the call: row after row.
     Upload {
         dst: u64,
         data: Box<[u8]>,
+        rows: Rows,
     },
     Fill {
         dst: u64,
@@ -106,11 +108,11 @@ impl Work {
         match self {
             Self::Marker => "marker".to_owned(),
             Self::Launch(launch) => format!("launch of {}", launch.name()),
-            Self::Copy { dst, src, bytes } => {
-                format!("copy of {bytes} bytes from {src:#x} to {dst:#x}")
+            Self::Copy { dst, src, rows } => {
+                format!("{} from {src:#x} to {dst:#x}", rows.describe())
             }
-            Self::Upload { dst, data } => {
-                format!("copy of {} bytes from pageable memory to {dst:#x}", data.len())
+            Self::Upload { dst, rows, .. } => {
+                format!("{} from pageable memory to {dst:#x}", rows.describe())
             }
             Self::Fill { dst, bytes, .. } => format!("fill of {bytes} bytes at {dst:#x}"),
             Self::PeerRead { src, bytes, .. } => {
@@ -151,7 +153,8 @@ impl Work {
             Self::PeerRead { .. } | Self::Collective(_) => 0,
             Self::PeerWrite { bytes, .. } => transfer_cost(*bytes),
             Self::Launch(launch) => launch.cost(),
-            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => transfer_cost(*bytes),
+            Self::Copy { rows, .. } => transfer_cost(rows.bytes()),
+            Self::Fill { bytes, .. } => transfer_cost(*bytes),
             Self::Upload { data, .. } => transfer_cost(data.len()),
         }
     }

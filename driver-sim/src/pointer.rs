@@ -114,6 +114,11 @@ impl Source {
         self.0 as usize
     }
 
+    /// The memory `count` bytes further on.
+    pub(crate) fn offset(self, count: usize) -> Self {
+        Self(self.0.wrapping_byte_add(count))
+    }
+
     /// The bytes, during the call.
     pub(crate) fn bytes(&self, count: usize) -> Result<&[u8]> {
         match (count, self.0.is_null()) {
@@ -129,6 +134,11 @@ impl Source {
 impl Target {
     pub(crate) fn address(self) -> usize {
         self.0 as usize
+    }
+
+    /// The memory `count` bytes further on.
+    pub(crate) fn offset(self, count: usize) -> Self {
+        Self(self.0.wrapping_byte_add(count))
     }
 
     /// The bytes, during the call.

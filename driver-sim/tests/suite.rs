@@ -13,6 +13,7 @@ mod suite {
         mod support;
     }
     mod context;
+    mod copy_2d;
     mod exports;
     mod faults;
     mod graph;

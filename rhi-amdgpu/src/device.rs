@@ -8,7 +8,8 @@ use std::{
 };
 
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, Result, StreamHandle, table_device,
+    Capabilities, Copy2d, CopySides, Device, DeviceInfo, DevicePtr, DlpackNames, Result,
+    StreamHandle, table_device,
 };
 
 use crate::{
@@ -117,6 +118,26 @@ unsafe fn copy_peer(
     unsafe { table.copy_peer_async(dst.as_ptr(), to, src.as_ptr(), from, bytes, stream.as_ptr()) }
 }
 
+/// # Safety
+/// As for [`Device::copy_2d_async`]. The context is current.
+unsafe fn copy_2d(
+    table: &Table,
+    sides: CopySides,
+    shape: &Copy2d,
+    stream: StreamHandle,
+) -> Result<()> {
+    // `hipMemcpyHostToDevice`, `hipMemcpyDeviceToHost` and `hipMemcpyDeviceToDevice`.
+    let (dst, src, kind): (*mut c_void, *const c_void, _) = match sides {
+        CopySides::HostToDevice { dst, src } => (dst.as_ptr(), src.cast(), 1),
+        CopySides::DeviceToHost { dst, src } => (dst.cast(), src.as_ptr(), 2),
+        CopySides::WithinDevice { dst, src } => (dst.as_ptr(), src.as_ptr(), 3),
+    };
+    let Copy2d { width, height, dst_pitch, src_pitch } = *shape;
+    let stream = stream.as_ptr();
+    // SAFETY: by the caller.
+    unsafe { table.copy_2d_async(dst, dst_pitch, src, src_pitch, width, height, kind, stream) }
+}
+
 /// The architecture name with the chip's modes after a colon. No attribute has it, so it is read from the device
 /// properties.
 fn architecture(table: &Table, ordinal: c_int) -> Result<String> {
@@ -157,6 +178,7 @@ unsafe impl Device for HipDevice {
         pinned_memory: hipHostMallocPortable | hipHostMallocMapped,
         pointer_attribute: |attribute| attribute as u32,
         copy_peer: copy_peer,
+        copy_2d: copy_2d,
         // `HIP_FUNC_ATTRIBUTE_NUM_REGS`, `_LOCAL_SIZE_BYTES` and `_SHARED_SIZE_BYTES`.
         function_attributes: [4, 3, 1],
         // `hipStreamCaptureModeRelaxed`: a library may allocate memory meanwhile.

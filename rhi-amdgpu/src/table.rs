@@ -70,6 +70,11 @@ macro_rules! hip_functions {
         copy_dtoh_async = hipMemcpyDtoHAsync(dst: *mut c_void, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
         /// Copies within the device in stream order.
         copy_dtod_async = hipMemcpyDtoDAsync(dst: hipDeviceptr_t, src: hipDeviceptr_t, bytes: usize, stream: hipStream_t), required;
+        /// Copies rows with gaps between them in stream order. Its kind is a `hipMemcpyKind`.
+        copy_2d_async = hipMemcpy2DAsync(
+            dst: *mut c_void, dst_pitch: usize, src: *const c_void, src_pitch: usize, width: usize, height: usize,
+            kind: c_uint, stream: hipStream_t,
+        ), required;
         /// Copies from the memory of one device to that of another one in stream order.
         copy_peer_async = hipMemcpyPeerAsync(dst: *mut c_void, dst_ordinal: c_int, src: *const c_void, src_ordinal: c_int, bytes: usize, stream: hipStream_t), required;
         /// Fills bytes in stream order.

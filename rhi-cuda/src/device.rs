@@ -10,14 +10,15 @@ use std::{
 };
 
 use cudarc::driver::sys::{
-    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE,
+    CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUDA_MEMCPY2D_st,
     CUdevice_attribute::{self, *},
     CUevent_flags, CUfunction_attribute, CUmemAccess_flags, CUmemAccessDesc, CUmemLocation,
-    CUmemLocationType, CUmemPool_attribute, CUmoduleLoadingMode, CUpointer_attribute,
+    CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUmoduleLoadingMode, CUpointer_attribute,
     CUstream_flags, CUstreamCaptureMode,
 };
 use quadrants_rhi::{
-    Capabilities, Device, DeviceInfo, DevicePtr, DlpackNames, FunctionHandle, Result, StreamHandle,
+    Capabilities, Copy2d, CopySides, Device, DeviceInfo, DevicePtr, DlpackNames, FunctionHandle,
+    Result, StreamHandle,
     table_device::{self, PointerAttribute},
 };
 
@@ -152,6 +153,48 @@ unsafe fn copy_peer(
     unsafe { table.copy_peer_async(dst.into(), to, src.into(), from, bytes, stream.as_ptr()) }
 }
 
+/// # Safety
+/// As for [`Device::copy_2d_async`]. The context is current.
+unsafe fn copy_2d(
+    table: &Table,
+    sides: CopySides,
+    shape: &Copy2d,
+    stream: StreamHandle,
+) -> Result<()> {
+    use CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
+    let mut copy = CUDA_MEMCPY2D_st {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: DEVICE,
+        srcHost: ptr::null(),
+        srcDevice: 0,
+        srcArray: ptr::null_mut(),
+        srcPitch: shape.src_pitch,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: DEVICE,
+        dstHost: ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: ptr::null_mut(),
+        dstPitch: shape.dst_pitch,
+        WidthInBytes: shape.width,
+        Height: shape.height,
+    };
+    match sides {
+        CopySides::HostToDevice { dst, src } => {
+            (copy.srcMemoryType, copy.srcHost, copy.dstDevice) = (HOST, src.cast(), dst.raw());
+        }
+        CopySides::DeviceToHost { dst, src } => {
+            (copy.dstMemoryType, copy.dstHost, copy.srcDevice) = (HOST, dst.cast(), src.raw());
+        }
+        CopySides::WithinDevice { dst, src } => {
+            (copy.dstDevice, copy.srcDevice) = (dst.raw(), src.raw());
+        }
+    }
+    // SAFETY: the driver reads the description before the call returns; the rest by the caller.
+    unsafe { table.copy_2d_async(&raw const copy, stream.as_ptr()) }
+}
+
 quadrants_rhi::table_properties! {
     Table, BACKEND, CUdevice_attribute,
     multiprocessors: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
@@ -196,6 +239,7 @@ unsafe impl Device for CudaDevice {
         pinned_memory: CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP,
         pointer_attribute: pointer_attribute,
         copy_peer: copy_peer,
+        copy_2d: copy_2d,
         function_attributes: [
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,

@@ -7,11 +7,11 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_st, CUcontext, CUdevice,
-    CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUgraphNode, CUjit_option, CUmemAccessDesc, CUmemPool_attribute, CUmemoryPool,
-    CUmodule, CUmoduleLoadingMode, CUpointer_attribute, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus,
+    CUDA_KERNEL_NODE_PARAMS_st, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D_st, CUDA_MEMCPY3D_st,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
+    CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUmemAccessDesc,
+    CUmemPool_attribute, CUmemoryPool, CUmodule, CUmoduleLoadingMode, CUpointer_attribute,
+    CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 use quadrants_rhi::{Error, table::Status};
 
@@ -87,6 +87,8 @@ macro_rules! cuda_functions {
         copy_dtoh_async = cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
         /// Copies within the device in stream order.
         copy_dtod_async = cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream), required;
+        /// Copies rows with gaps between them in stream order.
+        copy_2d_async = cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D_st, stream: CUstream), required;
         /// Copies from the memory of one context to that of another one in stream order.
         copy_peer_async = cuMemcpyPeerAsync(dst: CUdeviceptr, dst_context: CUcontext, src: CUdeviceptr, src_context: CUcontext, bytes: usize, stream: CUstream), required;
         /// Fills bytes in stream order.

@@ -38,40 +38,21 @@
 //!
 //! The sections `# Errors` of the methods list what a method returns in addition.
 
+mod copy_2d;
 mod guards;
+mod memory_at;
 
 use std::{any::Any, fmt, sync::Arc};
 
+pub use copy_2d::{Copy2d, CopySides};
 pub use guards::{Current, Entered, LentContext};
+pub use memory_at::{ManagedMemory, MemoryAt};
 
 use crate::{
     Activities, Capabilities, DeviceInfo, DevicePtr, Error, EventHandle, EventOptions,
     FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle, Image,
     LaunchConfig, ModuleHandle, Result, StreamHandle, StreamOptions,
 };
-
-/// What a driver knows of the memory at an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum MemoryAt {
-    /// The driver cannot tell.
-    Unknown,
-    /// The driver has no memory there.
-    Nothing,
-    /// Memory that the driver manages.
-    Managed(ManagedMemory),
-}
-
-/// Memory that a driver manages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ManagedMemory {
-    /// The device whose memory it is. `None` if all devices can access it, as pinned memory.
-    pub ordinal: Option<usize>,
-    /// Whether it belongs to the context of the device that was asked. True if the driver cannot tell.
-    pub in_context: bool,
-    /// The first address and the size in bytes of the allocation. `None` if the driver cannot tell.
-    pub allocation: Option<(DevicePtr, usize)>,
-}
 
 /// An open device: memory, streams, events, modules, launches and graphs.
 ///
@@ -299,6 +280,28 @@ pub unsafe trait Device: Any + Send + Sync + fmt::Debug {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()>;
+
+    /// Enqueues a 2-D copy: row `i` of `shape` goes from `i * src_pitch` bytes after the first row of the source to
+    /// `i * dst_pitch` bytes after that of the target. The bytes between rows are neither read nor written, so other
+    /// work may use them. With a width or height of 0, it does nothing, and neither addresses nor pitches need be
+    /// valid. Host memory is used as by [`copy_htod_async`](Self::copy_htod_async) and
+    /// [`copy_dtoh_async`](Self::copy_dtoh_async). The default implementation makes a plain copy of each row.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if a pitch is less than the width. [`Error::Driver`]; some rows may be enqueued then.
+    ///
+    /// # Safety
+    /// As for a plain copy between these two kinds of memory, of each row; and the bytes from the first to the last of
+    /// a side are in one allocation. Within the device, no row of the target overlaps one of the source.
+    unsafe fn copy_2d_async(
+        &self,
+        sides: CopySides,
+        shape: &Copy2d,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // SAFETY: the caller guarantees the same conditions.
+        unsafe { sides.copy_by_rows(self, shape, stream) }
+    }
 
     // ---- other devices -----------------------------------------------------------------------
 

@@ -28,7 +28,9 @@ pub use activity::{Activities, Activity};
 pub use capabilities::{
     Capabilities, CollectiveLibrary, DeviceInfo, DlpackNames, ImageKind, PriorityRange,
 };
-pub use device::{Current, Device, Entered, LentContext, ManagedMemory, MemoryAt};
+pub use device::{
+    Copy2d, CopySides, Current, Device, Entered, LentContext, ManagedMemory, MemoryAt,
+};
 pub use driver::Driver;
 pub use error::{DriverError, DriverErrorKind, Error, Result, Severity};
 pub use handle::{

@@ -17,7 +17,7 @@ const KEYS: [ImageKey; 3] = [[1; HASH_BYTES], [2; HASH_BYTES], [3; HASH_BYTES]];
 const ENTRY_HASH: Range<usize> = 8..8 + HASH_BYTES;
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -28,7 +28,7 @@ impl Random {
     }
 
     /// A number below `bound`; 0 if that is 0.
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 

@@ -79,6 +79,7 @@ fn run() {
         crate::launch::reentrant_compiler::WORKS,
         crate::regions::overlap::WORKS,
         crate::profiles::traces::WORKS,
+        crate::collectives::processes::WORKS,
     ];
     let mut all = all.into_iter().flatten();
     let (_, work) = all.find(|(name, _)| *name == work).expect("a known work");

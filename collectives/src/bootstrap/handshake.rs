@@ -11,7 +11,7 @@ use super::frame::{Channel, Frame};
 use super::{Error, Rejection, Result, Secret};
 
 /// The version of the protocol.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The longest body of a frame of the handshake.
 pub(crate) const LONGEST: usize = 64;
 

@@ -6,7 +6,7 @@ use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
 use super::frame::{Frame, MAC};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
-use crate::{call::Call as CommunicatorCall, ledger::Mismatch};
+use crate::{call::Call as CommunicatorCall, ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
 pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
@@ -14,6 +14,9 @@ pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
 pub(crate) const MOST_RANKS: usize = 64;
 /// A message has at most so many calls of a communicator.
 pub(crate) const MOST_CALLS: usize = 1024;
+
+/// The name of a library has at most so many bytes.
+pub(crate) const LONGEST_NAME: usize = 128;
 
 /// Which operation, and its number among all of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,11 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// Whether ranks name their libraries with it.
+    pub(crate) fn is_join(self) -> bool {
+        matches!(self, Self::Join | Self::JoinUnchecked)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Broadcast => "a broadcast",
@@ -60,8 +68,8 @@ pub(crate) enum Message {
     Heartbeat,
     /// Rank 0 is waiting for these ranks.
     Waiting(Vec<usize>),
-    /// The sender has called an operation.
-    Arrive(Call),
+    /// The sender has called an operation. With the name of its library if it joins a communicator.
+    Arrive(Call, String),
     /// All ranks have called it. With the payload of a broadcast.
     Release(Call, Vec<u8>),
     /// An operation failed, and the group with it.
@@ -76,6 +84,8 @@ pub(crate) enum Message {
     Matched(u64),
     /// The calls of a communicator do not match.
     Mismatch(u64, Mismatch),
+    /// All ranks have called this join of a communicator, but with different libraries.
+    Refused(Call, LibraryMismatch),
 }
 
 impl Message {
@@ -85,7 +95,7 @@ impl Message {
             Self::Start => (16, vec![]),
             Self::Heartbeat => (17, vec![]),
             Self::Waiting(ranks) => (18, encode_ranks(ranks)),
-            Self::Arrive(call) => (19, encode_call(*call)),
+            Self::Arrive(call, library) => (19, [&encode_call(*call), library.as_bytes()].concat()),
             Self::Release(call, payload) => {
                 let mut body = encode_call(*call);
                 body.extend_from_slice(payload);
@@ -107,6 +117,14 @@ impl Message {
                 body.extend(encode_mismatch(mismatch));
                 (28, body)
             }
+            Self::Refused(call, LibraryMismatch { rank, library, other, other_library }) => {
+                let mut body = encode_call(*call);
+                body.extend(encode_ranks(&[*rank, *other]));
+                body.push(library.len() as u8);
+                body.extend_from_slice(library.as_bytes());
+                body.extend_from_slice(other_library.as_bytes());
+                (29, body)
+            }
         }
     }
 
@@ -119,7 +137,9 @@ impl Message {
             18 => Self::Waiting(decode_ranks(body)?),
             19 => {
                 let (call, rest) = decode_call(body)?;
-                empty(rest, Self::Arrive(call))?
+                let library = decode_name(rest)?;
+                (call.operation.is_join() || library.is_empty())
+                    .then_some(Self::Arrive(call, library))?
             }
             20 => {
                 let (call, payload) = decode_call(body)?;
@@ -141,6 +161,20 @@ impl Message {
                 let (communicator, mismatch) = body.split_first_chunk()?;
                 let mismatch = decode_mismatch(mismatch)?;
                 Self::Mismatch(u64::from_le_bytes(*communicator), mismatch)
+            }
+            29 => {
+                let (call, rest) = decode_call(body)?;
+                let (rank, rest) = split_u32(rest)?;
+                let (other, rest) = split_u32(rest)?;
+                let (length, rest) = rest.split_first()?;
+                let (library, other_library) = rest.split_at_checked(usize::from(*length))?;
+                let mismatch = LibraryMismatch {
+                    rank: rank as usize,
+                    library: decode_name(library)?,
+                    other: other as usize,
+                    other_library: decode_name(other_library)?,
+                };
+                call.operation.is_join().then_some(Self::Refused(call, mismatch))?
             }
             _ => return None,
         })
@@ -181,6 +215,11 @@ fn decode_call(body: &[u8]) -> Option<(Call, &[u8])> {
         _ => return None,
     };
     Some((Call { number: u64::from_le_bytes(*number), operation }, rest))
+}
+
+fn decode_name(body: &[u8]) -> Option<String> {
+    let name = str::from_utf8(body).ok()?;
+    (name.len() <= LONGEST_NAME && !name.contains(char::is_control)).then(|| name.to_owned())
 }
 
 fn encode_ranks(ranks: &[usize]) -> Vec<u8> {

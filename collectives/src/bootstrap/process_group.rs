@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 
 use super::link::Connection;
 use super::listen::{NOTICE, gather, listen};
-use super::message::{Call, Message, Operation};
-use super::state::{Shared, deadline};
+use super::message::{Call, LONGEST_NAME, Message, Operation};
+use super::state::{Released, Shared, deadline};
 use super::{Error, RankConfig, Result, connect};
+use crate::library_mismatch::{LibraryMismatch, NONE};
 
 /// The longest payload of a broadcast, in bytes.
 pub const MAX_PAYLOAD: usize = 64 * 1024;
+
+/// The id of a communicator, and its number if the calls of its ranks are compared.
+pub(crate) type Joined = (Vec<u8>, Option<u64>);
 
 /// The processes of a run, connected to each other.
 ///
@@ -122,6 +126,11 @@ impl ProcessGroup {
         self.shared.lost()
     }
 
+    /// A process that has left in order, if this one knows of any: rank 0 knows all, and the others know of rank 0.
+    pub(crate) fn left(&self) -> Option<usize> {
+        self.shared.state().left.iter().position(|left| *left)
+    }
+
     /// Gives the payload of rank 0 to all ranks. Other ranks' payloads are ignored. Waits until all ranks have called
     /// it.
     ///
@@ -135,7 +144,7 @@ impl ProcessGroup {
         if self.rank() == 0 && payload.len() > MAX_PAYLOAD {
             return Err(Error::TooLong { length: payload.len(), limit: MAX_PAYLOAD });
         }
-        self.call(Operation::Broadcast, payload).map(|(_, payload)| payload)
+        self.call(Operation::Broadcast, payload, "")?.1.map_err(|_| unexpected())
     }
 
     /// Waits until all ranks have called it.
@@ -143,23 +152,26 @@ impl ProcessGroup {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), without [`Error::TooLong`].
     pub fn barrier(&self) -> Result<()> {
-        self.call(Operation::Barrier, &[]).map(drop)
+        self.call(Operation::Barrier, &[], "")?.1.map(drop).map_err(|_| unexpected())
     }
 
     /// Gives the id of a new communicator to all ranks, and its number if the calls of the ranks are to be
-    /// [compared](Self::compare). On other ranks than 0, `id` is ignored.
+    /// [compared](Self::compare). On other ranks than 0, `id` is ignored. Where the ranks name different libraries, or
+    /// one has [none](NONE), all ranks get the mismatch, and the group goes on.
     pub(crate) fn join_communicator(
         &self,
         id: &[u8],
+        library: &str,
         compare: bool,
-    ) -> Result<(Vec<u8>, Option<u64>)> {
+    ) -> Result<Result<Joined, LibraryMismatch>> {
         let operation = if compare { Operation::Join } else { Operation::JoinUnchecked };
-        let (number, id) = self.call(operation, id)?;
-        Ok((id, compare.then_some(number)))
+        let library = &library[..library.floor_char_boundary(LONGEST_NAME)];
+        let (number, id) = self.call(operation, id, library)?;
+        Ok(id.map(|id| (id, compare.then_some(number))))
     }
 
-    /// Calls an operation. Returns its number and its payload.
-    fn call(&self, operation: Operation, payload: &[u8]) -> Result<(u64, Vec<u8>)> {
+    /// Calls an operation. Returns its number and what became of it.
+    fn call(&self, operation: Operation, payload: &[u8], library: &str) -> Result<(u64, Released)> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let call = Call { number: *calls, operation };
         *calls += 1;
@@ -167,35 +179,48 @@ impl ProcessGroup {
             // Before the others may make calls.
             self.shared.ledgers.add(call.number, self.world_size());
         }
-        let result = if self.rank() == 0 { self.lead(call, payload) } else { self.follow(call) };
+        let result = match self.rank() {
+            0 => self.lead(call, payload, library),
+            _ => self.follow(call, library),
+        };
         if let Err(error) = &result {
             self.shared.fail(error);
+        }
+        if !matches!(result, Ok(Ok(_))) {
             self.shared.ledgers.remove(call.number);
         }
         result.map(|payload| (call.number, payload))
     }
 
     /// An operation on rank 0: waits for the others, then releases them.
-    fn lead(&self, call: Call, payload: &[u8]) -> Result<Vec<u8>> {
+    fn lead(&self, call: Call, payload: &[u8], library: &str) -> Result<Released> {
         let until = deadline(self.shared.timeout);
         let mut noticed = Instant::now();
-        loop {
+        let mismatch = loop {
             let mut state = self.shared.state();
             if let Some(error) = &state.failure {
                 return Err(error.clone());
             }
             let mut missing = Vec::new();
             for rank in 1..self.world_size() {
-                match state.arrived[rank] {
-                    Some(arrived) if arrived == call => {}
+                match &state.arrived[rank] {
+                    Some((arrived, _)) if *arrived == call => {}
                     Some(_) => return Err(Error::OutOfOrder { rank }),
                     None if state.left[rank] => return Err(Error::Left { rank }),
                     None => missing.push(rank),
                 }
             }
             if missing.is_empty() {
-                state.arrived.fill(None);
-                break;
+                let arrived: Vec<_> = state.arrived.iter_mut().map(Option::take).collect();
+                let others = arrived.into_iter().enumerate();
+                let mut others = others.flat_map(|(rank, arrived)| Some((rank, arrived?.1)));
+                let other = others.find(|(_, other)| other != library || library == NONE);
+                break other.map(|(rank, of)| LibraryMismatch {
+                    rank,
+                    library: of,
+                    other: 0,
+                    other_library: library.to_owned(),
+                });
             }
             let remaining = until.saturating_duration_since(Instant::now());
             if remaining.is_zero() {
@@ -207,13 +232,17 @@ impl ProcessGroup {
                 self.shared.tell_all(&Message::Waiting(missing));
                 noticed = Instant::now();
             }
+        };
+        if let Some(mismatch) = mismatch {
+            self.shared.tell_all(&Message::Refused(call, mismatch.clone()));
+            return Ok(Err(mismatch));
         }
         self.shared.tell_all(&Message::Release(call, payload.to_vec()));
-        Ok(payload.to_vec())
+        Ok(Ok(payload.to_vec()))
     }
 
     /// An operation on another rank: tells rank 0, and waits until that releases it.
-    fn follow(&self, call: Call) -> Result<Vec<u8>> {
+    fn follow(&self, call: Call, library: &str) -> Result<Released> {
         let until = deadline(self.shared.timeout);
         let mut state = self.shared.state();
         if let Some(error) = &state.failure {
@@ -221,7 +250,7 @@ impl ProcessGroup {
         }
         state.waiting_for = None;
         drop(state);
-        self.shared.tell_all(&Message::Arrive(call));
+        self.shared.tell_all(&Message::Arrive(call, library.to_owned()));
         let mut state = self.shared.state();
         loop {
             match state.released.take() {
@@ -255,6 +284,11 @@ impl ProcessGroup {
     pub(crate) fn die(&self) {
         self.shared.die();
     }
+}
+
+/// Only the creation of communicators is refused.
+fn unexpected() -> Error {
+    Error::protocol("a refusal of an operation without libraries")
 }
 
 impl Drop for ProcessGroup {

@@ -9,7 +9,7 @@ use super::Error;
 use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
 use super::message::{Call, Failure, Message};
-use crate::ledger::Mismatch;
+use crate::{ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// No rank is lost.
 const NONE: usize = usize::MAX;
@@ -17,6 +17,9 @@ const NONE: usize = usize::MAX;
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How long a group waits for the other end of a connection when it leaves.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The payload of an operation; or why all ranks called it and none does it.
+pub(crate) type Released = Result<Vec<u8>, LibraryMismatch>;
 
 /// The time when a timeout is over.
 pub(crate) fn deadline(timeout: Duration) -> Instant {
@@ -44,10 +47,10 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     /// The error that ended the group's operations.
     pub(crate) failure: Option<Error>,
-    /// By rank: the operation that it has called. On rank 0 only.
-    pub(crate) arrived: Vec<Option<Call>>,
-    /// The last operation that rank 0 has released, and its payload.
-    pub(crate) released: Option<(Call, Vec<u8>)>,
+    /// By rank: the operation that it has called, and its library if that joins a communicator. On rank 0 only.
+    pub(crate) arrived: Vec<Option<(Call, String)>>,
+    /// The last operation that rank 0 has released, and its payload; or why it has refused it.
+    pub(crate) released: Option<(Call, Released)>,
     /// The ranks that rank 0 said it is waiting for.
     pub(crate) waiting_for: Option<Vec<usize>>,
     /// By rank: whether it has left in order.
@@ -120,6 +123,11 @@ impl Shared {
     pub(crate) fn leave(&self) {
         self.state().leaving = Some(deadline(FAREWELL));
         for link in &self.links {
+            // The thread that noticed a loss may not have told the others yet, to which this process would be the one
+            // that is missing.
+            if let (0, Some(lost)) = (self.rank, self.lost()) {
+                link.send(&Message::Lost(lost));
+            }
             link.finish(Some(&Message::Goodbye));
         }
     }
@@ -171,8 +179,8 @@ impl Shared {
         let mut state = self.state();
         match message {
             Message::Heartbeat => return true,
-            Message::Arrive(call) if self.rank == 0 => {
-                if state.arrived[link.peer].replace(call).is_some() {
+            Message::Arrive(call, library) if self.rank == 0 => {
+                if state.arrived[link.peer].replace((call, library)).is_some() {
                     return false;
                 }
             }
@@ -183,7 +191,8 @@ impl Shared {
                 ranks.retain(|&rank| rank != self.rank);
                 state.waiting_for = Some(ranks);
             }
-            Message::Release(call, payload) => state.released = Some((call, payload)),
+            Message::Release(call, payload) => state.released = Some((call, Ok(payload))),
+            Message::Refused(call, mismatch) => state.released = Some((call, Err(mismatch))),
             Message::Failed(failure) => {
                 let error = failure.error("an operation of the group", self.timeout);
                 state.failure.get_or_insert(error);

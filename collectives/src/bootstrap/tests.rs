@@ -11,6 +11,8 @@ mod config;
 mod frame;
 mod hostile;
 mod join;
+#[cfg(unix)]
+mod launchers;
 mod lost;
 mod operations;
 #[cfg(unix)]

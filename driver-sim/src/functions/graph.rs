@@ -13,6 +13,7 @@ use crate::{
     handle::{Key, Kind},
     launch::{Launch, Shape},
     pointer::{Array, Out, Parameters},
+    rows::Rows,
     state::State,
 };
 
@@ -175,7 +176,7 @@ driver_functions! {
             return Err(Code::INVALID_VALUE.into());
         }
         let keys = keys(call, &state, dependencies.read(count)?)?;
-        let work = NodeWork::Copy { dst: dst.device, src: src.device, bytes: width };
+        let work = NodeWork::Copy { dst: dst.device, src: src.device, rows: Rows::one(width) };
         node.set(state.add_node(graph, &keys, work)?)?;
     }
 
@@ -195,7 +196,8 @@ driver_functions! {
             return Err(Code::INVALID_VALUE.into());
         }
         let keys = keys(call, &state, dependencies.read(count)?)?;
-        node.set(state.add_node(graph, &keys, NodeWork::Copy { dst, src, bytes })?)?;
+        let work = NodeWork::Copy { dst, src, rows: Rows::one(bytes) };
+        node.set(state.add_node(graph, &keys, work)?)?;
     }
 
     /// Adds the nodes of a graph to another one.

@@ -12,6 +12,7 @@ use crate::{
     op::OpKind,
     peer,
     pointer::{Array, Out, Source, Target},
+    rows::Rows,
     worlds::exists,
 };
 
@@ -129,9 +130,9 @@ driver_functions! {
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         if state.reachable(src.address()) {
-            state.copy(OpKind::CopyHtod, dst, src.address() as u64, bytes, stream)?;
+            state.copy(OpKind::CopyHtod, dst, src.address() as u64, Rows::one(bytes), stream)?;
         } else {
-            state.upload(stream, dst, src.bytes(bytes)?)?;
+            state.upload(stream, dst, src.bytes(bytes)?.into(), Rows::one(bytes))?;
         }
     }
 
@@ -144,11 +145,12 @@ driver_functions! {
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         if state.reachable(dst.address()) {
-            state.copy(OpKind::CopyDtoh, dst.address() as u64, src, bytes, stream)?;
+            state.copy(OpKind::CopyDtoh, dst.address() as u64, src, Rows::one(bytes), stream)?;
         } else {
             let (id, mut dst) = (state.begin_download(stream)?, dst);
             let target = dst.bytes(bytes)?;
-            peer::wait(state, |state| state.download(id, stream, src, target))?;
+            let rows = Rows::one(bytes);
+            peer::wait(state, |state| state.download((id, stream), src, rows, target))?;
         }
     }
 
@@ -160,7 +162,7 @@ driver_functions! {
         stream: usize,
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        state.copy(OpKind::CopyDtod, dst, src, bytes, stream)?;
+        state.copy(OpKind::CopyDtod, dst, src, Rows::one(bytes), stream)?;
     }
 
     /// Copies from the memory of one context to that of another one, in stream order. The stream must be of the

@@ -3,6 +3,7 @@
 
 pub(crate) mod collectives;
 mod context;
+mod copy_2d;
 pub(crate) mod device;
 mod graph;
 mod memory;
@@ -15,9 +16,17 @@ use crate::entry::Family;
 
 /// The functions of a driver by name.
 pub(crate) fn rows(family: Family) -> impl Iterator<Item = (&'static str, *const c_void)> {
-    [device::ROWS, context::ROWS, memory::ROWS, stream::ROWS, module::ROWS, graph::ROWS]
-        .into_iter()
-        .flatten()
-        .filter(move |(of, ..)| *of == family)
-        .map(|(_, name, address)| (*name, *address))
+    [
+        device::ROWS,
+        context::ROWS,
+        memory::ROWS,
+        copy_2d::ROWS,
+        stream::ROWS,
+        module::ROWS,
+        graph::ROWS,
+    ]
+    .into_iter()
+    .flatten()
+    .filter(move |(of, ..)| *of == family)
+    .map(|(_, name, address)| (*name, *address))
 }

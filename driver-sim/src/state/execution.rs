@@ -10,8 +10,16 @@ impl State {
         match work {
             Work::Marker => {}
             Work::Launch(launch) => launch.run(&mut self.memory, random)?,
-            Work::Copy { dst, src, bytes } => self.memory.copy(*dst, *src, *bytes)?,
-            Work::Upload { dst, data } => self.memory.write(*dst, data)?,
+            Work::Copy { dst, src, rows } => {
+                for (to, from) in rows.each() {
+                    self.memory.copy(*dst + to as u64, *src + from as u64, rows.width)?;
+                }
+            }
+            Work::Upload { dst, data, rows } => {
+                for (to, from) in rows.dense_source().each() {
+                    self.memory.write(*dst + to as u64, &data[from..][..rows.width])?;
+                }
+            }
             Work::Fill { dst, pattern, width, bytes } => {
                 self.memory.fill(*dst, &pattern.to_le_bytes()[..*width], *bytes)?;
             }

@@ -76,7 +76,7 @@ impl State {
     ) -> Result<OpId> {
         let work = match work {
             Work::Launch(launch) => NodeWork::Launch(launch),
-            Work::Copy { dst, src, bytes } => NodeWork::Copy { dst, src, bytes },
+            Work::Copy { dst, src, rows } => NodeWork::Copy { dst, src, rows },
             Work::Fill { dst, pattern, width, bytes } => {
                 NodeWork::Fill { dst, pattern, width, bytes }
             }
@@ -158,8 +158,8 @@ impl State {
                     let kind = OpKind::Launch(launch.name().clone());
                     (Work::Launch(launch), kind)
                 }
-                NodeWork::Copy { dst, src, bytes } => {
-                    (Work::Copy { dst, src, bytes }, OpKind::CopyDtod)
+                NodeWork::Copy { dst, src, rows } => {
+                    (Work::Copy { dst, src, rows }, OpKind::CopyDtod)
                 }
                 NodeWork::Fill { dst, pattern, width, bytes } => {
                     (Work::Fill { dst, pattern, width, bytes }, OpKind::Fill)

@@ -7,6 +7,7 @@ use crate::{
     memory::{DEVICE_BASE, Freed, Region},
     op::{OpKind, Work},
     report::{Report, ReportKind},
+    rows::Rows,
     stream::StreamRef,
 };
 
@@ -110,10 +111,10 @@ impl State {
         kind: OpKind,
         dst: u64,
         src: u64,
-        bytes: usize,
+        rows: Rows,
         stream: StreamRef,
     ) -> Result<()> {
-        self.enqueue(stream, Work::Copy { dst, src, bytes }, kind, &[], None).map(drop)
+        self.enqueue(stream, Work::Copy { dst, src, rows }, kind, &[], None).map(drop)
     }
 
     pub(crate) fn fill(

@@ -5,6 +5,7 @@ use crate::{
     code::{Code, Result},
     op::{OpKind, Operation, Work},
     remote::{Parcel, Remote},
+    rows::Rows,
     stream::StreamRef,
 };
 
@@ -22,7 +23,7 @@ impl State {
         bytes: usize,
         stream: StreamRef,
     ) -> Result<()> {
-        self.copy(OpKind::CopyPeer, dst, src, bytes, stream)
+        self.copy(OpKind::CopyPeer, dst, src, Rows::one(bytes), stream)
     }
 
     /// Enqueues the start of a copy to this world. Also returns the stream's handle.

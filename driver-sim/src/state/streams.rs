@@ -11,6 +11,7 @@ use crate::{
     launch::Failure,
     op::{OpKind, Work},
     op_id::{OpId, Ops},
+    rows::Rows,
     stream::{PRIORITIES, Stream, StreamRef},
 };
 
@@ -186,9 +187,15 @@ impl State {
         created.chain(legacy).map(|stream| self.stream_handle(stream)).collect()
     }
 
-    /// A copy from pageable memory: the bytes are read now.
-    pub(crate) fn upload(&mut self, stream: StreamRef, dst: u64, source: &[u8]) -> Result<()> {
-        let work = Work::Upload { dst, data: source.into() };
+    /// A copy from pageable memory: its bytes, row after row, are read now.
+    pub(crate) fn upload(
+        &mut self,
+        stream: StreamRef,
+        dst: u64,
+        data: Box<[u8]>,
+        rows: Rows,
+    ) -> Result<()> {
+        let work = Work::Upload { dst, data, rows };
         self.enqueue(stream, work, OpKind::CopyHtod, &[], None).map(drop)
     }
 
@@ -197,20 +204,23 @@ impl State {
         self.enqueue(stream, Work::Marker, OpKind::CopyDtoh, &[], None)
     }
 
-    /// Reads the bytes directly after the position, since only the call may access the caller's memory.
+    /// Reads the bytes directly after the position, since only the call may access the caller's memory: row after row
+    /// into `target`.
     pub(crate) fn download(
         &mut self,
-        id: OpId,
-        stream: StreamRef,
+        (id, stream): (OpId, StreamRef),
         src: u64,
+        rows: Rows,
         target: &mut [u8],
     ) -> Result<()> {
         self.wait_for(&[id])?;
         self.host_reaches(self.stream(stream)?.end);
         self.note_host_wait(Some(id));
-        let outcome = self.memory.read(src, target).map_err(Failure::from);
-        let bytes = target.len();
-        let operation = || format!("copy of {bytes} bytes from {src:#x} to pageable memory");
+        let outcome = rows.dense_target().each().try_for_each(|(to, from)| {
+            let target = &mut target[to..][..rows.width];
+            self.memory.read(src + from as u64, target).map_err(Failure::from)
+        });
+        let operation = || format!("{} from {src:#x} to pageable memory", rows.describe());
         self.settle(id, self.stream_handle(stream), operation, outcome);
         self.check_lost()
     }

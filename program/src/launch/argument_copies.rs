@@ -18,7 +18,10 @@ use crate::{
         ProgramInner, ProgramShared,
         device_tensor::{DeviceTensor, HostElements},
     },
-    value::{layout::count, strided::Runs},
+    value::{
+        layout::{CopyRange, count},
+        strided::Runs,
+    },
 };
 
 /// Whether launches of a program work on copies of tensors that are not contiguous.
@@ -151,13 +154,10 @@ impl DeviceTensor {
         let spans = self.storage.copies(&runs, &from.storage, &from_runs);
         let context = &self.program.shared.context;
         let (dst, src) = (self.buffer.address(), from.buffer.address());
-        spans.unwrap_or_default().iter().try_for_each(|span| {
-            let (dst, src) = (dst.offset(span.device), src.offset(span.host));
-            // SAFETY: both buffers have the bytes, and one of them belongs to the launch alone. The elements of the
-            // other are borrowed by the launch: by `&mut` where they are written.
-            let copied =
-                unsafe { context.device().copy_dtod_async(dst, src, span.bytes, stream.handle()) };
-            Ok(context.observe(copied)?)
-        })
+        let spans = spans.unwrap_or_default();
+        let ranges = spans.iter().map(CopyRange::within_device);
+        // SAFETY: both buffers have the bytes, and one of them belongs to the launch alone. The elements of the other
+        // are borrowed by the launch: by `&mut` where they are written; and no two elements of a tensor are one.
+        Ok(unsafe { context.copy_ranges(dst, src, ranges, stream.handle()) }?)
     }
 }

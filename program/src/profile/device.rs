@@ -11,9 +11,10 @@ use std::{
 use parking_lot::Mutex;
 use quadrants_ir::Offloaded;
 use quadrants_rhi::{
-    Activities, Capabilities, Current, Device, DeviceInfo, DevicePtr, Entered, EventHandle,
-    EventOptions, FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle, GraphNodeHandle,
-    Image, LaunchConfig, MemoryAt, ModuleHandle, Result, StreamHandle, StreamOptions,
+    Activities, Capabilities, Copy2d, CopySides, Current, Device, DeviceInfo, DevicePtr, Entered,
+    EventHandle, EventOptions, FunctionHandle, FunctionUsage, GraphExecHandle, GraphHandle,
+    GraphNodeHandle, Image, LaunchConfig, MemoryAt, ModuleHandle, Result, StreamHandle,
+    StreamOptions,
 };
 use quadrants_runtime::{Context, StreamUse};
 
@@ -378,6 +379,23 @@ unsafe impl Device for RecordingDevice {
         // SAFETY: by the caller.
         self.operation(stream, bytes(SpanKind::CopyOnDevice, size), || unsafe {
             self.inner.copy_dtod_async(dst, src, size, stream)
+        })
+    }
+
+    unsafe fn copy_2d_async(
+        &self,
+        sides: CopySides,
+        shape: &Copy2d,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let kind = match sides {
+            CopySides::HostToDevice { .. } => SpanKind::CopyToDevice,
+            CopySides::DeviceToHost { .. } => SpanKind::CopyToHost,
+            CopySides::WithinDevice { .. } => SpanKind::CopyOnDevice,
+        };
+        // SAFETY: by the caller.
+        self.operation(stream, bytes(kind, shape.bytes()), || unsafe {
+            self.inner.copy_2d_async(sides, shape, stream)
         })
     }
 

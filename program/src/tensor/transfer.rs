@@ -140,16 +140,11 @@ impl DeviceTensor {
             tensors.push(self, &shape, COPY_FROM.2);
             shared.submit_operation(stream, COPY_FROM.0, &tensors, at, || {
                 let (dst, src) = (self.buffer.address(), from.buffer.address());
-                spans.iter().try_for_each(|span| {
-                    let (dst, src) = (dst.offset(span.device), src.offset(span.host));
-                    // SAFETY: both buffers have the bytes. They do not overlap: one is borrowed by `&mut`, the other
-                    // by `&`. The stream is live as long as its state; the caller stamps the buffers.
-                    let copied = unsafe {
-                        let device = shared.context.device();
-                        device.copy_dtod_async(dst, src, span.bytes, stream.stream.handle())
-                    };
-                    Ok(shared.context.observe(copied)?)
-                })
+                let ranges = spans.iter().map(CopyRange::within_device);
+                // SAFETY: both buffers have the bytes. They do not overlap: one is borrowed by `&mut`, the other by
+                // `&`; and no two elements of a tensor are one. The stream is live as long as its state; the caller
+                // stamps the buffers.
+                Ok(unsafe { shared.context.copy_ranges(dst, src, ranges, stream.stream.handle()) }?)
             })
         })
     }

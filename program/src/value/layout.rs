@@ -6,7 +6,7 @@
 //! struct of arrays, each scalar has its own plane.
 
 use quadrants_ir::{Const, ScalarType, types::Type};
-use quadrants_runtime::StridedRange;
+use quadrants_runtime::{CopiedRange, StridedRange};
 use smallvec::SmallVec;
 
 use super::{
@@ -59,6 +59,11 @@ pub(crate) struct CopyRange {
 }
 
 impl CopyRange {
+    /// Of a copy between tensors, where the other side is device memory too.
+    pub(crate) fn within_device(&self) -> CopiedRange {
+        CopiedRange { dst: self.device, src: self.host, bytes: self.bytes }
+    }
+
     /// The range in parts of at most `largest` bytes.
     pub(crate) fn parts(self, largest: usize) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(largest).map(move |at| Self {

@@ -15,8 +15,8 @@ use std::{
 };
 
 use crate::{
-    Capabilities, DeviceInfo, DevicePtr, DriverError, DriverErrorKind, Error, Image, ManagedMemory,
-    MemoryAt, PriorityRange, Result, environment,
+    Capabilities, Copy2d, CopySides, DeviceInfo, DevicePtr, DriverError, DriverErrorKind, Error,
+    Image, ManagedMemory, MemoryAt, PriorityRange, Result, environment,
 };
 
 /// The context of a device, in a driver with a current context per thread.
@@ -183,6 +183,27 @@ pub fn not_empty(bytes: usize) -> Result<()> {
         return Err(Error::InvalidArgument { what });
     }
     Ok(())
+}
+
+/// Whether a 2-D copy is made by plain copies: because it is one, or because a pitch is greater than the greatest that
+/// drivers accept.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if a pitch is less than the width.
+pub fn is_copied_by_rows(shape: &Copy2d) -> Result<bool> {
+    /// `CU_DEVICE_ATTRIBUTE_MAX_PITCH` and `hipDeviceAttributeMaxPitch` of all devices.
+    const MAX_PITCH: usize = i32::MAX as usize;
+    shape.check()?;
+    let pitch = shape.dst_pitch.max(shape.src_pitch);
+    Ok(shape.is_empty() || shape.is_plain() || pitch > MAX_PITCH)
+}
+
+/// Whether the driver refuses the pitches of a 2-D copy: within a device, it may accept only those that it computes
+/// itself.
+#[must_use]
+pub fn is_pitch_refused(error: &Error, sides: CopySides) -> bool {
+    let kind = error.driver_error().map(|error| error.kind);
+    matches!(sides, CopySides::WithinDevice { .. }) && kind == Some(DriverErrorKind::InvalidValue)
 }
 
 /// The error of a copy from a device that is no peer.

@@ -6,8 +6,8 @@
 /// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored`, `restore_entered`,
 /// `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this one.
 /// Its table has rows with the names of the methods. The arguments are the driver's flags, its
-/// attributes of pointers and functions, a function that copies from a peer while the context is current, what an image
-/// is, and the version of the driver that introduced graphs.
+/// attributes of pointers and functions, functions that copy from a peer and copy rows while the context is current,
+/// what an image is, and the version of the driver that introduced graphs.
 ///
 /// Where drivers differ, the expansion calls functions of the backend: `module::load`, and `node_parameters`,
 /// `add_kernel_node`, `add_copy_node` and `update_kernel_node` of its module `graph`.
@@ -17,6 +17,7 @@ macro_rules! table_operations {
         non_blocking_stream: $non_blocking:expr,
         timing_event: $timing:expr, event_without_timing: $no_timing:expr,
         pinned_memory: $pinned:expr, pointer_attribute: $pointer_attribute:expr, copy_peer: $copy_peer:expr,
+        copy_2d: $copy_2d:expr,
         function_attributes: [$registers:expr, $local_bytes:expr, $shared_bytes:expr $(,)?],
         capture_mode: $capture_mode:expr, image: $image:literal, graphs_since: $graphs_since:literal $(,)?
     ) => {
@@ -181,6 +182,28 @@ macro_rules! table_operations {
             let context = $crate::table_device::enter(&self.context)?;
             // SAFETY: both sides have `bytes` and the stream is valid, as the caller guarantees.
             unsafe { context.table.copy_dtod_async(dst.into(), src.into(), bytes, stream.as_ptr()) }
+        }
+
+        unsafe fn copy_2d_async(
+            &self,
+            sides: $crate::CopySides,
+            shape: &$crate::Copy2d,
+            stream: $crate::StreamHandle,
+        ) -> $crate::Result<()> {
+            if $crate::table_device::is_copied_by_rows(shape)? {
+                // SAFETY: the caller guarantees the same conditions.
+                return unsafe { sides.copy_by_rows(self, shape, stream) };
+            }
+            let context = $crate::table_device::enter(&self.context)?;
+            // SAFETY: both sides have the rows, in one allocation each, and the stream is valid, as the caller
+            // guarantees.
+            match unsafe { $copy_2d(context.table, sides, shape, stream) } {
+                // SAFETY: nothing is enqueued; the caller guarantees the rest.
+                Err(error) if $crate::table_device::is_pitch_refused(&error, sides) => unsafe {
+                    sides.copy_by_rows(self, shape, stream)
+                },
+                copied => copied,
+            }
         }
 
         fn is_peer(&self, other: &(dyn $crate::Device + 'static)) -> bool {

@@ -2,9 +2,11 @@
 
 mod failures;
 mod groups;
+mod libraries;
 mod mismatch;
 mod operations;
 mod order;
+pub(crate) mod processes;
 mod random;
 
 use std::{
@@ -93,28 +95,53 @@ impl Ranks {
         join: Join,
         body: impl Fn(Result<Communicator>) -> R + Sync,
     ) -> Vec<R> {
-        let (size, builder) = (self.on.len(), &self.builder);
-        let id = builder.unique_id(&self.on[0].program).expect("a library");
+        self.connected_by(join, |_| &self.builder, body)
+    }
+
+    /// As [`connected`](Self::connected), with a builder for each rank.
+    pub(crate) fn connected_by<'a, R: Send>(
+        &'a self,
+        join: Join,
+        builder: impl Fn(usize) -> &'a CommunicatorBuilder + Sync,
+        body: impl Fn(Result<Communicator>) -> R + Sync,
+    ) -> Vec<R> {
+        if join == Join::Id {
+            let id = builder(0).unique_id(&self.on[0].program).expect("a library");
+            return self.at_once(|rank, on| {
+                body(builder(rank).rank(&on.program, &id, rank, self.on.len()))
+            });
+        }
+        self.in_group(|on, processes| {
+            let builder = builder(processes.rank());
+            body(match join {
+                // SAFETY: the calls of tests without a comparison match.
+                Join::Unchecked => unsafe { builder.join_unchecked(&on.program, processes) },
+                _ => builder.join(&on.program, processes),
+            })
+        })
+    }
+
+    /// Calls `body` with a member of one process group for each rank, on a thread for each.
+    pub(crate) fn in_group<R: Send>(
+        &self,
+        body: impl Fn(&On, &Arc<ProcessGroup>) -> R + Sync,
+    ) -> Vec<R> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("a port").port();
         drop(listener);
-        let start = |(rank, on): (usize, &On)| {
-            if join == Join::Id {
-                return body(builder.rank(&on.program, &id, rank, size));
-            }
-            let mut config = RankConfig::new(rank, size, "127.0.0.1", port);
+        self.at_once(|rank, on| {
+            let mut config = RankConfig::new(rank, self.on.len(), "127.0.0.1", port);
             config.secret = Secret::new("of the tests");
             config.timeout = Duration::from_secs(60);
-            let processes = Arc::new(ProcessGroup::join(&config).expect("joins"));
-            body(match join {
-                // SAFETY: the calls of tests without a comparison match.
-                Join::Unchecked => unsafe { builder.join_unchecked(&on.program, &processes) },
-                _ => builder.join(&on.program, &processes),
-            })
-        };
+            body(on, &Arc::new(ProcessGroup::join(&config).expect("joins")))
+        })
+    }
+
+    fn at_once<R: Send>(&self, start: impl Fn(usize, &On) -> R + Sync) -> Vec<R> {
         std::thread::scope(|scope| {
             let start = &start;
-            let threads = self.on.iter().enumerate().map(|of| scope.spawn(move || start(of)));
+            let threads = self.on.iter().enumerate();
+            let threads = threads.map(|(rank, on)| scope.spawn(move || start(rank, on)));
             let threads: Vec<_> = threads.collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         })

@@ -8,5 +8,6 @@ mod host_arrays;
 mod reuse;
 mod slices;
 mod stream_order;
+mod view_copies;
 mod view_order;
 mod views;

@@ -8,6 +8,7 @@ use crate::{
     call::{Call, Kind, Place},
     element::{DataType, Reduction},
     ledger::Mismatch,
+    library_mismatch::{LibraryMismatch, NONE},
 };
 
 const LONG: Duration = Duration::from_secs(20);
@@ -24,7 +25,7 @@ fn transfer(kind: Kind) -> Call {
 
 /// Joins a communicator.
 fn join(group: &ProcessGroup) -> u64 {
-    let (id, number) = group.join_communicator(&[7; 128], true).unwrap();
+    let (id, number) = group.join_communicator(&[7; 128], "a library", true).unwrap().unwrap();
     assert_eq!(id, [7; 128]);
     number.unwrap()
 }
@@ -164,7 +165,7 @@ fn an_ended_communicator_does_not_wait() {
 #[test]
 fn all_ranks_compare_or_none_does() {
     let groups = group(2);
-    let join = |group: &ProcessGroup| group.join_communicator(&[1; 128], group.rank() == 0);
+    let join = |group: &ProcessGroup| group.join_communicator(&[1; 128], "", group.rank() == 0);
     for error in at_once(&groups, join) {
         assert!(matches!(error, Err(Error::OutOfOrder { rank: 1 })), "{error:?}");
     }
@@ -172,9 +173,47 @@ fn all_ranks_compare_or_none_does() {
     let groups = group(2);
     let errors = at_once(&groups, |group| match group.rank() {
         0 => group.broadcast(&[1; 128]).map(drop),
-        _ => group.join_communicator(&[], true).map(drop),
+        _ => group.join_communicator(&[], "", true).map(drop),
     });
     for error in errors {
         assert!(matches!(error, Err(Error::OutOfOrder { rank: 1 })), "{error:?}");
     }
+}
+
+#[test]
+fn all_ranks_hear_of_different_libraries_and_the_group_goes_on() {
+    let groups = group(3);
+    let join = |names: [&'static str; 3], compare| {
+        at_once(&groups, move |group| {
+            group.join_communicator(&[7; 128], names[group.rank()], compare).unwrap()
+        })
+    };
+    for (names, compare, rank) in [
+        (["NCCL 2.28.3", "NCCL 2.28.3", "NCCL 2.27.7"], true, 2),
+        (["NCCL 2.28.3", "RCCL 2.28.3", "NCCL 2.28.3"], false, 1),
+        (["NCCL 2.28.3", "the CPU", "RCCL 2.22.3"], true, 1),
+        (["NCCL 2.28.3", "NCCL 2.28.3", NONE], true, 2),
+        ([NONE, "NCCL 2.28.3", "NCCL 2.28.3"], true, 1),
+        ([NONE; 3], true, 1),
+    ] {
+        let expected = LibraryMismatch {
+            rank,
+            library: names[rank].into(),
+            other: 0,
+            other_library: names[0].into(),
+        };
+        for joined in join(names, compare) {
+            assert_eq!(joined, Err(expected.clone()), "{names:?}");
+        }
+        at_once(&groups, |group| group.barrier().unwrap());
+    }
+    assert!(groups[0].shared.ledgers.is_empty(), "nothing is compared of what does not exist");
+    for joined in join(["NCCL 2.28.3"; 3], true) {
+        let (id, communicator) = joined.unwrap();
+        assert_eq!((&id[..], communicator), (&[7; 128][..], Some(12)));
+    }
+    at_once(&groups, |group| compare(group, 12, &[all_reduce(1)]).unwrap());
+    let long = at_once(&groups, |group| group.join_communicator(&[1; 128], &"é".repeat(200), true));
+    assert!(long.into_iter().all(|joined| joined.unwrap().is_ok()), "a cut name");
+    end(groups);
 }

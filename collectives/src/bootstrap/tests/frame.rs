@@ -10,6 +10,7 @@ use crate::{
     call::{Call as CommunicatorCall, Kind, Place},
     element::{DataType, Reduction},
     ledger::Mismatch,
+    library_mismatch::LibraryMismatch,
     random::Random,
 };
 
@@ -42,7 +43,9 @@ fn messages() -> Vec<Message> {
         Message::Start,
         Message::Heartbeat,
         Message::Waiting(vec![1, 70_000]),
-        Message::Arrive(call(Operation::Barrier)),
+        Message::Arrive(call(Operation::Barrier), String::new()),
+        Message::Arrive(call(Operation::Join), "NCCL 2.28.3".into()),
+        Message::Arrive(call(Operation::JoinUnchecked), String::new()),
         Message::Release(call(Operation::Broadcast), vec![7; 128]),
         Message::Failed(Failure::Timeout(vec![3])),
         Message::Failed(Failure::Left(4)),
@@ -55,6 +58,15 @@ fn messages() -> Vec<Message> {
         Message::Mismatch(
             10,
             Mismatch { rank: 2, call: calls()[0], other: 1, other_call: calls()[3], number: 11 },
+        ),
+        Message::Refused(
+            call(Operation::Join),
+            LibraryMismatch {
+                rank: 3,
+                library: "NCCL 2.28.3".into(),
+                other: 0,
+                other_library: "the CPU's own operations".into(),
+            },
         ),
     ]
 }

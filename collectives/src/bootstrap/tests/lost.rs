@@ -53,3 +53,20 @@ fn signs_of_life_keep_a_quiet_group_together() {
     std::thread::sleep(Duration::from_millis(1200));
     assert!(groups.iter().all(|group| group.lost().is_none()));
 }
+
+/// Rank 0 tells the others of a loss before it leaves because of that: they must not take the end of rank 0 for the
+/// reason.
+#[test]
+fn the_loss_is_known_to_all_even_if_rank_0_leaves_at_once() {
+    for _ in 0..100 {
+        let mut groups = group(3);
+        let (last, killed) = (groups.pop().unwrap(), groups.pop().unwrap());
+        let first = groups.pop().unwrap();
+        let first = std::thread::spawn(move || first.barrier().unwrap_err());
+        let last = std::thread::spawn(move || last.barrier().unwrap_err());
+        killed.die();
+        for error in [first, last].map(|thread| thread.join().unwrap()) {
+            assert!(matches!(error, Error::PeerLost { rank: 1 }), "{error}");
+        }
+    }
+}

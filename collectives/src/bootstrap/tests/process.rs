@@ -40,7 +40,7 @@ fn child() {
 fn comparing_child() {
     let (Ok(rank), Ok(wrong)) = (std::env::var(RANK), std::env::var(WRONG)) else { return };
     let group = join(&rank);
-    let (_, communicator) = group.join_communicator(&[7; 128], true).unwrap();
+    let (_, communicator) = group.join_communicator(&[7; 128], "a library", true).unwrap().unwrap();
     println!("\njoined");
     let refusal = (1_usize..).find_map(|number| {
         let count = number + usize::from(rank == wrong && number == 50);

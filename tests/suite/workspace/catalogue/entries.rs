@@ -288,6 +288,8 @@ pub(super) const ENUMS: &[Listed] = &[
                 `Group`. `CommunicatorBuilder::timeout` sets the limit.";
             Mismatch: "All ranks make the same operations, of the same type and length, in the same order and in the \
                 same groups.";
+            Libraries: "Install the same version of NCCL or RCCL for all ranks, or select the same one with \
+                `QUADRANTS_NCCL_LIBRARY` or `QUADRANTS_RCCL_LIBRARY`.";
             Comparison: "See the cause. Rank 0 must run until the other ranks are done.";
             PeerAborted: "See the error of that rank.";
             Enqueue: "See the cause.";
