@@ -52,6 +52,7 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
         depth: 0,
         thread: None,
         has_streams: false,
+        returns_are_misplaced: false,
         first_return: None,
         parallel: None,
         outside: HashSet::new(),
@@ -106,7 +107,9 @@ struct Checker<'a> {
     thread: Option<usize>,
     /// Whether the kernel has `stream_parallel` blocks.
     has_streams: bool,
-    /// The first `return` of a kernel so far.
+    /// Whether the code is the condition of an `if` at the top level, or has the bounds of a parallel loop.
+    returns_are_misplaced: bool,
+    /// The first misplaced `return` of a kernel so far.
     first_return: Option<Span>,
     /// The enclosing or last parallel loop.
     parallel: Option<&'a For>,
@@ -173,20 +176,62 @@ impl<'a> Checker<'a> {
                 if blocks && !is_stream_parallel(value) {
                     self.reject(value.span, Rule::StreamParallelMixed);
                 }
-                self.expr(value);
+                self.top_expr(value);
             }
             None => {}
         }
+    }
+
+    /// A block at the top level of a kernel or of a `stream_parallel` block.
+    fn top_block(&mut self, scope: Scope, block: &'a Block) {
+        self.enter(scope, |this| {
+            block.stmts.iter().for_each(|stmt| this.top_stmt(stmt));
+            if let Some(value) = block.value.as_deref() {
+                this.top_expr(value);
+            }
+        });
+    }
+
+    /// A statement, or the value of a block, at the top level. Branches there have parallel loops.
+    fn top_expr(&mut self, expr: &'a Expr) {
+        match &expr.kind {
+            ExprKind::BlockFor(each) => {
+                self.check_no_return(expr.span);
+                self.block_for(each, expr.span);
+            }
+            ExprKind::If { cond, then, otherwise } if self.depth < MAX_DEPTH => {
+                self.misplaced_returns(|this| this.expr(cond));
+                self.depth += 1;
+                self.top_block(Scope::Branch, then);
+                if let Some(block) = otherwise {
+                    self.top_block(Scope::Branch, block);
+                }
+                self.depth -= 1;
+            }
+            ExprKind::Block(body) if self.depth < MAX_DEPTH => {
+                self.depth += 1;
+                self.top_block(Scope::Braces, body);
+                self.depth -= 1;
+            }
+            _ => self.expr(expr),
+        }
+    }
+
+    /// Checks code from which a `return` cannot skip a parallel loop.
+    fn misplaced_returns(&mut self, check: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.returns_are_misplaced, true);
+        check(self);
+        self.returns_are_misplaced = outer;
     }
 
     /// A statement at the top level of a kernel or of a `stream_parallel` block.
     fn top_stmt(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::For(each) if !each.options.serial => {
-                self.check_no_return(stmt.span);
                 self.parallel = Some(each);
                 self.outside.clear();
                 self.for_loop(each, stmt.span, Scope::ParallelLoop);
+                self.check_no_return(stmt.span);
             }
             StmtKind::For(each) => self.serial_loop(each, stmt.span),
             StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
@@ -194,10 +239,7 @@ impl<'a> Checker<'a> {
             {
                 self.stream_parallel(argument, *span);
             }
-            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
-                self.check_no_return(*span);
-                self.block_for(each, *span);
-            }
+            StmtKind::Expr(expr) => self.top_expr(expr),
             _ => self.stmt(stmt),
         }
     }
@@ -281,7 +323,9 @@ impl<'a> Checker<'a> {
                     for stmt in &body.stmts {
                         this.top_stmt(stmt);
                     }
-                    this.optional_expr(body.value.as_deref());
+                    if let Some(value) = body.value.as_deref() {
+                        this.top_expr(value);
+                    }
                 });
             }
         }
@@ -347,8 +391,10 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Reduce { name, value, .. } => {
                 self.expr(value);
+                let is_branch = |scope: &&Scope| matches!(scope, Scope::Branch | Scope::Braces);
                 if let Some(Binding::Local { depth, .. }) = self.lookup(name)
-                    && self.scopes.get(depth) != Some(&Scope::ParallelLoop)
+                    && self.scopes[depth..].iter().find(|scope| !is_branch(scope))
+                        != Some(&Scope::ParallelLoop)
                 {
                     self.assign(name, depth, stmt.span);
                 }
@@ -413,12 +459,12 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::ReturnInLoop);
         } else if self.has_streams {
             self.reject(span, Rule::ReturnWithStreamParallel);
-        } else {
+        } else if self.returns_are_misplaced {
             self.first_return.get_or_insert(span);
         }
     }
 
-    /// Rejects a `return` before a parallel loop or grid of blocks.
+    /// Rejects a `return` in a condition before a parallel loop or grid of blocks, or in the bounds of one.
     fn check_no_return(&mut self, span: Span) {
         if let Some(at) = self.first_return.take() {
             self.reject(at, Rule::ReturnBeforeLoop(span.line));
@@ -446,6 +492,8 @@ impl<'a> Checker<'a> {
         if !(1..=most).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }
+        let is_parallel = scope == Scope::ParallelLoop;
+        let misplaced = std::mem::replace(&mut self.returns_are_misplaced, is_parallel);
         for dim in &each.dims {
             self.optional_expr(dim.begin.as_ref());
             self.expr(&dim.end);
@@ -459,6 +507,7 @@ impl<'a> Checker<'a> {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }
+        self.returns_are_misplaced = misplaced;
         self.in_loop(scope, each.label.as_deref(), |this| {
             each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);

@@ -12,6 +12,7 @@ use quadrants_ir::{
 use super::{
     access::{AccessKind, RegionBlock, Stored, Task},
     eval::changed_arrays,
+    loops::assigned,
     sample::{SAMPLES, Symbol},
     text,
     value::Value,
@@ -22,7 +23,7 @@ use crate::{
         BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing, Span,
         Stmt, StmtKind, StreamParallelArgument, extent_axes,
     },
-    visit::{self, any_in_expr, base_name, combined_names},
+    visit::{self, any_in_expr, base_name, combined_names, expr_has_parallel},
 };
 
 pub(super) struct ElementPart<'e> {
@@ -184,6 +185,9 @@ impl Walk<'_> {
         let body = match &expr.kind {
             ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => body,
             ExprKind::BlockFor(each) => return self.block_for(each),
+            ExprKind::If { .. } | ExprKind::Block(_) if expr_has_parallel(expr) => {
+                return self.branches(expr);
+            }
             _ => {
                 self.eval(expr);
                 return;
@@ -193,15 +197,39 @@ impl Walk<'_> {
         self.parts.push(RegionBlock { tasks: Vec::new(), span: expr.span });
         let scope = self.names.mark();
         self.in_region = true;
-        for stmt in &body.stmts {
-            self.top_stmt(stmt);
-        }
-        if let Some(value) = &body.value {
-            self.eval(value);
-        }
+        self.top_block(body);
         self.in_region = false;
         self.end_serial();
         self.names.leave(scope);
+    }
+
+    fn top_block(&mut self, block: &Block) {
+        let scope = self.names.mark();
+        for stmt in &block.stmts {
+            self.top_stmt(stmt);
+        }
+        if let Some(value) = &block.value {
+            self.top_expr(value);
+        }
+        self.names.leave(scope);
+    }
+
+    /// Evaluates branches with parallel loops: all of them, so that all samples have the same tasks.
+    fn branches(&mut self, expr: &Expr) {
+        let (cond, then, otherwise) = match &expr.kind {
+            ExprKind::If { cond, then, otherwise } => (cond, then, otherwise.as_ref()),
+            ExprKind::Block(block) => return self.top_block(block),
+            _ => return,
+        };
+        self.eval(cond);
+        let changed = assigned(&[Some(then), otherwise]);
+        let before = self.locals(&changed);
+        self.top_block(then);
+        self.set_locals(&changed, before);
+        otherwise.into_iter().for_each(|block| self.top_block(block));
+        // Which of the branches runs is not followed.
+        let after = changed.iter().map(|_| Some(self.new_fixed())).collect();
+        self.set_locals(&changed, after);
     }
 
     /// Ends the current piece of serial code.
