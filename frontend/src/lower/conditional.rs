@@ -7,6 +7,8 @@
 //! computed in any case, and another one is assigned in the `if`. A guard that is computed from launch arguments is
 //! computed from them in each task, so that the host knows the range.
 
+use std::rc::Rc;
+
 use quadrants_ir::{BinaryOp, LocalId, LoopDim, ScalarType, TopStmt, UnaryOp, types::Type};
 
 use super::{
@@ -19,6 +21,9 @@ use crate::{
     syntax::{Block, Expr, ExprKind, LogicOp, Stmt, StmtKind},
     visit::{expr_has_parallel, stmt_has_parallel},
 };
+
+/// The type and the locals of a value that branches assign.
+pub(super) type Target = (Type, Rc<[LocalId]>);
 
 /// Under which condition the current code at the top level runs.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +67,7 @@ impl Lowerer {
     ) -> Result<Vec<TopStmt>> {
         let mut top = Vec::new();
         self.result = result.map(|ty| (ty, self.zeroed_locals("result", ty).into()));
-        self.top_block(body, true, &mut top)?;
+        self.top_block(body, self.result.clone().as_ref(), &mut top)?;
         let result = self.result.take().map(|(ty, locals)| self.read_locals(ty, &locals));
         self.flush(&mut top);
         if let Some(value) = result {
@@ -71,14 +76,19 @@ impl Lowerer {
         Ok(top)
     }
 
-    /// Lowers a block at the top level. The value of the kernel's last block is its result.
-    fn top_block(&mut self, block: &Block, is_last: bool, top: &mut Vec<TopStmt>) -> Result<()> {
+    /// Lowers a block at the top level, whose value is assigned to locals if they are given.
+    fn top_block(
+        &mut self,
+        block: &Block,
+        into: Option<&Target>,
+        top: &mut Vec<TopStmt>,
+    ) -> Result<()> {
         let scope = self.frame.names.mark();
         for stmt in &block.stmts {
             self.top_stmt(stmt, top)?;
         }
         if let Some(value) = &block.value {
-            self.top_value(value, is_last, top)?;
+            self.top_value(value, into, top)?;
         }
         self.frame.names.leave(scope);
         Ok(())
@@ -88,14 +98,13 @@ impl Lowerer {
     pub(super) fn top_value(
         &mut self,
         value: &Expr,
-        is_last: bool,
+        into: Option<&Target>,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         if is_transparent(value) && (expr_has_parallel(value) || expr_returns(value)) {
-            return self.branches(value, is_last, top);
+            return self.branches(value, into, top);
         }
-        let result = self.result.clone().filter(|_| is_last);
-        self.leaving(expr_returns(value), |this| match &result {
+        self.leaving(expr_returns(value), |this| match into {
             Some((ty, locals)) => {
                 let value = this.value_as(value, *ty)?;
                 this.assign_locals(locals, &value);
@@ -115,7 +124,21 @@ impl Lowerer {
             StmtKind::Expr(expr)
                 if is_transparent(expr) && (expr_has_parallel(expr) || expr_returns(expr)) =>
             {
-                self.branches(expr, false, top)
+                self.branches(expr, None, top)
+            }
+            StmtKind::Let { name, mutable, ty, value }
+                if is_transparent(value) && expr_returns(value) && !expr_has_parallel(value) =>
+            {
+                let ty = self.type_at(*ty, stmt.span)?;
+                self.check_size(ty, stmt.span)?;
+                let target = (ty, self.zeroed_locals(name, ty).into());
+                self.branches(value, Some(&target), top)?;
+                self.guarded(|this| {
+                    let value = this.read_locals(ty, &target.1);
+                    let binding = this.name_value(name, value, *mutable);
+                    this.frame.bind(name, binding);
+                    Ok(())
+                })
             }
             StmtKind::Return { value } if !value.as_ref().is_some_and(expr_returns) => {
                 self.guarded(|this| {
@@ -168,10 +191,15 @@ impl Lowerer {
     }
 
     /// Lowers `if`s and braces that contain parallel loops or `return`s.
-    fn branches(&mut self, expr: &Expr, is_last: bool, top: &mut Vec<TopStmt>) -> Result<()> {
+    fn branches(
+        &mut self,
+        expr: &Expr,
+        into: Option<&Target>,
+        top: &mut Vec<TopStmt>,
+    ) -> Result<()> {
         let (cond, then, otherwise) = match &expr.kind {
             ExprKind::If { cond, then, otherwise } => (cond, then, otherwise),
-            ExprKind::Block(block) => return self.top_block(block, is_last, top),
+            ExprKind::Block(block) => return self.top_block(block, into, top),
             _ => return Err(self.type_error(expr.span, "this has no branches")),
         };
         let before = self.path.clone();
@@ -183,10 +211,10 @@ impl Lowerer {
             let fails = self.emit.define("fails", cond, false);
             self.under(&before, fails)
         });
-        self.top_block(then, is_last, top)?;
+        self.top_block(then, into, top)?;
         let after_then = std::mem::replace(&mut self.path, other.unwrap_or_else(|| before.clone()));
         if let Some(otherwise) = otherwise {
-            self.top_block(otherwise, is_last, top)?;
+            self.top_block(otherwise, into, top)?;
         }
         if !expr_returns(expr) {
             self.path = before;

@@ -109,7 +109,7 @@ impl Lowerer {
             self.top_stmt(stmt, &mut body)?;
         }
         if let Some(value) = &block.value {
-            self.top_value(value, false, &mut body)?;
+            self.top_value(value, None, &mut body)?;
         }
         self.flush(&mut body);
         self.frame.names.leave(scope);

@@ -9,7 +9,7 @@ use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
 use super::{
     blocks::SharedArrayExtents,
-    conditional::Path,
+    conditional::{Path, Target},
     emit::Emitter,
     local_array::ArrayPlan,
     scope::{Frame, NamedValue},
@@ -52,7 +52,7 @@ pub(super) struct Lowerer {
     /// Under which condition the current code at the top level runs.
     pub(super) path: Path,
     /// The type and the locals of the result, in a kernel with parallel loops under a condition.
-    pub(super) result: Option<(Type, Rc<[LocalId]>)>,
+    pub(super) result: Option<Target>,
     /// The number of the current task.
     pub(super) task: u32,
 }

@@ -436,6 +436,10 @@ fn a_return_skips_the_loops_after_it(backend: TestBackend) -> qd::Result<()> {
             referee!(&on.program, eliminate [k] [] [before, factors] within 1e-12);
         }
     }
+    for n in 0..2 {
+        let x = Array::of(&[4, 9, 2, 1]);
+        referee!(&on.program, loop_in_value [n] [] [x]);
+    }
     for n in 0..5 {
         let (x, y) = (Array::of(&[4, 9, 2, 1]), Array::of(&[3; 6]));
         referee!(&on.program, whole_value[n][x][y]);
@@ -576,6 +580,70 @@ fn the_race_check_knows_conditions_of_arguments(backend: TestBackend) -> qd::Res
     assert!(text.contains(": loop"), "{text}");
     assert!(!text.contains("serial"), "{text}");
     Ok(())
+}
+
+// The distance of rows is computed under a condition, and by a branch that may return.
+#[qd::kernel]
+fn rows_by_parts(h: usize, k: usize, y: &mut Tensor<f32, 1>) {
+    if k > 3 {
+        let w = k * 2 / (k - 3);
+        for i in 0..h {
+            for j in 0..8 {
+                y[i * w + j] = i as f32;
+            }
+        }
+    }
+}
+
+#[qd::kernel]
+fn rows_by_mode(h: usize, k: usize, y: &mut Tensor<f32, 1>) {
+    let w = match k {
+        0 => 8,
+        1 => return,
+        other => other,
+    };
+    for i in 0..h {
+        for j in 0..8 {
+            y[i * w + j] = i as f32;
+        }
+    }
+}
+
+#[on_all_backends]
+fn the_race_check_follows_values_of_branches(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let mut y = on.program.zeros([200])?;
+    let accepted = |launched: qd::Result<()>| match launched {
+        Ok(()) => true,
+        Err(Error::Race { .. }) => false,
+        Err(other) => panic!("{other:?}"),
+    };
+    for k in 0..12 {
+        // Not launched, launched with rows of 8 elements, and refused.
+        assert_eq!(accepted(rows_by_parts(10, k, &mut y).launch()), k <= 4, "{k}");
+        assert_eq!(accepted(rows_by_mode(10, k, &mut y).launch()), k < 2 || k >= 8, "{k}");
+    }
+    on.program.sync()
+}
+
+// A loop in a value is serial, although the value may return.
+source! { loop_in_value;
+    fn run(n: i32, x: &mut Tensor<i32, 1>) -> i32 {
+        let last = if n > 0 {
+            let mut last = 0;
+            for i in 1..x.len() {
+                x[i] += x[i - 1];
+                last = x[i];
+            }
+            last
+        } else {
+            return -1;
+        };
+        for i in 0..x.len() {
+            x[i] -= last;
+        }
+        last
+    }
 }
 
 #[qd::kernel]
