@@ -58,6 +58,16 @@ fn is_transparent(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::If { .. } | ExprKind::Block(_))
 }
 
+/// Whether an expression is lowered branch by branch: its branches have parallel loops or `return`s. A condition that
+/// returns has no parallel loops after it.
+fn has_branches(expr: &Expr) -> bool {
+    let jumps = matches!(&expr.kind, ExprKind::If { cond, .. } if expr_returns(cond));
+    is_transparent(expr) && !jumps && (expr_has_parallel(expr) || expr_returns(expr))
+}
+
+/// The most conditions that a loop tests one by one: the IR bounds the depth of expressions.
+const MAX_CONDITIONS: usize = 16;
+
 impl Lowerer {
     /// Lowers the body of a kernel that [is conditional](is_conditional).
     pub(super) fn conditional_body(
@@ -101,7 +111,7 @@ impl Lowerer {
         into: Option<&Target>,
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
-        if is_transparent(value) && (expr_has_parallel(value) || expr_returns(value)) {
+        if has_branches(value) {
             return self.branches(value, into, top);
         }
         self.leaving(expr_returns(value), |this| match into {
@@ -121,13 +131,9 @@ impl Lowerer {
             StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
                 self.block_for(each, *span, top)
             }
-            StmtKind::Expr(expr)
-                if is_transparent(expr) && (expr_has_parallel(expr) || expr_returns(expr)) =>
-            {
-                self.branches(expr, None, top)
-            }
+            StmtKind::Expr(expr) if has_branches(expr) => self.branches(expr, None, top),
             StmtKind::Let { name, mutable, ty, value }
-                if is_transparent(value) && expr_returns(value) && !expr_has_parallel(value) =>
+                if has_branches(value) && !expr_has_parallel(value) =>
             {
                 let ty = self.type_at(*ty, stmt.span)?;
                 self.check_size(ty, stmt.span)?;
@@ -258,7 +264,11 @@ impl Lowerer {
             None => cond,
         };
         let mut conditions = outer.conditions.clone();
-        conditions.push(cond);
+        if conditions.len() < MAX_CONDITIONS {
+            conditions.push(cond);
+        } else {
+            conditions = vec![guard];
+        }
         Path { guard: Some(guard), conditions, never: outer.never }
     }
 

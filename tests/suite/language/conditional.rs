@@ -229,6 +229,76 @@ source! { stops_in_loop;
     }
 }
 
+// A condition that returns, after the last loop; and many returns before it.
+source! { many_returns;
+    fn run(n: i32, x: &mut Tensor<i32, 1>) -> i32 {
+        if n == 1 {
+            return 1;
+        }
+        if n == 2 {
+            return 2;
+        }
+        if n == 3 {
+            return 3;
+        }
+        if n == 4 {
+            return 4;
+        }
+        if n == 5 {
+            return 5;
+        }
+        if n == 6 {
+            return 6;
+        }
+        if n == 7 {
+            return 7;
+        }
+        if n == 8 {
+            return 8;
+        }
+        if n == 9 {
+            return 9;
+        }
+        if n == 10 {
+            return 10;
+        }
+        if n == 11 {
+            return 11;
+        }
+        if n == 12 {
+            return 12;
+        }
+        if n == 13 {
+            return 13;
+        }
+        if n == 14 {
+            return 14;
+        }
+        if n == 15 {
+            return 15;
+        }
+        if n == 16 {
+            return 16;
+        }
+        if n == 17 {
+            return 17;
+        }
+        if n == 18 {
+            return 18;
+        }
+        if n == 19 {
+            return 19;
+        }
+        for i in 0..x.len() {
+            x[i] += n;
+        }
+        if n > 30 || (if n == 30 { return x[1] } else { n == 29 }) {
+            x[0] = 5;
+        }
+        x[0]
+    }
+}
+
 source! { whole_value;
     fn run(n: usize, x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) -> i32 {
         if n > 2 {
@@ -435,6 +505,10 @@ fn a_return_skips_the_loops_after_it(backend: TestBackend) -> qd::Result<()> {
             eliminate::host::run(k, &mut a, &mut factors.clone());
             referee!(&on.program, eliminate [k] [] [before, factors] within 1e-12);
         }
+    }
+    for n in 0..33 {
+        let x = Array::of(&[4, 9, 2, 1]);
+        referee!(&on.program, many_returns [n] [] [x]);
     }
     for n in 0..2 {
         let x = Array::of(&[4, 9, 2, 1]);
