@@ -148,6 +148,7 @@ fn doubled_if(on: bool, x: &mut Tensor<u32, 1>) {
 
 #[qd::kernel]
 fn asserted(x: &mut Tensor<u32, 1>) {
+    // SAFETY: one thread runs the loop.
     unsafe {
         for i in 0..x.len() {
             x[i] *= 2;
