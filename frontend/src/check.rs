@@ -12,6 +12,7 @@
 
 mod combining;
 mod launch_values;
+mod top;
 
 use std::collections::HashSet;
 
@@ -52,6 +53,7 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
         depth: 0,
         thread: None,
         has_streams: false,
+        returns_are_misplaced: false,
         first_return: None,
         parallel: None,
         outside: HashSet::new(),
@@ -106,7 +108,9 @@ struct Checker<'a> {
     thread: Option<usize>,
     /// Whether the kernel has `stream_parallel` blocks.
     has_streams: bool,
-    /// The first `return` of a kernel so far.
+    /// Whether the code is the condition of an `if` at the top level, or has the bounds of a parallel loop.
+    returns_are_misplaced: bool,
+    /// The first misplaced `return` of a kernel so far.
     first_return: Option<Span>,
     /// The enclosing or last parallel loop.
     parallel: Option<&'a For>,
@@ -173,32 +177,9 @@ impl<'a> Checker<'a> {
                 if blocks && !is_stream_parallel(value) {
                     self.reject(value.span, Rule::StreamParallelMixed);
                 }
-                self.expr(value);
+                self.top_expr(value);
             }
             None => {}
-        }
-    }
-
-    /// A statement at the top level of a kernel or of a `stream_parallel` block.
-    fn top_stmt(&mut self, stmt: &'a Stmt) {
-        match &stmt.kind {
-            StmtKind::For(each) if !each.options.serial => {
-                self.check_no_return(stmt.span);
-                self.parallel = Some(each);
-                self.outside.clear();
-                self.for_loop(each, stmt.span, Scope::ParallelLoop);
-            }
-            StmtKind::For(each) => self.serial_loop(each, stmt.span),
-            StmtKind::Expr(Expr { kind: ExprKind::StreamParallel(argument), span })
-                if self.scopes.is_empty() =>
-            {
-                self.stream_parallel(argument, *span);
-            }
-            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
-                self.check_no_return(*span);
-                self.block_for(each, *span);
-            }
-            _ => self.stmt(stmt),
         }
     }
 
@@ -281,7 +262,9 @@ impl<'a> Checker<'a> {
                     for stmt in &body.stmts {
                         this.top_stmt(stmt);
                     }
-                    this.optional_expr(body.value.as_deref());
+                    if let Some(value) = body.value.as_deref() {
+                        this.top_expr(value);
+                    }
                 });
             }
         }
@@ -347,8 +330,10 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Reduce { name, value, .. } => {
                 self.expr(value);
+                let is_branch = |scope: &&Scope| matches!(scope, Scope::Branch | Scope::Braces);
                 if let Some(Binding::Local { depth, .. }) = self.lookup(name)
-                    && self.scopes.get(depth) != Some(&Scope::ParallelLoop)
+                    && self.scopes[depth..].iter().find(|scope| !is_branch(scope))
+                        != Some(&Scope::ParallelLoop)
                 {
                     self.assign(name, depth, stmt.span);
                 }
@@ -406,25 +391,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn kernel_return(&mut self, span: Span) {
-        if self.scopes.contains(&Scope::Blocks) {
-            self.reject(span, Rule::ReturnInBlocks);
-        } else if self.scopes.contains(&Scope::ParallelLoop) {
-            self.reject(span, Rule::ReturnInLoop);
-        } else if self.has_streams {
-            self.reject(span, Rule::ReturnWithStreamParallel);
-        } else {
-            self.first_return.get_or_insert(span);
-        }
-    }
-
-    /// Rejects a `return` before a parallel loop or grid of blocks.
-    fn check_no_return(&mut self, span: Span) {
-        if let Some(at) = self.first_return.take() {
-            self.reject(at, Rule::ReturnBeforeLoop(span.line));
-        }
-    }
-
     fn serial_loop(&mut self, each: &'a For, span: Span) {
         if each.options.block_size.is_some() {
             self.reject(span, Rule::BlockSizeOfSerial);
@@ -446,6 +412,8 @@ impl<'a> Checker<'a> {
         if !(1..=most).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }
+        let is_parallel = scope == Scope::ParallelLoop;
+        let misplaced = std::mem::replace(&mut self.returns_are_misplaced, is_parallel);
         for dim in &each.dims {
             self.optional_expr(dim.begin.as_ref());
             self.expr(&dim.end);
@@ -459,6 +427,7 @@ impl<'a> Checker<'a> {
                 self.reject(dim.end.span, Rule::InclusiveRange);
             }
         }
+        self.returns_are_misplaced = misplaced;
         self.in_loop(scope, each.label.as_deref(), |this| {
             each.dims.iter().for_each(|dim| this.declare(&dim.name, dim.mutable));
             this.block(&each.body);
@@ -684,24 +653,6 @@ impl<'a> Checker<'a> {
 
     fn exprs(&mut self, exprs: &'a [Expr]) {
         exprs.iter().for_each(|expr| self.expr(expr));
-    }
-
-    fn misplaced_call(&mut self, argument: &'a StreamParallelArgument, span: Span) {
-        let innermost = self.scopes.last().copied();
-        let rule = if self.kind == FunctionKind::Func {
-            Rule::StreamParallelInFunc
-        } else if self.scopes.contains(&Scope::StreamParallel) {
-            Rule::StreamParallelNested
-        } else {
-            match innermost {
-                None => Rule::StreamParallelValue,
-                Some(Scope::Branch) => Rule::StreamParallelInBranch,
-                Some(Scope::Braces) => Rule::StreamParallelInBlock,
-                Some(_) => Rule::StreamParallelInLoop,
-            }
-        };
-        self.reject(span, rule);
-        self.stream_parallel(argument, span);
     }
 
     fn block(&mut self, block: &'a Block) {

@@ -166,9 +166,9 @@ pub enum Rule {
     /// `return` in a kernel with `stream_parallel` blocks.
     #[error("a kernel with `stream_parallel` blocks cannot `return`; guard the work with `if`")]
     ReturnWithStreamParallel,
-    /// `return` before a parallel loop.
+    /// `return` in the bounds of a parallel loop, or in a condition before one.
     #[error(
-        "this `return` would skip the parallel loop at line {0}; decide before the launch, or give the loop an empty range: `0..if done {{ 0 }} else {{ n }}`"
+        "a `return` in a condition or in the bounds of a loop cannot skip the parallel loop at line {0}; bind the value before, with `let`"
     )]
     ReturnBeforeLoop(u32),
     /// `a..=b`

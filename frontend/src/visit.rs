@@ -247,6 +247,33 @@ pub(crate) fn collect_name<'a>(node: Node<'a>, names: &mut HashSet<&'a str>) -> 
     false
 }
 
+/// Whether a block at the top level has parallel loops or grids of thread blocks, also under conditions.
+pub(crate) fn has_parallel(block: &Block) -> bool {
+    block.stmts.iter().any(stmt_has_parallel)
+        || block.value.as_deref().is_some_and(expr_has_parallel)
+}
+
+/// As [`has_parallel`], for a statement.
+pub(crate) fn stmt_has_parallel(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::For(each) => !each.options.serial,
+        StmtKind::Expr(expr) => expr_has_parallel(expr),
+        _ => false,
+    }
+}
+
+/// As [`has_parallel`], for a statement or the value of a block.
+pub(crate) fn expr_has_parallel(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::BlockFor(_) => true,
+        ExprKind::If { then, otherwise, .. } => {
+            has_parallel(then) || otherwise.as_ref().is_some_and(has_parallel)
+        }
+        ExprKind::Block(block) => has_parallel(block),
+        _ => false,
+    }
+}
+
 pub(crate) fn is_stream_parallel_stmt(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Expr(expr) if is_stream_parallel(expr))
 }

@@ -5,6 +5,7 @@ mod calls;
 mod exprs;
 mod invocation;
 mod loops;
+mod patterns;
 mod visit;
 
 pub(crate) use self::{
@@ -12,5 +13,6 @@ pub(crate) use self::{
     exprs::*,
     invocation::{Assert, Checks, Expected, Invocation, Text, is_invocation},
     loops::*,
+    patterns::alternatives,
     visit::*,
 };

@@ -16,7 +16,10 @@ use quote::quote;
 use syn::{Expr, ExprCall, Stmt};
 
 use crate::{
-    ast::{grid_rank, has_loop, is_block_for, is_serial, is_stream_parallel, pattern_names},
+    ast::{
+        grid_rank, has_loop, has_parallel_branch, is_block_for, is_serial, is_stream_parallel,
+        pattern_names, unparenthesized,
+    },
     rewrite::{Typing, closure_parameter},
     signature::Param,
     spans,
@@ -35,8 +38,8 @@ pub(crate) struct Body<'a> {
     weight: u32,
     /// Whether the kernel is `strict`: no float sums are reassociated.
     strict: bool,
-    /// The number of loops so far.
-    loops: usize,
+    /// The numbers of dimensions of the loops so far.
+    loops: Vec<usize>,
     /// How many words the interiors of the loops so far have in a launch.
     interior_words: usize,
 }
@@ -49,22 +52,27 @@ impl<'a> Body<'a> {
         typing: Typing<'a>,
     ) -> Self {
         let scope = Scope::new(support, params, typing);
-        Self { scope, blocks: Vec::new(), weight: 0, strict, loops: 0, interior_words: 0 }
+        Self { scope, blocks: Vec::new(), weight: 0, strict, loops: Vec::new(), interior_words: 0 }
     }
 
     /// The statements and the value of a kernel. `elements` is the size of its largest tensor.
-    pub(crate) fn kernel(mut self, block: &syn::Block, elements: &TokenStream) -> TokenStream {
+    /// Also the numbers of dimensions of its loops, 0 for grids of thread blocks.
+    pub(crate) fn kernel(
+        mut self,
+        block: &syn::Block,
+        elements: &TokenStream,
+    ) -> (TokenStream, Vec<usize>) {
         let (value, stmts) = match block.stmts.split_last() {
             Some((Stmt::Expr(value, None), stmts)) if !is_parallel(value) => (Some(value), stmts),
             _ => (None, &block.stmts[..]),
         };
         let stmts = self.statements(stmts);
-        let value = value.map(|value| self.scope.expr(value));
+        let value = value.map(|value| self.value(value));
         let region = (!self.blocks.is_empty()).then(|| {
             let (cx, blocks, weight) = (&self.scope.cx, &self.blocks, self.weight);
             quote!(#cx.region(&[#(&#blocks),*], #elements, #weight);)
         });
-        quote!(#stmts #region #value)
+        (quote!(#stmts #region #value), self.loops)
     }
 
     fn statements(&mut self, stmts: &[Stmt]) -> TokenStream {
@@ -78,6 +86,10 @@ impl<'a> Body<'a> {
                 self.stream_parallel(call)
             }
             Stmt::Expr(Expr::Call(call), _) if is_block_for(call) => self.block_for(call),
+            Stmt::Expr(expr, end) if has_parallel_branch(expr) => {
+                let branches = self.branches(expr);
+                quote!(#branches #end)
+            }
             Stmt::Local(local) => {
                 let tokens = self.scope.stmt(stmt);
                 self.scope.bind_values(pattern_names(&local.pat));
@@ -85,6 +97,54 @@ impl<'a> Body<'a> {
             }
             other => self.serial(other),
         }
+    }
+
+    /// The value of the kernel, or of a block with parallel loops.
+    fn value(&mut self, value: &Expr) -> TokenStream {
+        if has_parallel_branch(value) { self.branches(value) } else { self.scope.expr(value) }
+    }
+
+    /// Branches or braces at the top level that have parallel loops.
+    fn branches(&mut self, expr: &Expr) -> TokenStream {
+        // What is not in a block is rewritten with the blocks in place.
+        let mut around = unparenthesized(expr).clone();
+        match &mut around {
+            Expr::If(branch) => {
+                self.block(&mut branch.then_branch, &[]);
+                if let Some((_, other)) = &mut branch.else_branch
+                    && let Expr::Block(other) = &mut **other
+                {
+                    self.block(&mut other.block, &[]);
+                }
+            }
+            Expr::Match(each) => {
+                for arm in &mut each.arms {
+                    let bound = pattern_names(&arm.pat);
+                    match &mut *arm.body {
+                        Expr::Block(body) => self.block(&mut body.block, &bound),
+                        // Already rejected: what is emitted does not matter.
+                        _ => return TokenStream::new(),
+                    }
+                }
+            }
+            Expr::Block(block) => self.block(&mut block.block, &[]),
+            _ => {}
+        }
+        self.scope.expr(&around)
+    }
+
+    /// A block at the top level, in which names are bound.
+    fn block(&mut self, block: &mut syn::Block, bound: &[Ident]) {
+        let mark = self.scope.mark();
+        self.scope.bind_values(bound.to_vec());
+        let (value, stmts) = match block.stmts.split_last() {
+            Some((Stmt::Expr(value, None), stmts)) if !is_parallel(value) => (Some(value), stmts),
+            _ => (None, &block.stmts[..]),
+        };
+        let stmts = self.statements(stmts);
+        let value = value.map(|value| self.value(value));
+        self.scope.release(mark);
+        block.stmts = vec![Stmt::Expr(Expr::Verbatim(quote!(#stmts #value)), None)];
     }
 
     /// A statement outside of parallel loops. One with loops is compiled without and with checks.
@@ -130,8 +190,8 @@ impl<'a> Body<'a> {
         let body = &closure.body;
         let weight = weight(&syn::parse_quote!({ #body }));
         self.weight = self.weight.saturating_add(weight);
-        let number = self.loops;
-        self.loops += 1;
+        let number = self.loops.len();
+        self.loops.push(0);
         let scope = &self.scope;
         let chunk = internal("chunk");
         let rebound = scope.rebound(body, Some(&chunk));

@@ -20,9 +20,9 @@ use syn::{
 
 use crate::{
     ast::{
-        Assert, Checks, Invocation, collective_of, is_block_for, is_invocation, is_of_type,
-        is_serial, is_simple_place, is_stream_parallel, is_type_name, operand, pattern_names,
-        phase_of, unparenthesized,
+        Assert, Checks, Invocation, alternatives, collective_of, has_parallel_branch, is_block_for,
+        is_constant_pattern, is_invocation, is_of_type, is_serial, is_simple_place,
+        is_stream_parallel, is_type_name, operand, pattern_names, phase_of, unparenthesized,
     },
     combine, spans,
 };
@@ -34,7 +34,7 @@ pub(crate) use params::bind_patterns;
 pub(crate) fn kernel_body(writable: &[Ident], body: &mut syn::Block) {
     Macros.visit_block_mut(body);
     Desugar.top_stmts(&mut body.stmts);
-    combine_into_locals(&mut body.stmts, writable, &mut 0);
+    combine_into_locals(&mut body.stmts, Vec::new(), writable, &mut 0);
 }
 
 /// Rewrites the body of a func.
@@ -63,8 +63,41 @@ impl Desugar {
         *stmts = all;
     }
 
+    /// Branches or braces at the top level that have parallel loops.
+    fn top_branches(&mut self, expr: &mut Expr) {
+        let plain = unparenthesized(expr).clone();
+        *expr = match &plain {
+            Expr::If(branch) => if_let(branch).unwrap_or(plain),
+            _ => plain,
+        };
+        match expr {
+            Expr::If(branch) => {
+                self.visit_expr_mut(&mut branch.cond);
+                self.top_stmts(&mut branch.then_branch.stmts);
+                if let Some((_, other)) = &mut branch.else_branch {
+                    let mut block = block_of(other);
+                    self.top_stmts(&mut block.stmts);
+                    **other = syn::parse_quote!(#block);
+                }
+            }
+            Expr::Match(each) => {
+                self.visit_expr_mut(&mut each.expr);
+                each.arms = each.arms.drain(..).flat_map(with_one_pattern).collect();
+                for arm in &mut each.arms {
+                    self.visit_pat_mut(&mut arm.pat);
+                    let mut block = block_of(&arm.body);
+                    self.top_stmts(&mut block.stmts);
+                    *arm.body = syn::parse_quote!(#block);
+                }
+            }
+            Expr::Block(block) => self.top_stmts(&mut block.block.stmts),
+            other => self.visit_expr_mut(other),
+        }
+    }
+
     fn top_stmt(&mut self, stmt: &mut Stmt) {
         match stmt {
+            Stmt::Expr(expr, _) if has_parallel_branch(expr) => self.top_branches(expr),
             Stmt::Expr(Expr::ForLoop(each), _) if !is_serial(each) => {
                 visit_mut::visit_expr_for_loop_mut(self, each);
             }
@@ -91,10 +124,45 @@ fn simpler_stmts(stmts: &mut Vec<Stmt>) {
     params::bind_parts(stmts);
 }
 
-/// Marks what parallel loops combine into the locals of their statement list.
-fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut usize) {
+/// A block without a label, or an expression in a block of its own.
+fn block_of(expr: &Expr) -> syn::Block {
+    match unparenthesized(expr) {
+        Expr::Block(syn::ExprBlock { attrs, label: None, block }) if attrs.is_empty() => {
+            block.clone()
+        }
+        other => syn::parse_quote!({ #other }),
+    }
+}
+
+/// An arm per alternative, where the condition or the names of an arm depend on the alternative: an arm with parallel
+/// loops has its loops once for each condition.
+fn with_one_pattern(arm: syn::Arm) -> Vec<syn::Arm> {
+    let (pattern, has_guard) = match &arm.pat {
+        syn::Pat::Guard(guarded) => (&*guarded.pat, true),
+        pattern => (pattern, false),
+    };
+    if !has_guard && pattern_names(pattern).iter().all(is_constant_pattern) {
+        return vec![arm];
+    }
+    let with = |pattern: syn::Pat| {
+        let mut one = arm.clone();
+        match &mut one.pat {
+            syn::Pat::Guard(guarded) => *guarded.pat = pattern,
+            whole => *whole = pattern,
+        }
+        one
+    };
+    alternatives(pattern).into_iter().map(with).collect()
+}
+
+/// Marks what parallel loops combine into the locals of their statement list, or into those around it.
+fn combine_into_locals(
+    stmts: &mut Vec<Stmt>,
+    mut locals: Vec<Ident>,
+    writable: &[Ident],
+    loops: &mut usize,
+) {
     let mut all = Vec::with_capacity(stmts.len());
-    let mut locals: Vec<Ident> = Vec::new();
     for mut stmt in std::mem::take(stmts) {
         let mut after = Vec::new();
         match &mut stmt {
@@ -115,9 +183,12 @@ fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut us
                     if let Expr::Closure(syn::ExprClosure { body, .. }) = arg
                         && let Expr::Block(block) = &mut **body
                     {
-                        combine_into_locals(&mut block.block.stmts, writable, loops);
+                        combine_into_locals(&mut block.block.stmts, Vec::new(), writable, loops);
                     }
                 }
+            }
+            Stmt::Expr(expr, _) if has_parallel_branch(expr) => {
+                combine_in_branches(expr, &locals, writable, loops);
             }
             _ => {}
         }
@@ -125,6 +196,33 @@ fn combine_into_locals(stmts: &mut Vec<Stmt>, writable: &[Ident], loops: &mut us
         all.extend(after);
     }
     *stmts = all;
+}
+
+fn combine_in_branches(expr: &mut Expr, locals: &[Ident], writable: &[Ident], loops: &mut usize) {
+    let mut in_block = |block: &mut syn::Block, bound: Vec<Ident>| {
+        let mut locals = locals.to_vec();
+        locals.retain(|name| !bound.contains(name));
+        combine_into_locals(&mut block.stmts, locals, writable, loops);
+    };
+    match expr {
+        Expr::If(branch) => {
+            in_block(&mut branch.then_branch, Vec::new());
+            if let Some((_, other)) = &mut branch.else_branch
+                && let Expr::Block(other) = &mut **other
+            {
+                in_block(&mut other.block, Vec::new());
+            }
+        }
+        Expr::Match(each) => {
+            for arm in &mut each.arms {
+                if let Expr::Block(body) = &mut *arm.body {
+                    in_block(&mut body.block, pattern_names(&arm.pat));
+                }
+            }
+        }
+        Expr::Block(block) => in_block(&mut block.block, Vec::new()),
+        _ => {}
+    }
 }
 
 /// Rewrites macros. Before everything else, so that what looks for names and calls sees those in their arguments.

@@ -55,6 +55,8 @@ pub(crate) struct Tree {
     pub(crate) halves: Vec<syn::Path>,
     pub(crate) sites: Sites,
     scopes: Vec<Vec<String>>,
+    /// Which of the scopes have the variables of loops.
+    loop_scopes: Vec<usize>,
     /// The names in scope that are shapes and shared arrays, by their position among all names in scope.
     views: Vec<(String, usize)>,
     /// The locals that are declared without a value, by their position among all names in scope, and the probes that

@@ -61,9 +61,9 @@ pub mod in_messages {
     pub use quadrants_program::{
         TensorIndex,
         body::{
-            Elements, Func, FuncResult, HasMethod, HasTensorMethod, Iterated, Method, Printed,
-            PrintedInteger, PrintedNumber, Probe, ResultOf, ResultOfFunction, ResultOfTensorMethod,
-            TensorParam, ValuesDoNotDeref, View, call_by_type, call_function, call_method,
+            Elements, Func, FuncResult, HasMethod, HasTensorMethod, Iterated, KernelFunction,
+            KernelMethod, KernelTensorMethod, Method, Printed, PrintedInteger, PrintedNumber,
+            Probe, TensorParam, ValuesDoNotDeref, View, call_by_type, call_function, call_method,
             function_by_type, function_of, method_of, printed_integer_type_of,
             printed_number_type_of, printed_type_of, tensor_method_of, type_of, typed,
         },

@@ -96,7 +96,8 @@ impl Generator {
         }
         self.hoisting = self.rng.percent(25);
         let blocks = self.rng.percent(15);
-        let mut body = self.top(blocks, sums);
+        let result = (!blocks && self.rng.percent(35)).then(|| self.some_num());
+        let mut body = self.top(blocks, sums, result);
         let strips: Vec<_> = strips.iter().map(|strip| self.strip_loop(strip)).collect();
         for each in forced.into_iter().chain(strips) {
             let _ = if blocks {
@@ -105,9 +106,8 @@ impl Generator {
                 writeln!(body, "{each}")
             };
         }
-        let result = if !blocks && self.rng.percent(35) {
+        let result = if let Some(num) = result {
             self.hit("kernel.value");
-            let num = self.some_num();
             for tensor in &mut self.frame.tensors {
                 tensor.own = Some(fixed_index(tensor.rank));
             }
@@ -205,7 +205,7 @@ impl Generator {
     }
 
     /// The statements at a kernel's top level.
-    fn top(&mut self, blocks: bool, sums: bool) -> String {
+    fn top(&mut self, blocks: bool, sums: bool, result: Option<Num>) -> String {
         let mut body = String::new();
         let outputs: Vec<_> = self
             .frame
@@ -220,25 +220,28 @@ impl Generator {
         if blocks {
             for output in &outputs {
                 self.hit("kernel.stream_parallel");
-                let text = match output.rank {
-                    0 => self.single(&output.name),
-                    rank => self.parallel(&output.name, rank),
-                };
+                let text = self.in_branches(&mut |this| match output.rank {
+                    0 => this.single(&output.name),
+                    rank => this.parallel(&output.name, rank),
+                });
                 let call = *self.rng.pick(&["qd::stream_parallel", "quadrants::stream_parallel"]);
                 let _ = writeln!(body, "{call}(|| {{\n{text}}});");
             }
             return body;
         }
         for output in &outputs {
-            let text = match self.rng.below(12) {
-                _ if output.rank == 0 => self.single(&output.name),
-                0 => self.serial(&output.name, output.rank),
+            let text = self.in_branches(&mut |this| match this.rng.below(12) {
+                _ if output.rank == 0 => this.single(&output.name),
+                0 => this.serial(&output.name, output.rank),
                 1 if output.rank == 1 && is_wide(&output.elem) => {
-                    self.block_for(&output.name, &output.elem)
+                    this.block_for(&output.name, &output.elem)
                 }
-                _ => self.parallel(&output.name, output.rank),
-            };
+                _ => this.parallel(&output.name, output.rank),
+            });
             body.push_str(&text);
+            if self.rng.percent(12) {
+                body.push_str(&self.leave(result));
+            }
             if self.rng.percent(25) {
                 body.push_str(&self.binding(2));
             }
@@ -259,7 +262,10 @@ impl Generator {
 
     fn branches_at_top(&mut self) -> String {
         let cond = self.cond(2);
+        // Such a loop would be parallel.
+        self.loops += 2;
         let body = self.body(1, 1);
+        self.loops -= 2;
         format!("if {cond} {body}")
     }
 

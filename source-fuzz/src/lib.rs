@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod branch;
 mod coverage;
 mod expr;
 mod fragment;

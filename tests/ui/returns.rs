@@ -13,12 +13,17 @@ fn in_a_parallel_loop(x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn before_a_parallel_loop(n: u32, x: &mut Tensor<f32, 1>) {
+fn in_bounds_and_conditions(n: usize, x: &mut Tensor<f32, 1>) {
     if n == 0 {
         return;
     }
-    for i in 0..x.len() {
+    for i in 0..if n == 1 { return } else { n } {
         x[i] = 1.0;
+    }
+    if n > 1 && (if n == 2 { return } else { n < 9 }) {
+        for i in 0..x.len() {
+            x[i] = 1.0;
+        }
     }
 }
 

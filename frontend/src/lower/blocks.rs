@@ -28,13 +28,13 @@ impl Lowerer {
         top: &mut Vec<TopStmt>,
     ) -> Result<()> {
         let counts: Vec<_> = each.blocks.iter().map(|count| (count, ScalarType::U64)).collect();
-        let ends = self.scalars(&counts)?;
+        let ends = self.guarded(|this| this.scalars(&counts))?;
         let threads = self.constant_u32(&each.threads, "the number of threads")?;
-        self.extents = self.shared_extents(&each.body)?;
+        self.extents = self.guarded(|this| this.shared_extents(&each.body))?;
         self.flush(top);
         let scope = self.frame.names.mark();
         self.emit.open();
-        let dims: Vec<_> = ends
+        let mut dims: Vec<_> = ends
             .into_iter()
             .map(|end| {
                 let begin = self.emit.constant(0u64);
@@ -50,6 +50,7 @@ impl Lowerer {
         let body = self.emit.close_block();
         self.end_task();
         self.frame.names.leave(scope);
+        self.guard_loop(&mut dims);
         top.push(TopStmt::BlockFor(IrBlockFor { dims, threads, body, line: span.line }));
         Ok(())
     }

@@ -204,6 +204,77 @@ impl Emitter {
         self.stmt(Stmt::If { cond, then, otherwise });
     }
 
+    /// Emits statements that run if a local holds. What they define is defined in any case: a pure value is computed,
+    /// and the value of an effect is zero unless the local holds.
+    pub(super) fn stmts_if(&mut self, guard: LocalId, stmts: Vec<Stmt>) {
+        let mut run = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Let { value, .. } if self.is_pure(value) => {
+                    self.run_if(guard, &mut run);
+                    self.stmt(stmt);
+                }
+                Stmt::Let { local, value } => self.define_before(local, value, &mut run),
+                Stmt::Array { .. } => self.stmt(stmt),
+                other => run.push(other),
+            }
+        }
+        self.run_if(guard, &mut run);
+        self.last_effect = None;
+    }
+
+    fn run_if(&mut self, guard: LocalId, stmts: &mut Vec<Stmt>) {
+        if !stmts.is_empty() {
+            let cond = self.read(guard);
+            let then = self.block(std::mem::take(stmts));
+            let otherwise = self.block(Vec::new());
+            self.stmt(Stmt::If { cond, then, otherwise });
+        }
+    }
+
+    /// Emits statements, the last of which is a loop that runs once. What the loop defines is defined before it.
+    pub(super) fn defined_outside(&mut self, stmts: Vec<Stmt>) {
+        for stmt in stmts {
+            if let Stmt::Loop { body } = stmt {
+                let mut run = Vec::new();
+                for stmt in std::mem::take(&mut self.blocks[body].stmts) {
+                    match stmt {
+                        Stmt::Let { local, value } => self.define_before(local, value, &mut run),
+                        Stmt::Array { .. } => self.stmt(stmt),
+                        other => run.push(other),
+                    }
+                }
+                self.blocks[body].stmts = run;
+            }
+            self.stmt(stmt);
+        }
+        self.last_effect = None;
+    }
+
+    /// Defines a local as zero, and assigns its value at the end of `stmts`.
+    fn define_before(&mut self, local: LocalId, value: ExprId, stmts: &mut Vec<Stmt>) {
+        let ty = self.locals[local].ty;
+        let zero = self.constant(Const::from_bits(ty, 0));
+        self.stmt(Stmt::Let { local, value: zero });
+        let name = self.locals[local].name.clone();
+        let once = self.local(&name, ty, false);
+        stmts.push(Stmt::Let { local: once, value });
+        let value = self.read(once);
+        self.locals[local].mutable = true;
+        stmts.push(Stmt::Assign { local, value });
+    }
+
+    /// Whether a value can be computed in any case: it has no effect and raises no error.
+    fn is_pure(&self, value: ExprId) -> bool {
+        match &self.exprs[value].kind {
+            ExprKind::Load(_) | ExprKind::Atomic { .. } => false,
+            ExprKind::DivRem { rhs, .. } => {
+                matches!(self.exprs[*rhs].kind, ExprKind::Const(by) if by.bits() != 0)
+            }
+            _ => true,
+        }
+    }
+
     /// Whether a value is cheap enough to be computed unconditionally.
     pub(super) fn is_cheap(&self, value: ExprId) -> bool {
         let mut nodes = 0;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use quadrants_ir::{GroupId, LoopDim, ParallelFor, TopStmt, types::Type};
 
 use super::{
-    Lowerer, Result, early_return,
+    Lowerer, Result, conditional, early_return,
     scope::{Loop, Value},
 };
 use crate::{
@@ -25,6 +25,9 @@ impl Lowerer {
         if has_blocks(&unit.function) {
             self.stream_parallel_blocks(body, &mut top)?;
             return Ok(top);
+        }
+        if conditional::is_conditional(body) {
+            return self.conditional_body(body, result);
         }
         for (at, stmt) in body.stmts.iter().enumerate() {
             if early_return::returns(stmt) {
@@ -106,7 +109,7 @@ impl Lowerer {
             self.top_stmt(stmt, &mut body)?;
         }
         if let Some(value) = &block.value {
-            self.discard(value)?;
+            self.top_value(value, None, &mut body)?;
         }
         self.flush(&mut body);
         self.frame.names.leave(scope);
@@ -115,19 +118,20 @@ impl Lowerer {
         Ok(())
     }
 
-    fn top_stmt(&mut self, stmt: &Stmt, top: &mut Vec<TopStmt>) -> Result<()> {
-        match &stmt.kind {
-            StmtKind::For(each) if !each.options.serial => self.parallel(each, stmt.span, top),
-            StmtKind::Expr(Expr { kind: ExprKind::BlockFor(each), span }) => {
-                self.block_for(each, *span, top)
+    pub(super) fn parallel(
+        &mut self,
+        each: &For,
+        span: Span,
+        top: &mut Vec<TopStmt>,
+    ) -> Result<()> {
+        let bounds = self.guarded(|this| {
+            let mut bounds = this.bounds(&each.dims, span, true)?;
+            if let Some(bounds) = bounds.first_mut().filter(|_| this.is_guarded()) {
+                bounds.begin = this.emit.reuse(bounds.begin);
             }
-            _ => self.stmt(stmt),
-        }
-    }
-
-    fn parallel(&mut self, each: &For, span: Span, top: &mut Vec<TopStmt>) -> Result<()> {
-        let bounds = self.bounds(&each.dims, span, true)?;
-        self.open_accumulators(&each.body);
+            this.open_accumulators(&each.body);
+            Ok(bounds)
+        })?;
         self.flush(top);
         let scope = self.frame.names.mark();
         self.emit.open();
@@ -142,14 +146,17 @@ impl Lowerer {
         let body = self.emit.close_block();
         self.end_task();
         self.frame.names.leave(scope);
+        self.guard_loop(&mut dims);
         top.push(TopStmt::ParallelFor(ParallelFor {
             dims,
             body,
             line: span.line,
             block_size: each.options.block_size,
         }));
-        self.close_accumulators();
-        Ok(())
+        self.guarded(|this| {
+            this.close_accumulators();
+            Ok(())
+        })
     }
 
     /// Ends the current piece of serial code.
@@ -164,7 +171,7 @@ impl Lowerer {
 }
 
 /// The return of a value, which has at least one scalar or needs none.
-fn return_value(value: Value, top: &mut Vec<TopStmt>) {
+pub(super) fn return_value(value: Value, top: &mut Vec<TopStmt>) {
     if !value.leaves.is_empty() {
         top.push(TopStmt::Return(value.leaves));
     }

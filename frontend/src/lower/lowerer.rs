@@ -9,6 +9,7 @@ use quadrants_ir::{LocalId, ParamKind, Site, SiteId, SiteKind, types::Type};
 
 use super::{
     blocks::SharedArrayExtents,
+    conditional::{Path, Target},
     emit::Emitter,
     local_array::ArrayPlan,
     scope::{Frame, NamedValue},
@@ -48,6 +49,10 @@ pub(super) struct Lowerer {
     pub(super) plan: ArrayPlan,
     /// Where they are stored in the next pass.
     pub(super) found: ArrayPlan,
+    /// Under which condition the current code at the top level runs.
+    pub(super) path: Path,
+    /// The type and the locals of the result, in a kernel with parallel loops under a condition.
+    pub(super) result: Option<Target>,
     /// The number of the current task.
     pub(super) task: u32,
 }

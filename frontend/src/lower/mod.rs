@@ -12,6 +12,7 @@ mod blocks;
 mod call;
 mod combine;
 mod complex;
+mod conditional;
 mod early_return;
 mod element;
 mod emit;
@@ -35,16 +36,17 @@ use std::{
 };
 
 use quadrants_ir::{
-    Kernel, Param, ParamId, ParamKind,
+    Kernel, Param, ParamId, ParamKind, TopStmt,
     types::{ParamType, Type},
 };
 
+use conditional::Path;
 use emit::Emitter;
 use local_array::ArrayPlan;
 use lowerer::{Lowerer, Result};
 use scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value};
 
-use crate::{Error, Source, unit::Unit};
+use crate::{Error, Source, syntax::Function, unit::Unit};
 
 /// Lowers a kernel to IR.
 ///
@@ -58,11 +60,35 @@ pub fn lower(source: &Source) -> Result<Kernel> {
 /// Lowers a kernel of the macro, which has already checked the language rules and races of the kernel and its funcs.
 /// Repeating these checks would take most of the time of a first launch.
 ///
+/// `loops` are the numbers of dimensions of the parallel loops of the CPU body, in source order, and 0 for a grid of
+/// thread blocks. Launches name loops by their number, so IR and body must have the same.
+///
 /// # Errors
 /// Those of [`lower`], except [`Error::Rejected`] by a rule that needs no types.
 #[doc(hidden)]
-pub fn lower_checked(source: &Source) -> Result<Kernel> {
-    lower_unit(Rc::new(Unit::from_source(source, true)?), true)
+pub fn lower_checked(source: &Source, loops: &[usize]) -> Result<Kernel> {
+    let unit = Rc::new(Unit::from_source(source, true)?);
+    let kernel = lower_unit(Rc::clone(&unit), true)?;
+    let mut lowered = Vec::new();
+    add_loops(&kernel.body, &mut lowered);
+    if lowered == loops {
+        return Ok(kernel);
+    }
+    let what =
+        format!("the loops of the kernel have {lowered:?} dimensions, those of its body {loops:?}");
+    let Function { name, span, .. } = &unit.function;
+    Err(Error::Type { function: name.clone(), what, span: *span })
+}
+
+fn add_loops(body: &[TopStmt], loops: &mut Vec<usize>) {
+    for stmt in body {
+        match stmt {
+            TopStmt::ParallelFor(each) => loops.push(each.dims.len()),
+            TopStmt::BlockFor(_) => loops.push(0),
+            TopStmt::Group { body, .. } => add_loops(body, loops),
+            TopStmt::Serial(_) | TopStmt::Return(_) => {}
+        }
+    }
 }
 
 /// Lowers a decoded kernel. `is_checked`: the macro has checked the language rules.
@@ -105,6 +131,8 @@ fn lower_with(unit: &Rc<Unit>, is_checked: bool, plan: ArrayPlan) -> Result<(Ker
         accumulators: HashMap::new(),
         found: plan.clone(),
         plan,
+        path: Path::default(),
+        result: None,
         task: 0,
     };
     lowerer.resolve_callees()?;

@@ -1,6 +1,7 @@
 //! Evaluation of a kernel in a sample launch: collects the accesses of its tasks.
 
 mod record;
+mod top;
 
 use std::collections::HashMap;
 
@@ -20,7 +21,7 @@ use crate::{
     names::Names,
     syntax::{
         BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing, Span,
-        Stmt, StmtKind, StreamParallelArgument, extent_axes,
+        Stmt, StmtKind, extent_axes,
     },
     visit::{self, any_in_expr, base_name, combined_names},
 };
@@ -168,58 +169,6 @@ pub(super) fn walk(
 }
 
 impl Walk<'_> {
-    fn top_stmt(&mut self, stmt: &Stmt) {
-        match &stmt.kind {
-            StmtKind::For(each) if !each.options.serial => {
-                self.end_serial();
-                self.parallel_loop(each);
-                self.forget_combined(&each.body);
-            }
-            StmtKind::Expr(expr) => self.top_expr(expr),
-            _ => self.stmt(stmt),
-        }
-    }
-
-    fn top_expr(&mut self, expr: &Expr) {
-        let body = match &expr.kind {
-            ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => body,
-            ExprKind::BlockFor(each) => return self.block_for(each),
-            _ => {
-                self.eval(expr);
-                return;
-            }
-        };
-        self.end_serial();
-        self.parts.push(RegionBlock { tasks: Vec::new(), span: expr.span });
-        let scope = self.names.mark();
-        self.in_region = true;
-        for stmt in &body.stmts {
-            self.top_stmt(stmt);
-        }
-        if let Some(value) = &body.value {
-            self.eval(value);
-        }
-        self.in_region = false;
-        self.end_serial();
-        self.names.leave(scope);
-    }
-
-    /// Ends the current piece of serial code.
-    fn end_serial(&mut self) {
-        if self.task.accesses.is_empty() {
-            self.task = Task::new();
-        } else {
-            self.end_task();
-        }
-    }
-
-    fn end_task(&mut self) {
-        let task = std::mem::replace(&mut self.task, Task::new());
-        if let Some(part) = self.parts.last_mut() {
-            part.tasks.push(task);
-        }
-    }
-
     fn parallel_loop(&mut self, each: &For) {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         let bounds: Vec<_> =

@@ -243,6 +243,22 @@ impl<'b> Drawn<'b, '_> {
     }
 }
 
+impl Drawn<'_, '_> {
+    /// A loop, or a loop under a condition of arguments or of an element.
+    fn some_loop(&mut self) {
+        let b = self.b;
+        if self.random.below(3) > 0 {
+            return self.one_loop();
+        }
+        self.values = self.scalars.iter().take(1).map(|scalar| scalar.cast(U64)).collect();
+        let holds = match self.random.below(2) {
+            0 => self.numbers.load(b.constant(self.random.below(8))).lt(b.constant(5i32)),
+            _ => self.condition(1),
+        };
+        b.if_(holds, || self.one_loop());
+    }
+}
+
 /// A random kernel that passes the compile-time check without assertions.
 fn draw(random: &mut Random) -> Offloaded {
     let b = KernelBuilder::new("drawn");
@@ -260,10 +276,10 @@ fn draw(random: &mut Random) -> Offloaded {
         vars: Vec::new(),
     };
     if drawn.random.below(3) > 0 {
-        drawn.one_loop();
+        drawn.some_loop();
     } else {
         for _ in 0..2 {
-            b.stream_parallel(|| drawn.one_loop());
+            b.stream_parallel(|| drawn.some_loop());
         }
     }
     let mut kernel: Kernel = b.build().expect("nothing that is asserted is refused");
@@ -275,7 +291,7 @@ fn draw(random: &mut Random) -> Offloaded {
 fn arguments(random: &mut Random) -> (Vec<u64>, Recorder) {
     let mut memory = SliceMemory::new();
     memory.insert(RECORD, vec![0; size_of::<ErrorRecord>()]);
-    memory.insert(SCRATCH, vec![0; 64]);
+    memory.insert(SCRATCH, vec![0; 256]);
     let mut words = vec![RECORD, SCRATCH, 1];
     for ty in SCALARS {
         let bits = match random.below(6) {

@@ -5,7 +5,7 @@
 //! been rejected, by `build` or at launch. Rejected kernels are built again with their accesses asserted, to count
 //! those that do not race.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use quadrants_frontend::{
     Error,
@@ -148,7 +148,7 @@ impl Args {
     fn place(&self) -> (Vec<u64>, Recorder) {
         let mut memory = SliceMemory::new();
         memory.insert(RECORD, vec![0; 128]);
-        memory.insert(SCRATCH, vec![0; 64]);
+        memory.insert(SCRATCH, vec![0; 256]);
         let mut words = vec![RECORD, SCRATCH, 1, self.n, self.k];
         let [rows, columns] = self.plane;
         let sizes = [self.line * 4, rows * columns * 4, 8 * self.at.len() as u64, 4 * self.count];
@@ -394,6 +394,32 @@ impl<'b> Params<'b> {
     }
 }
 
+impl<'b> Params<'b> {
+    /// A loop, or loops under conditions of arguments and of elements.
+    fn some_loop(self, b: &'b KernelBuilder, random: &mut Random, asserted: bool) {
+        let kind = random.below(9);
+        let condition = |random: &mut Random| match random.below(3) {
+            0 => self.at.load(b.constant(random.below(9))).lt(b.constant(1 + random.below(20))),
+            _ => self.condition(b, random, &[self.n.cast(self.ty)]),
+        };
+        match kind {
+            0 => b.if_(condition(random), || self.one_loop(b, random, asserted)),
+            1 => {
+                let holds = condition(random);
+                // Both closures draw, one after the other.
+                let random = RefCell::new(random);
+                let one = || self.one_loop(b, &mut **random.borrow_mut(), asserted);
+                b.if_else(holds, one, one);
+            }
+            2 => b.if_(condition(random), || {
+                let inner = condition(random);
+                b.if_(inner, || self.one_loop(b, random, asserted));
+            }),
+            _ => self.one_loop(b, random, asserted),
+        }
+    }
+}
+
 /// The kernel of a seed, with all accesses asserted or with none.
 fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
     let random = &mut Random::new(seed);
@@ -408,7 +434,7 @@ fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
         ty: random.pick(&[U64, U64, U32, I32]),
     };
     if random.below(2) == 0 {
-        params.one_loop(&b, random, asserted);
+        params.some_loop(&b, random, asserted);
         return b.build();
     }
     for _ in 0..2 + random.below(2) {
@@ -418,7 +444,7 @@ fn build(seed: u64, asserted: bool) -> Result<Kernel, Error> {
                 let store = || params.line.store(index, STORED);
                 if asserted { b.race_free(store) } else { store() }
             }
-            params.one_loop(&b, random, asserted);
+            params.some_loop(&b, random, asserted);
         });
     }
     b.build()

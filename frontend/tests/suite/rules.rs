@@ -217,7 +217,16 @@ fn return_is_rejected_in_kernels_and_accepted_in_funcs() {
     kernel_rejected(vec![return_(1)], &[]);
     kernel_rejected(vec![each(1, "i", e!(9), vec![return_(2)])], &[(2, Rule::ReturnInLoop)]);
     let before = vec![return_(1), each(2, "i", e!(9), vec![]), each(3, "i", e!(9), vec![])];
-    kernel_rejected(before, &[(1, Rule::ReturnBeforeLoop(2))]);
+    kernel_rejected(before, &[]);
+    let in_branch = run(1, if_(e!((n > 1)), vec![return_(2), each(3, "i", e!(9), vec![])]));
+    kernel_rejected(vec![in_branch, each(4, "i", e!(9), vec![])], &[]);
+    // In bounds, and in a condition, also of a branch of its own.
+    let value = Block { stmts: vec![return_(2)], value: Some(Box::new(e!(9))) };
+    let value = || Expr { kind: ExprKind::Block(value.clone()), span: e!(9).span };
+    kernel_rejected(vec![each(3, "i", value(), vec![])], &[(2, Rule::ReturnBeforeLoop(3))]);
+    let decides = run(1, if_(value(), vec![]));
+    kernel_rejected(vec![decides, each(3, "i", e!(9), vec![])], &[(2, Rule::ReturnBeforeLoop(3))]);
+    kernel_rejected(vec![run(1, if_(value(), vec![]))], &[]);
     let early = block(vec![run(1, if_(e!((n > 1)), vec![return_(2)])), return_(3)]);
     rejected(&function(FunctionKind::Func, &["n"], Some(I32), early), &[]);
 }

@@ -6,6 +6,7 @@ use syn::{
     visit::{self, Visit},
 };
 
+use super::{is_block_for, unparenthesized};
 use crate::marks;
 
 /// The most dimensions of a loop.
@@ -123,4 +124,30 @@ pub(crate) fn loop_label(label: Option<&Label>) -> Option<String> {
 
 pub(crate) fn label_name(label: &Lifetime) -> String {
     label.ident.to_string()
+}
+
+/// Whether an expression that is a statement at the top level is a parallel loop or a grid of thread blocks, or has
+/// such in its branches or braces.
+pub(crate) fn has_parallel(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::ForLoop(each) => !is_serial(each),
+        Expr::Call(call) => is_block_for(call),
+        Expr::If(branch) => {
+            any_parallel(&branch.then_branch.stmts)
+                || branch.else_branch.as_ref().is_some_and(|(_, other)| has_parallel(other))
+        }
+        Expr::Match(each) => each.arms.iter().any(|arm| has_parallel(&arm.body)),
+        Expr::Block(syn::ExprBlock { label: None, block, .. }) => any_parallel(&block.stmts),
+        _ => false,
+    }
+}
+
+/// Whether an expression that is a statement at the top level has parallel loops in its branches or braces.
+pub(crate) fn has_parallel_branch(expr: &Expr) -> bool {
+    let branches = matches!(unparenthesized(expr), Expr::If(_) | Expr::Match(_) | Expr::Block(_));
+    branches && has_parallel(expr)
+}
+
+fn any_parallel(stmts: &[syn::Stmt]) -> bool {
+    stmts.iter().any(|stmt| matches!(stmt, syn::Stmt::Expr(expr, _) if has_parallel(expr)))
 }

@@ -134,8 +134,8 @@ impl Body<'_> {
     /// The number of the next loop, and the position of its interior among those of a launch. As in the IR, each
     /// dimension has a begin and an end.
     fn loop_at(&mut self, dims: usize) -> TokenStream {
-        let (number, at, support) = (self.loops, self.interior_words, self.scope.support);
-        self.loops += 1;
+        let (number, at, support) = (self.loops.len(), self.interior_words, self.scope.support);
+        self.loops.push(dims);
         self.interior_words += 2 * dims;
         quote!(#support::LoopAt::range(#number, #at))
     }

@@ -6,7 +6,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use crate::ast::{is_assignment, place_root, unparenthesized};
+use crate::ast::{is_assignment, keeps_receiver, place_root, unparenthesized};
 
 /// Finds out whether code can have an effect other than assignments to `locals`: it assigns to something else, borrows
 /// mutably, calls a macro, loops, jumps, or passes on one of the `writable` parameters.
@@ -57,9 +57,12 @@ impl Visit<'_> for Effects<'_> {
                 let whole = |arg: &&Expr| !matches!(unparenthesized(arg), Expr::Index(_));
                 call.args.iter().filter(whole).for_each(|arg| self.pass(arg));
             }
-            // A method may change its receiver in place.
+            // A method may change its receiver in place, unless it has the name of a built-in one.
             Expr::MethodCall(call) => {
-                call.args.iter().chain([&*call.receiver]).for_each(|arg| self.pass(arg));
+                call.args.iter().for_each(|arg| self.pass(arg));
+                if !keeps_receiver(&call.method.to_string()) {
+                    self.pass(&call.receiver);
+                }
             }
             _ => {}
         }

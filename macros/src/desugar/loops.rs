@@ -64,11 +64,7 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
         let named = values.several.then(|| quote_spanned!(at=> let #name = #elements;));
         quote_spanned!(at=> let #elements = #array; #named)
     });
-    // The block of the elements runs in one thread.
-    let is_serial = |attribute: &&syn::Attribute| {
-        attribute.path().segments.last().is_some_and(|last| last.ident == "serial")
-    };
-    let attributes = each.attrs.iter().filter(|attribute| !is_serial(attribute));
+    let attributes = &each.attrs;
     let (label, keyword) = (&each.label, each.for_token);
     let block: syn::ExprBlock = syn::parse2(quote_spanned! {at=> {
         #(#evaluated)*

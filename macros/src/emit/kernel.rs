@@ -128,7 +128,7 @@ impl Emission<'_> {
         let of = self.body_type();
         let typing = self.typing(of.clone());
         let (block, label) = with_breaks(&self.item.block);
-        let body = Body::new(support, &self.signature.params, self.strict, typing)
+        let (body, loops) = Body::new(support, &self.signature.params, self.strict, typing)
             .kernel(&block, &quote!(#elements));
         let body = match label {
             Some(label) => quote!(#label: { #body }),
@@ -160,7 +160,7 @@ impl Emission<'_> {
                 const NAME: &'static ::core::primitive::str = #name;
 
                 fn ir() -> ::core::result::Result<#private::ir::Kernel, #private::BoxError> {
-                    ::core::result::Result::Ok(#frontend::lower_checked(#source)?)
+                    ::core::result::Result::Ok(#frontend::lower_checked(#source, &[#(#loops),*])?)
                 }
 
                 #[inline(always)]

@@ -151,7 +151,10 @@ fn escape<'launch>(
             ::quadrants::macro_support::BoxError,
         > {
             ::quadrants::macro_support::core::result::Result::Ok(
-                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
+                ::quadrants::macro_support::frontend::lower_checked(
+                    &__SOURCE,
+                    &[1usize],
+                )?,
             )
         }
         #[inline(always)]

@@ -183,7 +183,10 @@ fn scale<'launch, T: Float>(
             ::quadrants::macro_support::BoxError,
         > {
             ::quadrants::macro_support::core::result::Result::Ok(
-                ::quadrants::macro_support::frontend::lower_checked(__Of::<T>::__SOURCE)?,
+                ::quadrants::macro_support::frontend::lower_checked(
+                    __Of::<T>::__SOURCE,
+                    &[1usize],
+                )?,
             )
         }
         #[inline(always)]

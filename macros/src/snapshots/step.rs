@@ -183,7 +183,10 @@ fn step<'launch>(
             ::quadrants::macro_support::BoxError,
         > {
             ::quadrants::macro_support::core::result::Result::Ok(
-                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
+                ::quadrants::macro_support::frontend::lower_checked(
+                    &__SOURCE,
+                    &[1usize, 2usize],
+                )?,
             )
         }
         #[inline(always)]

@@ -110,7 +110,10 @@ fn sum<'launch>(
             ::quadrants::macro_support::BoxError,
         > {
             ::quadrants::macro_support::core::result::Result::Ok(
-                ::quadrants::macro_support::frontend::lower_checked(&__SOURCE)?,
+                ::quadrants::macro_support::frontend::lower_checked(
+                    &__SOURCE,
+                    &[1usize],
+                )?,
             )
         }
         #[inline(always)]

@@ -180,10 +180,31 @@ impl Tree {
         }
         let name = self.tensor(of).filter(|name| self.is_reference(name))?;
         let (_, rank) = self.scalar_tensors.iter().find(|(of, _)| *of == name)?;
+        if let [one] = &all[..]
+            && *rank > 1
+            && self.is_number(&index.index)
+        {
+            return Some(format!(
+                "`{name}` has {rank} dimensions, and this index has one: write `{name}[[{one}, …]]`, with an index per \
+                 dimension"
+            ));
+        }
         (all.len() > 1 && *rank > 1).then(|| {
             let all = all.join(", ");
             format!("`{name}` has {rank} dimensions, of which one index chooses an element: write `{name}[[{all}]]`")
         })
+    }
+
+    /// Whether an index is evidently one number.
+    fn is_number(&self, index: &syn::Expr) -> bool {
+        match unparenthesized(index) {
+            syn::Expr::Lit(_) | syn::Expr::Cast(_) | syn::Expr::Binary(_) => true,
+            syn::Expr::Path(path) => name_of(path).is_some_and(|name| {
+                let binds = |names: &Vec<String>| names.iter().any(|bound| name == bound);
+                self.scopes.iter().rposition(binds).is_some_and(|at| self.loop_scopes.contains(&at))
+            }),
+            _ => false,
+        }
     }
 
     fn indices(&mut self, index: &mut syn::Expr) -> Vec<Expr> {

@@ -137,6 +137,7 @@ impl Tree {
             };
             return StmtKind::Unsupported(Construct::Format(what));
         }
+        self.loop_scopes.push(self.scopes.len());
         self.scopes.push(Vec::new());
         let (mut dims, mut probes) = (Vec::new(), Vec::new());
         for (pattern, bounds) in variables.into_iter().zip(bounds) {
@@ -157,6 +158,7 @@ impl Tree {
                 }
                 _ => {
                     self.scopes.pop();
+                    self.loop_scopes.pop();
                     return StmtKind::Unsupported(Construct::Pattern);
                 }
             };
@@ -164,6 +166,7 @@ impl Tree {
         }
         let body = self.block(&mut each.body);
         self.scopes.pop();
+        self.loop_scopes.pop();
         each.body.stmts.splice(0..0, probes);
         StmtKind::For(For { dims, body, label, options })
     }

@@ -129,7 +129,7 @@ pub const fn method_of<const NAME: u64, T, R, By>(
     _result: &Probe<R>,
 ) -> fn() -> Callee
 where
-    R: ResultOf<NAME, T, By>,
+    R: KernelMethod<NAME, T, By>,
 {
     R::CALLEE
 }
@@ -143,13 +143,13 @@ where
             a type parameter has those of its bounds (`Number`, `Signed`, `Float`, `Int`, or a trait with `#[func]`); \
             instead of iterators and `swap`, write loops and assignments"
 )]
-pub trait ResultOf<const NAME: u64, T, By> {
+pub trait KernelMethod<const NAME: u64, T, By> {
     /// Returns [`HasMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T: HasMethod<NAME, By, Output = R>, R, By> ResultOf<NAME, T, By> for R {
+impl<const NAME: u64, T: HasMethod<NAME, By, Output = R>, R, By> KernelMethod<NAME, T, By> for R {
     const CALLEE: fn() -> Callee = T::callee;
 }
 
@@ -160,18 +160,18 @@ pub const fn tensor_method_of<const NAME: u64, T, R>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    R: ResultOfTensorMethod<NAME, T>,
+    R: KernelTensorMethod<NAME, T>,
 {
     (R::CALLEE, R::TYPES)
 }
 
-/// As [`ResultOf`], for a method of a struct of tensors.
+/// As [`KernelMethod`], for a method of a struct of tensors.
 #[diagnostic::on_unimplemented(
     message = "`{T}` has no such method in kernels",
     label = "not a method that kernels can call",
     note = "structs of tensors have the methods of `impl` blocks with `#[func]`; tensors have only `len()` and `shape()`"
 )]
-pub trait ResultOfTensorMethod<const NAME: u64, T> {
+pub trait KernelTensorMethod<const NAME: u64, T> {
     /// Returns [`HasTensorMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
     /// Returns [`HasTensorMethod::TYPES`].
@@ -179,7 +179,7 @@ pub trait ResultOfTensorMethod<const NAME: u64, T> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T: HasTensorMethod<NAME, Output = R>, R> ResultOfTensorMethod<NAME, T> for R {
+impl<const NAME: u64, T: HasTensorMethod<NAME, Output = R>, R> KernelTensorMethod<NAME, T> for R {
     const CALLEE: fn() -> Callee = T::CALLEE;
     const TYPES: &'static Identity = T::TYPES;
 }
@@ -190,7 +190,7 @@ pub const fn function_of<const NAME: u64, T, R, A, By>(
     _result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    R: ResultOfFunction<NAME, T, A, By>,
+    R: KernelFunction<NAME, T, A, By>,
 {
     (R::CALLEE, R::SIGNATURE)
 }
@@ -201,7 +201,7 @@ where
     message = "`{T}` has no such function in kernels, with these arguments",
     label = "not a function that kernels can call"
 )]
-pub trait ResultOfFunction<const NAME: u64, T, A, By> {
+pub trait KernelFunction<const NAME: u64, T, A, By> {
     /// Returns [`HasMethod::CALLEE`].
     const CALLEE: fn() -> Callee;
     /// The identity of the types of arguments and result.
@@ -209,7 +209,7 @@ pub trait ResultOfFunction<const NAME: u64, T, A, By> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T, A, R, By> ResultOfFunction<NAME, T, A, By> for R
+impl<const NAME: u64, T, A, R, By> KernelFunction<NAME, T, A, By> for R
 where
     T: Identified<NAME, A, By> + HasMethod<NAME, By, Output = R>,
 {
@@ -239,7 +239,7 @@ pub const fn function_by_type<const NAME: u64, T, R, A, By>(
     result: &Probe<R>,
 ) -> (fn() -> Callee, &'static Identity)
 where
-    R: ResultOfFunction<NAME, T, A, By>,
+    R: KernelFunction<NAME, T, A, By>,
 {
     function_of::<NAME, T, R, A, By>(result)
 }

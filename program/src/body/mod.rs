@@ -64,7 +64,7 @@ pub use failure::{
 pub use launch::LoopAt;
 pub use level::Level;
 pub use method::{
-    NoMethod, OwnMethod, ResultOf, ResultOfFunction, ResultOfTensorMethod, TypeOfCall,
+    KernelFunction, KernelMethod, KernelTensorMethod, NoMethod, OwnMethod, TypeOfCall,
     ValuesDoNotDeref, call_associated, call_by_type, call_function, call_in_place, call_method,
     equal, function_by_type, function_of, in_func, method_of, reload_receiver, tensor_method_of,
     write_back, write_back_local,

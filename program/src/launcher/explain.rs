@@ -105,8 +105,8 @@ impl Display for Explanation {
             if task.kind == SERIAL && task.work.has_loop {
                 write!(
                     f,
-                    "\n    one thread runs its loops; only loops at the top level of the kernel are parallel, not those \
-                     in `if`, `match` and braces"
+                    "\n    one thread runs its loops; only loops at the top level of the kernel are parallel, also in \
+                     `if`, `match` and braces, but not in `unsafe`, in other loops and in values"
                 )?;
             }
             for reason in &task.unproven {

@@ -34,6 +34,7 @@ mod casts;
 mod choices;
 mod closures;
 mod complex;
+mod conditional;
 mod distinct;
 mod elements;
 mod enums;

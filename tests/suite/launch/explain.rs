@@ -147,6 +147,16 @@ fn doubled_if(on: bool, x: &mut Tensor<u32, 1>) {
 }
 
 #[qd::kernel]
+fn asserted(x: &mut Tensor<u32, 1>) {
+    // SAFETY: one thread runs the loop.
+    unsafe {
+        for i in 0..x.len() {
+            x[i] *= 2;
+        }
+    }
+}
+
+#[qd::kernel]
 fn first(x: &mut Tensor<u32, 1>) {
     x[0] = 1;
 }
@@ -155,8 +165,12 @@ fn first(x: &mut Tensor<u32, 1>) {
 fn an_explanation_names_loops_of_one_thread(backend: TestBackend) -> Result<()> {
     let Some(on) = backend.open() else { return Ok(()) };
     let mut x = on.program.zeros([8])?;
-    let explained = doubled_if(true, &mut x).explain(&on.program)?.to_string();
+    let explained = asserted(&mut x).explain(&on.program)?.to_string();
     assert!(explained.contains("one thread runs its loops"), "{explained}");
+    for runs in [false, true] {
+        let explained = doubled_if(runs, &mut x).explain(&on.program)?.to_string();
+        assert!(!explained.contains("one thread runs"), "{explained}");
+    }
     let explained = first(&mut x).explain(&on.program)?.to_string();
     assert!(!explained.contains("one thread runs"), "{explained}");
     Ok(())
