@@ -19,7 +19,7 @@ fn steps(
     x: &Tensor<f32, 1>,
     y: &mut Tensor<f32, 1>,
     plane: &mut Tensor<f32, 2>,
-    total: &mut Tensor<f32, 1>,
+    total: &mut Tensor<u32, 1>,
 ) {
     for i in 0..x.shape()[0] {
         y[i] = 0.1 * x[i] + y[i];
@@ -28,7 +28,7 @@ fn steps(
         plane[[i, j]] = plane[[i, j]] * 0.9 + y[i] * 0.3;
     }
     for i in 0..x.shape()[0] {
-        qd::atomic_add(&mut total[0], y[i]);
+        qd::atomic_add(&mut total[0], y[i].to_bits());
     }
     #[qd::block_size(64)]
     for i in 0..x.shape()[0] {
@@ -68,10 +68,10 @@ fn bits(program: &qd::Program, n: usize) -> Result<Vec<Vec<u32>>> {
     let mut plane = program.zeros::<f32, 2>([n, 3])?;
     let mut all = Vec::new();
     for _ in 0..LAUNCHES {
-        let mut total = program.zeros::<f32, 1>([1])?;
+        let mut total = program.zeros::<u32, 1>([1])?;
         steps(&x, &mut y, &mut plane, &mut total).launch()?;
-        let results = [y.to_vec()?, plane.to_vec()?, total.to_vec()?].concat();
-        all.push(results.iter().map(|value| value.to_bits()).collect());
+        let floats = [y.to_vec()?, plane.to_vec()?].concat();
+        all.push(floats.iter().map(|value| value.to_bits()).chain(total.to_vec()?).collect());
     }
     Ok(all)
 }
