@@ -7,6 +7,12 @@ pub trait Dialect {
     /// The qualifier of an argument block that is passed by value.
     fn argument_qualifier(&self) -> &'static str;
 
+    /// An attribute of a function whose blocks have at most `threads` threads, with a space after it.
+    fn block_size_attribute(&self, threads: u32) -> String {
+        let _ = threads;
+        String::new()
+    }
+
     /// An expression that reads `element` (a printed primary expression) of a tensor that nothing writes during the
     /// launch.
     fn read_only(&self, element: &str) -> String {

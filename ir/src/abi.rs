@@ -29,7 +29,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use crate::task_schedule::Form;
-use crate::{Offloaded, Param, ParamId, ParamKind, TaskId, TaskKind, TempId};
+use crate::{Offloaded, Param, ParamId, ParamKind, Task, TaskId, TaskKind, TempId};
 
 /// The word with the address of the error record.
 pub const ERROR_WORD: usize = 0;
@@ -45,6 +45,24 @@ pub const MAX_RANK: usize = 6;
 
 /// The maximum number of threads per block, on every device.
 pub const MAX_BLOCK_SIZE: u32 = 1024;
+
+/// The number of threads of a block of a range loop, unless its author or its schedule says otherwise.
+pub const DEFAULT_BLOCK_SIZE: u32 = 256;
+
+/// The most threads of a block of a range loop whose author sets no block size.
+pub const MAX_CHOSEN_BLOCK_SIZE: u32 = 512;
+
+/// The most threads of a block in any launch of a scheduled task.
+#[must_use]
+pub fn max_block_size(task: &Task) -> u32 {
+    match task.kind {
+        TaskKind::Serial => 1,
+        TaskKind::BlockFor { threads, .. } => threads,
+        TaskKind::RangeFor { block_size: Some(size), .. } => size,
+        TaskKind::RangeFor { .. } if task.schedule.has_free_grid() => MAX_CHOSEN_BLOCK_SIZE,
+        TaskKind::RangeFor { .. } => DEFAULT_BLOCK_SIZE,
+    }
+}
 
 /// The maximum size of a block's shared arrays in bytes, on every device.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;

@@ -6,7 +6,7 @@
 
 use quadrants_ir::{
     AtomicOp, Element, ExprId, ParamId, ScalarType, SiteId, Task, TempId,
-    abi::{Form, MAX_BLOCK_SIZE, temp_word},
+    abi::{Form, max_block_size, temp_word},
     schedule::ReductionTarget,
 };
 
@@ -106,10 +106,11 @@ impl TaskPrinter<'_> {
             "const u32 {thread} = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);"
         ));
         reductions.iter().for_each(|reduction| self.report_element(reduction));
+        let threads = max_block_size(&self.kernel.tasks[self.task.index()]);
         let mut arrays = Vec::new();
         for Reduction { ty, name, .. } in &reductions {
             let array = self.fresh(&format!("{name}s"));
-            let declaration = format!("    __shared__ {ty} {array}[{MAX_BLOCK_SIZE}];\n");
+            let declaration = format!("    __shared__ {ty} {array}[{threads}];\n");
             self.blocks.declarations.push_str(&declaration);
             self.line(&format!("{array}[{thread}] = {name};"));
             arrays.push(array);

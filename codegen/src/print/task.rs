@@ -8,7 +8,7 @@ use std::{
 use quadrants_ir::{
     BlockId, Const, ExprId, ExprKind, LocalId, LoopDim, Offloaded, ParamId, ParamKind, ScalarType,
     SiteId, TaskId, TaskKind,
-    abi::{Form, MAX_BOUND, Passing},
+    abi::{Form, MAX_BOUND, Passing, max_block_size},
     tables,
 };
 
@@ -193,8 +193,10 @@ impl<'a> TaskPrinter<'a> {
     /// The text of the function, with its signature and parameters.
     fn function_text(self) -> String {
         let kernel = self.kernel;
+        let threads = max_block_size(&kernel.tasks[self.task.index()]);
         let mut text = format!(
-            "extern \"C\" __global__ void {}({}) {{\n",
+            "extern \"C\" __global__ {}void {}({}) {{\n",
+            self.cx.dialect.block_size_attribute(threads),
             kernel.function_name(self.task),
             match self.cx.passing {
                 Passing::Value =>

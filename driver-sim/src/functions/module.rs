@@ -98,9 +98,10 @@ driver_functions! {
     }
 
     /// Reads an attribute of a function: the shared memory of its code; its registers, as if each thread had
-    /// [`REGISTERS`]; and of others 0.
+    /// [`REGISTERS`]; and of others 0. The function must be of the current context or device.
     fn [Cuda cuFuncGetAttribute, Hip hipFuncGetAttribute](value: Out<c_int>, attribute: c_int, function: usize) |call| {
-        let (state, function) = call.at(Kind::Function, function)?;
+        let state = call.here()?;
+        let function = call.sibling(&state, Kind::Function, function)?;
         value.set(match attribute {
             SHARED_BYTES => state.functions.get(function)?.fixed_shared_bytes() as c_int,
             NUM_REGISTERS => REGISTERS,
@@ -110,12 +111,13 @@ driver_functions! {
     }
 
     /// The number of a function's blocks that run at once on a multiprocessor, as far as threads and shared memory
-    /// limit it.
+    /// limit it. The function must be of the current context or device.
     fn [
         Cuda cuOccupancyMaxActiveBlocksPerMultiprocessor,
         Hip hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
     ](count: Out<c_int>, function: usize, threads: c_int, shared_bytes: usize) |call| {
-        let (state, function) = call.at(Kind::Function, function)?;
+        let state = call.here()?;
+        let function = call.sibling(&state, Kind::Function, function)?;
         let function = state.functions.get(function)?;
         let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
         let by_threads = RESIDENT_THREADS / threads.ok_or(Code::INVALID_VALUE)?;

@@ -12,7 +12,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use quadrants_ir::abi::Coarsening;
+use quadrants_ir::abi::{Coarsening, MAX_CHOSEN_BLOCK_SIZE};
 use quadrants_rhi::EventOptions;
 use quadrants_runtime::{self as rt, Context, Event, Stream};
 use smallvec::SmallVec;
@@ -24,7 +24,7 @@ const GAIN: f32 = 0.96;
 /// The difference of times, in milliseconds, that events can measure.
 const MIN_GAIN_MS: f32 = 0.001;
 /// The block sizes.
-const BLOCKS: [u32; 5] = [32, 64, 128, 256, 512];
+const BLOCKS: [u32; 5] = [32, 64, 128, 256, MAX_CHOSEN_BLOCK_SIZE];
 /// The most loops of a kernel whose block sizes are searched.
 const MAX_LOOPS: usize = 4;
 /// The most classes of sizes of a kernel. Launches with sizes of other classes run as scheduled.

@@ -336,7 +336,10 @@ impl KernelContext {
             return Ok(known);
         }
         let info = loader.context.device().info();
-        let shapes = self.plan.shapes(scheduled, sizes, info, &Candidate::default());
+        let loaded = self.loaded(loader, forms);
+        let shapes = loaded.and_then(|loaded| {
+            self.plan.shapes((scheduled, loaded), sizes, info, &Candidate::default())
+        });
         let shapes = shapes.unwrap_or_default();
         let all = scheduled.tasks.iter().zip(sizes).zip(&shapes).enumerate();
         let free = all.filter_map(|(at, ((task, size), shape))| {
@@ -422,7 +425,8 @@ impl KernelContext {
             true => Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)])),
             false => {
                 let scheduled = self.images.scheduled(forms, &self.kernel);
-                self.plan.shapes(scheduled, analysed.sizes, info, candidate)
+                let loaded = self.loaded(analysed.loader, forms)?;
+                self.plan.shapes((scheduled, loaded), analysed.sizes, info, candidate)
             }
         }
     }

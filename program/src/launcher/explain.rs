@@ -57,8 +57,8 @@ pub struct TaskExplanation {
     pub grid: Option<([u32; 3], [u32; 3])>,
     /// What an iteration does, or a block of threads, or the serial code.
     pub work: IterationWork,
-    /// What the task's function uses of the device, and how many of its blocks run at once. None where it is not loaded
-    /// yet (`QUADRANTS_EXPLAIN` prints before that), and where the device cannot tell.
+    /// What the task's function uses of the device, and how many of its blocks run at once. None where the device
+    /// cannot tell.
     pub usage: Option<FunctionUsage>,
     /// The share of the threads that a multiprocessor can have which its blocks fill, from 0 to 1.
     pub occupancy: Option<f64>,

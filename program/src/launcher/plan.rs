@@ -9,6 +9,7 @@ use std::{slice, sync::Arc};
 
 use quadrants_ir::{
     GroupId, Offloaded, Task, TaskId, TaskKind,
+    abi::DEFAULT_BLOCK_SIZE,
     launch_analysis::{Extents, LaunchAnalysis},
     schedule::Grid,
 };
@@ -22,7 +23,10 @@ use super::{
     grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config, spread},
     region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
 };
-use crate::{Error, Result, kernel::loader::LoadedImage};
+use crate::{
+    Error, Result,
+    kernel::loader::{LoadedImage, SMALL_BLOCK},
+};
 
 /// For each task that is a loop: the number of iterations of each dimension, and the size of its dynamic shared arrays.
 pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
@@ -135,13 +139,13 @@ impl Plan {
         sizes.collect()
     }
 
-    /// The launch shape of every task of a scheduled kernel, with the block sizes of `candidate`.
+    /// The launch shape of every task of a scheduled kernel and its image, with the block sizes of `candidate`.
     ///
     /// # Errors
     /// [`Error::Grid`] where a block is too large for the device.
     pub(crate) fn shapes(
         &self,
-        scheduled: &Offloaded,
+        (scheduled, loaded): (&Offloaded, &LoadedImage),
         sizes: &TaskSizes,
         info: &DeviceInfo,
         candidate: &Candidate,
@@ -162,9 +166,9 @@ impl Plan {
                 TaskKind::RangeFor { block_size, .. } => {
                     let block_size =
                         block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
-                            Grid { single_wave: true, .. } => DEFAULT_BLOCK,
+                            Grid { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
                             Grid { small_blocks: true, .. } => spread(counts, SMALL_BLOCK, info),
-                            _ => spread(counts, DEFAULT_BLOCK, info),
+                            _ => spread(counts, loaded.block_size(at), info),
                         });
                     launch_config(counts, block_size, grid.square_blocks)
                 }
@@ -306,12 +310,6 @@ fn iteration_counts(
     }
     Ok(counts)
 }
-
-/// The number of threads of a block, unless the kernel or its schedule says otherwise.
-const DEFAULT_BLOCK: u32 = 256;
-
-/// The number of threads of a small block.
-const SMALL_BLOCK: u32 = 128;
 
 /// The number of threads that fills a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u32 = 2048;

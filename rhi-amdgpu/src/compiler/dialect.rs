@@ -13,6 +13,11 @@ impl Dialect for Hip {
         ""
     }
 
+    /// Without it, a function must run with 1024 threads, so that it has at most 128 vector registers on most chips.
+    fn block_size_attribute(&self, threads: u32) -> String {
+        format!("__attribute__((amdgpu_flat_work_group_size(1, {threads}))) ")
+    }
+
     fn atomic(&self, op: AtomicOp, _: ScalarType, address: &str, value: &str) -> String {
         let function = match op {
             AtomicOp::Add => "__hip_atomic_fetch_add",

@@ -90,8 +90,13 @@ fn text(kernel: &Offloaded, request: &CompileRequest<'_>) -> SourceText {
 
 /// Warnings are off, because no user wrote the text. Fast mathematics keeps NaN and infinity, because conversions to
 /// integers test for them.
+///
+/// `-munsafe-fp-atomics` allows the chip's own atomic operations on floats, where the compiler otherwise emits a loop
+/// until a compare-and-exchange succeeds. They lose updates in fine-grained memory, that is, host and managed memory.
+/// Tensors are in coarse-grained memory: `hipMalloc` and the default pool give no other, and whoever makes a tensor of
+/// foreign memory promises it.
 fn options(options: &Options) -> Vec<&'static str> {
-    let mut list = vec!["-O3", "-std=c++17", "-w"];
+    let mut list = vec!["-O3", "-std=c++17", "-w", "-munsafe-fp-atomics"];
     if options.strict {
         list.push("-ffp-contract=off");
     } else if options.fast_math {
