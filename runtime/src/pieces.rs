@@ -418,4 +418,76 @@ mod tests {
             .collect();
         check(&pieces, &buffer, count * half / 2 * 3, 4);
     }
+
+    #[test]
+    fn random_pieces_are_copied_whatever_their_order_and_size() {
+        let mut random = crate::mutated::Random(7);
+        let buffer = numbers(2 * STAGING_CHUNK);
+        for round in 0..200 {
+            // Few of them do not fit into one staging block.
+            let unit = if round % 25 == 0 { STAGING_CHUNK / (2 + random.below(3)) } else { 1 };
+            let width = unit * (1 + random.below(3)) + random.below(2) * random.below(5);
+            let (rows, columns) = (1 + random.below(5), 1 + random.below(4));
+            let pitch = [width + random.below(3), columns * width + random.below(9)];
+            let first = random.below(5);
+            let box_of = |row: usize, column: usize| match round % 3 {
+                0 => first + row * pitch[1] + column * pitch[0].min(pitch[1] / columns),
+                1 => first + row * pitch[0] + column * rows * pitch[0],
+                _ => first + row * pitch[1] + column * width,
+            };
+            let mut pieces = Vec::new();
+            for row in 0..rows {
+                for column in 0..columns {
+                    let bytes = if random.below(9) == 0 { random.below(width + 1) } else { width };
+                    let offset = box_of(row, column);
+                    if offset + bytes <= buffer.len() {
+                        pieces.push(piece(offset, 0, bytes));
+                    }
+                }
+            }
+            if random.below(3) == 0 {
+                for at in (1..pieces.len()).rev() {
+                    pieces.swap(at, random.below(at + 1));
+                }
+            }
+            if random.below(5) == 0 && !pieces.is_empty() {
+                // One of them overlaps others.
+                let at = random.below(pieces.len());
+                pieces[at].offset = random.below(3);
+            }
+            let mut host = random.below(3);
+            for piece in &mut pieces {
+                piece.host = host;
+                host += piece.bytes + random.below(2);
+            }
+            for calls_are_slow in [false, true] {
+                let plan = Plan::new(&pieces, calls_are_slow);
+                let mut expected = vec![0; host];
+                for Piece { offset, host, bytes } in &pieces {
+                    expected[*host..][..*bytes].copy_from_slice(&buffer[*offset..][..*bytes]);
+                }
+                assert!(downloaded(&plan, &buffer, host).0 == expected, "{round}: {pieces:?}");
+                // The host fills all bytes that are copied to the buffer, each once.
+                plan.try_for_each_batch(|batch| {
+                    let mut filled = Vec::new();
+                    for rows in batch {
+                        plan.for_each_part(rows, |_, staged, bytes| filled.push((staged, bytes)));
+                    }
+                    filled.sort_unstable();
+                    let mut end = 0;
+                    for (staged, bytes) in filled {
+                        assert_eq!(staged, end, "{round}: {pieces:?}");
+                        end += bytes;
+                    }
+                    let last = batch
+                        .last()
+                        .map_or(0, |rows| rows.staged + rows.rectangle.count * rows.part.len());
+                    assert_eq!(end, last, "{round}: {pieces:?}");
+                    assert!(end <= STAGING_CHUNK);
+                    Ok(())
+                })
+                .unwrap();
+            }
+        }
+    }
 }

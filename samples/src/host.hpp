@@ -266,7 +266,10 @@ int main() {
         }
         // Addresses in buffers are not compared.
         for (uint64_t place : places) *place_of(place, words, buffers) = 0;
-        for (auto& buffer : buffers) fwrite(buffer.data(), 8, buffer.size(), stdout);
+        // An empty buffer has no address.
+        for (auto& buffer : buffers) {
+            if (!buffer.empty()) fwrite(buffer.data(), 8, buffer.size(), stdout);
+        }
         fflush(stdout);
     }
 }

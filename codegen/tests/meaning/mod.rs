@@ -1,6 +1,8 @@
 //! Compares printed text with the reference interpreter: the host's C++ compiler compiles the samples, with an
 //! undefined behaviour sanitizer if available, and both run on the same memory.
 
+mod coarsened;
+
 use std::thread;
 
 use quadrants_ir::{

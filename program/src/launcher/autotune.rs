@@ -122,11 +122,10 @@ impl Autotuner {
             return self.0.lock().entry(class.clone()).or_insert(begun).choose();
         };
         let measured = measure(pending);
-        let choice = self.with(class, |search| {
-            search.add_measured(measured);
-            search.choose()
-        });
-        choice.unwrap_or(Choice::Scheduled)
+        let chosen = self.with(class, |search| (search.add_measured(measured), search.choose()));
+        // Destroys the events of the trials that are not needed, without the lock.
+        let (_unneeded, choice) = chosen.unwrap_or((Vec::new(), Choice::Scheduled));
+        choice
     }
 
     /// The result for a class, if its search has ended.
@@ -236,7 +235,7 @@ struct Search {
     /// The trials that are not measured yet.
     pending: Vec<Pending>,
     best: Candidate,
-    /// Whether the result is from trials, and was not returned yet.
+    /// Whether the result is from a complete search, and was not returned yet.
     is_new: bool,
 }
 
@@ -304,16 +303,17 @@ impl Search {
         }
     }
 
-    /// Adds the times of trials.
-    fn add_measured(&mut self, measured: MeasuredTrials) {
+    /// Adds the times of trials. Returns the trials that are not needed.
+    fn add_measured(&mut self, measured: MeasuredTrials) -> Vec<Pending> {
         match measured {
             Ok((times, pending)) => {
                 times.into_iter().for_each(|(of, time)| self.add_time(&of, time));
                 self.pending.extend(pending);
+                Vec::new()
             }
             Err(error) => {
                 tracing::debug!(%error, "autotuning ends without times");
-                drop(self.abandon());
+                self.abandon()
             }
         }
     }
@@ -364,10 +364,12 @@ impl Search {
         others
     }
 
-    /// Returns the trials that are not needed.
+    /// Ends the search. What is known then is no result: another process may find a better one. Returns the trials that
+    /// are not needed.
     fn abandon(&mut self) -> Vec<Pending> {
         self.field.clear();
         self.axes.clear();
+        self.is_new = false;
         std::mem::take(&mut self.pending)
     }
 }
@@ -471,6 +473,14 @@ mod tests {
         };
         assert_eq!(best.block(0), Some(32));
         assert!(!tried.contains(&512) && tried.len() == 4 * ROUNDS);
+    }
+
+    #[test]
+    fn a_search_without_times_has_no_result_to_store() {
+        let mut search = Search::new(Err(freedom(&[(0, 256)], true)));
+        assert!(matches!(search.choose(), Choice::Trial(_)));
+        assert!(search.abandon().is_empty());
+        assert!(matches!(search.choose(), Choice::Final(best) if best == Candidate::default()));
     }
 
     #[test]

@@ -343,7 +343,7 @@ impl KernelContext {
         let shapes = shapes.unwrap_or_default();
         let all = scheduled.tasks.iter().zip(sizes).zip(&shapes).enumerate();
         let free = all.filter_map(|(at, ((task, size), shape))| {
-            let iterations = size.as_ref()?.0.iter().product::<u64>();
+            let iterations = iterations(size.as_ref()?);
             let threads = shape.as_ref()?.block_dim.iter().product::<u32>();
             (has_free_block_size(task) && iterations > FEW_ITERATIONS).then_some((at, threads))
         });
@@ -514,9 +514,13 @@ struct Analysed<'a> {
 
 impl Analysed<'_> {
     fn size_class(&self) -> SizeClass {
-        let iterations = |(counts, _): &(SmallVec<[u64; 3]>, u32)| counts.iter().product();
         size_class(self.forms.bits(), self.sizes.iter().map(|size| size.as_ref().map(iterations)))
     }
+}
+
+/// The number of iterations of a loop. An empty loop may have extents whose product exceeds 64 bits.
+fn iterations((counts, _): &(SmallVec<[u64; 3]>, u32)) -> u64 {
+    counts.iter().fold(1, |product, count| product.saturating_mul(*count))
 }
 
 /// The interiors of all loops, in the layout of the argument block.

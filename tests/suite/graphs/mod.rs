@@ -3,4 +3,5 @@
 
 mod arguments;
 mod capture;
+mod conditions;
 mod repeated_regions;

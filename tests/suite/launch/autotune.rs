@@ -200,3 +200,22 @@ fn a_captured_launch_is_no_trial(backend: TestBackend) -> Result<()> {
     assert_eq!(x.to_vec()?, [8.0; 3000]);
     Ok(())
 }
+
+#[qd::kernel]
+fn fill(x: &mut Tensor<f32, 3>) {
+    for (i, j, k) in qd::ndrange(x.shape()) {
+        x[[i, j, k]] = 1.0;
+    }
+}
+
+// The product of two extents does not fit into 64 bits.
+#[on_gpu_backends]
+fn an_empty_loop_may_have_large_extents(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open_with(builder()) else { return Ok(()) };
+    for shape in [[1 << 33, 1 << 33, 0], [0, 1 << 33, 1 << 33]] {
+        let mut x = on.program.zeros::<f32, 3>(shape)?;
+        fill(&mut x).launch()?;
+        assert!(x.to_vec()?.is_empty());
+    }
+    Ok(())
+}
