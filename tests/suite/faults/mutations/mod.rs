@@ -105,7 +105,7 @@ fn every_wait_record_and_context_switch_is_necessary(
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
     let seeds = std::env::var("QUADRANTS_MUTATION_SEEDS").ok().and_then(|text| text.parse().ok());
     let tries = [Schedule::Adversarial, Schedule::Lazy, Schedule::Eager].map(|how| (how, 0));
-    let random = (0..seeds.unwrap_or(4)).map(|seed| (Schedule::Random, seed));
+    let random = (0..seeds.unwrap_or(24)).map(|seed| (Schedule::Random, seed));
     let tries: Vec<(Schedule, u64)> = tries.into_iter().chain(random).collect();
     let (mut made, mut killed, mut kept, mut survivors) = (0, 0, Vec::new(), Vec::new());
     let (mut staging_is_needed, mut memory_is_needed) = (false, 0);

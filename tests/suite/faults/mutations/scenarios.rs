@@ -242,6 +242,8 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 15] = [
             (program.create_stream()?, program.create_stream()?, program.create_stream()?);
         let [mut x, mut w] = tensors(program, &s1)?;
         let ([mut y], [mut z]) = (tensors(program, &s2)?, tensors(program, &s3)?);
+        // Now, because work may proceed at each driver call of the load.
+        saxpy(1.0, &x, &mut y).prepare(program)?;
         let done = program.create_event()?;
         set(2.0, &mut x).launch_on(&s1)?;
         done.record(&s1)?;
