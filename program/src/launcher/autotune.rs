@@ -5,8 +5,8 @@
 //! repeated and the host never waits: a launch that comes before the times of earlier ones are known runs as scheduled.
 //! All candidates compute the same bits, because only loops are varied that combine no values.
 //!
-//! The search goes through one axis after the other: the block size of each loop, then the coarsening. All candidates of
-//! an axis, and the best one of the earlier axes, are tried in turn, because the clock of an idle device is slow at
+//! The search goes through one axis after the other: the block size of each loop, then the coarsening. All candidates
+//! of an axis, and the best one of the earlier axes, are tried in turn, because the clock of an idle device is slow at
 //! first. The least times are compared.
 
 use std::{collections::HashMap, sync::Arc};

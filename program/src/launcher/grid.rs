@@ -47,8 +47,8 @@ pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchC
     }
 }
 
-/// The number of threads of a block of a range loop over these extents: `most`, or fewer where a loop with few iterations
-/// would otherwise leave multiprocessors without a block. A block keeps the threads of one warp.
+/// The number of threads of a block of a range loop over these extents: `most`, or fewer where a loop with few
+/// iterations would otherwise leave multiprocessors without a block. A block keeps the threads of one warp.
 pub(super) fn spread(extents: &[u64], most: u32, info: &DeviceInfo) -> u32 {
     let iterations = extents.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
     let each = iterations / u64::from(info.multiprocessors.max(1));

@@ -167,9 +167,8 @@ impl Program {
     ///   read. That is: other code waits for that work, on the device or the host, and the program's streams wait for
     ///   the other code. It does not write the memory while a borrow as a [`Distinct`](crate::Distinct) exists.
     /// - No other tensor of the program has the same memory, unless both are only read.
-    /// - If kernels of an AMD GPU add floats atomically to it, it is coarse-grained memory, as `hipMalloc` gives, and no
-    ///   host or managed memory: [additions to other memory may be lost](
-    ///   https://rocm.docs.amd.com/projects/HIP/en/latest/reference/hardware_features.html).
+    /// - If kernels of an AMD GPU add floats atomically to it, it is coarse-grained memory, as `hipMalloc` gives, and
+    ///   no host or managed memory: the chip's float additions to fine-grained memory may be lost.
     pub unsafe fn tensor_from_raw<T: KernelValue, const N: usize>(
         &self,
         pointer: DevicePtr,
