@@ -408,7 +408,7 @@ impl<'b> Params<'b> {
                 let holds = condition(random);
                 // Both closures draw, one after the other.
                 let random = RefCell::new(random);
-                let one = || self.one_loop(b, &mut **random.borrow_mut(), asserted);
+                let one = || self.one_loop(b, &mut random.borrow_mut(), asserted);
                 b.if_else(holds, one, one);
             }
             2 => b.if_(condition(random), || {

@@ -22,7 +22,7 @@ fn steps(
     total: &mut Tensor<u32, 1>,
 ) {
     for i in 0..x.shape()[0] {
-        y[i] = 0.1 * x[i] + y[i];
+        y[i] += 0.1 * x[i];
     }
     for (i, j) in qd::ndrange(plane.shape()) {
         plane[[i, j]] = plane[[i, j]] * 0.9 + y[i] * 0.3;
