@@ -170,7 +170,7 @@ impl ProcessGroup {
         Ok(id.map(|id| (id, compare.then_some(number))))
     }
 
-    /// Calls an operation. Returns its number and what became of it.
+    /// Calls an operation. Returns its number and its result.
     fn call(&self, operation: Operation, payload: &[u8], library: &str) -> Result<(u64, Released)> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let call = Call { number: *calls, operation };

@@ -119,11 +119,10 @@ impl LoadedImage {
     }
 }
 
-/// Whether neither the author of a task nor its schedule sets a block size, and its grid decides no results.
-fn has_free_block_size(task: &Task) -> bool {
+/// Whether results are the same bits for each block size of a task, and its author sets none.
+pub(crate) fn has_free_block_size(task: &Task) -> bool {
     matches!(task.kind, TaskKind::RangeFor { block_size: None, .. })
         && task.schedule.has_free_grid()
-        && !task.schedule.grid.small_blocks
 }
 
 impl KernelLoader {
@@ -252,6 +251,7 @@ impl KernelLoader {
         let mut loaded = LoadedImage::load(&self.context, &kernel.name, image, &names, &shared)?;
         let sizes =
             kernel.tasks.iter().enumerate().map(|(at, task)| match has_free_block_size(task) {
+                true if task.schedule.grid.small_blocks => Ok(SMALL_BLOCK),
                 true => loaded.choose_block_size(&kernel.name, at),
                 false => Ok(DEFAULT_BLOCK_SIZE),
             });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use quadrants_ir::{
-    Array, Offloaded, ParamKind, SiteKind, Task, TaskKind,
+    Array, Offloaded, ParamKind, SiteKind,
     abi::{self, Form, Forms, MAX_LOCAL_BYTES, Passing},
     launch_analysis::LaunchAnalysis,
 };
@@ -29,7 +29,7 @@ use crate::{
     kernel::{
         dump,
         kernel_def::KernelDef,
-        loader::{KernelLoader, LoadedImage},
+        loader::{KernelLoader, LoadedImage, has_free_block_size},
     },
 };
 
@@ -345,7 +345,8 @@ impl KernelContext {
         let free = all.filter_map(|(at, ((task, size), shape))| {
             let iterations = iterations(size.as_ref()?);
             let threads = shape.as_ref()?.block_dim.iter().product::<u32>();
-            (has_free_block_size(task) && iterations > FEW_ITERATIONS).then_some((at, threads))
+            let is_free = has_free_block_size(task) && !task.kind.has_device_bounds();
+            (is_free && iterations > FEW_ITERATIONS).then_some((at, threads))
         });
         let loops: SmallVec<[_; 4]> = free.collect();
         let is_coarsened = |(at, _): &(usize, u32)| {
@@ -496,12 +497,6 @@ impl KernelContext {
 
 /// Loops with at most so many iterations are not tuned: their launch takes longer than they do.
 const FEW_ITERATIONS: u64 = 1024;
-
-/// Whether results are the same bits for each block size of a task, and its author sets none.
-fn has_free_block_size(task: &Task) -> bool {
-    matches!(task.kind, TaskKind::RangeFor { block_size: None, bounds_site: None, .. })
-        && task.schedule.has_free_grid()
-}
 
 /// A launch that was analysed: what its decision depends on.
 struct Analysed<'a> {

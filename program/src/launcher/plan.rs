@@ -23,10 +23,7 @@ use super::{
     grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config, spread},
     region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
 };
-use crate::{
-    Error, Result,
-    kernel::loader::{LoadedImage, SMALL_BLOCK},
-};
+use crate::{Error, Result, kernel::loader::LoadedImage};
 
 /// For each task that is a loop: the number of iterations of each dimension, and the size of its dynamic shared arrays.
 pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
@@ -167,7 +164,6 @@ impl Plan {
                     let block_size =
                         block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
                             Grid { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
-                            Grid { small_blocks: true, .. } => spread(counts, SMALL_BLOCK, info),
                             _ => spread(counts, loaded.block_size(at), info),
                         });
                     launch_config(counts, block_size, grid.square_blocks)
@@ -247,9 +243,9 @@ impl Plan {
 /// Divides a grid by the iterations per thread, where enough threads are left to fill the device.
 fn coarsen(config: &mut LaunchConfig, factor: u32, dims: usize, multiprocessors: u32) {
     let sizes = config.grid_dim.iter().chain(&config.block_dim);
-    let threads: u64 = sizes.map(|&size| u64::from(size)).product();
+    let threads = sizes.fold(1_u64, |product, size| product.saturating_mul(u64::from(*size)));
     let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
-    if factor > 1 && threads >= filling * u64::from(factor) {
+    if factor > 1 && threads >= filling.saturating_mul(u64::from(factor)) {
         let axis = dims.clamp(1, 3) - 1;
         config.grid_dim[axis] = config.grid_dim[axis].div_ceil(factor);
     }
@@ -420,5 +416,23 @@ impl Enqueue<'_> {
             unsafe { region.graphs.launch(context, graphs, key, &region.blocks, tasks, handle)? };
         self.started |= launched;
         Ok(launched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_grid_that_fills_the_device_is_divided() {
+        let divided = |grid_dim| {
+            let mut config = LaunchConfig { grid_dim, block_dim: [256, 1, 1], shared_bytes: 0 };
+            coarsen(&mut config, 4, 3, 132);
+            config.grid_dim
+        };
+        assert_eq!(divided([1, 1, 4223]), [1, 1, 4223]);
+        assert_eq!(divided([1, 1, 4224]), [1, 1, 1056]);
+        // More threads than 64 bits can count.
+        assert_eq!(divided([i32::MAX as u32, 65_535, 65_535]), [i32::MAX as u32, 65_535, 16_384]);
     }
 }

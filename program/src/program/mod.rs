@@ -90,9 +90,9 @@ impl ProgramBuilder {
 
     /// Whether kernels are tuned. Then the first launches of a kernel run with several block sizes, and with fewer
     /// iterations per thread, and later launches with the fastest ones: for each class of sizes, in which the numbers
-    /// of iterations are within a factor of two. All compute the same bits. The search needs about 40 launches per
-    /// class and loop, never waits for the device, and its result is stored in the kernel cache. Loops that combine
-    /// values, thread blocks, loops with a `block_size` and kernels that print are not tuned.
+    /// of iterations are within a factor of two. All compute the same bits. The search needs 25 launches per class and
+    /// loop, and 15 for the iterations per thread, never waits for the device, and its result is stored in the kernel
+    /// cache. Loops that combine values, thread blocks, loops with a `block_size` and kernels that print are not tuned.
     ///
     /// Default: the environment variable [`AUTOTUNE_VARIABLE`](crate::AUTOTUNE_VARIABLE), or else no. It has no effect
     /// on the CPU.
