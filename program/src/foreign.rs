@@ -14,7 +14,7 @@ use crate::{
     profile::session::ForeignNames,
     state::{ProgramInner, StreamState, device_tensor::DeviceTensor},
     tensor::Elements,
-    thread_state::{capture, current_stream::with_current},
+    thread_state::{capture, current_stream::with_current_or_default},
 };
 
 /// A tensor that a foreign operation reads. [`reads!`](crate::reads) makes a list of them.
@@ -206,8 +206,7 @@ impl Program {
         call: impl FnOnce(&ForeignCall<'_>) -> R,
     ) -> Result<R> {
         let (program, at) = (self.inner(), Location::caller());
-        with_current(Some(program), |current| {
-            let stream = current.map_or(&program.default, |(_, stream)| stream);
+        with_current_or_default(program, |stream| {
             self.foreign_on::<_, READS, WRITES>(name, stream, (&reads, &writes), at, call)
         })
     }

@@ -12,7 +12,7 @@ use crate::{
     launcher::operation_names::OperationUse,
     state::{ProgramInner, StreamState, device_tensor::DeviceTensor},
     tensor::{Elements, check_count},
-    thread_state::{capture, current_stream::with_current},
+    thread_state::{capture, current_stream::with_current_or_default},
 };
 
 /// Page-locked host memory for `len` scalars, made by [`Program::pinned`].
@@ -250,8 +250,7 @@ impl<T: Element, const N: usize> Tensor<T, N> {
         let program = &device_tensor.program;
         program.check_same(&pinned.program, "the pinned memory")?;
         capture::refuse(&program.shared, "a copy to or from pinned memory")?;
-        with_current(Some(program), |current| {
-            let stream = current.map_or(&program.default, |(_, stream)| stream);
+        with_current_or_default(program, |stream| {
             stream.refuse_captured()?;
             device_tensor.order_fill_before(&stream.stream)?;
             let (shape, mut tensors) = (self.shape(), OperationTensors::default());

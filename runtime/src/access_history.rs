@@ -69,6 +69,15 @@ impl AccessHistory {
         uses.iter().for_each(see);
     }
 
+    /// Removes all uses.
+    ///
+    /// # Safety
+    /// As for [`each`](Self::each).
+    pub unsafe fn clear(&self) {
+        // SAFETY: the caller guarantees that no other call accesses the contents.
+        unsafe { (*self.0.get()).clear() };
+    }
+
     /// Adds a use, and removes uses that are not relevant any more: those that are complete by `complete`, and those
     /// that the new use replaces, because it covers their bytes and is after them by `ordered`.
     ///

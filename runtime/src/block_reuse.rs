@@ -10,7 +10,7 @@ use quadrants_rhi::{DevicePtr, Severity};
 use smallvec::SmallVec;
 
 use crate::{
-    Context, EventLease, Result, Stamp,
+    Completed, Context, EventLease, Result, Stamp,
     block_cache::{CachedBlock, LastUse},
     stream_registry::PendingWork,
 };
@@ -21,17 +21,25 @@ const MAX_PENDING_STREAMS: usize = 4;
 /// An allocation gives up after it found this many streams still at work.
 const MAX_BUSY_STREAMS: usize = 3;
 
+/// A block of the cache for a new owner.
+pub(crate) struct ReusedBlock {
+    pub(crate) memory: DevicePtr,
+    /// The work that used it and may be incomplete.
+    pub(crate) after: Completed,
+}
+
 impl Context {
-    /// Takes a cached block of a size class. All work that used it is complete, or is work of the stream with the id
-    /// `on`. `None` if no such block is known.
+    /// Takes a cached block for a buffer of `bytes`. All work that used it is complete, or is work of the stream with
+    /// the id `on`. `None` if no such block is known.
     ///
     /// # Errors
     /// The failure of earlier work.
     pub(crate) fn reuse_block(
         self: &Arc<Self>,
-        class: usize,
+        bytes: usize,
         on: Option<u32>,
-    ) -> Result<Option<DevicePtr>> {
+    ) -> Result<Option<ReusedBlock>> {
+        let Some(class) = self.blocks.class_of(bytes) else { return Ok(None) };
         let is_ready = |stamp: Stamp| Some(stamp.stream) == on || self.registry.is_complete(stamp);
         // One stream at work for long must not keep the blocks of others from being reused.
         let mut busy = SmallVec::<[u32; MAX_BUSY_STREAMS]>::new();
@@ -39,8 +47,9 @@ impl Context {
             let Some(mut block) = self.blocks.take(class, &busy, is_ready) else { break };
             let at_work = self.stream_at_work(&mut block, on);
             if matches!(at_work, Ok(None)) {
+                let after = block.uses.iter().map(|last| last.stamp).collect();
                 block.uses.into_iter().for_each(|last| self.return_event(last.event));
-                return Ok(Some(block.memory));
+                return Ok(Some(ReusedBlock { memory: block.memory, after }));
             }
             self.free_blocks(self.blocks.put_back(block));
             busy.extend(at_work?);

@@ -14,6 +14,7 @@ use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 use crate::{
     AccessHistory, Completed, Context, Error, Result, Stamp, Stream,
     block_cache::WORD,
+    deferred_fill::DeferredFill,
     fill::enqueue_upload,
     fill_streams::InternalStream,
     pending_owners::Owner,
@@ -43,8 +44,10 @@ pub struct Buffer {
     shared: AtomicBool,
     written_by_graph: AtomicBool,
     distinct: OnceLock<Box<Mutex<DistinctElements>>>,
-    /// The stamp of allocation and first fill, as long as they may be incomplete, else 0.
-    fill: AtomicU64,
+    /// The stamp of allocation and first fill, or of a later write by the host, as long as they may be incomplete, else
+    /// 0.
+    pub(crate) fill: AtomicU64,
+    pub(crate) deferred: DeferredFill,
 }
 
 /// Elements that all differ, as the first one's address and their number, and the writers of the buffer for which that
@@ -99,13 +102,17 @@ impl Buffer {
     }
 
     /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
-    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call.
+    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A small
+    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does.
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
-    pub fn zeroed_async(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+    pub fn zeroed_async(context: &Arc<Context>, bytes: usize, likely: &Stream) -> Result<Self> {
         if !context.device().capabilities().asynchronous {
             return Self::zeroed(context, bytes);
+        }
+        if context.blocks.class_of(bytes).is_some() {
+            return Self::deferred_zeros(context, bytes, likely);
         }
         Self::filled_async(context, bytes, &context.fill_streams.allocate, |memory, stream| {
             // SAFETY: the memory is for work on this stream, which is internal, and has `bytes`.
@@ -130,11 +137,18 @@ impl Buffer {
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
-    pub fn from_bytes_async(context: &Arc<Context>, contents: &[u8]) -> Result<Self> {
+    pub fn from_bytes_async(
+        context: &Arc<Context>,
+        contents: &[u8],
+        likely: &Stream,
+    ) -> Result<Self> {
         if !context.device().capabilities().asynchronous {
             return Self::from_bytes(context, contents);
         }
         context.check()?;
+        if let Some(buffer) = Self::deferred_bytes(context, contents, likely)? {
+            return Ok(buffer);
+        }
         let on = context.upload_stream(contents.len())?;
         Self::filled_async(context, contents.len(), on, |memory, stream| {
             // SAFETY: the memory is for work on this stream, which is internal, and has the bytes.
@@ -200,6 +214,7 @@ impl Buffer {
             written_by_graph: AtomicBool::new(false),
             distinct: OnceLock::new(),
             fill: AtomicU64::new(0),
+            deferred: DeferredFill::default(),
         }
     }
 
@@ -234,39 +249,63 @@ impl Buffer {
         if bytes == 0 {
             return Ok(buffer);
         }
-        // Buffers with a class have as much memory, so that the drop may put it into the cache.
-        let class = context.blocks.class_of(bytes);
-        let reused = match class {
-            Some(class) => context.reuse_block(class, id)?,
-            None => None,
+        let (memory, source) = match context.reuse_block(bytes, id)? {
+            Some(block) => (block.memory, Source::Cache),
+            // SAFETY: the caller's stream is live.
+            None => (unsafe { context.allocate_block(bytes, stream)? }, Source::Driver),
         };
-        // SAFETY: the caller's stream is live. After a failure, a pending fill is on that stream, before the free. All
-        // other work that used reused memory is complete, or on that stream, too.
-        unsafe {
-            let (memory, source) = match reused {
-                Some(memory) => (memory, Source::Cache),
-                None => (context.allocate(class.unwrap_or(bytes), stream)?, Source::Driver),
-            };
-            if let Err(error) = fill(memory, source) {
-                context.destroyed(context.device().free_async(memory, stream));
-                return Err(error);
-            }
-            buffer.memory = memory;
-            buffer.bytes = bytes;
+        if let Err(error) = fill(memory, source) {
+            // SAFETY: a pending fill is on this stream, before the free. All other work that used reused memory is
+            // complete, or on that stream, too.
+            context.destroyed(unsafe { context.device().free_async(memory, stream) });
+            return Err(error);
         }
+        (buffer.memory, buffer.bytes) = (memory, bytes);
         Ok(buffer)
+    }
+
+    /// Takes memory from the cache, or allocates it on an internal stream. Returns also the work that its first use
+    /// must be ordered after. Cached memory may have pending work on the stream `likely`.
+    pub(crate) fn unfilled(
+        context: &Arc<Context>,
+        bytes: usize,
+        likely: &Stream,
+    ) -> Result<(Self, Completed)> {
+        context.check()?;
+        context.drop_idle_owners();
+        let mut buffer = Self::without_memory(context);
+        if bytes == 0 {
+            return Ok((buffer, Completed::new()));
+        }
+        let (memory, after) = match context.reuse_block(bytes, Some(likely.id()))? {
+            Some(block) => (block.memory, block.after),
+            None => {
+                // SAFETY: until the guard is dropped, this thread only calls this device.
+                let _current = unsafe { context.make_current()? };
+                let on = &context.fill_streams.allocate;
+                // SAFETY: the internal stream lives as long as the context.
+                let memory = unsafe { context.allocate_block(bytes, on.handle)? };
+                (memory, Completed::from_iter([on.next_stamp()]))
+            }
+        };
+        (buffer.memory, buffer.bytes) = (memory, bytes);
+        Ok((buffer, after))
     }
 
     /// Frees the memory in stream order after all uses, which are all stamped. The buffer is not used afterwards.
     fn free(&self) -> Result<()> {
         let (context, stream) = (&self.context, self.context.free_on);
-        let users = self.stamps();
+        let mut users = self.stamps();
+        users.extend(self.deferred.after());
         // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
         // all uses are stamped. While the context is current, this thread only calls this device.
         unsafe {
             let _current = context.make_current()?;
             match self.fill() {
                 // All other work is ordered after the fill.
+                Some(_) if users.is_empty() && self.deferred.has_event() => {
+                    self.wait_for_event(stream)?;
+                }
                 Some(fill) if users.is_empty() => context.order_fill_before_free(fill)?,
                 _ => drop(context.order_after(stream, users)?),
             }
@@ -274,38 +313,52 @@ impl Buffer {
         }
     }
 
-    fn fill(&self) -> Option<Stamp> {
+    pub(crate) fn fill(&self) -> Option<Stamp> {
         Stamp::unpack(self.fill.load(Relaxed))
     }
 
-    /// Whether the first fill may be incomplete.
+    /// Whether the first fill, or the last [`write_async`](Self::write_async), may be incomplete.
     #[must_use]
     pub fn is_fill_pending(&self) -> bool {
-        self.fill().is_some()
+        self.deferred.is_set() || self.fill().is_some()
     }
 
-    /// Orders later work of `stream` after the first fill. The host does not wait. Returns whether the fill is known to
-    /// be complete; then no further call is needed.
+    /// Orders later work of `stream` after the first fill, or the last [`write_async`](Self::write_async). The host
+    /// does not wait. Returns whether the fill is known to be complete; then no further call is needed.
     ///
     /// # Errors
     /// The device's error.
     pub fn order_fill_before(&self, stream: &Stream) -> Result<bool> {
+        if self.enqueue_deferred(stream)? {
+            return Ok(false);
+        }
         let Some(fill) = self.fill() else { return Ok(true) };
-        let is_complete = self.context.order_fill_before(fill, stream)?;
+        let is_complete = match self.order_event_before(stream)? {
+            Some(is_complete) => is_complete,
+            None => self.context.order_fill_before(fill, stream)?,
+        };
         if is_complete {
-            self.fill.store(0, Relaxed);
+            self.fill_completed();
         }
         Ok(is_complete)
     }
 
-    /// Waits for the first fill.
+    /// Waits for the first fill, or the last [`write_async`](Self::write_async).
     ///
     /// # Errors
     /// The failure of the fill.
     pub fn finish_fill(&self) -> Result<()> {
+        if self.deferred.is_set() {
+            // Waits for a copy of nothing.
+            return self
+                .transfer(0, self.bytes, |_| None, |_, stream| self.context.wait_for(stream))
+                .map(drop);
+        }
         if let Some(fill) = self.fill() {
-            self.context.wait_for_fill(fill)?;
-            self.fill.store(0, Relaxed);
+            if !self.finish_event()? {
+                self.context.wait_for_fill(fill)?;
+            }
+            self.fill_completed();
         }
         Ok(())
     }
@@ -370,6 +423,11 @@ impl Buffer {
         self.exposed.store(true, Relaxed);
     }
 
+    /// Whether [`expose`](Self::expose) was called.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.exposed.load(Relaxed)
+    }
+
     /// Whether [`share`](Self::share) was called with `writes`.
     #[must_use]
     pub fn is_written_by_graph(&self) -> bool {
@@ -412,6 +470,13 @@ impl Buffer {
     /// may be incomplete. All other work is ordered after the fill.
     #[must_use]
     pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
+        let mut users = self.enqueued_users();
+        users.extend(self.deferred.after());
+        users
+    }
+
+    /// As [`users`](Self::users), without the work that a deferred fill is ordered after.
+    pub(crate) fn enqueued_users(&self) -> Completed {
         let mut users = self.stamps();
         if users.is_empty() {
             users.extend(self.fill());
@@ -420,7 +485,7 @@ impl Buffer {
     }
 
     /// The newest stamp of each stream that read or wrote the buffer.
-    fn stamps(&self) -> Completed {
+    pub(crate) fn stamps(&self) -> Completed {
         let mut stamps = self.readers.all();
         for stamp in self.writers.all() {
             match stamps.iter_mut().find(|other| other.stream == stamp.stream) {
@@ -431,12 +496,12 @@ impl Buffer {
         stamps
     }
 
-    /// The newest stamp of each stream that wrote the buffer; if there is none, the stamp of a first fill that may be
-    /// incomplete.
+    /// The newest stamp of each stream that wrote the buffer; if there is none, the stamp of a first fill on an internal
+    /// stream that may be incomplete.
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         let mut writers = self.writers.all();
-        if writers.is_empty() {
+        if writers.is_empty() && !self.deferred.has_event() {
             writers.extend(self.fill());
         }
         writers
@@ -470,6 +535,12 @@ impl Buffer {
     pub fn read_if_complete(&self, offset: usize, out: &mut [u8]) -> Result<bool> {
         let Context { registry, .. } = &*self.context;
         self.context.check()?;
+        if self.deferred.is_set() {
+            self.finish_fill()?;
+        }
+        if !self.is_event_complete()? {
+            return Ok(false);
+        }
         for writer in self.writers() {
             // SAFETY: the registry leases the stream.
             let query = |stream| unsafe { self.context.device().stream_query(stream) };
@@ -501,16 +572,29 @@ impl Buffer {
     /// As for [`write`](Self::write).
     pub fn write_completing(&self, offset: usize, contents: &[u8]) -> Result<Completed> {
         self.forget_distinct();
-        self.transfer(offset, contents.len(), Self::users, |destination, stream| {
+        self.transfer(offset, contents.len(), Self::enqueued_users, |destination, stream| {
             // SAFETY: the range is inside the buffer, the stream is leased, and the copy is complete when this returns.
             unsafe { upload(&self.context, destination, contents, stream) }
         })
+    }
+
+    /// Forgets the stamps of uses.
+    pub(crate) fn forget_uses(&mut self) {
+        self.readers.clear();
+        self.writers.clear();
     }
 
     /// Forgets which elements differ: they are about to be written.
     pub(crate) fn forget_distinct(&self) {
         if let Some(known) = self.distinct.get() {
             known.lock().clear();
+        }
+    }
+
+    pub(crate) fn check_range(&self, offset: usize, len: usize) -> Result<()> {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.bytes => Ok(()),
+            _ => Err(Error::OutOfBuffer { offset, len, bytes: self.bytes }),
         }
     }
 
@@ -523,25 +607,35 @@ impl Buffer {
         users: impl FnOnce(&Self) -> Users,
         copy: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
     ) -> Result<Completed> {
-        if offset.checked_add(len).is_none_or(|end| end > self.bytes) {
-            return Err(Error::OutOfBuffer { offset, len, bytes: self.bytes });
-        }
+        self.check_range(offset, len)?;
         if len == 0 {
             return Ok(Completed::new());
         }
         self.context.check()?;
         // SAFETY: until the guard is dropped, this thread only calls this device.
         let _current = unsafe { self.context.make_current()? };
-        let users = users(self);
         let mut stream = self.context.lease_stream()?;
         // The stream must not return to the pool before `copy` has waited.
         stream.set_unjoined(true);
+        let mut deferred = Some(self.deferred.lock()).filter(|fill| fill.is_some());
+        let users: Completed = users(self).into_iter().collect();
         // SAFETY: the stream is leased.
-        let completed = unsafe { self.context.order_after(stream.handle(), users)? };
+        let completed = unsafe {
+            match deferred.as_deref() {
+                Some(Some(fill)) => self.enqueue_fill(fill, stream.handle(), |_| true)?,
+                _ if users.is_empty() => self.wait_for_event(stream.handle())?,
+                _ => {}
+            }
+            self.context.order_after(stream.handle(), users)?
+        };
+        // After a failure, the drop of the stream waits for the fill, which stays deferred.
         copy(self.memory.offset(offset), stream.handle())?;
         stream.set_unjoined(false);
+        if let Some(fill) = deferred.as_deref_mut() {
+            self.deferred.clear(fill);
+        }
         // The copy was ordered after the fill, and is complete.
-        self.fill.store(0, Relaxed);
+        self.fill_completed();
         self.context.registry.complete(completed.iter().copied());
         Ok(completed)
     }
@@ -558,7 +652,7 @@ impl Drop for Buffer {
         let context = &self.context;
         // Then the memory is lost, too.
         if context.is_lost() {
-            return;
+            return self.deferred.forget_event();
         }
         if let Some(class) = context.blocks.class_of(self.bytes) {
             match context.keep_block(self.memory, class, self.users()) {
@@ -591,6 +685,20 @@ impl Context {
     fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
         unsafe { self.wait_for_stream(stream) }
+    }
+
+    /// Allocates memory of the size class of `bytes`, if it has one, so that the drop of the buffer may put it into the
+    /// cache.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    ///
+    /// # Safety
+    /// `stream` is a live stream of this context.
+    unsafe fn allocate_block(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
+        let class = self.blocks.class_of(bytes).unwrap_or(bytes);
+        // SAFETY: by the caller.
+        unsafe { self.allocate(class, stream) }
     }
 
     /// Allocates whole words in stream order on `stream`. If there is not enough memory, frees the memory that is kept

@@ -8,7 +8,7 @@ use std::sync::{
 use quadrants_rhi::{DevicePtr, StreamHandle};
 
 use crate::{
-    Context, Result, Stamp, Stream,
+    Context, EventLease, Result, Stamp, Stream,
     fill_streams::{AwaitedFills, InternalStream, UPLOAD_STREAMS},
     raw_stream::destroy_stream,
     staging::{Pinned, STAGING_CHUNK},
@@ -16,9 +16,6 @@ use crate::{
 
 /// Uploads of at most this many bytes run on the stream of allocations.
 const SMALL_UPLOAD: usize = 64 << 10;
-
-/// A stream asks whether fills are complete when this many launches had to compare their tensors with them.
-const LAUNCHES_BEFORE_QUERY: u64 = 8;
 
 impl Context {
     /// The internal stream for an upload of `bytes`.
@@ -63,14 +60,58 @@ impl Context {
             let _ = stream.next_stamp();
             return Ok(false);
         }
-        let compared = awaited.compared.fetch_add(1, Relaxed) + 1;
-        if !compared.is_multiple_of(LAUNCHES_BEFORE_QUERY) {
+        if !awaited.is_time_for_query() {
             return Ok(false);
         }
         self.registry.query(fill, |handle| {
             // SAFETY: the stream is leased.
             self.observe(unsafe { self.device().stream_query(handle) })
         })
+    }
+
+    /// As [`order_fill_before`](Self::order_fill_before), for a fill on a stream of the user, with the event after it.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub(crate) fn order_event_before(
+        &self,
+        (fill, event): (Stamp, &EventLease),
+        stream: &Stream,
+    ) -> Result<bool> {
+        self.check()?;
+        if self.registry.is_complete(fill) {
+            return Ok(true);
+        }
+        let awaited = &stream.awaited_fills;
+        if fill.stream != stream.id() && !awaited.covers(fill) {
+            // SAFETY: until the guard is dropped, this thread only calls this device.
+            let _current = unsafe { self.make_current()? };
+            // SAFETY: the event is leased, and the stream lives as long as its borrow.
+            let waited =
+                unsafe { self.device().stream_wait_event(stream.handle(), event.handle()) };
+            self.observe(waited)?;
+            awaited.add(fill);
+            // The wait is work of the stream.
+            let _ = stream.next_stamp();
+            return Ok(false);
+        }
+        if !awaited.is_time_for_query() {
+            return Ok(false);
+        }
+        self.is_event_complete(fill, event)
+    }
+
+    /// Whether a fill is complete, by a query of the event after it.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub(crate) fn is_event_complete(&self, fill: Stamp, event: &EventLease) -> Result<bool> {
+        // SAFETY: the event is leased.
+        let complete = self.observe(unsafe { self.device().event_query(event.handle()) })?;
+        if complete {
+            self.registry.complete([fill]);
+        }
+        Ok(complete)
     }
 
     /// Orders the next free after the first fill `fill`.
@@ -88,7 +129,7 @@ impl Context {
     ///
     /// # Safety
     /// `stream` is a live stream of this context.
-    unsafe fn await_fill(
+    pub(crate) unsafe fn await_fill(
         self: &Arc<Self>,
         fill: Stamp,
         stream: StreamHandle,

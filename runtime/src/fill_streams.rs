@@ -2,7 +2,10 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicU64, AtomicUsize},
+    atomic::{
+        AtomicU64, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use quadrants_rhi::{self as rhi, Device, StreamHandle, StreamOptions};
@@ -16,6 +19,9 @@ use crate::{
 
 /// The number of streams of large uploads. Uploads of as many threads run at once.
 pub(crate) const UPLOAD_STREAMS: usize = 4;
+
+/// A stream asks whether fills are complete when this many launches had to compare their tensors with them.
+const LAUNCHES_BEFORE_QUERY: u64 = 8;
 
 /// The internal streams of allocations, first fills and uploads. They never wait for the user's work. They are
 /// registered, so that a fill has a stamp.
@@ -34,11 +40,34 @@ pub(crate) struct InternalStream {
     pub(crate) position: Arc<Position>,
 }
 
-/// The fills that a stream waits for: per internal stream, the last position.
+/// The fills that a stream waits for: per internal stream, the last position, and the last on another stream.
 #[derive(Debug, Default)]
 pub(crate) struct AwaitedFills {
     pub(crate) positions: [AtomicU64; 1 + UPLOAD_STREAMS],
-    pub(crate) compared: AtomicU64,
+    /// The last stamp of a fill on another stream of the user, in one word.
+    of_user: AtomicU64,
+    compared: AtomicU64,
+}
+
+impl AwaitedFills {
+    /// Whether the stream waits for this fill, which is on a stream of the user.
+    pub(crate) fn covers(&self, fill: Stamp) -> bool {
+        let awaited = Stamp::unpack(self.of_user.load(Acquire));
+        awaited.is_some_and(|of| of.stream == fill.stream && of.sequence >= fill.sequence)
+    }
+
+    /// Records that the stream waits for this fill, which is on a stream of the user.
+    pub(crate) fn add(&self, fill: Stamp) {
+        // Release pairs with the acquire load above: a thread that skips its wait because of this enqueues its launch
+        // after the wait.
+        self.of_user.store(fill.pack(), Release);
+    }
+
+    /// Counts a launch that compared a tensor with the awaited fills. Returns whether it asks if the fill is complete.
+    pub(crate) fn is_time_for_query(&self) -> bool {
+        let compared = self.compared.fetch_add(1, Relaxed) + 1;
+        compared.is_multiple_of(LAUNCHES_BEFORE_QUERY)
+    }
 }
 
 impl InternalStream {

@@ -16,6 +16,7 @@ mod block_reuse;
 mod buffer;
 mod cache_entry;
 mod context;
+mod deferred_fill;
 mod error;
 mod event;
 mod fill;

@@ -47,7 +47,7 @@ impl Buffer {
     pub fn write_pieces(&self, pieces: &[Piece], contents: &[u8]) -> Result<Completed> {
         let (first, bytes) = self.hull(pieces, contents.len())?;
         self.forget_distinct();
-        self.transfer(first, bytes, Self::users, |destination, stream| {
+        self.transfer(first, bytes, Self::enqueued_users, |destination, stream| {
             let plan = Plan::new(pieces, self.context().device().capabilities().asynchronous);
             // SAFETY: as above, and the copies are complete when this returns.
             unsafe { upload(self.context(), (destination, first), &plan, contents, stream) }

@@ -103,6 +103,11 @@ impl Stamps {
         }
     }
 
+    /// Removes all stamps.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// All stamps, one per stream, sorted by stream.
     pub(crate) fn all(&self) -> SmallVec<[Stamp; INLINE]> {
         let mut all: SmallVec<[Stamp; INLINE]> =

@@ -16,7 +16,9 @@ use crate::{
     arguments::{Arg, ArgKind, Args, TensorArg, launch_uses::LaunchUses, target::LaunchTarget},
     launcher::param_code::ParamCode,
     state::{ProgramShared, StreamState, order::order_after},
-    thread_state::{capture::refuse, current_stream::with_current, mode::is_observed, regions},
+    thread_state::{
+        capture::refuse, current_stream::with_current_or_default, mode::is_observed, regions,
+    },
     value::layout::count,
 };
 
@@ -101,9 +103,7 @@ impl Graph {
 
     fn submit_to_current(&mut self, given: &[NamedArgs<'_>]) -> Result<()> {
         let program = self.recorded.program.clone();
-        with_current(Some(&program), |current| {
-            self.submit(given, current.map_or(&program.default, |(_, stream)| stream))
-        })
+        with_current_or_default(&program, |stream| self.submit(given, stream))
     }
 
     fn submit_to(&mut self, given: &[NamedArgs<'_>], stream: &Stream) -> Result<()> {

@@ -243,6 +243,13 @@ impl Tracker {
         Ok(())
     }
 
+    /// Forgets the uses of a buffer: all later ones are ordered after them.
+    pub(crate) fn forget(&self, buffer: &Buffer) {
+        let _order = self.order.lock();
+        // SAFETY: `order` is locked here and in the other users of the history.
+        unsafe { buffer.access_history().clear() };
+    }
+
     /// Records the uses of a launch. Called after it is enqueued, with its stamp.
     pub(crate) fn record_launch(&self, launch: &impl BufferUses, stamp: Stamp) {
         let order = self.order.lock();

@@ -15,7 +15,7 @@ use crate::{
     state::{ProgramInner, RegionWorkerSet, StreamState, Worker},
     thread_state::{
         capture::is_active as is_capturing,
-        current_stream::{with_current, with_scope},
+        current_stream::{with_current_or_default, with_scope},
         regions::{self, ActiveRegion, OUTSIDE},
     },
 };
@@ -80,9 +80,7 @@ impl Program {
     /// ```
     pub fn stream_parallel<R>(&self, body: impl FnOnce(&mut Region<'_>) -> Result<R>) -> Result<R> {
         let program = self.inner();
-        let stream = with_current(Some(program), |current| {
-            current.map_or(&program.default, |(_, stream)| stream).clone()
-        });
+        let stream = with_current_or_default(program, Arc::clone);
         let active = ActiveRegion::new(&program.shared, stream.stream.id());
         let fork = Fork::begin(program, stream)?;
         let mut region = Region { fork, active: &active, blocks: 0 };

@@ -43,7 +43,8 @@ pub(crate) struct DeviceTensor {
 ///
 /// - the only address at which a tensor that borrows mutably can be used; 0 for other tensors, which can be used
 ///   anywhere (`tensor/slice.rs` says why);
-/// - in the lowest bit, whether the first fill of its memory may be incomplete. Set only when the tensor is made;
+/// - in the lowest bit, whether the first fill of its memory, or a write by the host, may be incomplete. Set when the
+///   tensor is made and by writes, which need it mutably borrowed;
 /// - in the next bit, whether it is not contiguous, so that a launch needs another variant of the kernel, or a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Usability(AtomicUsize);
@@ -105,6 +106,11 @@ impl Usability {
 
     fn is_fill_pending(&self) -> bool {
         self.0.load(Relaxed) & FILL_PENDING != 0
+    }
+
+    /// Records a write by the host that may be incomplete.
+    pub(crate) fn set_fill_pending(&self) {
+        self.0.fetch_or(FILL_PENDING, Relaxed);
     }
 
     fn set_filled(&self) {
@@ -183,7 +189,7 @@ impl DeviceTensor {
         self.storage.spans(&self.runs(part.count()), part)
     }
 
-    /// Orders later work of a stream after the first fill of the memory.
+    /// Orders later work of a stream after the first fill of the memory, or the last write by the host.
     pub(crate) fn order_fill_before(&self, stream: &rt::Stream) -> Result<()> {
         if self.usability.is_fill_pending() && self.buffer.order_fill_before(stream)? {
             self.usability.set_filled();
@@ -191,7 +197,7 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// Waits for the first fill of the memory: for users whose stream is not known yet.
+    /// Waits for the first fill of the memory, or the last write by the host: for users whose stream is not known yet.
     pub(crate) fn finish_fill(&self) -> Result<()> {
         if self.usability.is_fill_pending() {
             self.buffer.finish_fill()?;

@@ -99,9 +99,7 @@ impl Stream {
         &self,
         enqueue: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        let current = current_stream::with_current(Some(&self.program), |current| {
-            current.map_or(&self.program.default, |(_, stream)| stream).clone()
-        });
+        let current = current_stream::with_current_or_default(&self.program, Arc::clone);
         if Arc::ptr_eq(&current, &self.state) {
             return enqueue();
         }

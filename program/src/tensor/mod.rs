@@ -23,6 +23,7 @@ use crate::{
         ProgramInner,
         device_tensor::{DeviceTensor, Usability},
     },
+    thread_state::current_stream::with_current_or_default,
     value::{
         layout::{Layout, StorageLayout, count},
         strided::{Strided, row_major},
@@ -68,7 +69,9 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         layout: Layout,
     ) -> Result<Self> {
         let storage = storage::<T>(&shape, layout)?;
-        let buffer = Buffer::zeroed_async(&program.shared.context, storage.bytes)?;
+        let buffer = with_current_or_default(program, |stream| {
+            Buffer::zeroed_async(&program.shared.context, storage.bytes, &stream.stream)
+        })?;
         Ok(Self::new(DeviceTensor::new(buffer, storage, program), shape))
     }
 
@@ -297,8 +300,9 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         Ok(clone)
     }
 
-    /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Waits only for those
-    /// launches.
+    /// Overwrites all elements, in row-major order, after every launch that uses the tensor. Does not wait for them
+    /// in general; elements of more than 16 KiB wait for launches on other streams than the current one, and all for
+    /// those of graphs and foreign code that use the tensor.
     ///
     /// # Errors
     /// [`Error::Shape`] where the number of elements is not that of the tensor, or an error of the device.

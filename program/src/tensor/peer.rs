@@ -10,7 +10,7 @@ use crate::{
     arguments::operation_tensors::OperationTensors,
     launcher::operation_names::OperationUse,
     state::{StreamState, device_tensor::DeviceTensor, order::order_after},
-    thread_state::{capture, current_stream::with_current},
+    thread_state::{capture, current_stream::with_current_or_default},
     value::layout::CopyRange,
 };
 
@@ -41,10 +41,8 @@ impl DeviceTensor {
         if !here.context.is_peer(&there.context) {
             return self.copy_through_host(from, count);
         }
-        with_current(Some(&from.program), |current| {
-            let source = current.map_or(&from.program.default, |(_, stream)| stream);
-            with_current(Some(&self.program), |current| {
-                let target = current.map_or(&self.program.default, |(_, stream)| stream);
+        with_current_or_default(&from.program, |source| {
+            with_current_or_default(&self.program, |target| {
                 self.copy_from_peer((from, source), target, count, &spans, at)
             })
         })
@@ -116,7 +114,7 @@ impl DeviceTensor {
         for first in (0..count).step_by(piece) {
             let elements = piece.min(count - first);
             let part = |of: &Self| if contiguous { of.part(first, None) } else { of.again() };
-            let (source, target) = (part(from), part(self));
+            let (source, mut target) = (part(from), part(self));
             let host = source.storage.resized(elements);
             source.read_bytes(&host, &mut as_bytes_mut(&mut memory)[..host.bytes])?;
             target

@@ -9,7 +9,7 @@ use crate::{
     arguments::operation_tensors::OperationTensors,
     launcher::operation_names::OperationUse,
     state::{ProgramInner, device_tensor::DeviceTensor, order::wait_for_stamps},
-    thread_state::{capture, current_stream::with_current},
+    thread_state::{capture, current_stream::with_current_or_default},
     value::layout::{CopyRange, StorageLayout},
 };
 
@@ -26,7 +26,9 @@ impl DeviceTensor {
     ) -> Result<Self> {
         let context = &program.shared.context;
         Self::from_bytes(program, elements, storage.into(), |bytes| {
-            Buffer::from_bytes_async(context, bytes)
+            with_current_or_default(program, |stream| {
+                Buffer::from_bytes_async(context, bytes, &stream.stream)
+            })
         })
     }
 
@@ -103,7 +105,7 @@ impl DeviceTensor {
     }
 
     #[track_caller]
-    pub(super) fn write<T: KernelValue>(&self, elements: &[T]) -> Result<()> {
+    pub(super) fn write<T: KernelValue>(&mut self, elements: &[T]) -> Result<()> {
         let host_storage = self.storage.resized(elements.len());
         if let Some(bytes) = T::bytes(elements) {
             return self.write_bytes(&host_storage, bytes);
@@ -124,8 +126,7 @@ impl DeviceTensor {
         let (from_layout, to) = (from.storage.layout(), self.storage.layout());
         let spans = spans.ok_or(Error::CopyLayout { from: from_layout, to })?;
         let shared = &program.shared;
-        with_current(Some(program), |current| {
-            let stream = current.map_or(&program.default, |(_, stream)| stream);
+        with_current_or_default(program, |stream| {
             let captured = capture::with(shared, |recorder| {
                 recorder.device_copy(self, from, count, &spans, stream, at)
             });
@@ -150,16 +151,19 @@ impl DeviceTensor {
     }
 
     #[track_caller]
-    pub(super) fn write_bytes(&self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
-        let (shared, buffer) = (&self.program.shared, &self.buffer);
+    pub(super) fn write_bytes(&mut self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<()> {
         let at = Location::caller();
-        let captured = capture::with(shared, |recorder| {
+        let captured = capture::with(&self.program.shared, |recorder| {
             let spans = self.spans(host_storage);
             recorder.copy(self, host_storage.count(), bytes, &spans, at)
         });
         if let Some(captured) = captured {
             return captured;
         }
+        if self.write_without_wait(host_storage, bytes)? {
+            return Ok(());
+        }
+        let (shared, buffer) = (&self.program.shared, &self.buffer);
         let _exclusion = shared.host_exclusion.lock(|| buffer.is_shared());
         wait_for_stamps(shared, buffer.users(), || {
             Ok(match &self.spans(host_storage)[..] {
@@ -168,6 +172,30 @@ impl DeviceTensor {
                 spans => buffer.write_pieces(&pieces(spans), bytes)?,
             })
         })
+    }
+}
+
+impl DeviceTensor {
+    /// Writes in the order of the streams that use the tensor, as a first fill is ordered. Returns false where the host
+    /// has to wait: where there are other views, which do not order their launches after the write.
+    fn write_without_wait(&mut self, host_storage: &StorageLayout, bytes: &[u8]) -> Result<bool> {
+        let [span] = self.spans(host_storage)[..] else { return Ok(false) };
+        let Some(buffer) = Arc::get_mut(&mut self.buffer) else { return Ok(false) };
+        let is_written = with_current_or_default(&self.program, |stream| {
+            let bytes = &bytes[span.host..][..span.bytes];
+            match stream.is_captured() {
+                true => Ok(false),
+                false => buffer.write_async(span.device, bytes, &stream.stream),
+            }
+        })?;
+        if is_written {
+            self.usability.set_fill_pending();
+            // Earlier uses are ordered before the write, and later ones after it.
+            if let Some(tracker) = &self.program.shared.hazards {
+                tracker.forget(buffer);
+            }
+        }
+        Ok(is_written)
     }
 }
 

@@ -58,3 +58,13 @@ pub(crate) fn with_current<R>(
     }
     then(current)
 }
+
+/// Calls `then` with the current stream of the program, or its default stream.
+pub(crate) fn with_current_or_default<R>(
+    program: &Arc<ProgramInner>,
+    then: impl FnOnce(&Arc<StreamState>) -> R,
+) -> R {
+    with_current(Some(program), |current| {
+        then(current.map_or(&program.default, |(_, stream)| stream))
+    })
+}

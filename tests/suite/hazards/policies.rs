@@ -131,7 +131,6 @@ type Between = fn(&mut Scene) -> Result<()>;
 #[case::a_question_to_an_event(|on: &mut Scene| { on.done.record(&on.s1)?; while !on.done.query()? {} Ok(()) })]
 #[case::a_wait_for_the_device(|on: &mut Scene| on.system.program.device_sync())]
 #[case::reading_the_elements(|on: &mut Scene| on.b.to_vec().map(drop))]
-#[case::writing_the_elements(|on: &mut Scene| on.b.fill(1.0))]
 #[case::the_end_of_the_stream(|on: &mut Scene| {
     let next = on.system.program.create_stream()?;
     std::mem::replace(&mut on.s1, next).destroy()

@@ -136,7 +136,8 @@ fn a_library_call_on_the_wrong_stream_is_a_race(
     world.allow_races();
     let [s1, s2] = [(); 2].map(|()| prog.create_stream().expect("a stream"));
     let [mut a, mut b] = [(); 2].map(|()| prog.zeros::<f32, 1>([N]).expect("memory"));
-    prog.device_sync()?;
+    // The first fills are complete.
+    [&a, &b].into_iter().try_for_each(|tensor| tensor.to_vec().map(drop))?;
     set(1.0, &mut a).launch_on(&s1)?;
     if wrong_stream {
         // The operation is declared on the right stream, and enqueued on another.

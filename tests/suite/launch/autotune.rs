@@ -152,6 +152,8 @@ fn without_timing_events_launches_run_as_scheduled(backend: TestBackend) -> Resu
         // Another class of sizes has another search.
         let n = 2000 << k;
         let mut x = on.program.tensor_from(&vec![1.0_f32; n], [n])?;
+        // The first fill is complete.
+        x.to_vec()?;
         let function = if backend == TestBackend::Cuda { cuda } else { hip };
         world.fail(function, world.calls(function) + 2, Code::OUT_OF_MEMORY);
         for _ in 0..10 {

@@ -11,3 +11,4 @@ mod stream_order;
 mod view_copies;
 mod view_order;
 mod views;
+mod writes;

@@ -48,6 +48,8 @@ fn a_view_is_copied_by_as_few_calls_as_possible(backend: TestBackend) -> Result<
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let numbers = |count: usize| (0..count).map(|at| at as f32).collect::<Vec<_>>();
     let mut t = on.program.tensor_from(&numbers(1000 * 7), [1000, 7])?;
+    // The first fill is complete, so that it is not counted.
+    t.to_vec()?;
     check(&on, &mut *t.index_axis_mut(1, 3)?, (0, 1))?;
     check(&on, &mut *t.slice_axis_mut(1, 2..6)?, (0, 1))?;
     check(&on, &mut *t.every_mut(0, 3)?, (0, 1))?;
@@ -58,6 +60,7 @@ fn a_view_is_copied_by_as_few_calls_as_possible(backend: TestBackend) -> Result<
     check(&on, &mut *t.slice_axis_mut(1, 2..6)?.transposed_mut()?, (0, 1))?;
 
     let mut t = on.program.tensor_from(&numbers(4 * 50 * 6), [4, 50, 6])?;
+    t.to_vec()?;
     // 4 × 50 rows have one distance.
     check(&on, &mut *t.slice_axis_mut(2, 1..3)?, (0, 1))?;
     check(&on, &mut *t.index_axis_mut(2, 0)?, (0, 1))?;
@@ -71,7 +74,8 @@ fn a_view_is_copied_by_as_few_calls_as_possible(backend: TestBackend) -> Result<
     let structs: Vec<_> = (0..600).map(|at| (at as u8, Vector([at as f32; 3]))).collect();
     let with = |layout| {
         let mut t = on.program.zeros_with::<(u8, Vector<f32, 3>), 2>([60, 10], layout)?;
-        t.write(&structs).map(|()| t)
+        t.write(&structs)?;
+        t.to_vec().map(|_| t)
     };
     check(&on, &mut *with(Layout::ArrayOfStructs)?.index_axis_mut(1, 1)?, (0, 1))?;
     // One for each field: the planes of the vector follow each other.
@@ -84,6 +88,7 @@ fn copies_between_views_are_as_few_as_possible(backend: TestBackend) -> Result<(
     let Some(on) = backend.open_simulated() else { return Ok(()) };
     let program = &on.program;
     let t = program.tensor_from(&(0..3000).collect::<Vec<i32>>(), [300, 10])?;
+    t.to_vec()?;
     let (calls, column) = count(&on, || t.index_axis(1, 4)?.try_clone())?;
     assert_eq!((calls, column.to_vec()?[299]), ((0, 1), 2994));
     let mut other = program.zeros::<i32, 2>([300, 8])?;

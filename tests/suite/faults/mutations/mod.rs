@@ -108,7 +108,7 @@ fn every_wait_record_and_context_switch_is_necessary(
     let random = (0..seeds.unwrap_or(24)).map(|seed| (Schedule::Random, seed));
     let tries: Vec<(Schedule, u64)> = tries.into_iter().chain(random).collect();
     let (mut made, mut killed, mut kept, mut survivors) = (0, 0, Vec::new(), Vec::new());
-    let (mut staging_is_needed, mut memory_is_needed) = (false, 0);
+    let (mut staging_is_needed, mut fills_are_needed, mut memory_is_needed) = (false, false, 0);
     for (name, hazards, scenario) in SCENARIOS {
         let apart = |how: &(Schedule, u64), mutant| {
             apart(backend, (limit, hazards), scenario, *how, mutant)
@@ -131,6 +131,7 @@ fn every_wait_record_and_context_switch_is_necessary(
             if tries.iter().any(|how| apart(how, Some((call, nth))).is_err()) {
                 killed += 1;
                 staging_is_needed |= releases_staging(&calls, at);
+                fills_are_needed |= releases_fill(&calls, at);
                 let is_again = name == scenarios::MEMORY_AGAIN;
                 memory_is_needed += usize::from(is_again && releases_memory(&calls, at));
                 continue;
@@ -151,6 +152,7 @@ fn every_wait_record_and_context_switch_is_necessary(
     }
     assert!(survivors.is_empty(), "not missed:\n{}", survivors.join("\n"));
     assert!(staging_is_needed, "no scenario used staging memory again");
+    assert!(fills_are_needed, "no scenario used a first fill on another stream");
     // Each of three readers was the last one once, and one was at work when the memory was freed.
     assert!(memory_is_needed >= 4, "{memory_is_needed} records keep memory from its next user");
     Ok(())
@@ -175,6 +177,9 @@ fn kept_for(scenario: &str, calls: &[&'static str], at: usize) -> Option<&'stati
     };
     if releases_staging(calls, at) {
         return Some("the event of staging memory that no later copy of the scenario uses");
+    }
+    if releases_fill(calls, at) {
+        return Some("the event of a first fill that no other stream of the scenario uses");
     }
     let drops = [
         scenarios::COPIES,
@@ -201,12 +206,21 @@ fn releases_staging(calls: &[&'static str], at: usize) -> bool {
         && before.is_some_and(|call| call.contains("MemcpyHtoDAsync"))
 }
 
+/// Whether the call records the event after which other streams may use a new tensor.
+fn releases_fill(calls: &[&'static str], at: usize) -> bool {
+    let before = |at: &usize| !is_switch(calls[*at]) && !calls[*at].contains("EventCreate");
+    let Some(before) = (0..at).rev().find(before) else { return false };
+    calls[at].ends_with("EventRecord")
+        && (calls[before].contains("Memset") || releases_staging(calls, before))
+}
+
 /// Whether the call records an event after which a dropped tensor's memory is used again. All other records are behind
 /// an upload, or in front of a wait.
 fn releases_memory(calls: &[&'static str], at: usize) -> bool {
     let mut later = calls[at + 1..].iter().filter(|call| !is_switch(call));
     calls[at].ends_with("EventRecord")
         && !releases_staging(calls, at)
+        && !releases_fill(calls, at)
         && later.next().is_none_or(|call| !call.ends_with("StreamWaitEvent"))
 }
 

@@ -201,8 +201,9 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 15] = [
         a.write(&[6.0; N])?;
         set(7.0, &mut a).launch_on(&s)?;
         a.fill(8.0)?;
-        copy(&a, &mut program.zeros([N])?).launch_on(&s)?;
-        check(a.to_vec()?, [8.0; N])
+        let mut d = program.zeros([N])?;
+        copy(&a, &mut d).launch_on(&s)?;
+        check((a.to_vec()?, d.to_vec()?), (vec![8.0; N], vec![8.0; N]))
     }),
     (FIRST_FILLS, Hazards::Report, |program| {
         let (s1, s2) = (program.create_stream()?, program.create_stream()?);
@@ -256,7 +257,7 @@ pub(crate) const SCENARIOS: [(&str, Hazards, Scenario); 15] = [
         drop(x);
         // In the memory of the dropped one.
         let mut next = program.zeros([N])?;
-        set(3.0, &mut next).launch_on(&s1)?;
+        set(3.0, &mut next).launch()?;
         check((y.to_vec()?, z.to_vec()?), (vec![2.5; N], vec![4.5; N]))?;
         check((next.to_vec()?, w.to_vec()?), (vec![3.0; N], vec![6.5; N]))
     }),
