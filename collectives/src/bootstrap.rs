@@ -52,7 +52,7 @@ mod listen;
 mod message;
 mod process_group;
 mod secret;
-mod state;
+mod group_state;
 #[cfg(test)]
 mod tests;
 

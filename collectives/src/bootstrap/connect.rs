@@ -9,7 +9,7 @@ use super::frame::{Frame, Incoming, encode};
 use super::handshake::{self, Hello, Transcript, parse_rejected};
 use super::link::Connection;
 use super::message::{self, Message};
-use super::state::deadline;
+use super::group_state::deadline;
 use super::{Error, RankConfig, Result, Secret};
 
 /// How long one handshake may take.
