@@ -92,7 +92,9 @@ impl fmt::Display for Call {
         match self.kind {
             CallKind::Send { to } => write!(f, " to rank {to}")?,
             CallKind::Receive { from } => write!(f, " from rank {from}")?,
-            CallKind::Reduce { root, .. } | CallKind::Broadcast { root } => write!(f, " of root {root}")?,
+            CallKind::Reduce { root, .. } | CallKind::Broadcast { root } => {
+                write!(f, " of root {root}")?
+            }
             CallKind::AllReduce(_) | CallKind::AllGather | CallKind::ReduceScatter(_) => {}
         }
         write!(f, " ({} elements of `{}`", self.count, self.element())?;

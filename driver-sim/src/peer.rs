@@ -16,7 +16,7 @@ use crate::{
     op_id::OpId,
     remote::Parcel,
     report::{Report, ReportKind},
-    state::State,
+    state::WorldState,
     stream::StreamRef,
     worlds::{self, Guard},
 };
@@ -28,7 +28,7 @@ use crate::{
 /// yet is repeated when they are made, until the limit of the world is over.
 pub(crate) fn wait<T>(
     mut state: Guard,
-    mut action: impl FnMut(&mut State) -> Result<T>,
+    mut action: impl FnMut(&mut WorldState) -> Result<T>,
 ) -> Result<T> {
     let (ordinal, limit) = (state.ordinal, state.wait_limit);
     let mut end = None;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Error;
 use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
-use super::message::{GroupCall, Failure, Message};
+use super::message::{Failure, GroupCall, Message};
 use crate::{ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// No rank is lost.

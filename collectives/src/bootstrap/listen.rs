@@ -136,7 +136,9 @@ impl Gathering<'_> {
                 HandshakeProgress::Wait => self.pending.push_back(pending),
                 HandshakeProgress::Close => self.rejected += 1,
                 HandshakeProgress::Reject(reason) => self.reject(pending, reason),
-                HandshakeProgress::Proven(hello, challenge) => self.admit(pending, hello, challenge),
+                HandshakeProgress::Proven(hello, challenge) => {
+                    self.admit(pending, hello, challenge)
+                }
             }
         }
     }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::group_state::{Released, Shared, deadline};
 use super::link::Connection;
 use super::listen::{NOTICE, gather, listen};
-use super::message::{GroupCall, LONGEST_NAME, Message, GroupOperation};
-use super::group_state::{Released, Shared, deadline};
+use super::message::{GroupCall, GroupOperation, LONGEST_NAME, Message};
 use super::{Error, RankConfig, Result, connect};
 use crate::library_mismatch::{LibraryMismatch, NONE};
 
@@ -171,7 +171,12 @@ impl ProcessGroup {
     }
 
     /// Calls an operation. Returns its number and its result.
-    fn call(&self, operation: GroupOperation, payload: &[u8], library: &str) -> Result<(u64, Released)> {
+    fn call(
+        &self,
+        operation: GroupOperation,
+        payload: &[u8],
+        library: &str,
+    ) -> Result<(u64, Released)> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let call = GroupCall { number: *calls, operation };
         *calls += 1;

@@ -115,7 +115,9 @@ fn transfers_with_ranks_of_other_processes_are_left_out() {
     let mut ledger = Ledger::new(Ranks::Some([].into()));
     assert!(ledger.join(0) && ledger.join(2));
     for _ in 0..5 {
-        ledger.record(0, [call(CallKind::Send { to: 1 }, 3), call(CallKind::AllGather, 4)]).unwrap();
+        ledger
+            .record(0, [call(CallKind::Send { to: 1 }, 3), call(CallKind::AllGather, 4)])
+            .unwrap();
         ledger.record(2, [call(CallKind::AllGather, 4)]).unwrap();
     }
     assert!(ledger.transfers.is_empty() && ledger.open.is_empty());

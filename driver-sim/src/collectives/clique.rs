@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    meeting::{Meeting, Place, Seat},
+    meeting::{Meeting, MeetingId, Seat},
     progress::changed,
     request::Signature,
     status::Status,
@@ -46,7 +46,7 @@ struct Inner {
     /// Whether calls of the ranks did not match.
     mismatched: bool,
     /// The calls that some ranks have not made yet.
-    open: BTreeMap<Place, Arc<Meeting>>,
+    open: BTreeMap<MeetingId, Arc<Meeting>>,
 }
 
 /// Unique ids that are given out, with the clique once a rank has joined. Removed when all ranks have joined.
@@ -143,25 +143,25 @@ impl Clique {
     /// description if the call does not match those of other ranks.
     pub(crate) fn meet(
         &self,
-        place: Place,
+        id: MeetingId,
         signature: Signature,
         own: &Rank,
         index: usize,
     ) -> (Seat, Option<String>) {
         let mut inner = self.inner.lock();
-        let ranks: Vec<Arc<Rank>> = match place {
-            Place::Collective(_) => inner.ranks.values().cloned().collect(),
-            Place::Transfer { from, to, .. } => {
+        let ranks: Vec<Arc<Rank>> = match id {
+            MeetingId::Collective(_) => inner.ranks.values().cloned().collect(),
+            MeetingId::Transfer { from, to, .. } => {
                 [from, to].iter().filter_map(|rank| inner.ranks.get(rank).cloned()).collect()
             }
         };
-        let new = || Arc::new(Meeting::new(place, signature, own.number, ranks));
-        let meeting = inner.open.entry(place).or_insert_with(new).clone();
+        let new = || Arc::new(Meeting::new(id, signature, own.number, ranks));
+        let meeting = inner.open.entry(id).or_insert_with(new).clone();
         let mismatch = meeting.compare(&signature, own.number);
         inner.mismatched |= mismatch.is_some();
         let seat = meeting.take_seat(index);
         if meeting.is_full() {
-            inner.open.remove(&place);
+            inner.open.remove(&id);
         }
         (seat, mismatch)
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     clique::{Clique, Rank},
-    meeting::Place,
+    meeting::MeetingId,
     request::{Request, Role},
     status::Status,
 };
@@ -113,21 +113,21 @@ impl Communicator {
     }
 
     /// The position of a call among those of the clique, and the rank's seat.
-    pub(crate) fn next_place(&mut self, role: Role) -> (Place, usize) {
+    pub(crate) fn next_meeting(&mut self, role: Role) -> (MeetingId, usize) {
         let own = self.rank.number;
         let next = |count: &mut u64| {
             *count += 1;
             *count
         };
         match role {
-            Role::All => (Place::Collective(next(&mut self.collectives)), own),
+            Role::All => (MeetingId::Collective(next(&mut self.collectives)), own),
             Role::SendTo(to) => {
                 let number = next(self.sends.entry(to).or_default());
-                (Place::Transfer { from: own, to, number }, 0)
+                (MeetingId::Transfer { from: own, to, number }, 0)
             }
             Role::ReceiveFrom(from) => {
                 let number = next(self.receives.entry(from).or_default());
-                (Place::Transfer { from, to: own, number }, 1)
+                (MeetingId::Transfer { from, to: own, number }, 1)
             }
         }
     }

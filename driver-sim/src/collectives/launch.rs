@@ -2,14 +2,14 @@
 
 use super::{
     meeting::Seat,
-    part::Outcome,
+    part::ReceivedData,
     request::{Request, Shape},
 };
 use crate::stream::StreamRef;
 
 /// A call that has its seat.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlannedCall {
     /// The function.
     pub(crate) name: &'static str,
     pub(crate) stream: StreamRef,
@@ -17,20 +17,20 @@ pub(crate) struct Entry {
     /// The address and size of what is read.
     pub(crate) read: Option<(u64, usize)>,
     /// The same of what is written.
-    pub(crate) write: Option<(u64, usize, Outcome)>,
+    pub(crate) write: Option<(u64, usize, ReceivedData)>,
 }
 
-pub(crate) fn plan(request: &Request, seat: Seat, (rank, size): (usize, usize)) -> Entry {
+pub(crate) fn plan(request: &Request, seat: Seat, (rank, size): (usize, usize)) -> PlannedCall {
     let (read, write) = request.buffers(rank, size);
     let data_type = request.signature.data_type;
-    let reduction = |op, from| Outcome::Reduction { data_type, op, from };
+    let reduction = |op, from| ReceivedData::Reduction { data_type, op, from };
     let outcome = match request.signature.shape {
         Shape::AllReduce(op) | Shape::Reduce(op, _) => reduction(op, 0),
         Shape::ReduceScatter(op) => reduction(op, rank * request.signature.bytes()),
-        Shape::Broadcast(root) => Outcome::Copy(root),
-        Shape::AllGather => Outcome::Concatenation,
-        Shape::Transfer => Outcome::Copy(0),
+        Shape::Broadcast(root) => ReceivedData::Copy(root),
+        Shape::AllGather => ReceivedData::Concatenation,
+        Shape::Transfer => ReceivedData::Copy(0),
     };
     let write = write.map(|(address, bytes)| (address, bytes, outcome));
-    Entry { name: request.name, stream: request.stream, seat, read, write }
+    PlannedCall { name: request.name, stream: request.stream, seat, read, write }
 }

@@ -15,11 +15,11 @@ use super::{
     clique::Rank,
     request::{Shape, Signature},
 };
-use crate::{memory::Piece, remote::Remote};
+use crate::{memory::Payload, remote::Remote};
 
 /// The position of a meeting among those of its clique.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Place {
+pub(crate) enum MeetingId {
     /// The collective call of this number.
     Collective(u64),
     /// The send of this number from one rank to another, and its receive.
@@ -28,7 +28,7 @@ pub(crate) enum Place {
 
 #[derive(Debug)]
 pub(crate) struct Meeting {
-    place: Place,
+    id: MeetingId,
     signature: Signature,
     /// The rank that came first, whose signature it is.
     first: usize,
@@ -48,7 +48,7 @@ struct Seated {
     /// Whether its start was reached in the stream.
     started: bool,
     /// What it sends, once it is read.
-    sent: Option<Piece>,
+    sent: Option<Payload>,
 }
 
 /// A rank's seat in a meeting.
@@ -60,13 +60,13 @@ pub(crate) struct Seat {
 
 impl Meeting {
     pub(crate) fn new(
-        place: Place,
+        id: MeetingId,
         signature: Signature,
         first: usize,
         ranks: Vec<Arc<Rank>>,
     ) -> Self {
         let seats = Mutex::new(ranks.iter().map(|_| Seated::default()).collect());
-        Self { place, signature, first, ranks, mismatched: AtomicBool::new(false), seats }
+        Self { id, signature, first, ranks, mismatched: AtomicBool::new(false), seats }
     }
 
     /// Compares the call of a rank with the first one. Returns a description if they do not match.
@@ -75,8 +75,8 @@ impl Meeting {
             return None;
         }
         self.mismatched.store(true, Relaxed);
-        let Self { place, signature: expected, first, .. } = self;
-        Some(format!("rank {rank}: {signature}, rank {first}: {expected}, {place}"))
+        let Self { id, signature: expected, first, .. } = self;
+        Some(format!("rank {rank}: {signature}, rank {first}: {expected}, {id}"))
     }
 
     /// Takes the seat of a rank, which calls now.
@@ -94,7 +94,7 @@ impl Meeting {
 
     /// The ranks whose calls are missing, or will never be complete.
     pub(crate) fn describe_missing(&self) -> String {
-        let mut text = format!("{}, {}", self.signature, self.place);
+        let mut text = format!("{}, {}", self.signature, self.id);
         if self.mismatched.load(Relaxed) {
             text += ": the calls of the ranks do not match";
         }
@@ -135,8 +135,8 @@ impl Seat {
     }
 
     /// The send buffer is read.
-    pub(crate) fn send(&self, piece: Piece) {
-        self.with(|seat| seat.sent = Some(piece));
+    pub(crate) fn send(&self, payload: Payload) {
+        self.with(|seat| seat.sent = Some(payload));
     }
 
     /// What a read still waits for: the starts of all ranks.
@@ -163,7 +163,7 @@ impl Seat {
     }
 
     /// What the ranks sent, in their order. `None` if something is missing.
-    pub(crate) fn sent(&self) -> Vec<Option<Piece>> {
+    pub(crate) fn sent(&self) -> Vec<Option<Payload>> {
         self.meeting.seats.lock().iter().map(|seat| seat.sent.clone()).collect()
     }
 
@@ -200,7 +200,7 @@ impl Seat {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MeetingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Collective(number) => write!(f, "collective call {number} of the communicator"),

@@ -25,7 +25,7 @@ pub(crate) use arithmetic::ReduceOp;
 pub(crate) use blocker::Blocker;
 pub(crate) use clique::{Rank, join_clique, new_unique_id};
 pub(crate) use communicator::{Communicator, CommunicatorState};
-pub(crate) use launch::{Entry, plan};
+pub(crate) use launch::{PlannedCall, plan};
 pub(crate) use meeting::Meeting;
 pub(crate) use part::CallPart;
 pub(crate) use progress::changed;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     launch::Failure,
-    memory::{Memory, Piece},
+    memory::{Memory, Payload},
     remote::Remote,
 };
 
@@ -19,12 +19,12 @@ pub(crate) enum CallPart {
     /// Reads the send buffer after the starts of all ranks.
     Read { seat: Seat, src: u64, bytes: usize },
     /// Writes the receive buffer after the reads of all ranks.
-    Write { seat: Seat, dst: u64, bytes: usize, result: Outcome },
+    Write { seat: Seat, dst: u64, bytes: usize, result: ReceivedData },
 }
 
 /// What a rank receives, made of what all ranks send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ReceivedData {
     /// What this seat sends.
     Copy(usize),
     /// What all send, one after another.
@@ -85,7 +85,7 @@ impl CallPart {
                     false => result.of(seat.sent(), *bytes),
                 };
                 match received {
-                    Some(piece) => memory.put(*dst, &piece)?,
+                    Some(payload) => memory.put(*dst, &payload)?,
                     // The memory may be freed already: the program does not expect an access any more.
                     None => drop(memory.undefine(*dst, *bytes)),
                 }
@@ -95,29 +95,29 @@ impl CallPart {
     }
 }
 
-impl Outcome {
+impl ReceivedData {
     /// The received bytes. `None` if something that they are made of is missing.
-    fn of(self, mut sent: Vec<Option<Piece>>, bytes: usize) -> Option<Piece> {
+    fn of(self, mut sent: Vec<Option<Payload>>, bytes: usize) -> Option<Payload> {
         match self {
             Self::Copy(seat) => sent.get_mut(seat)?.take(),
             Self::Concatenation => {
                 let (mut data, mut undefined) = (Vec::with_capacity(bytes), Vec::new());
-                for piece in sent {
-                    let piece = piece?;
-                    undefined.extend(piece.undefined.iter().map(|at| data.len() + at));
-                    data.extend_from_slice(&piece.data);
+                for payload in sent {
+                    let payload = payload?;
+                    undefined.extend(payload.undefined.iter().map(|at| data.len() + at));
+                    data.extend_from_slice(&payload.data);
                 }
-                Some(Piece { data: data.into(), undefined })
+                Some(Payload { data: data.into(), undefined })
             }
             Self::Reduction { data_type, op, from } => {
-                let part = |piece: Option<Piece>| {
-                    let piece = piece?;
+                let part = |payload: Option<Payload>| {
+                    let payload = payload?;
                     let range = from..from + bytes;
-                    let undefined = piece.undefined.iter().filter(|at| range.contains(at));
+                    let undefined = payload.undefined.iter().filter(|at| range.contains(at));
                     let undefined = undefined.map(|at| at - from).collect();
-                    Some(Piece { data: piece.data.get(range.clone())?.into(), undefined })
+                    Some(Payload { data: payload.data.get(range.clone())?.into(), undefined })
                 };
-                let parts: Vec<Piece> = sent.into_iter().map(part).collect::<Option<_>>()?;
+                let parts: Vec<Payload> = sent.into_iter().map(part).collect::<Option<_>>()?;
                 Some(data_type.reduce(op, &parts))
             }
         }

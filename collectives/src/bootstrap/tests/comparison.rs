@@ -15,7 +15,8 @@ const LONG: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(3);
 
 pub(super) fn all_reduce(count: usize) -> Call {
-    let (kind, group_position) = (CallKind::AllReduce(Reduction::Sum), GroupPosition { index: 0, of: 1 });
+    let (kind, group_position) =
+        (CallKind::AllReduce(Reduction::Sum), GroupPosition { index: 0, of: 1 });
     Call { kind, count, data_type: DataType::F32, group_position }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bootstrap::Rejection;
 use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
-use crate::bootstrap::message::{self, GroupCall, Failure, Message, GroupOperation};
+use crate::bootstrap::message::{self, Failure, GroupCall, GroupOperation, Message};
 use crate::{
     call::{Call, CallKind, GroupPosition},
     element::{DataType, Reduction},
