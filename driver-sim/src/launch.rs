@@ -12,7 +12,7 @@ use std::{
 };
 
 use quadrants_ir::{
-    Access, Offloaded, Param, ParamId, ParamKind, SimImage, Task, TaskId,
+    Offloaded, Param, ParamAccess, ParamId, ParamKind, SimImage, Task, TaskId,
     abi::{ArgLayout, ERROR_WORD, ErrorRecord, MessageBuffer, Passing, block_words},
     interp::{self, Interpreter},
     launch_analysis::LaunchAnalysis,
@@ -243,7 +243,7 @@ impl Launch {
 fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
     let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
     let layout = ArgLayout::new(&kernel.params);
-    let alone = |access: &&Access| access.atomic && !access.read && !access.write;
+    let alone = |access: &&ParamAccess| access.atomic && !access.read && !access.write;
     let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
     let mut ranges: Vec<Range<u64>> = tensors
         .flat_map(|access| element_ranges(kernel, &layout, access, args))
@@ -274,7 +274,7 @@ fn add_message_ranges(memory: &mut Memory, args: &[u64]) {
 fn element_ranges(
     kernel: &Offloaded,
     layout: &ArgLayout,
-    access: &Access,
+    access: &ParamAccess,
     args: &[u64],
 ) -> Vec<(u64, u64)> {
     let Some((start, bytes)) = tensor_memory(kernel, layout, access, args) else {
@@ -309,7 +309,7 @@ fn axes(
 pub(crate) fn tensor_memory(
     kernel: &Offloaded,
     layout: &ArgLayout,
-    access: &Access,
+    access: &ParamAccess,
     args: &[u64],
 ) -> Option<(u64, u64)> {
     let &Param { kind, strided, .. } = &kernel.params[access.param.index()];

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
-    races::{Counter, Index, IntType, Node, Scope, Slot, TensorRead, TicketSource},
+    races::{Counter, Index, IntType, NodeId, TensorRead, TicketSource, Uniformity, ValueNode},
 };
 
 use super::{
@@ -76,10 +76,10 @@ impl Walk<'_> {
             ExprKind::Logic { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
                 let op = if *op == LogicOp::And { BinaryOp::And } else { BinaryOp::Or };
-                let (Some(a), Some(b)) = (self.slot(&lhs), self.slot(&rhs)) else {
+                let (Some(a), Some(b)) = (self.node_id(&lhs), self.node_id(&rhs)) else {
                     return self.partly_known(&lhs, &rhs);
                 };
-                self.computed(Node::Binary(op, BOOL, a, b))
+                self.computed(ValueNode::Binary(op, BOOL, a, b))
             }
             ExprKind::Cast { value, .. } => {
                 let value = self.eval(value);
@@ -216,7 +216,7 @@ impl Walk<'_> {
                     None
                 };
                 ticket.unwrap_or_else(|| {
-                    let value = self.unknown(Scope::Iteration);
+                    let value = self.unknown(Uniformity::Iteration);
                     let why = match counts {
                         true => "only integers are counted",
                         false => "only those of `atomic_add` are",
@@ -265,7 +265,7 @@ impl Walk<'_> {
             Some(Binding::Tensor { .. }) => (self.is_unchanged(part.base), None),
             _ => (false, None),
         };
-        let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
+        let index: Option<Index> = values.iter().map(|value| self.node_id(value)).collect();
         let text = self.text(place);
         let is_int = self.elem_of(part.base).is_none_or(|elem| INTEGERS.contains(&elem));
         let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty() && is_int;
@@ -280,29 +280,29 @@ impl Walk<'_> {
             format!("an index depends on `{text}`, which only the device knows{help}")
         };
         let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
-            let value = self.unknown(Scope::Iteration);
+            let value = self.unknown(Uniformity::Iteration);
             self.explain(&value, origin);
             return value;
         };
-        let scope = self.task.steps.scope_of(&index);
+        let uniformity = self.task.builder.uniformity_of(&index);
         let key = (part.base.to_owned(), part.fields, index);
-        if let Some(slot) = self.task.reads.get(&key) {
-            return Value::Slot(*slot);
+        if let Some(id) = self.task.reads.get(&key) {
+            return Value::Node(*id);
         }
-        let value = match distinct.filter(|_| scope > Scope::Loop) {
+        let value = match distinct.filter(|_| uniformity > Uniformity::Loop) {
             Some(tensor) => {
                 let (index, extents) = (key.2.clone(), Index::new());
                 let read = TensorRead { tensor, ty: None, index, extents };
-                let read = self.task.steps.distinct(read);
-                Value::Slot(self.task.push(read))
+                let read = self.task.builder.distinct(read);
+                Value::Node(self.task.push(read))
             }
-            None => self.unknown(scope),
+            None => self.unknown(uniformity),
         };
-        if let Value::Slot(slot) = value {
-            if distinct.is_none() && scope > Scope::Loop {
-                self.task.compared_read(&key, slot);
+        if let Value::Node(id) = value {
+            if distinct.is_none() && uniformity > Uniformity::Loop {
+                self.task.compared_read(&key, id);
             }
-            self.task.reads.insert(key, slot);
+            self.task.reads.insert(key, id);
         }
         self.explain(&value, origin);
         value
@@ -320,8 +320,8 @@ impl Walk<'_> {
         if index.contains(&Value::AtLaunch) || *amount == Value::AtLaunch {
             return Some(Value::AtLaunch);
         }
-        let cell: Option<Index> = index.iter().map(|value| self.slot(value)).collect();
-        let (cell, amount) = (cell?, self.slot(amount)?);
+        let cell: Option<Index> = index.iter().map(|value| self.node_id(value)).collect();
+        let (cell, amount) = (cell?, self.node_id(amount)?);
         let phase = self.threads.as_ref().filter(|threads| threads.in_phase);
         let (counted, phase) = match self.lookup(tensor) {
             Some(Binding::Shared { array, .. }) => ((array.clone(), fields), Some(phase?.phases)),
@@ -337,7 +337,7 @@ impl Walk<'_> {
             Some(phase) => TicketSource::Shared { array, phase },
             None => TicketSource::Tensor(array),
         };
-        let counters = &mut self.task.steps.program.counters;
+        let counters = &mut self.task.builder.graph.counters;
         let counter = counters.len();
         counters.push(Counter {
             source,
@@ -348,13 +348,13 @@ impl Walk<'_> {
             is_of_one_thread: false,
         });
         self.task.cells.push(text.to_owned());
-        Some(Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 })))
+        Some(Value::Node(self.task.push(ValueNode::Ticket { counter, addition: counter as u32 })))
     }
 
     /// Evaluates both branches, each under its condition.
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> Value {
         let known = self.eval(cond);
-        let cond = self.slot(&known);
+        let cond = self.node_id(&known);
         let changed = assigned(&[Some(then), otherwise]);
         let before = self.locals(&changed);
         let mark = self.guards.len();
@@ -412,13 +412,13 @@ impl Walk<'_> {
         if self.loops == 0 {
             return if self.known_at_launch(cond) { Value::AtLaunch } else { Value::Data };
         }
-        let slots = [cond, &then, &otherwise].map(|value| self.slot(value));
-        match slots {
+        let ids = [cond, &then, &otherwise].map(|value| self.node_id(value));
+        match ids {
             [Some(cond), Some(then), Some(otherwise)] => {
-                self.computed(Node::Select(cond, then, otherwise))
+                self.computed(ValueNode::Select(cond, then, otherwise))
             }
             [None, Some(_), Some(_)] if *cond != Value::AtLaunch => {
-                self.device_value_of(Scope::Iteration)
+                self.device_value_of(Uniformity::Iteration)
             }
             _ => {
                 let followed = self.is_followed_at_launch(&[&then, &otherwise]);
@@ -428,20 +428,20 @@ impl Walk<'_> {
     }
 
     fn unary(&mut self, op: UnaryOp, value: &Value) -> Value {
-        let Some(slot) = self.slot(value) else { return Value::Data };
+        let Some(id) = self.node_id(value) else { return Value::Data };
         match op {
-            UnaryOp::Neg => self.computed(Node::Unary(op, None, slot)),
-            UnaryOp::Not if self.is_bool(slot) => self.computed(Node::Unary(op, BOOL, slot)),
+            UnaryOp::Neg => self.computed(ValueNode::Unary(op, None, id)),
+            UnaryOp::Not if self.is_bool(id) => self.computed(ValueNode::Unary(op, BOOL, id)),
             // The type is unknown here: `!` of a bool or of an integer.
             UnaryOp::Not if value.as_number().is_some() => Value::AtLaunch,
-            _ => self.result_of(&[slot]),
+            _ => self.result_of(&[id]),
         }
     }
 
-    fn is_bool(&self, slot: Slot) -> bool {
-        match self.task.steps.node(slot) {
-            Node::Binary(op, ty, ..) => op.is_comparison() || ty == BOOL,
-            Node::Unary(UnaryOp::Not, ty, _) => ty == BOOL,
+    fn is_bool(&self, id: NodeId) -> bool {
+        match self.task.builder.node(id) {
+            ValueNode::Binary(op, ty, ..) => op.is_comparison() || ty == BOOL,
+            ValueNode::Unary(UnaryOp::Not, ty, _) => ty == BOOL,
             _ => false,
         }
     }
@@ -460,7 +460,7 @@ impl Walk<'_> {
     /// same for all threads of a block.
     fn is_followed_at_launch(&self, operands: &[&Value]) -> bool {
         let is_followed = |value: &Value| match *value {
-            Value::Slot(slot) => self.task.steps.scope(slot) < Scope::Iteration,
+            Value::Node(id) => self.task.builder.uniformity(id) < Uniformity::Iteration,
             _ => false,
         };
         operands.contains(&&Value::AtLaunch)
@@ -469,19 +469,19 @@ impl Walk<'_> {
 
     /// A value that only the device knows.
     fn unknown_here(&mut self) -> Value {
-        if self.loops > 0 { self.unknown(Scope::Iteration) } else { Value::Data }
+        if self.loops > 0 { self.unknown(Uniformity::Iteration) } else { Value::Data }
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
-        let (Some(a), Some(b)) = (self.slot(lhs), self.slot(rhs)) else {
+        let (Some(a), Some(b)) = (self.node_id(lhs), self.node_id(rhs)) else {
             return self.partly_known(lhs, rhs);
         };
         let bools = self.is_bool(a) && self.is_bool(b);
         let ty = if bools { BOOL } else { None };
         self.computed(match op {
-            BinaryOp::Div => Node::DivRem(DivRemOp::Div, None, a, b),
-            BinaryOp::Rem => Node::DivRem(DivRemOp::Rem, None, a, b),
-            _ => Node::Binary(op, ty, a, b),
+            BinaryOp::Div => ValueNode::DivRem(DivRemOp::Div, None, a, b),
+            BinaryOp::Rem => ValueNode::DivRem(DivRemOp::Rem, None, a, b),
+            _ => ValueNode::Binary(op, ty, a, b),
         })
     }
 
@@ -491,37 +491,37 @@ impl Walk<'_> {
         if matches!(receiver, Value::Parts(_)) {
             return Value::unknown(all_known);
         }
-        let slots: Option<Vec<Slot>> =
-            std::iter::once(receiver).chain(args).map(|value| self.slot(value)).collect();
-        let Some(slots) = slots else {
+        let ids: Option<Vec<NodeId>> =
+            std::iter::once(receiver).chain(args).map(|value| self.node_id(value)).collect();
+        let Some(ids) = ids else {
             return if all_known { Value::AtLaunch } else { self.unknown_here() };
         };
-        let node = match (name, &slots[..]) {
-            ("wrapping_add", &[a, b]) => Node::Binary(BinaryOp::Add, None, a, b),
-            ("wrapping_sub", &[a, b]) => Node::Binary(BinaryOp::Sub, None, a, b),
-            ("wrapping_mul", &[a, b]) => Node::Binary(BinaryOp::Mul, None, a, b),
-            ("min", &[a, b]) => Node::Limit(MathFn::Min, None, a, b),
-            ("max", &[a, b]) => Node::Limit(MathFn::Max, None, a, b),
-            ("abs", &[a]) => Node::Abs(None, a),
+        let node = match (name, &ids[..]) {
+            ("wrapping_add", &[a, b]) => ValueNode::Binary(BinaryOp::Add, None, a, b),
+            ("wrapping_sub", &[a, b]) => ValueNode::Binary(BinaryOp::Sub, None, a, b),
+            ("wrapping_mul", &[a, b]) => ValueNode::Binary(BinaryOp::Mul, None, a, b),
+            ("min", &[a, b]) => ValueNode::Limit(MathFn::Min, None, a, b),
+            ("max", &[a, b]) => ValueNode::Limit(MathFn::Max, None, a, b),
+            ("abs", &[a]) => ValueNode::Abs(None, a),
             // Equal to the operators where the dividend is not negative.
-            ("div_euclid", &[a, b]) => Node::DivRem(DivRemOp::Div, None, a, b),
-            ("rem_euclid", &[a, b]) => Node::DivRem(DivRemOp::Rem, None, a, b),
+            ("div_euclid", &[a, b]) => ValueNode::DivRem(DivRemOp::Div, None, a, b),
+            ("rem_euclid", &[a, b]) => ValueNode::DivRem(DivRemOp::Rem, None, a, b),
             ("div_ceil", &[a, b]) => {
-                let one = self.task.push(Node::Const(1));
-                let last = self.task.push(Node::Binary(BinaryOp::Sub, None, b, one));
-                let sum = self.task.push(Node::Binary(BinaryOp::Add, None, a, last));
-                Node::DivRem(DivRemOp::Div, None, sum, b)
+                let one = self.task.push(ValueNode::Const(1));
+                let last = self.task.push(ValueNode::Binary(BinaryOp::Sub, None, b, one));
+                let sum = self.task.push(ValueNode::Binary(BinaryOp::Add, None, a, last));
+                ValueNode::DivRem(DivRemOp::Div, None, sum, b)
             }
             // The width of the type is known at launch.
             ("reverse_bits", _) => return Value::AtLaunch,
-            (_, slots) => {
-                let key = (name.to_owned(), Index::from_slice(slots));
-                if let Some(slot) = self.task.results.get(&key) {
-                    return Value::Slot(*slot);
+            (_, ids) => {
+                let key = (name.to_owned(), Index::from_slice(ids));
+                if let Some(id) = self.task.results.get(&key) {
+                    return Value::Node(*id);
                 }
-                let value = self.result_of(slots);
-                if let Value::Slot(slot) = value {
-                    self.task.results.insert(key, slot);
+                let value = self.result_of(ids);
+                if let Value::Node(id) = value {
+                    self.task.results.insert(key, id);
                 }
                 self.explain(&value, || {
                     format!(

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::races::Slot;
+use quadrants_ir::races::NodeId;
 
 /// The abstract value of an expression.
 #[derive(Clone, PartialEq, Debug)]
@@ -11,8 +11,8 @@ pub(super) enum Value {
     Number(i128),
     /// An argument, or a part of one: its path, and its number if it is one.
     Argument(Rc<str>, i128),
-    /// A step of the current task's program.
-    Slot(Slot),
+    /// A node of the current task's graph.
+    Node(NodeId),
     /// Unknown, the same in all iterations: computed before the loop.
     Fixed(u32),
     /// Possibly known at launch: a func's result.

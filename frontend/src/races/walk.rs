@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use quadrants_ir::{
     CollectiveOp, ReduceOp,
-    races::{Guard, Node, Scope, Slot, Var, VarKind},
+    races::{Guard, NodeId, Uniformity, ValueNode, Var, VarKind},
 };
 
 use super::{
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let bounds: Vec<_> =
             bounds.iter().map(|bounds| bounds.clone().map(|b| b.as_number())).collect();
         self.end_serial();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.loops += 1;
         self.changed = (!self.in_region).then(|| changed_arrays(&each.body));
         for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
@@ -199,7 +199,7 @@ impl Walk<'_> {
         self.block(&each.body);
         self.changed = None;
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         self.end_task();
     }
 
@@ -219,11 +219,11 @@ impl Walk<'_> {
     }
 
     /// Adds a variable of the parallel loop.
-    fn parallel_var(&mut self, first: i128, last: i128) -> Option<Slot> {
+    fn parallel_var(&mut self, first: i128, last: i128) -> Option<NodeId> {
         self.task.dims.push((first, last));
         self.task.strides.push(1);
         let at = self.task.space.push(Var::new(VarKind::Parallel, first, last))?;
-        Some(self.task.push(Node::Var(at)))
+        Some(self.task.push(ValueNode::Var(at)))
     }
 
     fn block_for(&mut self, each: &BlockFor) {
@@ -235,23 +235,23 @@ impl Walk<'_> {
         let size = threads.as_number().unwrap_or(32);
         let threads = self.bound_value(threads, false);
         self.end_serial();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.loops += 1;
-        self.task.steps.block_vars = counts.len();
+        self.task.builder.block_vars = counts.len();
         let mut index = Vec::new();
         for (at, count) in counts.into_iter().enumerate() {
-            let slot = self.parallel_var(0, count - 1);
+            let id = self.parallel_var(0, count - 1);
             self.task.block_vars.push(at);
-            index.push(slot.map_or(Value::Data, Value::Slot));
+            index.push(id.map_or(Value::Data, Value::Node));
         }
-        let number = self.parallel_var(0, size - 1).map_or(Value::Data, Value::Slot);
+        let number = self.parallel_var(0, size - 1).map_or(Value::Data, Value::Node);
         self.threads = Some(Threads { number, phases: 0, in_phase: false, changed: Vec::new() });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body);
         self.threads = None;
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         self.end_task();
     }
 
@@ -267,20 +267,20 @@ impl Walk<'_> {
         threads.phases += 1;
         threads.in_phase = true;
         let number = threads.number.clone();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         if !self.task.names.iter().any(|name| name == thread) {
             self.task.names.push(thread.to_owned());
         }
         self.bind(thread, Binding::Value(number));
         body(self);
-        self.names.leave(scope);
+        self.names.leave(mark);
         if let Some(threads) = &mut self.threads {
             threads.in_phase = false;
         }
     }
 
     pub(super) fn block(&mut self, block: &Block) -> Value {
-        let (scope, guards) = (self.names.mark(), self.guards.len());
+        let (mark, guards) = (self.names.mark(), self.guards.len());
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
@@ -289,7 +289,7 @@ impl Walk<'_> {
             None => Value::Data,
         };
         self.guards.truncate(guards);
-        self.names.leave(scope);
+        self.names.leave(mark);
         value
     }
 
@@ -359,7 +359,7 @@ impl Walk<'_> {
                     // The launch knows what is added.
                     CollectiveOp::Scan { op: ReduceOp::Add, .. }
                     | CollectiveOp::Reduce(ReduceOp::Add) => Value::AtLaunch,
-                    CollectiveOp::Reduce(_) => self.unknown(Scope::Block),
+                    CollectiveOp::Reduce(_) => self.unknown(Uniformity::Block),
                     _ => Value::Data,
                 };
                 self.bind(&call.name, Binding::Value(value));
@@ -385,7 +385,7 @@ impl Walk<'_> {
             }
             StmtKind::Assert { cond, failure } => {
                 let cond = self.eval(cond);
-                let cond = self.slot(&cond);
+                let cond = self.node_id(&cond);
                 failure.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
                 self.assume(cond, true);
             }
@@ -495,17 +495,17 @@ impl Walk<'_> {
             }
             Value::Number(_) | Value::Argument(..) => value,
             // The launch follows what serial statements compute.
-            Value::Slot(slot)
+            Value::Node(id)
                 if self.loops == 0
-                    && !matches!(self.task.steps.node(slot), Node::Unknown { .. }) =>
+                    && !matches!(self.task.builder.node(id), ValueNode::Unknown { .. }) =>
             {
                 Value::AtLaunch
             }
             _ if self.loops == 0 => self.new_fixed(),
             // All uses of the name have the same value.
             Value::Data => {
-                let scope = self.scope_here();
-                self.device_value_of(scope)
+                let uniformity = self.uniformity_here();
+                self.device_value_of(uniformity)
             }
             other => other,
         }
@@ -513,28 +513,28 @@ impl Walk<'_> {
 
     /// A part of a value. A part of an unknown value is unknown too, and the same wherever it is used.
     pub(super) fn part_of(&mut self, value: &Value, name: &str) -> Value {
-        let slot = match value {
-            Value::Slot(slot) => *slot,
+        let id = match value {
+            Value::Node(id) => *id,
             Value::Argument(path, _) => return self.argument(format!("{path}.{name}")),
             _ => return value.part(name),
         };
-        let key = (slot, name.to_owned());
+        let key = (id, name.to_owned());
         if let Some(part) = self.task.parts.get(&key) {
-            return Value::Slot(*part);
+            return Value::Node(*part);
         }
-        let scope = self.task.steps.scope(slot);
-        let part = self.unknown_slot(scope);
-        if let Some(origin) = self.task.origins.get(&slot).cloned() {
+        let uniformity = self.task.builder.uniformity(id);
+        let part = self.unknown_node(uniformity);
+        if let Some(origin) = self.task.origins.get(&id).cloned() {
             self.task.origins.insert(part, origin);
         }
         self.task.parts.insert(key, part);
-        Value::Slot(part)
+        Value::Node(part)
     }
 
     /// An element of a local array, vector or matrix.
     pub(super) fn element_of(&mut self, value: &Value, index: &[Value]) -> Value {
         let numbers: Option<Vec<i128>> = index.iter().map(Value::as_number).collect();
-        match numbers.filter(|_| matches!(value, Value::Slot(_) | Value::Argument(..))) {
+        match numbers.filter(|_| matches!(value, Value::Node(_) | Value::Argument(..))) {
             Some(at) => {
                 at.iter().fold(value.clone(), |value, at| self.part_of(&value, &at.to_string()))
             }
@@ -576,14 +576,14 @@ impl Walk<'_> {
             match value {
                 // An array of all indices.
                 Value::Parts(parts) => values.extend(parts.into_iter().map(|(_, part)| part)),
-                Value::Slot(_) | Value::Argument(..)
+                Value::Node(_) | Value::Argument(..)
                     if let [_] = part.index[..]
                         && let Some(rank @ 2..) = self.ranks.get(part.base).copied() =>
                 {
                     values.extend((0..rank).map(|axis| self.part_of(&value, &axis.to_string())));
                 }
                 Value::Data if self.loops > 0 => {
-                    values.push(self.device_value_of(Scope::Iteration));
+                    values.push(self.device_value_of(Uniformity::Iteration));
                 }
                 value => values.push(value),
             }
@@ -600,10 +600,10 @@ impl Walk<'_> {
 
     /// Records why a value is unknown, for messages.
     pub(super) fn explain(&mut self, value: &Value, origin: impl FnOnce() -> String) {
-        if let Value::Slot(slot) = value
+        if let Value::Node(id) = value
             && self.source.is_some()
         {
-            self.task.origins.entry(*slot).or_insert_with(origin);
+            self.task.origins.entry(*id).or_insert_with(origin);
         }
     }
 
@@ -614,31 +614,31 @@ impl Walk<'_> {
 
     /// Records the text of an operation, for messages.
     pub(super) fn note_text(&mut self, value: &Value, text: &str) {
-        if let Value::Slot(slot) = value
+        if let Value::Node(id) = value
             && self.wants_texts()
         {
-            self.task.texts.entry(*slot).or_insert_with(|| text.to_owned());
+            self.task.texts.entry(*id).or_insert_with(|| text.to_owned());
         }
     }
 
     /// Records the text of an expression's value, for messages, and why it is unknown.
     pub(super) fn describe(&mut self, value: &Value, expr: &Expr) {
-        let Value::Slot(slot) = *value else { return };
-        if self.task.texts.contains_key(&slot) {
+        let Value::Node(id) = *value else { return };
+        if self.task.texts.contains_key(&id) {
             return;
         }
         let text = self.text(expr);
-        if let Node::Unknown { .. } = self.task.steps.node(slot) {
+        if let ValueNode::Unknown { .. } = self.task.builder.node(id) {
             let of = if self.device_value.is_empty() { &text } else { &self.device_value };
             let origin = format!("an index depends on `{of}`, which only the device knows");
-            self.task.origins.entry(slot).or_insert(origin);
+            self.task.origins.entry(id).or_insert(origin);
         }
-        self.task.texts.insert(slot, text);
+        self.task.texts.insert(id, text);
     }
 
     /// An unknown value, which messages call by the text of the last value that only the device knows.
-    pub(super) fn device_value_of(&mut self, scope: Scope) -> Value {
-        let value = self.unknown(scope);
+    pub(super) fn device_value_of(&mut self, uniformity: Uniformity) -> Value {
+        let value = self.unknown(uniformity);
         if !self.device_value.is_empty() {
             let text = self.device_value.clone();
             self.explain(&value, || {
@@ -649,7 +649,7 @@ impl Walk<'_> {
     }
 
     /// Adds a condition.
-    pub(super) fn assume(&mut self, cond: Option<Slot>, is: bool) {
+    pub(super) fn assume(&mut self, cond: Option<NodeId>, is: bool) {
         self.guards.extend(cond.filter(|_| self.loops > 0).map(|cond| Guard { cond, is }));
     }
 
@@ -657,7 +657,7 @@ impl Walk<'_> {
     pub(super) fn known_at_launch(&self, value: &Value) -> bool {
         match value {
             Value::Data => false,
-            Value::Slot(slot) => self.task.form(*slot).is_some(),
+            Value::Node(id) => self.task.form(*id).is_some(),
             Value::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
             Value::Number(_) | Value::Argument(..) | Value::Fixed(_) | Value::AtLaunch => true,
         }

@@ -19,7 +19,7 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-use prove::{ConservativeBounds, Outcome, Proof};
+use prove::{ConservativeBounds, Proof, ProofOutcome};
 use races::Races;
 use shared::DynamicMemory;
 
@@ -197,15 +197,15 @@ impl LaunchAnalysis {
         self.with_layout(if fits { Forms::NARROW } else { Forms::PROVEN }, args)
     }
 
-    fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> Outcome {
+    fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> ProofOutcome {
         let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
         else {
-            return Outcome { in_bounds: false, fits: false };
+            return ProofOutcome { in_bounds: false, fits: false };
         };
         let extents = self.extents(task, args);
         // Then the task does not run.
         if extents.is_empty() {
-            return Outcome { in_bounds: true, fits: true };
+            return ProofOutcome { in_bounds: true, fits: true };
         }
         let mut outcome = plan.proof.outcome(words, &extents, all);
         // A counter of 32 bits starts at 0, and may exceed its end by the number of threads, which is rounded up to

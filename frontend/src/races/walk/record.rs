@@ -1,6 +1,6 @@
-//! Records accesses, and the steps that compute their indices.
+//! Records accesses, and the nodes that compute their indices.
 
-use quadrants_ir::races::{IntType, Node, Scope, Slot};
+use quadrants_ir::races::{IntType, NodeId, Uniformity, ValueNode};
 
 use super::{Binding, ElementPart, Walk};
 use crate::{
@@ -32,9 +32,9 @@ impl Walk<'_> {
         values: Vec<Value>,
         (span, text): (Span, String),
     ) {
-        let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
+        let index: Vec<Option<NodeId>> = values.iter().map(|value| self.node_id(value)).collect();
         let fields_are_none = fields.is_empty();
-        let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
+        let forms = index.iter().map(|id| id.and_then(|id| self.task.form(id))).collect();
         let (tensor, is_shared) = match self.lookup(base) {
             Some(Binding::Shared { array, .. }) => (array.clone(), true),
             _ => (base.to_owned(), false),
@@ -64,42 +64,42 @@ impl Walk<'_> {
         self.elems.get(tensor).map(String::as_str).filter(|_| self.source.is_some())
     }
 
-    /// The step that has a value, if the value is an integer or bool.
-    pub(in crate::races) fn slot(&mut self, value: &Value) -> Option<Slot> {
+    /// The node that has a value, if the value is an integer or bool.
+    pub(in crate::races) fn node_id(&mut self, value: &Value) -> Option<NodeId> {
         match value {
             Value::Number(number) | Value::Argument(_, number) => {
-                Some(self.task.push(Node::Const(*number)))
+                Some(self.task.push(ValueNode::Const(*number)))
             }
-            Value::Slot(slot) => Some(*slot),
+            Value::Node(id) => Some(*id),
             Value::Fixed(number) => Some(self.task.fixed(*number)),
             Value::AtLaunch | Value::Data | Value::Parts(_) => None,
         }
     }
 
     /// The value of an operation.
-    pub(in crate::races) fn computed(&mut self, node: Node) -> Value {
-        let slot = self.task.push(node);
-        match self.task.form(slot).and_then(|form| form.value()) {
+    pub(in crate::races) fn computed(&mut self, node: ValueNode) -> Value {
+        let id = self.task.push(node);
+        match self.task.form(id).and_then(|form| form.value()) {
             Some(number) => Value::Number(number),
-            None => Value::Slot(slot),
+            None => Value::Node(id),
         }
     }
 
     /// The unknown result of an operation.
-    pub(in crate::races) fn result_of(&mut self, operands: &[Slot]) -> Value {
-        let scope = self.task.steps.scope_of(operands);
+    pub(in crate::races) fn result_of(&mut self, operands: &[NodeId]) -> Value {
+        let uniformity = self.task.builder.uniformity_of(operands);
         let constant = operands
             .iter()
-            .all(|slot| self.task.form(*slot).is_some_and(|form| form.value().is_some()));
-        if constant { Value::AtLaunch } else { self.unknown(scope) }
+            .all(|id| self.task.form(*id).is_some_and(|form| form.value().is_some()));
+        if constant { Value::AtLaunch } else { self.unknown(uniformity) }
     }
 
-    pub(in crate::races) fn unknown(&mut self, scope: Scope) -> Value {
-        Value::Slot(self.unknown_slot(scope))
+    pub(in crate::races) fn unknown(&mut self, uniformity: Uniformity) -> Value {
+        Value::Node(self.unknown_node(uniformity))
     }
 
-    pub(in crate::races) fn unknown_slot(&mut self, scope: Scope) -> Slot {
+    pub(in crate::races) fn unknown_node(&mut self, uniformity: Uniformity) -> NodeId {
         let ty: IntType = None;
-        self.task.push(Node::Unknown { scope, var: None, ty })
+        self.task.push(ValueNode::Unknown { uniformity, var: None, ty })
     }
 }
