@@ -33,8 +33,8 @@ pub(super) struct SerialLoop {
 
 /// How an index changes between iterations: not at all, or by one, wrapping in its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    None,
+enum Increment {
+    Zero,
     One,
 }
 
@@ -299,7 +299,7 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let indices = self.indices(stmt);
         let mut cache = HashMap::new();
-        let steps: Option<Vec<_>> =
+        let increments: Option<Vec<_>> =
             indices.iter().map(|(at, _)| self.change(*at, serial_loop, &mut cache)).collect();
         let ty = kernel.locals[serial_loop.var].ty;
         let is_variable = |at: ExprId| match kernel.exprs[at].kind {
@@ -307,13 +307,13 @@ impl TaskPrinter<'_> {
             _ => false,
         };
         let mut conditions = Vec::new();
-        for ((at, limit), step) in indices.into_iter().zip(steps?) {
+        for ((at, limit), increment) in indices.into_iter().zip(increments?) {
             self.begin_statement();
             let inner = match kernel.exprs[at].kind {
                 ExprKind::Cast { value } => value,
                 _ => at,
             };
-            if step == Step::None {
+            if increment == Increment::Zero {
                 let at = self.atom(at, "at");
                 conditions.push(format!("{at} < {limit}"));
             } else if is_variable(inner) {
@@ -351,45 +351,47 @@ impl TaskPrinter<'_> {
         &self,
         id: ExprId,
         serial_loop: SerialLoop,
-        cache: &mut HashMap<ExprId, Option<Step>>,
-    ) -> Option<Step> {
-        if let Some(step) = cache.get(&id) {
-            return *step;
+        cache: &mut HashMap<ExprId, Option<Increment>>,
+    ) -> Option<Increment> {
+        if let Some(increment) = cache.get(&id) {
+            return *increment;
         }
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let wide = |ty: ScalarType| ty.is_int() && ty.size() >= 4;
         let mut of = |at: ExprId| self.change(at, serial_loop, cache);
-        let step = match &expr.kind {
-            ExprKind::Local(local) if *local == serial_loop.var => Some(Step::One),
+        let increment = match &expr.kind {
+            ExprKind::Local(local) if *local == serial_loop.var => Some(Increment::One),
             ExprKind::Local(local) => {
                 let changes =
                     |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } if own == local);
                 let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes)
                     || assigned_outer_locals(&kernel.blocks, serial_loop.body).contains(local);
-                (!changes).then_some(Step::None)
+                (!changes).then_some(Increment::Zero)
             }
             ExprKind::Cast { value } => {
                 let from = kernel.exprs[*value].ty;
                 let grows = wide(from) && wide(expr.ty) && expr.ty.size() >= from.size();
-                of(*value).filter(|step| *step == Step::None || grows)
+                of(*value).filter(|increment| *increment == Increment::Zero || grows)
             }
             ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs }
                 if wide(expr.ty) =>
             {
                 match (of(*lhs), of(*rhs)) {
-                    (Some(step), Some(Step::None)) => Some(step),
-                    (Some(Step::None), Some(Step::One)) if *op == BinaryOp::Add => Some(Step::One),
+                    (Some(increment), Some(Increment::Zero)) => Some(increment),
+                    (Some(Increment::Zero), Some(Increment::One)) if *op == BinaryOp::Add => {
+                        Some(Increment::One)
+                    }
                     _ => None,
                 }
             }
             kind if kind.is_effect() => None,
             kind => {
-                let same = kind.operands().all(|at| of(at) == Some(Step::None));
-                same.then_some(Step::None)
+                let same = kind.operands().all(|at| of(at) == Some(Increment::Zero));
+                same.then_some(Increment::Zero)
             }
         };
-        cache.insert(id, step);
-        step
+        cache.insert(id, increment);
+        increment
     }
 }
