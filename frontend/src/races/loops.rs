@@ -4,7 +4,7 @@ use quadrants_ir::races::{NodeId, Uniformity, ValueNode, Var, VarKind};
 
 use super::{
     text,
-    value::Value,
+    value::AbstractValue,
     walk::{Binding, Walk, is_generated},
 };
 use crate::{
@@ -20,7 +20,7 @@ const UNROLLED_ACCESSES: usize = 200;
 
 impl Walk<'_> {
     /// Binds the names of a pattern to parts of a value.
-    pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
+    pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &AbstractValue) {
         match pattern {
             Pattern::Wild | Pattern::Rest => {}
             Pattern::Name { name, mutable, .. } => {
@@ -82,7 +82,7 @@ impl Walk<'_> {
             .filter_map(|name| {
                 let (op, by) = steady_step(name, &changed, body)?;
                 let by = self.eval(by);
-                let share = self.binary(BinaryOp::Mul, &Value::Node(nth), &by);
+                let share = self.binary(BinaryOp::Mul, &AbstractValue::Node(nth), &by);
                 let Some(Binding::Value(before)) = self.lookup(name) else { return None };
                 let before = before.clone();
                 Some((*name, self.binary(op, &before, &share)))
@@ -112,10 +112,12 @@ impl Walk<'_> {
     /// Makes locals unknown.
     pub(super) fn forget(&mut self, names: &[&str]) {
         for name in names {
-            let is_data =
-                matches!(self.lookup(name), Some(Binding::Value(Value::Data | Value::Parts(_))));
+            let is_data = matches!(
+                self.lookup(name),
+                Some(Binding::Value(AbstractValue::Data | AbstractValue::Parts(_)))
+            );
             let value = match self.loops {
-                _ if is_data => Value::Data,
+                _ if is_data => AbstractValue::Data,
                 0 => self.new_fixed(),
                 _ => self.unknown(self.uniformity_here()),
             };
@@ -163,7 +165,7 @@ impl Walk<'_> {
         let mark = self.names.mark();
         self.loops += 1;
         for value in values {
-            self.bind(&dim.name, Binding::Value(Value::Number(value)));
+            self.bind(&dim.name, Binding::Value(AbstractValue::Number(value)));
             self.block(&each.body);
         }
         self.loops -= 1;
@@ -274,14 +276,17 @@ impl Walk<'_> {
         id
     }
 
-    pub(super) fn bounds(&mut self, dim: &Dim) -> [Value; 2] {
+    pub(super) fn bounds(&mut self, dim: &Dim) -> [AbstractValue; 2] {
         let begin = match &dim.begin {
             Some(begin) => self.eval(begin),
-            None => Value::Number(0),
+            None => AbstractValue::Number(0),
         };
         let end = self.eval(&dim.end);
-        let end =
-            if dim.inclusive { self.binary(BinaryOp::Add, &end, &Value::Number(1)) } else { end };
+        let end = if dim.inclusive {
+            self.binary(BinaryOp::Add, &end, &AbstractValue::Number(1))
+        } else {
+            end
+        };
         [begin, end]
     }
 
@@ -294,15 +299,16 @@ impl Walk<'_> {
     pub(super) fn strided(
         &mut self,
         order: Order,
-        [begin, end]: &[Value; 2],
+        [begin, end]: &[AbstractValue; 2],
         nth: NodeId,
         by: i128,
     ) -> Option<NodeId> {
-        let distance = self.binary(BinaryOp::Mul, &Value::Node(nth), &Value::Number(by));
+        let distance =
+            self.binary(BinaryOp::Mul, &AbstractValue::Node(nth), &AbstractValue::Number(by));
         let value = match order {
             Order::Up | Order::Back => self.binary(BinaryOp::Add, begin, &distance),
             Order::Down => {
-                let last = self.binary(BinaryOp::Sub, end, &Value::Number(1));
+                let last = self.binary(BinaryOp::Sub, end, &AbstractValue::Number(1));
                 self.binary(BinaryOp::Sub, &last, &distance)
             }
         };
@@ -314,7 +320,7 @@ impl Walk<'_> {
             let text = dim.name.trim_start_matches('_').to_owned();
             self.display_names.insert(dim.name.clone(), (text, text::ATOM));
         }
-        let value = value.filter(|_| !dim.mutable).map_or(Value::Data, Value::Node);
+        let value = value.filter(|_| !dim.mutable).map_or(AbstractValue::Data, AbstractValue::Node);
         self.bind(&dim.name, Binding::Value(value));
     }
 }

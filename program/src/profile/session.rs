@@ -13,7 +13,7 @@ use quadrants_rhi::{Activity, EventHandle, FunctionHandle};
 use smallvec::SmallVec;
 
 use super::{
-    activity::Exact,
+    activity::ActivityRecording,
     timeline::{GraphNode, SpanKind, TrackKind},
 };
 
@@ -163,7 +163,7 @@ pub(crate) struct Session {
     pub(super) is_reading: bool,
     pub(super) lost: u64,
     /// Recording by the driver's profiling interface, if it has one.
-    pub(super) exact: Option<Exact>,
+    pub(super) exact: Option<ActivityRecording>,
     /// What the timeline says about its times.
     pub(super) notes: Vec<String>,
 }

@@ -6,7 +6,7 @@ use super::{Binding, ElementPart, Walk};
 use crate::{
     races::{
         access::{Access, AccessKind},
-        value::Value,
+        value::AbstractValue,
     },
     syntax::{Expr, Span},
 };
@@ -17,7 +17,7 @@ impl Walk<'_> {
         &mut self,
         kind: AccessKind,
         part: &ElementPart<'_>,
-        values: Vec<Value>,
+        values: Vec<AbstractValue>,
         place: &Expr,
     ) {
         let text = self.text(place);
@@ -29,7 +29,7 @@ impl Walk<'_> {
         kind: AccessKind,
         base: &str,
         fields: Vec<String>,
-        values: Vec<Value>,
+        values: Vec<AbstractValue>,
         (span, text): (Span, String),
     ) {
         let index: Vec<Option<NodeId>> = values.iter().map(|value| self.node_id(value)).collect();
@@ -50,7 +50,7 @@ impl Walk<'_> {
             phase,
             kind,
             index,
-            depends_on_launch: values.contains(&Value::AtLaunch),
+            depends_on_launch: values.contains(&AbstractValue::AtLaunch),
             span,
             text,
             stored: None,
@@ -65,37 +65,37 @@ impl Walk<'_> {
     }
 
     /// The node that has a value, if the value is an integer or bool.
-    pub(in crate::races) fn node_id(&mut self, value: &Value) -> Option<NodeId> {
+    pub(in crate::races) fn node_id(&mut self, value: &AbstractValue) -> Option<NodeId> {
         match value {
-            Value::Number(number) | Value::Argument(_, number) => {
+            AbstractValue::Number(number) | AbstractValue::Argument(_, number) => {
                 Some(self.task.push(ValueNode::Const(*number)))
             }
-            Value::Node(id) => Some(*id),
-            Value::Fixed(number) => Some(self.task.fixed(*number)),
-            Value::AtLaunch | Value::Data | Value::Parts(_) => None,
+            AbstractValue::Node(id) => Some(*id),
+            AbstractValue::Fixed(number) => Some(self.task.fixed(*number)),
+            AbstractValue::AtLaunch | AbstractValue::Data | AbstractValue::Parts(_) => None,
         }
     }
 
     /// The value of an operation.
-    pub(in crate::races) fn computed(&mut self, node: ValueNode) -> Value {
+    pub(in crate::races) fn computed(&mut self, node: ValueNode) -> AbstractValue {
         let id = self.task.push(node);
         match self.task.form(id).and_then(|form| form.value()) {
-            Some(number) => Value::Number(number),
-            None => Value::Node(id),
+            Some(number) => AbstractValue::Number(number),
+            None => AbstractValue::Node(id),
         }
     }
 
     /// The unknown result of an operation.
-    pub(in crate::races) fn result_of(&mut self, operands: &[NodeId]) -> Value {
+    pub(in crate::races) fn result_of(&mut self, operands: &[NodeId]) -> AbstractValue {
         let uniformity = self.task.builder.uniformity_of(operands);
         let constant = operands
             .iter()
             .all(|id| self.task.form(*id).is_some_and(|form| form.value().is_some()));
-        if constant { Value::AtLaunch } else { self.unknown(uniformity) }
+        if constant { AbstractValue::AtLaunch } else { self.unknown(uniformity) }
     }
 
-    pub(in crate::races) fn unknown(&mut self, uniformity: Uniformity) -> Value {
-        Value::Node(self.unknown_node(uniformity))
+    pub(in crate::races) fn unknown(&mut self, uniformity: Uniformity) -> AbstractValue {
+        AbstractValue::Node(self.unknown_node(uniformity))
     }
 
     pub(in crate::races) fn unknown_node(&mut self, uniformity: Uniformity) -> NodeId {
