@@ -1,26 +1,26 @@
 //! What a call enqueues.
 
 use super::{
-    meeting::Seat,
+    matched_call::RankCall,
     part::ReceivedData,
     request::{Request, Shape},
 };
 use crate::stream::StreamRef;
 
-/// A call that has its seat.
+/// What a call of a rank enqueues.
 #[derive(Debug)]
 pub(crate) struct PlannedCall {
     /// The function.
     pub(crate) name: &'static str,
     pub(crate) stream: StreamRef,
-    pub(crate) seat: Seat,
+    pub(crate) call: RankCall,
     /// The address and size of what is read.
     pub(crate) read: Option<(u64, usize)>,
     /// The same of what is written.
     pub(crate) write: Option<(u64, usize, ReceivedData)>,
 }
 
-pub(crate) fn plan(request: &Request, seat: Seat, (rank, size): (usize, usize)) -> PlannedCall {
+pub(crate) fn plan(request: &Request, call: RankCall, (rank, size): (usize, usize)) -> PlannedCall {
     let (read, write) = request.buffers(rank, size);
     let data_type = request.signature.data_type;
     let reduction = |op, from| ReceivedData::Reduction { data_type, op, from };
@@ -32,5 +32,5 @@ pub(crate) fn plan(request: &Request, seat: Seat, (rank, size): (usize, usize)) 
         Shape::Transfer => ReceivedData::Copy(0),
     };
     let write = write.map(|(address, bytes)| (address, bytes, outcome));
-    PlannedCall { name: request.name, stream: request.stream, seat, read, write }
+    PlannedCall { name: request.name, stream: request.stream, call, read, write }
 }

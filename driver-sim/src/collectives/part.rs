@@ -3,7 +3,7 @@
 use super::{
     arithmetic::{DataType, ReduceOp},
     blocker::Blocker,
-    meeting::Seat,
+    matched_call::RankCall,
 };
 use crate::{
     launch::Failure,
@@ -15,17 +15,17 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum CallPart {
     /// The calls of a group are reached in their streams.
-    Start(Vec<Seat>),
+    Start(Vec<RankCall>),
     /// Reads the send buffer after the starts of all ranks.
-    Read { seat: Seat, src: u64, bytes: usize },
+    Read { call: RankCall, src: u64, bytes: usize },
     /// Writes the receive buffer after the reads of all ranks.
-    Write { seat: Seat, dst: u64, bytes: usize, result: ReceivedData },
+    Write { call: RankCall, dst: u64, bytes: usize, result: ReceivedData },
 }
 
 /// What a rank receives, made of what all ranks send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReceivedData {
-    /// What this seat sends.
+    /// What the rank at this position sends.
     Copy(usize),
     /// What all send, one after another.
     Concatenation,
@@ -38,8 +38,8 @@ impl CallPart {
     pub(crate) fn blocker(&self) -> Option<Blocker> {
         match self {
             Self::Start(_) => None,
-            Self::Read { seat, .. } => seat.before_read(),
-            Self::Write { seat, .. } => seat.before_write(),
+            Self::Read { call, .. } => call.before_read(),
+            Self::Write { call, .. } => call.before_write(),
         }
     }
 
@@ -47,8 +47,8 @@ impl CallPart {
     pub(crate) fn met(&self) -> Vec<Remote> {
         match self {
             Self::Start(_) => Vec::new(),
-            Self::Read { seat, .. } => seat.starts(),
-            Self::Write { seat, .. } => seat.reads(),
+            Self::Read { call, .. } => call.starts(),
+            Self::Write { call, .. } => call.reads(),
         }
     }
 
@@ -71,18 +71,18 @@ impl CallPart {
 
     pub(crate) fn run(&self, memory: &mut Memory) -> Result<(), Failure> {
         match self {
-            Self::Start(seats) => {
-                seats.iter().filter(|seat| !seat.rank().is_aborted()).for_each(Seat::start);
+            Self::Start(calls) => {
+                calls.iter().filter(|call| !call.rank().is_aborted()).for_each(RankCall::start);
             }
-            Self::Read { seat, src, bytes } => {
-                if !seat.rank().is_aborted() {
-                    seat.send(memory.take(*src, *bytes)?);
+            Self::Read { call, src, bytes } => {
+                if !call.rank().is_aborted() {
+                    call.send(memory.take(*src, *bytes)?);
                 }
             }
-            Self::Write { seat, dst, bytes, result } => {
-                let received = match seat.rank().is_aborted() {
+            Self::Write { call, dst, bytes, result } => {
+                let received = match call.rank().is_aborted() {
                     true => None,
-                    false => result.of(seat.sent(), *bytes),
+                    false => result.of(call.sent(), *bytes),
                 };
                 match received {
                     Some(payload) => memory.put(*dst, &payload)?,
@@ -99,7 +99,7 @@ impl ReceivedData {
     /// The received bytes. `None` if something that they are made of is missing.
     fn of(self, mut sent: Vec<Option<Payload>>, bytes: usize) -> Option<Payload> {
         match self {
-            Self::Copy(seat) => sent.get_mut(seat)?.take(),
+            Self::Copy(rank) => sent.get_mut(rank)?.take(),
             Self::Concatenation => {
                 let (mut data, mut undefined) = (Vec::with_capacity(bytes), Vec::new());
                 for payload in sent {

@@ -59,15 +59,15 @@ impl WorldState {
         let communicator = self.communicators.get_mut(key)?;
         let (rank, size) = (communicator.rank.clone(), communicator.size);
         let clique = communicator.clique.clone().ok_or(Status::INVALID_USAGE)?;
-        let meetings: Vec<_> =
-            requests.iter().map(|request| communicator.next_meeting(request.role)).collect();
+        let matched: Vec<_> =
+            requests.iter().map(|request| communicator.next_call(request.role)).collect();
         let mut calls = Vec::with_capacity(requests.len());
-        for (request, (id, index)) in requests.iter().zip(meetings) {
-            let (seat, mismatch) = clique.meet(id, request.signature, &rank, index);
+        for (request, (id, index)) in requests.iter().zip(matched) {
+            let (rank_call, mismatch) = clique.match_call(id, request.signature, &rank, index);
             if let Some(text) = mismatch {
                 self.report(Report::of_call(ReportKind::Mismatch, text));
             }
-            calls.push(plan(request, seat, (rank.number, size)));
+            calls.push(plan(request, rank_call, (rank.number, size)));
         }
         let ends = self.enqueue_planned(calls)?;
         let queue = &self.queue;
@@ -98,26 +98,27 @@ impl WorldState {
         for stream in streams.iter().skip(1) {
             pushed.push(self.place(*stream, operation(name, Work::Marker), &[])?);
         }
-        let seats = calls.iter().map(|call| call.seat.clone()).collect();
-        let work = Work::Collective(CallPart::Start(seats));
+        let rank_calls = calls.iter().map(|call| call.call.clone()).collect();
+        let work = Work::Collective(CallPart::Start(rank_calls));
         let start = self.place(streams[0], operation(name, work), &pushed)?;
         pushed.push(start);
         let mut bytes = 0;
         let mut parts = vec![start];
-        for (index, PlannedCall { name, stream, seat, read, write }) in
+        for (index, PlannedCall { name, stream, call: rank_call, read, write }) in
             calls.into_iter().enumerate()
         {
             let at = (self.stream_handle(stream), self.turn(stream)?, self.lane_of(stream, index)?);
             bytes += read.map_or(0, |read| read.1).max(write.map_or(0, |write| write.1));
             let mut before = vec![start];
             if let Some((src, bytes)) = read {
-                let work = Work::Collective(CallPart::Read { seat: seat.clone(), src, bytes });
+                let work = Work::Collective(CallPart::Read { call: rank_call.clone(), src, bytes });
                 before.push(self.push(operation(name, work), at, &before));
             }
             let read = before.get(1).map(|op| self.remote(*op));
-            seat.enqueue(self.remote(start), read);
+            rank_call.enqueue(self.remote(start), read);
             if let Some((dst, bytes, result)) = write {
-                let work = Work::Collective(CallPart::Write { seat, dst, bytes, result });
+                let work =
+                    Work::Collective(CallPart::Write { call: rank_call, dst, bytes, result });
                 before.push(self.push(operation(name, work), at, &before));
             }
             parts.extend(before.into_iter().skip(1));

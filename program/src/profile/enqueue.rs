@@ -8,7 +8,7 @@ use super::{
     activity::{ActivityRecording, CorrelatedCall},
     device::RecordingDevice,
     origin::{self, OriginGuard},
-    session::{ForeignNames, Operation, Pending, Session, What},
+    session::{ForeignNames, Pending, RecordedOperation, Session, What},
 };
 
 /// How many operations may be pending before their times are read.
@@ -132,7 +132,8 @@ impl RecordingDevice {
             let times = (!self.asynchronous)
                 .then(|| (submitted.as_nanos() as f64, since(ended).as_nanos() as f64));
             let what = what(session);
-            let operation = session.push(Operation { what, track: begun.track, times, submitted });
+            let operation =
+                session.push(RecordedOperation { what, track: begun.track, times, submitted });
             if let (Some(exact), Some(call)) = (&mut session.exact, call) {
                 exact.push(call, operation);
             }
