@@ -16,7 +16,7 @@ use crate::{
     handle::{HandleKind, Key, decode},
     state::WorldState,
     stream::StreamRef,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// The simulated driver.
@@ -102,7 +102,7 @@ impl ApiCall {
     }
 
     /// Enters a world. Returns an error if its context is lost.
-    pub(crate) fn enter(&self, world: u16) -> Result<Guard, Stop> {
+    pub(crate) fn enter(&self, world: u16) -> Result<WorldGuard, Stop> {
         let mut state = self.enter_lost(world)?;
         state.check_lost()?;
         state.point();
@@ -110,7 +110,7 @@ impl ApiCall {
     }
 
     /// Enters a world, even if its context is lost.
-    pub(crate) fn enter_lost(&self, world: u16) -> Result<Guard, Stop> {
+    pub(crate) fn enter_lost(&self, world: u16) -> Result<WorldGuard, Stop> {
         let mut state = worlds::lock(world)?;
         let index = self.function.index();
         if state.calls.len() <= index {
@@ -133,19 +133,19 @@ impl ApiCall {
     }
 
     /// Enters the world of the current context or device.
-    pub(crate) fn here(&self) -> Result<Guard, Stop> {
+    pub(crate) fn here(&self) -> Result<WorldGuard, Stop> {
         self.enter(self.current()?)
     }
 
     /// Enters the world of a handle, which may be another than the current one. There must be a current one.
-    pub(crate) fn at(&self, kind: HandleKind, handle: usize) -> Result<(Guard, Key), Stop> {
+    pub(crate) fn at(&self, kind: HandleKind, handle: usize) -> Result<(WorldGuard, Key), Stop> {
         self.current()?;
         let (world, key) = decode(kind, handle)?;
         Ok((self.enter(world)?, key))
     }
 
     /// Enters the world of a stream for a query or a wait. It may be another than the current one.
-    pub(crate) fn at_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn at_stream(&self, handle: usize) -> Result<(WorldGuard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         let state = self.enter(world.unwrap_or(current))?;
@@ -154,7 +154,7 @@ impl ApiCall {
     }
 
     /// Enters the world of a stream, to enqueue work. It must be the current one.
-    pub(crate) fn on_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn on_stream(&self, handle: usize) -> Result<(WorldGuard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         if world.is_some_and(|world| world != current) {
@@ -181,7 +181,7 @@ impl ApiCall {
     /// Makes a stream wait for an event, which may belong to another world.
     pub(crate) fn wait(
         &self,
-        mut state: Guard,
+        mut state: WorldGuard,
         stream: StreamRef,
         event: usize,
     ) -> Result<(), Stop> {

@@ -51,7 +51,7 @@ pub(crate) struct Function {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u32,
@@ -123,8 +123,8 @@ impl Module {
 }
 
 impl Function {
-    pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
-        let Shape { grid, block, shared_bytes } = shape;
+    pub(crate) fn launch(&self, shape: &LaunchShape, args: &[u64]) -> Option<Launch> {
+        let LaunchShape { grid, block, shared_bytes } = shape;
         let within = |sizes: &[u32; 3], most: &[u32; 3]| {
             sizes.iter().zip(most).all(|(size, most)| (1..=*most).contains(size))
         };

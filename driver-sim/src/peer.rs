@@ -18,7 +18,7 @@ use crate::{
     report::{Report, ReportKind},
     state::WorldState,
     stream::StreamRef,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// Does what may wait for operations of other worlds, which run while this world is not locked.
@@ -27,7 +27,7 @@ use crate::{
 /// that it does again then. A query has a result and is not repeated. An action that needs calls which no rank has made
 /// yet is repeated when they are made, until the limit of the world is over.
 pub(crate) fn wait<T>(
-    mut state: Guard,
+    mut state: WorldGuard,
     mut action: impl FnMut(&mut WorldState) -> Result<T>,
 ) -> Result<T> {
     let (ordinal, limit) = (state.ordinal, state.wait_limit);

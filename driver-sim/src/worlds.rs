@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A locked world.
-pub(crate) type Guard = MutexGuard<'static, WorldState>;
+pub(crate) type WorldGuard = MutexGuard<'static, WorldState>;
 
 type LazyWorld = OnceLock<Mutex<WorldState>>;
 
@@ -29,7 +29,7 @@ pub(crate) fn exists(ordinal: u16) -> bool {
     usize::from(ordinal) < count()
 }
 
-pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
+pub(crate) fn lock(ordinal: u16) -> Result<WorldGuard> {
     let world = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
     let (schedule, seed) = defaults();
     Ok(world.get_or_init(|| Mutex::new(WorldState::new(ordinal, schedule, seed))).lock())

@@ -42,14 +42,14 @@ enum Increment {
 pub(super) struct Speculation<'a> {
     /// The variable that records that an index was out of range.
     pub(super) flag: String,
-    ranges: Vec<Range>,
+    ranges: Vec<CheckedRange>,
     /// The statements of the loop.
     stmts: &'a [Stmt],
 }
 
 /// The range of an index that was converted from 32 bits or less. Its largest value is compared after the loop.
-struct Range {
-    index: Index,
+struct CheckedRange {
+    index: LoadIndex,
     limit: String,
     /// The variable with the largest value so far. Negative values are larger than all others.
     most: String,
@@ -61,7 +61,7 @@ struct Range {
 
 /// An index, which several loads share if it is a local.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Index {
+enum LoadIndex {
     Local(LocalId),
     Expr(ExprId),
 }
@@ -171,7 +171,7 @@ impl TaskPrinter<'_> {
         }
         self.close();
         let ranges = self.speculation.take().map(|speculation| speculation.ranges);
-        for Range { most, last, .. } in ranges.into_iter().flatten() {
+        for CheckedRange { most, last, .. } in ranges.into_iter().flatten() {
             self.line(&format!("if ({most} > {last}) {beyond} = true;"));
         }
         self.close();
@@ -234,15 +234,21 @@ impl TaskPrinter<'_> {
         }
     }
 
-    fn index(&self, at: ExprId) -> Index {
+    fn index(&self, at: ExprId) -> LoadIndex {
         match self.kernel.exprs[at].kind {
-            ExprKind::Local(local) => Index::Local(local),
-            _ => Index::Expr(at),
+            ExprKind::Local(local) => LoadIndex::Local(local),
+            _ => LoadIndex::Expr(at),
         }
     }
 
     /// Prints the variables of a range.
-    fn range(&mut self, index: Index, limit: String, at: ExprId, stmts: &[Stmt]) -> Range {
+    fn range(
+        &mut self,
+        index: LoadIndex,
+        limit: String,
+        at: ExprId,
+        stmts: &[Stmt],
+    ) -> CheckedRange {
         let narrow = self.narrow(at, stmts).map(|value| self.kernel.exprs[value].ty);
         let largest = match narrow.is_some_and(ScalarType::is_signed_int) {
             true => i64::from(i32::MAX),
@@ -254,7 +260,7 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "const u32 {last} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
         ));
-        Range { index, limit, most, last, near: None }
+        CheckedRange { index, limit, most, last, near: None }
     }
 
     /// In a speculative run, an index that is in range: the index itself, or the last one below `limit`. None in other
@@ -263,7 +269,7 @@ impl TaskPrinter<'_> {
         let Speculation { ranges, stmts, .. } = self.speculation.as_ref()?;
         let of = self.index(index);
         let found = ranges.iter().position(|range| range.index == of && range.limit == limit)?;
-        let Range { most, last, near, .. } = &ranges[found];
+        let CheckedRange { most, last, near, .. } = &ranges[found];
         if near.is_some() {
             return near.clone();
         }

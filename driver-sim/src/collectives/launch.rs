@@ -3,7 +3,7 @@
 use super::{
     matched_call::RankCall,
     part::ReceivedData,
-    request::{Request, Shape},
+    request::{CollectiveKind, Request},
 };
 use crate::stream::StreamRef;
 
@@ -24,12 +24,12 @@ pub(crate) fn plan(request: &Request, call: RankCall, (rank, size): (usize, usiz
     let (read, write) = request.buffers(rank, size);
     let data_type = request.signature.data_type;
     let reduction = |op, from| ReceivedData::Reduction { data_type, op, from };
-    let outcome = match request.signature.shape {
-        Shape::AllReduce(op) | Shape::Reduce(op, _) => reduction(op, 0),
-        Shape::ReduceScatter(op) => reduction(op, rank * request.signature.bytes()),
-        Shape::Broadcast(root) => ReceivedData::Copy(root),
-        Shape::AllGather => ReceivedData::Concatenation,
-        Shape::Transfer => ReceivedData::Copy(0),
+    let outcome = match request.signature.kind {
+        CollectiveKind::AllReduce(op) | CollectiveKind::Reduce(op, _) => reduction(op, 0),
+        CollectiveKind::ReduceScatter(op) => reduction(op, rank * request.signature.bytes()),
+        CollectiveKind::Broadcast(root) => ReceivedData::Copy(root),
+        CollectiveKind::AllGather => ReceivedData::Concatenation,
+        CollectiveKind::Transfer => ReceivedData::Copy(0),
     };
     let write = write.map(|(address, bytes)| (address, bytes, outcome));
     PlannedCall { name: request.name, stream: request.stream, call, read, write }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::{
     blocker::Blocker,
     clique::Rank,
-    request::{Shape, Signature},
+    request::{CollectiveKind, Signature},
 };
 use crate::{memory::Payload, remote::Remote};
 
@@ -99,9 +99,9 @@ impl MatchedCall {
             text += ": the calls of the ranks do not match";
         }
         for (index, (rank, progress)) in self.ranks.iter().zip(&*self.progress.lock()).enumerate() {
-            let call = match (self.signature.shape, index) {
-                (Shape::Transfer, 0) => " its send",
-                (Shape::Transfer, _) => " its receive",
+            let call = match (self.signature.kind, index) {
+                (CollectiveKind::Transfer, 0) => " its send",
+                (CollectiveKind::Transfer, _) => " its receive",
                 _ => "",
             };
             let number = rank.number;

@@ -29,5 +29,5 @@ pub(crate) use launch::{PlannedCall, plan};
 pub(crate) use matched_call::MatchedCall;
 pub(crate) use part::CallPart;
 pub(crate) use progress::changed;
-pub(crate) use request::{Arguments, Request, Role, Shape};
+pub(crate) use request::{Arguments, CollectiveKind, Request, Role};
 pub(crate) use status::Status;

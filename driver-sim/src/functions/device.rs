@@ -17,7 +17,7 @@ use crate::{
     pointer::Out,
     state::WorldState,
     stream::PRIORITIES,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// Whether `cuInit` was called.
@@ -198,7 +198,7 @@ pub(super) fn ordinal_of(call: &ApiCall, device: c_int) -> Result<u16> {
 }
 
 /// Enters the world of a device, even if its context is lost.
-pub(super) fn enter(call: &ApiCall, device: c_int) -> Result<Guard, Stop> {
+pub(super) fn enter(call: &ApiCall, device: c_int) -> Result<WorldGuard, Stop> {
     call.enter_lost(ordinal_of(call, device)?)
 }
 

@@ -11,7 +11,7 @@ use crate::{
     entry::{ApiCall, Stop, driver_functions},
     graph::NodeWork,
     handle::{HandleKind, Key},
-    launch::{Launch, Shape},
+    launch::{Launch, LaunchShape},
     pointer::{Array, Out, Parameters},
     rows::Rows,
     state::WorldState,
@@ -317,7 +317,8 @@ fn launch(call: &ApiCall, state: &WorldState, params: &NodeParamsV1) -> Result<L
     if !params.extra.is_null() {
         return Err(Code::NOT_SUPPORTED);
     }
-    let shape = Shape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
+    let shape =
+        LaunchShape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
     launch_of(call, function, &shape, params.parameters)
 }
 

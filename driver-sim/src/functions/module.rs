@@ -7,7 +7,8 @@ use crate::{
     entry::{ApiCall, Family, driver_functions},
     handle::HandleKind,
     launch::{
-        Function, Launch, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, RESIDENT_THREADS, Shape,
+        Function, Launch, LaunchShape, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN,
+        RESIDENT_THREADS,
     },
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
@@ -150,7 +151,7 @@ driver_functions! {
         if !extra.is_null() {
             return Err(Code::NOT_SUPPORTED.into());
         }
-        let shape = Shape {
+        let shape = LaunchShape {
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             shared_bytes,
@@ -170,7 +171,7 @@ pub(crate) fn is_too_wide(grid: [u32; 3], block: [u32; 3]) -> bool {
 pub(super) fn launch_of(
     call: &ApiCall,
     function: &Function,
-    shape: &Shape,
+    shape: &LaunchShape,
     parameters: Parameters,
 ) -> Result<Launch> {
     let args = parameters.words(function.words)?;

@@ -12,7 +12,7 @@ use crate::{
     context,
     entry::{ApiCall, ExportedFunction, Family, Stop},
     handle::{HandleKind, decode},
-    worlds::{self, Guard, exists},
+    worlds::{self, WorldGuard, exists},
 };
 
 /// The reason why a function ends early.
@@ -42,7 +42,7 @@ pub(crate) fn run(
 }
 
 /// Enters the world of a communicator. Returns an error if its context is lost.
-pub(crate) fn enter(call: &ApiCall, comm: usize) -> Result<(Guard, CommunicatorKey), End> {
+pub(crate) fn enter(call: &ApiCall, comm: usize) -> Result<(WorldGuard, CommunicatorKey), End> {
     let (mut state, communicator) = enter_lost(call, comm)?;
     state.check_lost().map_err(Status::from)?;
     state.point();
@@ -50,7 +50,10 @@ pub(crate) fn enter(call: &ApiCall, comm: usize) -> Result<(Guard, CommunicatorK
 }
 
 /// Enters the world of a communicator, even if its context is lost.
-pub(crate) fn enter_lost(call: &ApiCall, comm: usize) -> Result<(Guard, CommunicatorKey), End> {
+pub(crate) fn enter_lost(
+    call: &ApiCall,
+    comm: usize,
+) -> Result<(WorldGuard, CommunicatorKey), End> {
     let decoded = decode(HandleKind::Communicator, comm).ok().filter(|(world, _)| exists(*world));
     let (world, key) = decoded.ok_or(Status::INVALID_ARGUMENT)?;
     let mut state = enter_world(call, world)?;
@@ -59,7 +62,7 @@ pub(crate) fn enter_lost(call: &ApiCall, comm: usize) -> Result<(Guard, Communic
 }
 
 /// Counts the call, and applies faults.
-pub(crate) fn enter_world(call: &ApiCall, world: u16) -> Result<Guard, End> {
+pub(crate) fn enter_world(call: &ApiCall, world: u16) -> Result<WorldGuard, End> {
     call.enter_lost(world).map_err(|stop| {
         let lost = worlds::lock(world).is_ok_and(|state| state.lost.is_some());
         if lost { Status::UNHANDLED_CUDA_ERROR.into() } else { stop.into() }

@@ -15,8 +15,8 @@ use group::DeferredCall;
 
 use crate::{
     collectives::{
-        Arguments, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role, Shape, Status,
-        changed,
+        Arguments, CollectiveKind, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role,
+        Status, changed,
     },
     entry::{ApiCall, ExportedFunction},
     handle::{HandleKind, decode, encode},
@@ -164,8 +164,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::AllReduce(ReduceOp::from_number(op)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::AllReduce(ReduceOp::from_number(op)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Reduces what all ranks send, for one of them.
@@ -179,8 +179,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::Reduce(ReduceOp::from_number(op)?, number(root)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::Reduce(ReduceOp::from_number(op)?, number(root)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Copies what one rank sends to all.
@@ -193,8 +193,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::Broadcast(number(root)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::Broadcast(number(root)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Copies what all ranks send, one after another, to all.
@@ -206,8 +206,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::AllGather);
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::AllGather);
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Reduces what all ranks send, one part for each of them.
@@ -220,8 +220,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::ReduceScatter(ReduceOp::from_number(op)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::ReduceScatter(ReduceOp::from_number(op)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Sends to one rank.
@@ -235,7 +235,7 @@ collective_functions! {
     ) |call| {
         let arguments = Arguments { send, recv: 0, count, data_type };
         let role = number(peer).map(Role::SendTo)?;
-        request(call, comm, stream, arguments, role, || Ok(Shape::Transfer))?;
+        request(call, comm, stream, arguments, role, || Ok(CollectiveKind::Transfer))?;
     }
 
     /// Receives from one rank.
@@ -249,7 +249,7 @@ collective_functions! {
     ) |call| {
         let arguments = Arguments { send: 0, recv, count, data_type };
         let role = number(peer).map(Role::ReceiveFrom)?;
-        request(call, comm, stream, arguments, role, || Ok(Shape::Transfer))?;
+        request(call, comm, stream, arguments, role, || Ok(CollectiveKind::Transfer))?;
     }
 
     /// Starts a group of calls.
@@ -339,7 +339,7 @@ fn request(
     stream: usize,
     arguments: Arguments,
     role: Role,
-    shape: impl FnOnce() -> Result<Shape, Status>,
+    kind: impl FnOnce() -> Result<CollectiveKind, Status>,
 ) -> Result<(), End> {
     let (state, key) = enter(call, comm)?;
     let communicator = state.communicators.get(key.1).map_err(Status::from)?;
@@ -352,7 +352,7 @@ fn request(
         return Err(Status::INVALID_USAGE.into());
     }
     let ranks = (communicator.rank.number, communicator.size);
-    let request = Request::new(call.name(), (shape()?, role), arguments, stream, ranks)?;
+    let request = Request::new(call.name(), (kind()?, role), arguments, stream, ranks)?;
     drop(state);
     if request.role == Role::All && request.signature.count == 0 {
         // As in NCCL, it is no call at all.

@@ -19,7 +19,7 @@ pub(super) type Fact = (ExprId, bool);
 /// The facts implied by a bool local: if it is false, and if it is true.
 pub(super) type Implications = [Vec<Fact>; 2];
 
-pub(super) struct Builder<'k> {
+pub(super) struct ProofBuilder<'k> {
     pub(super) nodes: Nodes<'k>,
     layout: &'k ArgLayout,
     proof: Proof,
@@ -51,7 +51,7 @@ pub(super) struct Builder<'k> {
     tables: HashMap<LocalId, Interval>,
 }
 
-impl<'k> Builder<'k> {
+impl<'k> ProofBuilder<'k> {
     pub(super) fn new(kernel: &'k Offloaded, layout: &'k ArgLayout, relevant: Vec<bool>) -> Self {
         Self {
             nodes: kernel.into(),

@@ -4,7 +4,7 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    build::{Builder, Fact, is_stable},
+    build::{Fact, ProofBuilder, is_stable},
     proof::{Instruction, IntervalOp, PENDING, Register, Solve},
 };
 use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
@@ -12,7 +12,7 @@ use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
 /// The maximum depth to which a comparison is solved. It bounds the work, since each operator has two operands.
 const DEPTH: u32 = 4;
 
-impl Builder<'_> {
+impl ProofBuilder<'_> {
     /// The facts that hold if `cond` has the value `is`.
     pub(super) fn facts(&self, cond: ExprId, is: bool) -> Vec<Fact> {
         match self.nodes.exprs[cond].kind {

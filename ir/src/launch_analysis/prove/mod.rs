@@ -17,7 +17,7 @@ use crate::{
     extents::Extents,
 };
 
-use build::Builder;
+use build::ProofBuilder;
 use proof::{Leaf, Register};
 
 pub use proof::UnprovenIndex;
@@ -58,7 +58,7 @@ impl Narrowable {
 
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
-        let mut builder = Builder::new(kernel, layout, build::relevant(kernel.into(), task));
+        let mut builder = ProofBuilder::new(kernel, layout, build::relevant(kernel.into(), task));
         builder.threads = task.kind.threads().unwrap_or(1);
         builder.find_tables(task);
         builder.block(task.prelude);
@@ -80,7 +80,7 @@ impl ConservativeBounds {
         task: &Task,
         needed: Vec<bool>,
     ) -> Self {
-        let mut builder = Builder::new(kernel, layout, needed);
+        let mut builder = ProofBuilder::new(kernel, layout, needed);
         builder.block(task.prelude);
         let mut dims = Vec::new();
         for dim in task.kind.dims().into_iter().flatten() {
