@@ -139,9 +139,9 @@ impl Clique {
         }
     }
 
-    /// Finds the matched call that a rank's call is a part of. `index` is the position of the rank among those that call:
-    /// in collective calls its number, else 0 to send and 1 to receive. Also returns a description if the call does not
-    /// match those of other ranks.
+    /// Finds the matched call that a rank's call is a part of. `index` is the position of the rank among those that
+    /// call: in collective calls its number, else 0 to send and 1 to receive. Also returns a description if the call
+    /// does not match those of other ranks.
     pub(crate) fn match_call(
         &self,
         id: MatchedCallId,

@@ -299,7 +299,7 @@ impl Text {
         let format = Format::parse(&text.value(), position);
         let format = format.map_err(|what| syn::Error::new(text.span(), what))?;
         let is_used = |argument: usize| {
-            let is_it = |piece: &FormatPiece| matches!(piece, FormatPiece::Value { at, .. } if *at as usize == argument);
+            let is_it = |of: &FormatPiece| matches!(of, FormatPiece::Value { at, .. } if *at as usize == argument);
             format.pieces.iter().any(is_it)
         };
         if let Some(unused) = (0..args.len()).find(|at| !is_used(*at)) {

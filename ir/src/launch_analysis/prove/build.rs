@@ -1,5 +1,5 @@
-//! Builds the instructions of a bounds proof in one walk over a task's code. Each local is mapped to the register of its
-//! current value.
+//! Builds the instructions of a bounds proof in one walk over a task's code. Each local is mapped to the register of
+//! its current value.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,8 @@ pub(super) struct ProofBuilder<'k> {
     proof: Proof,
     leaves: HashMap<Leaf, Register>,
     constants: HashMap<Interval, Register>,
-    /// The register of each operation that is computed on every path to the current position. The second map is its inverse.
+    /// The register of each operation that is computed on every path to the current position. The second map is its
+    /// inverse.
     registers: HashMap<IntervalOp, Register>,
     pub(super) op_of_register: HashMap<Register, IntervalOp>,
     /// The registers that may hold any value of an integer type of at least 32 bits.

@@ -1,10 +1,10 @@
-//! The bounds proof: whether all accesses of a task are inside their tensors. It computes intervals by
-//! instructions that are built once per task and evaluated in each launch.
+//! The bounds proof: whether all accesses of a task are inside their tensors. It computes intervals by instructions
+//! that are built once per task and evaluated in each launch.
 //!
-//! The instructions compute only what indices, bounds of inner loops and branch conditions depend on. A local stands for
-//! the interval of its value; a local that changes in a loop, and a loaded element, for all values of its type. Inside
-//! a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches that
-//! the launch never takes and loops that it makes empty are skipped: they need no proof.
+//! The instructions compute only what indices, bounds of inner loops and branch conditions depend on. A local stands
+//! for the interval of its value; a local that changes in a loop, and a loaded element, for all values of its type.
+//! Inside a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches
+//! that the launch never takes and loops that it makes empty are skipped: they need no proof.
 
 mod build;
 mod guard;
