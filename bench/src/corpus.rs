@@ -81,7 +81,7 @@ pub enum Data {
 /// An argument of a CUDA kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
-    /// The address of a buffer, by its index in [`Entry::buffers`].
+    /// The address of a buffer, by its index in [`CaseBuilder::buffers`].
     Buffer(usize),
     /// `int` or `unsigned`
     I32(i32),
@@ -103,7 +103,7 @@ pub struct Step {
 }
 
 /// A case under construction.
-pub struct Entry<'a> {
+pub struct CaseBuilder<'a> {
     corpus: &'a Corpus,
     case: Case,
     name: &'static str,
@@ -165,14 +165,14 @@ impl Corpus {
     }
 
     /// Starts a case, unless the command line excludes it. The name is `suite/kernel`.
-    pub fn case(&self, name: &'static str, sizes: Sizes) -> Option<Entry<'_>> {
+    pub fn case(&self, name: &'static str, sizes: Sizes) -> Option<CaseBuilder<'_>> {
         let n = match (self.small, self.on_gpu) {
             (true, _) => sizes.small,
             (false, true) => sizes.gpu,
             (false, false) => sizes.cpu,
         };
         let case = Case::new("corpus", format!("{name}, {n}"), "ms");
-        self.options.selects(&case).then(|| Entry {
+        self.options.selects(&case).then(|| CaseBuilder {
             corpus: self,
             case,
             name,
@@ -207,7 +207,7 @@ impl Step {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> CaseBuilder<'a> {
     /// The size of the case.
     pub fn n(&self) -> usize {
         self.n
@@ -245,7 +245,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Runs all sides once, compares the results, and measures. `launch` must not wait on GPUs where the kernel as
-    /// such need not; `read` returns the results in the order of [`Entry::results`].
+    /// such need not; `read` returns the results in the order of [`CaseBuilder::results`].
     ///
     /// # Errors
     ///

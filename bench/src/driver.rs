@@ -48,15 +48,15 @@ functions! {
         *mut *mut c_void, *mut *mut c_void
     );
     graph_create = "cuGraphCreate" (*mut Handle, c_uint);
-    graph_add = "cuGraphAddKernelNode_v2" (*mut Handle, Handle, *const Handle, usize, *const Node);
+    graph_add = "cuGraphAddKernelNode_v2" (*mut Handle, Handle, *const Handle, usize, *const KernelNodeParams);
     graph_instantiate = "cuGraphInstantiateWithFlags" (*mut Handle, Handle, u64);
-    graph_set = "cuGraphExecKernelNodeSetParams_v2" (Handle, Handle, *const Node);
+    graph_set = "cuGraphExecKernelNodeSetParams_v2" (Handle, Handle, *const KernelNodeParams);
     graph_launch = "cuGraphLaunch" (Handle, Handle);
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
-pub(crate) struct Node {
+pub(crate) struct KernelNodeParams {
     function: Handle,
     grid: [c_uint; 3],
     block: [c_uint; 3],
@@ -289,8 +289,8 @@ impl<'a> ByHand<'a> {
         words
     }
 
-    fn node(&self, task: usize, parameters: &mut [*mut c_void; 1]) -> Node {
-        Node {
+    fn node(&self, task: usize, parameters: &mut [*mut c_void; 1]) -> KernelNodeParams {
+        KernelNodeParams {
             function: self.functions[task],
             grid: [1; 3],
             block: [256, 1, 1],

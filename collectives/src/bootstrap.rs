@@ -46,13 +46,13 @@ mod config;
 mod connect;
 mod error;
 mod frame;
+mod group_state;
 mod handshake;
 mod link;
 mod listen;
 mod message;
 mod process_group;
 mod secret;
-mod state;
 #[cfg(test)]
 mod tests;
 

@@ -7,15 +7,15 @@ use crate::element::{DataType, Reduction};
 /// An operation as a rank calls it. A [`Mismatch`](crate::Mismatch) has two that should be equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallKind,
     /// The number of elements: of the smaller tensor, where they differ.
     pub(crate) count: usize,
     pub(crate) data_type: DataType,
-    pub(crate) place: Place,
+    pub(crate) group_position: GroupPosition,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     AllReduce(Reduction),
     Reduce { reduction: Reduction, root: usize },
     Broadcast { root: usize },
@@ -25,9 +25,9 @@ pub(crate) enum Kind {
     Receive { from: usize },
 }
 
-/// The place of a collective operation in its group. Other operations have the place 0 of 0.
+/// The position of a collective operation in its group. Other operations have the position 0 of 0.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Place {
+pub(crate) struct GroupPosition {
     /// Its number among the collective operations of its rank in the group, from 0.
     pub(crate) index: u32,
     /// The number of these.
@@ -57,9 +57,9 @@ impl Call {
     #[must_use]
     pub fn reduction(&self) -> Option<Reduction> {
         match self.kind {
-            Kind::AllReduce(reduction)
-            | Kind::Reduce { reduction, .. }
-            | Kind::ReduceScatter(reduction) => Some(reduction),
+            CallKind::AllReduce(reduction)
+            | CallKind::Reduce { reduction, .. }
+            | CallKind::ReduceScatter(reduction) => Some(reduction),
             _ => None,
         }
     }
@@ -68,19 +68,19 @@ impl Call {
     #[must_use]
     pub fn peer(&self) -> Option<usize> {
         match self.kind {
-            Kind::Reduce { root: peer, .. }
-            | Kind::Broadcast { root: peer }
-            | Kind::Send { to: peer }
-            | Kind::Receive { from: peer } => Some(peer),
-            Kind::AllReduce(_) | Kind::AllGather | Kind::ReduceScatter(_) => None,
+            CallKind::Reduce { root: peer, .. }
+            | CallKind::Broadcast { root: peer }
+            | CallKind::Send { to: peer }
+            | CallKind::Receive { from: peer } => Some(peer),
+            CallKind::AllReduce(_) | CallKind::AllGather | CallKind::ReduceScatter(_) => None,
         }
     }
 
     /// The sender and the receiver, of a call of `rank`; none of a collective operation.
     pub(crate) fn pair(&self, rank: usize) -> Option<(usize, usize)> {
         match self.kind {
-            Kind::Send { to } => Some((rank, to)),
-            Kind::Receive { from } => Some((from, rank)),
+            CallKind::Send { to } => Some((rank, to)),
+            CallKind::Receive { from } => Some((from, rank)),
             _ => None,
         }
     }
@@ -90,16 +90,18 @@ impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.operation())?;
         match self.kind {
-            Kind::Send { to } => write!(f, " to rank {to}")?,
-            Kind::Receive { from } => write!(f, " from rank {from}")?,
-            Kind::Reduce { root, .. } | Kind::Broadcast { root } => write!(f, " of root {root}")?,
-            Kind::AllReduce(_) | Kind::AllGather | Kind::ReduceScatter(_) => {}
+            CallKind::Send { to } => write!(f, " to rank {to}")?,
+            CallKind::Receive { from } => write!(f, " from rank {from}")?,
+            CallKind::Reduce { root, .. } | CallKind::Broadcast { root } => {
+                write!(f, " of root {root}")?
+            }
+            CallKind::AllReduce(_) | CallKind::AllGather | CallKind::ReduceScatter(_) => {}
         }
         write!(f, " ({} elements of `{}`", self.count, self.element())?;
         if let Some(reduction) = self.reduction() {
             write!(f, ", {reduction:?}")?;
         }
-        let Place { index, of } = self.place;
+        let GroupPosition { index, of } = self.group_position;
         if of > 1 {
             write!(f, ", the {}. of {of} in a group", index + 1)?;
         }
@@ -107,7 +109,7 @@ impl fmt::Display for Call {
     }
 }
 
-impl Kind {
+impl CallKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AllReduce(_) => "all_reduce",

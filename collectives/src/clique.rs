@@ -45,16 +45,16 @@ struct State {
 }
 
 /// The clique of an id.
-struct Known {
+struct KnownClique {
     clique: Weak<Clique>,
     /// Until all ranks have joined, where they do not wait for each other: those that come late are to find a failure.
     incomplete: Option<Arc<Clique>>,
 }
 
 /// The cliques of this process, by the bytes of their ids.
-static CLIQUES: Mutex<Option<HashMap<[u8; 128], Known>>> = Mutex::new(None);
+static CLIQUES: Mutex<Option<HashMap<[u8; 128], KnownClique>>> = Mutex::new(None);
 
-impl Known {
+impl KnownClique {
     fn new(id: &UniqueId, size: usize) -> Self {
         let ranks = match id.id() {
             // They need not join before one of them calls an operation.
@@ -107,7 +107,7 @@ impl Clique {
         let mut cliques = CLIQUES.lock();
         let cliques = cliques.get_or_insert_default();
         cliques.retain(|_, known| known.clique.strong_count() > 0);
-        let known = cliques.entry(id.to_bytes()).or_insert_with(|| Known::new(id, size));
+        let known = cliques.entry(id.to_bytes()).or_insert_with(|| KnownClique::new(id, size));
         let Some(clique) = known.clique.upgrade() else { return Err(Error::Joined { rank }) };
         if clique.size != size {
             let (rank, size) = (size.max(clique.size) - 1, size.min(clique.size));

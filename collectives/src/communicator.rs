@@ -100,7 +100,7 @@ pub(crate) struct Inner {
     /// Locked while operations are enqueued, so that those of two threads have one order.
     order: Mutex<()>,
     /// Locked for calls of the library only, so that the watchdog can abort while a driver call blocks.
-    state: Mutex<State>,
+    state: Mutex<CommunicatorState>,
     /// Recorded after each operation.
     event: Event,
     pub(crate) stream: Stream,
@@ -114,7 +114,7 @@ pub(crate) enum Link {
     Local,
 }
 
-pub(crate) struct State {
+pub(crate) struct CommunicatorState {
     /// None once it is destroyed.
     raw: Option<Raw>,
     /// Why it was aborted.
@@ -330,7 +330,7 @@ impl CommunicatorBuilder {
                     processes: processes.cloned(),
                     compared,
                     order: Mutex::new(()),
-                    state: Mutex::new(State {
+                    state: Mutex::new(CommunicatorState {
                         raw: Some(Raw(ptr::null_mut())),
                         failure: None,
                         unreported: false,
@@ -410,7 +410,7 @@ pub(crate) fn settle(all: &[Ordered<'_>], operation: &'static str) -> Result<()>
     Ok(())
 }
 
-impl State {
+impl CommunicatorState {
     /// The library's communicator, or null of the CPU's.
     ///
     /// # Errors
@@ -479,7 +479,7 @@ impl Inner {
     }
 
     /// Locks the communicator for calls of the library.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, CommunicatorState> {
         self.state.lock()
     }
 

@@ -6,7 +6,7 @@ use quadrants_program::{ForeignRead, ForeignWrite, RawTensor, Tensor};
 
 use crate::{
     Communicator, Element, Error, Reduction, Result,
-    call::{Call, Kind, Place},
+    call::{Call, CallKind, GroupPosition},
     communicator::{Link, Ordered, settle},
     element::DataType,
     error::Failure,
@@ -105,17 +105,17 @@ impl Member<'_> {
     /// Adds a call.
     fn list(
         &mut self,
-        kind: Kind,
+        kind: CallKind,
         count: usize,
         data_type: DataType,
         (from, to): (From, Option<usize>),
         counts: (usize, usize),
     ) {
-        let is_transfer = matches!(kind, Kind::Send { .. } | Kind::Receive { .. });
+        let is_transfer = matches!(kind, CallKind::Send { .. } | CallKind::Receive { .. });
         let index = self.collectives;
         self.collectives += u32::from(!is_transfer);
         // The number of all is not known yet.
-        let call = Call { kind, count, data_type, place: Place { index, of: 0 } };
+        let call = Call { kind, count, data_type, group_position: GroupPosition { index, of: 0 } };
         self.calls.push(Listed { call, from, to, counts });
     }
 }
@@ -138,7 +138,7 @@ impl<'a> Group<'a> {
         to: &'a mut Tensor<T, M>,
         reduction: Reduction,
     ) -> Result<&mut Self> {
-        let kind = Kind::AllReduce(reduction);
+        let kind = CallKind::AllReduce(reduction);
         self.add(communicator, kind, Some(from), Some(to), Lengths::Equal)
     }
 
@@ -153,7 +153,7 @@ impl<'a> Group<'a> {
         tensor: &'a mut Tensor<T, N>,
         reduction: Reduction,
     ) -> Result<&mut Self> {
-        self.in_place(communicator, Kind::AllReduce(reduction), tensor)
+        self.in_place(communicator, CallKind::AllReduce(reduction), tensor)
     }
 
     /// Adds an operation that combines the elements of all ranks into `to` of the rank `root`. The other ranks give a
@@ -170,7 +170,7 @@ impl<'a> Group<'a> {
         reduction: Reduction,
         root: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Reduce { reduction, root: self.check_rank(communicator, root)? };
+        let kind = CallKind::Reduce { reduction, root: self.check_rank(communicator, root)? };
         self.add(communicator, kind, Some(from), Some(to), Lengths::Equal)
     }
 
@@ -186,7 +186,7 @@ impl<'a> Group<'a> {
         root: usize,
     ) -> Result<&mut Self> {
         let root = self.check_rank(communicator, root)?;
-        self.in_place(communicator, Kind::Broadcast { root }, tensor)
+        self.in_place(communicator, CallKind::Broadcast { root }, tensor)
     }
 
     /// Adds an operation that writes the elements of all ranks to `to` of each rank, in the order of the ranks: `to`
@@ -201,7 +201,7 @@ impl<'a> Group<'a> {
         from: &'a Tensor<T, N>,
         to: &'a mut Tensor<T, M>,
     ) -> Result<&mut Self> {
-        self.add(communicator, Kind::AllGather, Some(from), Some(to), Lengths::Gathered)
+        self.add(communicator, CallKind::AllGather, Some(from), Some(to), Lengths::Gathered)
     }
 
     /// Adds an operation that combines the elements of all ranks and gives each rank its part, in the order of the
@@ -217,7 +217,7 @@ impl<'a> Group<'a> {
         to: &'a mut Tensor<T, M>,
         reduction: Reduction,
     ) -> Result<&mut Self> {
-        let kind = Kind::ReduceScatter(reduction);
+        let kind = CallKind::ReduceScatter(reduction);
         self.add(communicator, kind, Some(from), Some(to), Lengths::Scattered)
     }
 
@@ -232,7 +232,7 @@ impl<'a> Group<'a> {
         from: &'a Tensor<T, N>,
         to: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Send { to: self.check_rank(communicator, to)? };
+        let kind = CallKind::Send { to: self.check_rank(communicator, to)? };
         self.add::<T, N, 1>(communicator, kind, Some(from), None, Lengths::Equal)
     }
 
@@ -247,7 +247,7 @@ impl<'a> Group<'a> {
         to: &'a mut Tensor<T, N>,
         from: usize,
     ) -> Result<&mut Self> {
-        let kind = Kind::Receive { from: self.check_rank(communicator, from)? };
+        let kind = CallKind::Receive { from: self.check_rank(communicator, from)? };
         self.add::<T, 1, N>(communicator, kind, None, Some(to), Lengths::Equal)
     }
 
@@ -268,7 +268,7 @@ impl<'a> Group<'a> {
     fn in_place<T: Element, const N: usize>(
         &mut self,
         communicator: &'a Communicator,
-        kind: Kind,
+        kind: CallKind,
         tensor: &'a mut Tensor<T, N>,
     ) -> Result<&mut Self> {
         let count = tensor.len();
@@ -285,7 +285,7 @@ impl<'a> Group<'a> {
     fn add<T: Element, const N: usize, const M: usize>(
         &mut self,
         communicator: &'a Communicator,
-        kind: Kind,
+        kind: CallKind,
         from: Option<&'a Tensor<T, N>>,
         to: Option<&'a mut Tensor<T, M>>,
         lengths: Lengths,
@@ -502,9 +502,9 @@ impl Listed {
             from.map_or(std::ptr::null(), |from| from.address.as_ptr::<c_void>().cast_const());
         let to = to.map_or(std::ptr::null_mut(), |to| to.address.as_ptr());
         let mut call = self.call;
-        call.place = match call.kind {
-            Kind::Send { .. } | Kind::Receive { .. } => Place::default(),
-            _ => Place { of: collectives, ..call.place },
+        call.group_position = match call.kind {
+            CallKind::Send { .. } | CallKind::Receive { .. } => GroupPosition::default(),
+            _ => GroupPosition { of: collectives, ..call.group_position },
         };
         Ok(Resolved { call, from, to })
     }

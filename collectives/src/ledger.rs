@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::call::{Call, Kind};
+use crate::call::{Call, CallKind};
 
 /// Two ranks have called different operations, where they must be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -143,7 +143,7 @@ impl Ledger {
             return Ok(());
         }
         let transfers = self.transfers.entry(pair).or_default();
-        let is_send = |call: &Call| matches!(call.kind, Kind::Send { .. });
+        let is_send = |call: &Call| matches!(call.kind, CallKind::Send { .. });
         match transfers.open.front() {
             Some(first) if is_send(first) != is_send(&call) => {
                 let other_call = *first;

@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{
     Result,
-    call::{Call, Kind},
+    call::{Call, CallKind},
     error::Failure,
     reduce::reduce,
     resolved::Resolved,
@@ -128,8 +128,8 @@ impl State {
             return;
         }
         match posted.resolved.call.kind {
-            Kind::Send { to } => self.message((posted.rank, to), posted, true),
-            Kind::Receive { from } => self.message((from, posted.rank), posted, false),
+            CallKind::Send { to } => self.message((posted.rank, to), posted, true),
+            CallKind::Receive { from } => self.message((from, posted.rank), posted, false),
             _ => self.collective(size, posted),
         }
     }
@@ -199,24 +199,24 @@ unsafe fn perform(ranks: &[Resolved]) {
         unsafe { reduce(data_type, reduction, &inputs(offset), count) }
     };
     match kind {
-        Kind::AllReduce(reduction) => {
+        CallKind::AllReduce(reduction) => {
             let result = reduced(reduction, 0);
             ranks.iter().for_each(|rank| copy(&result, rank.to));
         }
-        Kind::Reduce { reduction, root } => copy(&reduced(reduction, 0), ranks[root].to),
-        Kind::ReduceScatter(reduction) => {
+        CallKind::Reduce { reduction, root } => copy(&reduced(reduction, 0), ranks[root].to),
+        CallKind::ReduceScatter(reduction) => {
             let parts = (0..ranks.len()).map(|part| reduced(reduction, part * bytes));
             let results: Vec<_> = parts.collect();
             results.iter().zip(ranks).for_each(|(result, rank)| copy(result, rank.to));
         }
-        Kind::Broadcast { root } => {
+        CallKind::Broadcast { root } => {
             let from = ranks[root].from.cast::<u8>();
             for (_, of) in ranks.iter().enumerate().filter(|(rank, _)| *rank != root) {
                 // SAFETY: by the caller; tensors of two ranks do not overlap.
                 unsafe { ptr::copy_nonoverlapping(from, of.to.cast(), bytes) };
             }
         }
-        Kind::AllGather => {
+        CallKind::AllGather => {
             for to in ranks {
                 for (part, of) in ranks.iter().enumerate() {
                     let to = to.to.cast::<u8>().wrapping_add(part * bytes);
@@ -225,6 +225,6 @@ unsafe fn perform(ranks: &[Resolved]) {
                 }
             }
         }
-        Kind::Send { .. } | Kind::Receive { .. } => {}
+        CallKind::Send { .. } | CallKind::Receive { .. } => {}
     }
 }

@@ -6,7 +6,7 @@ use quadrants_program::rhi::{Error as RhiError, StreamHandle};
 
 use crate::{
     Library,
-    call::{Call, Kind},
+    call::{Call, CallKind},
     library::Progress,
     table::RawCommunicator,
 };
@@ -40,25 +40,25 @@ impl Resolved {
         // SAFETY: by the caller.
         library.progress(|table| unsafe {
             match kind {
-                Kind::AllReduce(reduction) => {
+                CallKind::AllReduce(reduction) => {
                     table.all_reduce(from, to, count, of, reduction as c_int, communicator, stream)
                 }
-                Kind::Reduce { reduction, root } => {
+                CallKind::Reduce { reduction, root } => {
                     let (reduction, root) = (reduction as c_int, rank(root));
                     table.reduce(from, to, count, of, reduction, root, communicator, stream)
                 }
-                Kind::Broadcast { root } => {
+                CallKind::Broadcast { root } => {
                     table.broadcast(from, to, count, of, rank(root), communicator, stream)
                 }
-                Kind::AllGather => table.all_gather(from, to, count, of, communicator, stream),
-                Kind::ReduceScatter(reduction) => {
+                CallKind::AllGather => table.all_gather(from, to, count, of, communicator, stream),
+                CallKind::ReduceScatter(reduction) => {
                     let reduction = reduction as c_int;
                     table.reduce_scatter(from, to, count, of, reduction, communicator, stream)
                 }
-                Kind::Send { to: peer } => {
+                CallKind::Send { to: peer } => {
                     table.send(from, count, of, rank(peer), communicator, stream)
                 }
-                Kind::Receive { from: peer } => {
+                CallKind::Receive { from: peer } => {
                     table.receive(to, count, of, rank(peer), communicator, stream)
                 }
             }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::{
     code::{Code, Result},
-    handle::{Kind, decode},
+    handle::{HandleKind, decode},
     worlds,
 };
 
@@ -52,7 +52,7 @@ pub(crate) fn cuda_world() -> Result<u16> {
 }
 
 pub(crate) fn world_of(context: usize) -> Result<u16> {
-    let (ordinal, key) = decode(Kind::Context, context).map_err(|_| Code::INVALID_CONTEXT)?;
+    let (ordinal, key) = decode(HandleKind::Context, context).map_err(|_| Code::INVALID_CONTEXT)?;
     let state = worlds::lock(ordinal)?;
     state.contexts.get(key).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
     Ok(ordinal)

@@ -12,7 +12,7 @@ use crate::{
     code::Code,
     entry::{Family, driver_functions},
     functions::{self, collectives},
-    handle::{Kind, decode},
+    handle::{HandleKind, decode},
     pointer::{Out, Text},
     schedule::Schedule,
     world::{World, world},
@@ -135,7 +135,7 @@ driver_functions! {
     /// When each node of an executable graph starts and ends in the simulated clock, in nanoseconds from its launch:
     /// two numbers per node, of at most `room` nodes. `count` is the number of all nodes.
     fn [Cuda quadrants_sim_graph_times](exec: usize, times: Out<u64>, room: usize, count: Out<usize>) |_call| {
-        let (world, exec) = decode(Kind::Exec, exec)?;
+        let (world, exec) = decode(HandleKind::Exec, exec)?;
         let nodes = of(world.into())?.with(|state| state.node_times(exec))?;
         count.set(nodes.len())?;
         let known: Vec<u64> = nodes.iter().take(room).flat_map(|&(start, end)| [start, end]).collect();

@@ -13,10 +13,10 @@ use crate::{
     code::{Code, Result},
     context,
     fault::Action,
-    handle::{Key, Kind, decode},
-    state::State,
+    handle::{HandleKind, Key, decode},
+    state::WorldState,
     stream::StreamRef,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// The simulated driver.
@@ -28,16 +28,16 @@ pub(crate) enum Family {
 
 /// An exported function, for counting its calls.
 #[derive(Debug)]
-pub(crate) struct CallSite {
+pub(crate) struct ExportedFunction {
     name: &'static str,
     /// Its index in [`NAMES`] plus one, or 0 before the first call.
     index: AtomicU32,
 }
 
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ApiCall {
     pub(crate) family: Family,
-    site: &'static CallSite,
+    function: &'static ExportedFunction,
 }
 
 /// The reason why a call ends early.
@@ -60,10 +60,10 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 pub(crate) fn run(
     family: Family,
-    site: &'static CallSite,
-    body: impl FnOnce(&Call) -> Result<(), Stop>,
+    function: &'static ExportedFunction,
+    body: impl FnOnce(&ApiCall) -> Result<(), Stop>,
 ) -> c_int {
-    let call = Call::new(family, site);
+    let call = ApiCall::new(family, function);
     match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(Stop::Ignored)) => 0,
         Ok(Err(Stop::Code(code))) => code.0,
@@ -71,7 +71,7 @@ pub(crate) fn run(
     }
 }
 
-impl CallSite {
+impl ExportedFunction {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, index: AtomicU32::new(0) }
     }
@@ -92,17 +92,17 @@ impl CallSite {
     }
 }
 
-impl Call {
-    pub(crate) const fn new(family: Family, site: &'static CallSite) -> Self {
-        Self { family, site }
+impl ApiCall {
+    pub(crate) const fn new(family: Family, function: &'static ExportedFunction) -> Self {
+        Self { family, function }
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        self.site.name
+        self.function.name
     }
 
     /// Enters a world. Returns an error if its context is lost.
-    pub(crate) fn enter(&self, world: u16) -> Result<Guard, Stop> {
+    pub(crate) fn enter(&self, world: u16) -> Result<WorldGuard, Stop> {
         let mut state = self.enter_lost(world)?;
         state.check_lost()?;
         state.point();
@@ -110,9 +110,9 @@ impl Call {
     }
 
     /// Enters a world, even if its context is lost.
-    pub(crate) fn enter_lost(&self, world: u16) -> Result<Guard, Stop> {
+    pub(crate) fn enter_lost(&self, world: u16) -> Result<WorldGuard, Stop> {
         let mut state = worlds::lock(world)?;
-        let index = self.site.index();
+        let index = self.function.index();
         if state.calls.len() <= index {
             state.calls.resize(index + 1, 0);
         }
@@ -121,7 +121,7 @@ impl Call {
         if state.call_log.len() < MAX_LOGGED {
             state.call_log.push(index as u32);
         }
-        match state.faults.apply(self.site.name) {
+        match state.faults.apply(self.function.name) {
             None => Ok(state),
             Some(Action::Fail(code)) => Err(Stop::Code(code)),
             Some(Action::Ignore) => Err(Stop::Ignored),
@@ -133,19 +133,19 @@ impl Call {
     }
 
     /// Enters the world of the current context or device.
-    pub(crate) fn here(&self) -> Result<Guard, Stop> {
+    pub(crate) fn here(&self) -> Result<WorldGuard, Stop> {
         self.enter(self.current()?)
     }
 
     /// Enters the world of a handle, which may be another than the current one. There must be a current one.
-    pub(crate) fn at(&self, kind: Kind, handle: usize) -> Result<(Guard, Key), Stop> {
+    pub(crate) fn at(&self, kind: HandleKind, handle: usize) -> Result<(WorldGuard, Key), Stop> {
         self.current()?;
         let (world, key) = decode(kind, handle)?;
         Ok((self.enter(world)?, key))
     }
 
     /// Enters the world of a stream for a query or a wait. It may be another than the current one.
-    pub(crate) fn at_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn at_stream(&self, handle: usize) -> Result<(WorldGuard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         let state = self.enter(world.unwrap_or(current))?;
@@ -154,7 +154,7 @@ impl Call {
     }
 
     /// Enters the world of a stream, to enqueue work. It must be the current one.
-    pub(crate) fn on_stream(&self, handle: usize) -> Result<(Guard, StreamRef), Stop> {
+    pub(crate) fn on_stream(&self, handle: usize) -> Result<(WorldGuard, StreamRef), Stop> {
         let current = self.current()?;
         let (world, stream) = StreamRef::decode(handle)?;
         if world.is_some_and(|world| world != current) {
@@ -166,7 +166,12 @@ impl Call {
     }
 
     /// The key of a handle of the entered world. Handles of other worlds are an error.
-    pub(crate) fn sibling(&self, state: &State, kind: Kind, handle: usize) -> Result<Key> {
+    pub(crate) fn sibling(
+        &self,
+        state: &WorldState,
+        kind: HandleKind,
+        handle: usize,
+    ) -> Result<Key> {
         match decode(kind, handle)? {
             (world, key) if world == state.ordinal => Ok(key),
             _ => Err(Code::INVALID_HANDLE),
@@ -176,11 +181,11 @@ impl Call {
     /// Makes a stream wait for an event, which may belong to another world.
     pub(crate) fn wait(
         &self,
-        mut state: Guard,
+        mut state: WorldGuard,
         stream: StreamRef,
         event: usize,
     ) -> Result<(), Stop> {
-        let (world, key) = decode(Kind::Event, event)?;
+        let (world, key) = decode(HandleKind::Event, event)?;
         if world == state.ordinal {
             return Ok(state.wait(stream, key)?);
         }
@@ -207,7 +212,7 @@ impl From<Code> for Stop {
 }
 
 /// Defines exported C functions and `ROWS`, their list. The names in brackets, each with its driver, are functions with
-/// the same body. A body has access to its [`Call`].
+/// the same body. A body has access to its [`ApiCall`].
 macro_rules! driver_functions {
     ($($(#[$meta:meta])* fn [$($family:ident $name:ident),+] $parameters:tt |$call:ident| $body:block)*) => {
         $($crate::entry::driver_function! {
@@ -237,11 +242,11 @@ macro_rules! driver_function {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
-            static SITE: $crate::entry::CallSite = $crate::entry::CallSite::new(stringify!($name));
+            static FUNCTION: $crate::entry::ExportedFunction = $crate::entry::ExportedFunction::new(stringify!($name));
             $crate::entry::run(
                 $crate::entry::Family::$family,
-                &SITE,
-                |$call: &$crate::entry::Call| -> ::std::result::Result<(), $crate::entry::Stop> {
+                &FUNCTION,
+                |$call: &$crate::entry::ApiCall| -> ::std::result::Result<(), $crate::entry::Stop> {
                     $body
                     Ok(())
                 },

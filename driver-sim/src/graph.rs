@@ -10,12 +10,12 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    pub(crate) nodes: Vec<Step>,
+    pub(crate) nodes: Vec<FlatNode>,
 }
 
 /// The graph and index of a node handle.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
+pub(crate) struct NodeKey {
     pub(crate) graph: Key,
     pub(crate) index: usize,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Node {
 pub(crate) struct Exec {
     /// The graph that it was instantiated from, which may be destroyed.
     pub(crate) graph: Key,
-    pub(crate) nodes: Vec<Step>,
+    pub(crate) nodes: Vec<FlatNode>,
     /// Its last launch: launches of one executable never overlap.
     pub(crate) last: Option<OpId>,
 }
@@ -48,11 +48,12 @@ pub(crate) enum NodeWork {
     Empty,
 }
 
+/// A node of a graph in which the nodes of child graphs are in place of these.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct FlatNode {
     pub(crate) work: NodeWork,
     pub(crate) after: Vec<usize>,
-    /// The number of the driver's node that it is of: a child graph is one node with several steps.
+    /// The number of the driver's node that it is of: a child graph is one node of the driver.
     pub(crate) node: usize,
     /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
     pub(crate) lane: u64,
@@ -64,12 +65,12 @@ impl Graph {
     }
 }
 
-/// When each step starts and ends in the simulated clock, from the launch of the graph.
-pub(crate) fn times(steps: &[Step]) -> Vec<(u64, u64)> {
+/// When each node starts and ends in the simulated clock, from the launch of the graph.
+pub(crate) fn times(nodes: &[FlatNode]) -> Vec<(u64, u64)> {
     let begin = Work::Marker.cost();
-    let mut times: Vec<(u64, u64)> = Vec::with_capacity(steps.len());
-    for Step { work, after, .. } in steps {
-        let start = after.iter().map(|&step| times[step].1).max().unwrap_or(begin);
+    let mut times: Vec<(u64, u64)> = Vec::with_capacity(nodes.len());
+    for FlatNode { work, after, .. } in nodes {
+        let start = after.iter().map(|&node| times[node].1).max().unwrap_or(begin);
         times.push((start, start + work.cost()));
     }
     times

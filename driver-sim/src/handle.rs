@@ -5,7 +5,7 @@ use crate::code::{Code, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum HandleKind {
     Context = 1,
     Stream,
     Event,
@@ -46,7 +46,7 @@ const KIND_SHIFT: u32 = 56;
 const MARK: u64 = 5 << 60;
 
 /// The handle of an object.
-pub(crate) fn encode(kind: Kind, world: u16, key: Key) -> usize {
+pub(crate) fn encode(kind: HandleKind, world: u16, key: Key) -> usize {
     let bits = MARK
         | (kind as u64) << KIND_SHIFT
         | u64::from(world) << WORLD_SHIFT
@@ -56,12 +56,12 @@ pub(crate) fn encode(kind: Kind, world: u16, key: Key) -> usize {
 }
 
 /// The handle of an object that each world has exactly once.
-pub(crate) fn encode_only(kind: Kind, world: u16) -> usize {
+pub(crate) fn encode_only(kind: HandleKind, world: u16) -> usize {
     encode(kind, world, Key { index: 0, generation: 1 })
 }
 
 /// The world and key of a handle of `kind`.
-pub(crate) fn decode(kind: Kind, handle: usize) -> Result<(u16, Key)> {
+pub(crate) fn decode(kind: HandleKind, handle: usize) -> Result<(u16, Key)> {
     let bits = handle as u64;
     if bits >> 60 != MARK >> 60 || (bits >> KIND_SHIFT) & 0xf != kind as u64 {
         return Err(Code::INVALID_HANDLE);
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn handles_keep_kind_world_and_generation() {
         let key = Key { index: 0x00ab_cdef, generation: 0xfffe };
-        let handle = encode(Kind::Event, 4095, key);
-        assert_eq!(decode(Kind::Event, handle), Ok((4095, key)));
-        assert_eq!(decode(Kind::Stream, handle), Err(Code::INVALID_HANDLE));
-        assert_eq!(decode(Kind::Event, 0), Err(Code::INVALID_HANDLE));
-        assert_eq!(decode(Kind::Event, 0x7fff_1234_5678), Err(Code::INVALID_HANDLE));
+        let handle = encode(HandleKind::Event, 4095, key);
+        assert_eq!(decode(HandleKind::Event, handle), Ok((4095, key)));
+        assert_eq!(decode(HandleKind::Stream, handle), Err(Code::INVALID_HANDLE));
+        assert_eq!(decode(HandleKind::Event, 0), Err(Code::INVALID_HANDLE));
+        assert_eq!(decode(HandleKind::Event, 0x7fff_1234_5678), Err(Code::INVALID_HANDLE));
     }
 }

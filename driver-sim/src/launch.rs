@@ -12,7 +12,7 @@ use std::{
 };
 
 use quadrants_ir::{
-    Access, Offloaded, Param, ParamId, ParamKind, SimImage, Task, TaskId,
+    Offloaded, Param, ParamAccess, ParamId, ParamKind, SimImage, Task, TaskId,
     abi::{ArgLayout, ERROR_WORD, ErrorRecord, MessageBuffer, Passing, block_words},
     interp::{self, Interpreter},
     launch_analysis::LaunchAnalysis,
@@ -24,13 +24,14 @@ use crate::{
     random::Random,
 };
 
-/// A module. Launches keep its program alive, so that a launch after the unload is detected.
+/// A module. Launches keep its image alive, so that a launch after the unload is detected.
 #[derive(Debug)]
 pub(crate) struct Module {
-    program: Arc<Program>,
+    loaded: Arc<LoadedImage>,
 }
 
-pub(crate) struct Program {
+/// What a module has loaded.
+pub(crate) struct LoadedImage {
     image: SimImage,
     interpreter: Interpreter,
     /// For the size of dynamic shared arrays, if there are any.
@@ -40,7 +41,7 @@ pub(crate) struct Program {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    program: Arc<Program>,
+    loaded: Arc<LoadedImage>,
     name: Arc<str>,
     task: TaskId,
     /// The number of words of the parameter.
@@ -50,7 +51,7 @@ pub(crate) struct Function {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u32,
@@ -98,32 +99,32 @@ impl Module {
         let is_dynamic = kernel.tasks.iter().any(|task| !kernel.dynamic_arrays(task).is_empty());
         let analysis = is_dynamic.then(|| LaunchAnalysis::new(kernel));
         let unloaded = AtomicBool::new(false);
-        Self { program: Arc::new(Program { interpreter, image, analysis, unloaded }) }
+        Self { loaded: Arc::new(LoadedImage { interpreter, image, analysis, unloaded }) }
     }
 
     pub(crate) fn unload(&self) {
-        self.program.unloaded.store(true, Ordering::Relaxed);
+        self.loaded.unloaded.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn has(&self, function: &Function) -> bool {
-        Arc::ptr_eq(&function.program, &self.program)
+        Arc::ptr_eq(&function.loaded, &self.loaded)
     }
 
     pub(crate) fn function(&self, name: &str, max_shared: u32) -> Option<Function> {
-        let SimImage { kernel, forms, passing } = &self.program.image;
+        let SimImage { kernel, forms, passing } = &self.loaded.image;
         let (task, _) = kernel.tasks().find(|(task, _)| kernel.function_name(*task) == name)?;
         let words = match passing {
             Passing::Value => block_words(kernel, *forms),
             Passing::Buffer => 1,
         };
-        let (program, name) = (Arc::clone(&self.program), name.into());
-        Some(Function { program, name, task, words, max_shared })
+        let (loaded, name) = (Arc::clone(&self.loaded), name.into());
+        Some(Function { loaded, name, task, words, max_shared })
     }
 }
 
 impl Function {
-    pub(crate) fn launch(&self, shape: &Shape, args: &[u64]) -> Option<Launch> {
-        let Shape { grid, block, shared_bytes } = shape;
+    pub(crate) fn launch(&self, shape: &LaunchShape, args: &[u64]) -> Option<Launch> {
+        let LaunchShape { grid, block, shared_bytes } = shape;
         let within = |sizes: &[u32; 3], most: &[u32; 3]| {
             sizes.iter().zip(most).all(|(size, most)| (1..=*most).contains(size))
         };
@@ -145,7 +146,7 @@ impl Function {
 
     /// The size of the shared arrays of the code.
     pub(crate) fn fixed_shared_bytes(&self) -> u64 {
-        let kernel = &self.program.image.kernel;
+        let kernel = &self.loaded.image.kernel;
         kernel.fixed_shared_bytes(&kernel.tasks[self.task.index()])
     }
 }
@@ -157,12 +158,12 @@ impl Launch {
         memory: &mut Memory,
         random: Option<&mut Random>,
     ) -> Result<(), Failure> {
-        let program = &self.function.program;
-        if program.unloaded.load(Ordering::Relaxed) {
+        let loaded = &self.function.loaded;
+        if loaded.unloaded.load(Ordering::Relaxed) {
             return Err(Failure::Unloaded);
         }
         let buffer;
-        let args = match program.image.passing {
+        let args = match loaded.image.passing {
             Passing::Value => &self.args[..],
             Passing::Buffer => {
                 buffer = self.read_block(memory)?;
@@ -170,27 +171,27 @@ impl Launch {
             }
         };
         let task = self.function.task;
-        let form = program.image.forms.of(task);
-        if let Some(analysis) = &program.analysis
+        let form = loaded.image.forms.of(task);
+        if let Some(analysis) = &loaded.analysis
             && let Some(shared) = analysis.shared_bytes(task, args)
             && shared.dynamic > u64::from(self.shared_bytes)
         {
             return Err(Failure::SharedMemory { needed: shared.dynamic });
         }
-        memory.set_atomic(|| atomic_ranges(&program.image.kernel, task, args));
-        if program.image.kernel.prints() {
+        memory.set_atomic(|| atomic_ranges(&loaded.image.kernel, task, args));
+        if loaded.image.kernel.prints() {
             add_message_ranges(memory, args);
         }
-        let mut view = View { memory, error: None };
+        let mut view = InterpreterMemory { memory, error: None };
         let pieces = match random {
-            Some(random) => match program.interpreter.extents(task, args, &mut view) {
+            Some(random) => match loaded.interpreter.extents(task, args, &mut view) {
                 Ok(extents) => random.pieces(extents.iterations()),
                 Err(_) => return Err(view.error.map_or(Failure::Endless, Failure::Access)),
             },
             None => smallvec![0..u64::MAX],
         };
         for piece in pieces {
-            let outcome = program.interpreter.run_range(task, form, args, &mut view, piece);
+            let outcome = loaded.interpreter.run_range(task, form, args, &mut view, piece);
             match (outcome, view.error) {
                 (Ok(()), _) => {}
                 (Err(_), Some(error)) => return Err(Failure::Access(error)),
@@ -201,17 +202,17 @@ impl Launch {
     }
 
     pub(crate) fn task(&self) -> (&Offloaded, &Task) {
-        let kernel = &self.function.program.image.kernel;
+        let kernel = &self.function.loaded.image.kernel;
         (kernel, &kernel.tasks[self.function.task.index()])
     }
 
     /// The current argument block, if it is readable.
     pub(crate) fn peek_args(&self, memory: &Memory) -> Option<Cow<'_, [u64]>> {
-        let program = &self.function.program;
-        if program.image.passing == Passing::Value {
+        let loaded = &self.function.loaded;
+        if loaded.image.passing == Passing::Value {
             return Some(Cow::Borrowed(&self.args));
         }
-        let bytes = 8 * block_words(&program.image.kernel, program.image.forms);
+        let bytes = 8 * block_words(&loaded.image.kernel, loaded.image.forms);
         let bytes = memory.peek(*self.args.first()?, bytes)?;
         let words = bytes.as_chunks::<8>().0;
         Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
@@ -219,7 +220,7 @@ impl Launch {
 
     /// Reads the argument block at the parameter's address.
     fn read_block(&self, memory: &mut Memory) -> Result<Vec<u64>, AccessError> {
-        let image = &self.function.program.image;
+        let image = &self.function.loaded.image;
         let words = block_words(&image.kernel, image.forms);
         let mut bytes = vec![0; 8 * words];
         memory.read(word(&self.args, 0), &mut bytes)?;
@@ -242,7 +243,7 @@ impl Launch {
 fn atomic_ranges(kernel: &Offloaded, task: TaskId, args: &[u64]) -> Vec<Range<u64>> {
     let range = |start: u64, bytes: u64| start..start.saturating_add(bytes);
     let layout = ArgLayout::new(&kernel.params);
-    let alone = |access: &&Access| access.atomic && !access.read && !access.write;
+    let alone = |access: &&ParamAccess| access.atomic && !access.read && !access.write;
     let tensors = kernel.tasks[task.index()].accesses.iter().filter(alone);
     let mut ranges: Vec<Range<u64>> = tensors
         .flat_map(|access| element_ranges(kernel, &layout, access, args))
@@ -273,7 +274,7 @@ fn add_message_ranges(memory: &mut Memory, args: &[u64]) {
 fn element_ranges(
     kernel: &Offloaded,
     layout: &ArgLayout,
-    access: &Access,
+    access: &ParamAccess,
     args: &[u64],
 ) -> Vec<(u64, u64)> {
     let Some((start, bytes)) = tensor_memory(kernel, layout, access, args) else {
@@ -308,7 +309,7 @@ fn axes(
 pub(crate) fn tensor_memory(
     kernel: &Offloaded,
     layout: &ArgLayout,
-    access: &Access,
+    access: &ParamAccess,
     args: &[u64],
 ) -> Option<(u64, u64)> {
     let &Param { kind, strided, .. } = &kernel.params[access.param.index()];
@@ -331,13 +332,13 @@ pub(crate) fn word(args: &[u64], at: usize) -> u64 {
     args.get(at).copied().unwrap_or(0)
 }
 
-/// The interpreter's view of memory. It keeps the details that the interpreter's error type cannot represent.
-struct View<'a> {
+/// The simulated memory as the interpreter's. It keeps the details that the interpreter's error type cannot represent.
+struct InterpreterMemory<'a> {
     memory: &'a mut Memory,
     error: Option<AccessError>,
 }
 
-impl interp::Memory for View<'_> {
+impl interp::Memory for InterpreterMemory<'_> {
     #[inline]
     fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {
         self.memory.load(address, bytes).map_err(|error| {
@@ -355,9 +356,11 @@ impl interp::Memory for View<'_> {
     }
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for LoadedImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program").field("kernel", &self.image.kernel.name).finish_non_exhaustive()
+        f.debug_struct("LoadedImage")
+            .field("kernel", &self.image.kernel.name)
+            .finish_non_exhaustive()
     }
 }
 

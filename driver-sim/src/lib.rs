@@ -46,7 +46,7 @@ pub use exports::{
 pub use memory::{InvalidAccess, Origin, Touch};
 pub use op::OpKind;
 pub use op_id::OpId;
-pub use race::{Race, Side};
+pub use race::{Race, RacingOperation};
 pub use report::{Report, ReportKind};
 pub use schedule::Schedule;
 pub use timeline::{Ran, Timeline};

@@ -14,11 +14,11 @@ use crate::{
 /// Memory ranges, each with a flag for writes.
 #[derive(Debug, Default)]
 pub(crate) struct AccessRanges {
-    ranges: SmallVec<[Range; 4]>,
+    ranges: SmallVec<[AccessRange; 4]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct AccessRange {
     start: u64,
     end: u64,
     write: bool,
@@ -32,14 +32,15 @@ impl AccessRanges {
     /// Whether both may access a byte that one of them may write.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.ranges.iter().any(|a| {
-            let meets = |b: &Range| a.start < b.end && b.start < a.end && (a.write || b.write);
+            let meets =
+                |b: &AccessRange| a.start < b.end && b.start < a.end && (a.write || b.write);
             other.ranges.iter().any(meets)
         })
     }
 
     fn add(&mut self, start: u64, bytes: u64, write: bool) {
         if bytes > 0 {
-            self.ranges.push(Range { start, end: start.saturating_add(bytes), write });
+            self.ranges.push(AccessRange { start, end: start.saturating_add(bytes), write });
         }
     }
 }

@@ -12,13 +12,13 @@ use std::{sync::Arc, time::Instant};
 
 use crate::{
     code::{Code, Result},
-    collectives::{Blocker, Meeting, progress},
+    collectives::{Blocker, MatchedCall, progress},
     op_id::OpId,
     remote::Parcel,
     report::{Report, ReportKind},
-    state::State,
+    state::WorldState,
     stream::StreamRef,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// Does what may wait for operations of other worlds, which run while this world is not locked.
@@ -27,8 +27,8 @@ use crate::{
 /// that it does again then. A query has a result and is not repeated. An action that needs calls which no rank has made
 /// yet is repeated when they are made, until the limit of the world is over.
 pub(crate) fn wait<T>(
-    mut state: Guard,
-    mut action: impl FnMut(&mut State) -> Result<T>,
+    mut state: WorldGuard,
+    mut action: impl FnMut(&mut WorldState) -> Result<T>,
 ) -> Result<T> {
     let (ordinal, limit) = (state.ordinal, state.wait_limit);
     let mut end = None;
@@ -56,7 +56,7 @@ pub(crate) fn wait<T>(
 /// The reason why no operation can be run for a wait.
 #[derive(Debug)]
 enum Stuck {
-    Missing(Arc<Meeting>),
+    Missing(Arc<MatchedCall>),
     /// The operation in the world needs itself.
     Circle(u16, OpId),
 }
@@ -67,7 +67,7 @@ fn complete(blocker: Blocker) -> Result<Option<Stuck>> {
     let mut next = Some(blocker);
     loop {
         match next {
-            Some(Blocker::Meeting(meeting)) => return Ok(Some(Stuck::Missing(meeting))),
+            Some(Blocker::MatchedCall(call)) => return Ok(Some(Stuck::Missing(call))),
             Some(Blocker::Operation(world, op)) if open.contains(&(world, op)) => {
                 return Ok(Some(Stuck::Circle(world, op)));
             }
@@ -85,8 +85,8 @@ fn complete(blocker: Blocker) -> Result<Option<Stuck>> {
 impl Stuck {
     fn report(&self) -> Report {
         match self {
-            Self::Missing(meeting) => {
-                Report::of_call(ReportKind::MissingRank, meeting.describe_missing())
+            Self::Missing(call) => {
+                Report::of_call(ReportKind::MissingRank, call.describe_missing())
             }
             Self::Circle(world, op) => {
                 let kind = worlds::lock(*world).map(|state| state.trace.about(*op).0);

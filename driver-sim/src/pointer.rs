@@ -21,12 +21,12 @@ pub(crate) struct Array<T>(*const T);
 /// Host memory that a copy reads.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Source(*const c_void);
+pub(crate) struct HostSource(*const c_void);
 
 /// Host memory that a copy writes.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Target(*mut c_void);
+pub(crate) struct HostTarget(*mut c_void);
 
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -109,7 +109,7 @@ impl<T: Copy> Array<T> {
     }
 }
 
-impl Source {
+impl HostSource {
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }
@@ -131,7 +131,7 @@ impl Source {
     }
 }
 
-impl Target {
+impl HostTarget {
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::{
     clock::{Clock, WorldKey},
-    memory::Piece,
+    memory::Payload,
     op_id::OpId,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Completion {
 
 /// The bytes of a copy between worlds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parcel(Arc<Mutex<Option<Piece>>>);
+pub(crate) struct Parcel(Arc<Mutex<Option<Payload>>>);
 
 impl Remote {
     pub(crate) fn new(
@@ -85,11 +85,11 @@ impl Completion {
 }
 
 impl Parcel {
-    pub(crate) fn fill(&self, piece: Piece) {
-        *self.0.lock() = Some(piece);
+    pub(crate) fn fill(&self, payload: Payload) {
+        *self.0.lock() = Some(payload);
     }
 
-    pub(crate) fn open(&self) -> Option<Piece> {
+    pub(crate) fn open(&self) -> Option<Payload> {
         self.0.lock().take()
     }
 }

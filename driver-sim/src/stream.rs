@@ -2,7 +2,7 @@
 
 use crate::{
     code::{Code, Result},
-    handle::{Key, Kind, decode},
+    handle::{HandleKind, Key, decode},
     op_id::OpId,
 };
 
@@ -49,7 +49,7 @@ impl StreamRef {
             0 | LEGACY => Ok((None, Self::Legacy)),
             PER_THREAD => Err(Code::NOT_SUPPORTED),
             _ => {
-                let (world, key) = decode(Kind::Stream, handle)?;
+                let (world, key) = decode(HandleKind::Stream, handle)?;
                 Ok((Some(world), Self::Created(key)))
             }
         }

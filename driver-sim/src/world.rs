@@ -11,7 +11,7 @@ use crate::{
     race::Race,
     report::Report,
     schedule::Schedule,
-    state::State,
+    state::WorldState,
     timeline::Timeline,
     trace::Trace,
     worlds::{self, exists, replay_seed},
@@ -238,7 +238,7 @@ impl World {
         self.with(|state| state.faults.arm(function, when, action));
     }
 
-    pub(crate) fn with<T>(self, action: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn with<T>(self, action: impl FnOnce(&mut WorldState) -> T) -> T {
         action(
             &mut worlds::lock(self.ordinal).expect("a `World` is only made for an existing device"),
         )

@@ -7,15 +7,15 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     code::{Code, Result},
     schedule::Schedule,
-    state::State,
+    state::WorldState,
 };
 
 /// A locked world.
-pub(crate) type Guard = MutexGuard<'static, State>;
+pub(crate) type WorldGuard = MutexGuard<'static, WorldState>;
 
-type Slot = OnceLock<Mutex<State>>;
+type LazyWorld = OnceLock<Mutex<WorldState>>;
 
-static WORLDS: OnceLock<Box<[Slot]>> = OnceLock::new();
+static WORLDS: OnceLock<Box<[LazyWorld]>> = OnceLock::new();
 
 const MAX_DEVICES: usize = 4096;
 
@@ -29,16 +29,16 @@ pub(crate) fn exists(ordinal: u16) -> bool {
     usize::from(ordinal) < count()
 }
 
-pub(crate) fn lock(ordinal: u16) -> Result<Guard> {
-    let slot = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
+pub(crate) fn lock(ordinal: u16) -> Result<WorldGuard> {
+    let world = worlds().get(usize::from(ordinal)).ok_or(Code::INVALID_DEVICE)?;
     let (schedule, seed) = defaults();
-    Ok(slot.get_or_init(|| Mutex::new(State::new(ordinal, schedule, seed))).lock())
+    Ok(world.get_or_init(|| Mutex::new(WorldState::new(ordinal, schedule, seed))).lock())
 }
 
-fn worlds() -> &'static [Slot] {
+fn worlds() -> &'static [LazyWorld] {
     WORLDS.get_or_init(|| {
         let devices = setting("QUADRANTS_SIM_DEVICES", |text| text.parse().ok());
-        (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| Slot::new()).collect()
+        (0..devices.unwrap_or(64).min(MAX_DEVICES)).map(|_| LazyWorld::new()).collect()
     })
 }
 

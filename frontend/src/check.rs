@@ -21,9 +21,9 @@ use quadrants_ir::abi::{MAX_BLOCK_SIZE, MAX_RANK};
 use crate::{
     builtins::{is_builtin_function, is_builtin_method},
     literal::scalar_suffix,
-    names::Names,
     races,
     rule::{NotCombined, Rejection, Rule},
+    symbol_table::SymbolTable,
     syntax::{
         Block, BlockFor, Construct, Expr, ExprKind, For, Function, FunctionKind, ParamPassing,
         Span, Stmt, StmtKind, StreamParallelArgument,
@@ -46,7 +46,7 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
     let mut checker = Checker {
         kind: function.kind,
         rejections: Vec::new(),
-        names: Names::new(),
+        names: SymbolTable::new(),
         known: Vec::new(),
         scopes: Vec::new(),
         labels: Vec::new(),
@@ -95,13 +95,13 @@ const MAX_DEPTH: u16 = 256;
 struct Checker<'a> {
     kind: FunctionKind,
     rejections: Vec<Rejection>,
-    names: Names<Binding>,
+    names: SymbolTable<Binding>,
     /// Which bindings the host knows before a launch, by their positions.
     known: Vec<bool>,
     /// The enclosing constructs, innermost last.
-    scopes: Vec<Scope>,
+    scopes: Vec<ScopeKind>,
     /// The labels of enclosing loops, and the kinds of those loops.
-    labels: Vec<(&'a str, Scope)>,
+    labels: Vec<(&'a str, ScopeKind)>,
     /// The number of enclosing expressions.
     depth: u16,
     /// In a phase: the position of the binding of the thread number.
@@ -137,7 +137,7 @@ enum Binding {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum ScopeKind {
     StreamParallel,
     ParallelLoop,
     /// The body of `block_for`, outside phases.
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         {
             self.reject(each.threads.span, Rule::BlockSize);
         }
-        self.enter(Scope::Blocks, |this| {
+        self.enter(ScopeKind::Blocks, |this| {
             this.names.bind(&each.name, Binding::Block);
             this.block(&each.body);
         });
@@ -220,7 +220,7 @@ impl<'a> Checker<'a> {
         if !is_block || !self.is_block_level() {
             self.reject(span, Rule::PhasePlace);
         }
-        self.enter(Scope::Phase, |this| {
+        self.enter(ScopeKind::Phase, |this| {
             let outer = this.thread.replace(this.names.mark());
             this.declare(thread, false);
             body(this);
@@ -241,7 +241,7 @@ impl<'a> Checker<'a> {
 
     /// Whether the code is in a `block_for` and outside phases: all threads of a block do the same.
     fn is_block_level(&self) -> bool {
-        self.scopes.contains(&Scope::Blocks) && !self.scopes.contains(&Scope::Phase)
+        self.scopes.contains(&ScopeKind::Blocks) && !self.scopes.contains(&ScopeKind::Phase)
     }
 
     /// Rejects an effect in a block but outside its phases.
@@ -258,7 +258,7 @@ impl<'a> Checker<'a> {
                 if *params > 0 {
                     self.reject(span, Rule::StreamParallelParameters);
                 }
-                self.enter(Scope::StreamParallel, |this| {
+                self.enter(ScopeKind::StreamParallel, |this| {
                     for stmt in &body.stmts {
                         this.top_stmt(stmt);
                     }
@@ -302,10 +302,9 @@ impl<'a> Checker<'a> {
             }
             StmtKind::LetShared { name, block, dims, .. } => {
                 let is_block = matches!(self.lookup(block), Some(Binding::Block));
-                let repeated = self
-                    .scopes
-                    .iter()
-                    .any(|scope| matches!(scope, Scope::Loop | Scope::NdrangeLoop | Scope::Phase));
+                let repeated = self.scopes.iter().any(|scope| {
+                    matches!(scope, ScopeKind::Loop | ScopeKind::NdrangeLoop | ScopeKind::Phase)
+                });
                 if !is_block {
                     self.unsupported(stmt.span, &Construct::Shared);
                 } else if repeated {
@@ -330,10 +329,11 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Reduce { name, value, .. } => {
                 self.expr(value);
-                let is_branch = |scope: &&Scope| matches!(scope, Scope::Branch | Scope::Braces);
+                let is_branch =
+                    |scope: &&ScopeKind| matches!(scope, ScopeKind::Branch | ScopeKind::Braces);
                 if let Some(Binding::Local { depth, .. }) = self.lookup(name)
                     && self.scopes[depth..].iter().find(|scope| !is_branch(scope))
-                        != Some(&Scope::ParallelLoop)
+                        != Some(&ScopeKind::ParallelLoop)
                 {
                     self.assign(name, depth, stmt.span);
                 }
@@ -346,19 +346,19 @@ impl<'a> Checker<'a> {
                 self.serial_loop(each, stmt.span);
             }
             StmtKind::While { cond, body, label } => {
-                self.in_loop(Scope::Loop, label.as_deref(), |this| {
+                self.in_loop(ScopeKind::Loop, label.as_deref(), |this| {
                     this.expr(cond);
                     this.block(body);
                 });
             }
             StmtKind::Loop { body, label } => {
-                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(ScopeKind::Loop, label.as_deref(), |this| this.block(body));
             }
             StmtKind::Break { label, value } => {
                 self.optional_expr(value.as_ref());
                 match self.find_loop(label.as_deref()) {
-                    Some(Scope::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
-                    Some(Scope::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
+                    Some(ScopeKind::NdrangeLoop) => self.reject(stmt.span, Rule::BreakNdrange),
+                    Some(ScopeKind::ParallelLoop) => self.reject(stmt.span, Rule::BreakParallel),
                     None if label.is_none() => {
                         self.reject(stmt.span, Rule::OutsideLoop("break"));
                     }
@@ -396,23 +396,23 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::BlockSizeOfSerial);
         }
         let is_space = each.dims.len() > 1 || each.options.is_space;
-        let scope = if is_space { Scope::NdrangeLoop } else { Scope::Loop };
+        let scope = if is_space { ScopeKind::NdrangeLoop } else { ScopeKind::Loop };
         self.for_loop(each, span, scope);
     }
 
-    fn for_loop(&mut self, each: &'a For, span: Span, scope: Scope) {
-        if each.options.unroll.is_some() && scope == Scope::ParallelLoop {
+    fn for_loop(&mut self, each: &'a For, span: Span, scope: ScopeKind) {
+        if each.options.unroll.is_some() && scope == ScopeKind::ParallelLoop {
             self.reject(span, Rule::UnrollParallel);
         }
         if each.options.block_size.is_some_and(|size| !(1..=MAX_BLOCK_SIZE).contains(&size)) {
             self.reject(span, Rule::BlockSize);
         }
         // The macro makes nested loops of a parallel loop over more dimensions.
-        let most = if scope == Scope::ParallelLoop { 3 } else { MAX_RANK };
+        let most = if scope == ScopeKind::ParallelLoop { 3 } else { MAX_RANK };
         if !(1..=most).contains(&each.dims.len()) {
             self.reject(span, Rule::Dimensions);
         }
-        let is_parallel = scope == Scope::ParallelLoop;
+        let is_parallel = scope == ScopeKind::ParallelLoop;
         let misplaced = std::mem::replace(&mut self.returns_are_misplaced, is_parallel);
         for dim in &each.dims {
             self.optional_expr(dim.begin.as_ref());
@@ -553,16 +553,16 @@ impl<'a> Checker<'a> {
             }
             ExprKind::If { cond, then, otherwise } => {
                 self.expr(cond);
-                self.enter(Scope::Branch, |this| this.block(then));
+                self.enter(ScopeKind::Branch, |this| this.block(then));
                 if let Some(block) = otherwise {
-                    self.enter(Scope::Branch, |this| this.block(block));
+                    self.enter(ScopeKind::Branch, |this| this.block(block));
                 }
             }
             ExprKind::Loop { body, label, .. } => {
-                self.in_loop(Scope::Loop, label.as_deref(), |this| this.block(body));
+                self.in_loop(ScopeKind::Loop, label.as_deref(), |this| this.block(body));
             }
             ExprKind::Block(body) | ExprKind::Unsafe(body) => {
-                self.enter(Scope::Braces, |this| this.block(body));
+                self.enter(ScopeKind::Braces, |this| this.block(body));
             }
             ExprKind::Index { base, index } => match self.lookup(base) {
                 Some(Binding::Shape) => self.axis(index.first(), expr.span),
@@ -662,7 +662,7 @@ impl<'a> Checker<'a> {
         self.names.leave(mark);
     }
 
-    fn enter(&mut self, scope: Scope, body: impl FnOnce(&mut Self)) {
+    fn enter(&mut self, scope: ScopeKind, body: impl FnOnce(&mut Self)) {
         let mark = self.names.mark();
         self.scopes.push(scope);
         body(self);
@@ -704,7 +704,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn in_loop(&mut self, scope: Scope, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
+    fn in_loop(&mut self, scope: ScopeKind, label: Option<&'a str>, body: impl FnOnce(&mut Self)) {
         let outer = self.labels.len();
         self.labels.extend(label.map(|label| (label, scope)));
         self.enter(scope, body);
@@ -712,7 +712,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The kind of the loop with this label, or of the innermost loop.
-    fn find_loop(&self, label: Option<&str>) -> Option<Scope> {
+    fn find_loop(&self, label: Option<&str>) -> Option<ScopeKind> {
         match label {
             Some(label) => {
                 self.labels.iter().rev().find(|(name, _)| *name == label).map(|(_, a)| *a)
@@ -721,12 +721,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn innermost_loop(&self) -> Option<Scope> {
+    fn innermost_loop(&self) -> Option<ScopeKind> {
         self.scopes
             .iter()
             .rev()
-            .take_while(|scope| !matches!(scope, Scope::Phase | Scope::Blocks))
-            .find(|a| matches!(a, Scope::ParallelLoop | Scope::Loop | Scope::NdrangeLoop))
+            .take_while(|scope| !matches!(scope, ScopeKind::Phase | ScopeKind::Blocks))
+            .find(|a| {
+                matches!(a, ScopeKind::ParallelLoop | ScopeKind::Loop | ScopeKind::NdrangeLoop)
+            })
             .copied()
     }
 

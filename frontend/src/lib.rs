@@ -9,11 +9,11 @@ mod error;
 mod literal;
 mod lower;
 mod misuse;
-mod names;
 mod operands;
 mod races;
 mod resolve;
 mod rule;
+mod symbol_table;
 pub mod syntax;
 mod unit;
 mod visit;
@@ -24,7 +24,7 @@ pub use builtins::{
 pub use check::{check, check_with};
 pub use error::Error;
 pub use lower::{lower, lower_checked};
-pub use operands::{Operator, Root, Step, operators};
+pub use operands::{Operator, Projection, Root, operators};
 pub use quadrants_ir::{
     source::{Callee, Source},
     types::name_number,

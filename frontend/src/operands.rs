@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Operator {
     /// The operands whose types are known: what each is a part of, and which part, from the outside in.
-    pub operands: Vec<(Root, Vec<Step>)>,
+    pub operands: Vec<(Root, Vec<Projection>)>,
     /// Whether the operator is `<`, `<=`, `>` or `>=`.
     pub orders: bool,
     /// Where it is.
@@ -30,9 +30,9 @@ pub enum Root {
     ElementOf(usize),
 }
 
-/// A part of a value.
+/// A part of a value, by its field or index.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum Projection {
     /// The field of a name.
     Field(String),
     /// An element of an array.
@@ -61,7 +61,7 @@ pub fn operators(function: &Function, is_unique: &dyn Fn(&str) -> bool) -> Vec<O
         }
         false
     });
-    let known = Known { names, is_unique };
+    let known = TypedNames { names, is_unique };
     let mut operators = Vec::new();
     let mut add = |op: Option<BinaryOp>, operands: &[&Expr], span| {
         let orders = matches!(op, Some(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge));
@@ -92,12 +92,12 @@ pub fn operators(function: &Function, is_unique: &dyn Fn(&str) -> bool) -> Vec<O
 }
 
 /// What is known of names.
-struct Known<'a> {
+struct TypedNames<'a> {
     names: Vec<(&'a str, Root)>,
     is_unique: &'a dyn Fn(&str) -> bool,
 }
 
-impl Known<'_> {
+impl TypedNames<'_> {
     /// Whether an expression is an operator's value that is checked.
     fn has_operands(&self, expr: &Expr) -> bool {
         match &expr.kind {
@@ -110,11 +110,11 @@ impl Known<'_> {
         }
     }
 
-    fn part(&self, expr: &Expr) -> Option<(Root, Vec<Step>)> {
-        let within = |value: &Expr, step: Step| {
-            let (root, mut steps) = self.part(value)?;
-            steps.push(step);
-            Some((root, steps))
+    fn part(&self, expr: &Expr) -> Option<(Root, Vec<Projection>)> {
+        let within = |value: &Expr, projection: Projection| {
+            let (root, mut projections) = self.part(value)?;
+            projections.push(projection);
+            Some((root, projections))
         };
         match &expr.kind {
             ExprKind::Name(name) => match self.root(name)? {
@@ -125,11 +125,13 @@ impl Known<'_> {
             | ExprKind::Struct { ty, .. }
             | ExprKind::Repeat { ty, .. }
             | ExprKind::Associated { ty, .. } => Some((Root::Type(*ty), Vec::new())),
-            ExprKind::Field { value, name } => within(value, Step::Field(name.clone())),
-            ExprKind::Element { value, index } if index.len() == 1 => within(value, Step::Element),
+            ExprKind::Field { value, name } => within(value, Projection::Field(name.clone())),
+            ExprKind::Element { value, index } if index.len() == 1 => {
+                within(value, Projection::Element)
+            }
             ExprKind::Index { base, index } => match self.root(base)? {
                 root @ Root::ElementOf(_) => Some((root, Vec::new())),
-                root if index.len() == 1 => Some((root, vec![Step::Element])),
+                root if index.len() == 1 => Some((root, vec![Projection::Element])),
                 // Two indices select a number of a matrix.
                 _ => None,
             },

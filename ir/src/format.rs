@@ -11,12 +11,12 @@ use crate::{Const, ScalarType};
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Format {
     /// The text and the values, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<FormatPiece>,
 }
 
 /// A piece of a format string.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Piece {
+pub enum FormatPiece {
     /// Literal text.
     Text(String),
     /// A value, by the position of its argument.
@@ -142,13 +142,13 @@ impl Format {
             let spec = Spec::parse(spec.trim_end())
                 .ok_or_else(|| format!("`{{{inside}}}` is not supported in kernels; they have `{{}}`, `{{name}}`, `{{0}}`, and after a `:` fill, alignment, `+`, `#`, `0`, width, precision and one of `?`, `x`, `X`, `b`, `o`, `e`, `E`"))?;
             if !literal.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                pieces.push(FormatPiece::Text(std::mem::take(&mut literal)));
             }
-            pieces.push(Piece::Value { at: position(argument)? as u32, spec });
+            pieces.push(FormatPiece::Value { at: position(argument)? as u32, spec });
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            pieces.push(Piece::Text(literal));
+            pieces.push(FormatPiece::Text(literal));
         }
         Ok(Self { pieces })
     }
@@ -156,14 +156,14 @@ impl Format {
     /// A format that is only text.
     #[must_use]
     pub fn text(text: &str) -> Self {
-        Self { pieces: vec![Piece::Text(text.to_owned())] }
+        Self { pieces: vec![FormatPiece::Text(text.to_owned())] }
     }
 
     /// A format that is the argument at a position, written as by `{:?}`.
     #[must_use]
     pub fn debug(at: u32) -> Self {
         let spec = Spec { notation: Notation::Debug, ..Spec::default() };
-        Self { pieces: vec![Piece::Value { at, spec }] }
+        Self { pieces: vec![FormatPiece::Value { at, spec }] }
     }
 
     /// The text with the arguments' values in it. A value that is missing is written as `…`.
@@ -173,12 +173,12 @@ impl Format {
         for piece in &self.pieces {
             let value = |at: &u32| values.get(*at as usize);
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Value { at, spec } => match value(at) {
+                FormatPiece::Text(text) => out.push_str(text),
+                FormatPiece::Value { at, spec } => match value(at) {
                     Some(value) => spec.write(*value, &mut out),
                     None => out.push('…'),
                 },
-                Piece::Variant { at, names } => {
+                FormatPiece::Variant { at, names } => {
                     let number = value(at).and_then(|value| value.as_int());
                     let variant = names.iter().find(|(_, of)| Some(i128::from(*of)) == number);
                     out.push_str(variant.map_or("…", |(name, _)| name));
@@ -194,10 +194,14 @@ impl std::fmt::Display for Format {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
-                Piece::Value { at, spec } if *spec == Spec::default() => write!(f, "{{{at}}}")?,
-                Piece::Value { at, spec } => write!(f, "{{{at}:{spec}}}")?,
-                Piece::Variant { at, .. } => write!(f, "{{{at}:?}}")?,
+                FormatPiece::Text(text) => {
+                    f.write_str(&text.replace('{', "{{").replace('}', "}}"))?
+                }
+                FormatPiece::Value { at, spec } if *spec == Spec::default() => {
+                    write!(f, "{{{at}}}")?
+                }
+                FormatPiece::Value { at, spec } => write!(f, "{{{at}:{spec}}}")?,
+                FormatPiece::Variant { at, .. } => write!(f, "{{{at}:?}}")?,
             }
         }
         Ok(())

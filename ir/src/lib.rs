@@ -49,7 +49,7 @@ pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
 pub use simplify::simplify;
 pub use tables::tables;
-pub use task::{Access, Offloaded, Task, TaskId, TaskKind};
+pub use task::{Offloaded, ParamAccess, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};
 

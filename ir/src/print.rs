@@ -4,8 +4,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Access, Array, Assertion, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel,
-    Local, LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind, ScalarType, SharedExtent,
+    Array, Assertion, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel, Local,
+    LocalId, LoopDim, Offloaded, Param, ParamAccess, ParamId, ParamKind, ScalarType, SharedExtent,
     SiteId, SiteKind, Stmt, Task, TaskKind, TopStmt, UnaryOp, schedule::TaskSchedule, visit::Nodes,
 };
 
@@ -132,7 +132,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    fn access(&self, access: Access) -> String {
+    fn access(&self, access: ParamAccess) -> String {
         let mut text = self.param(access.param);
         for (does, word) in
             [(access.read, " read"), (access.write, " write"), (access.atomic, " atomic")]

@@ -56,7 +56,7 @@ pub struct Task {
     /// The serial code, or the body of one iteration or block.
     pub body: BlockId,
     /// The accessed tensor parameters, one entry each, by ascending id.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<ParamAccess>,
     /// The source line, or 0 if there is none.
     pub line: u32,
     /// How it runs on a device.
@@ -92,7 +92,7 @@ pub enum TaskKind {
 
 /// How a task accesses a tensor parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Access {
+pub struct ParamAccess {
     /// The tensor.
     pub param: ParamId,
     /// Has loads.

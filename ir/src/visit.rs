@@ -2,8 +2,8 @@
 //! code.
 
 use crate::{
-    Access, Arena, Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Kernel, Local, LocalId,
-    MathFn, Offloaded, Param, ParamId, SharedExtent, Site, SiteId, Stmt,
+    Arena, Array, Block, BlockId, Element, Expr, ExprId, ExprKind, Kernel, Local, LocalId, MathFn,
+    Offloaded, Param, ParamAccess, ParamId, SharedExtent, Site, SiteId, Stmt,
 };
 
 /// The node lists that kernels have both before and after offloading.
@@ -26,7 +26,7 @@ pub(crate) struct Reach {
     pub(crate) combined: Vec<bool>,
     /// Whether a temporary is read.
     pub(crate) temps: bool,
-    accesses: Vec<Access>,
+    accesses: Vec<ParamAccess>,
     /// The first source line that can raise an error, or 0.
     pub(crate) line: u32,
 }
@@ -135,8 +135,12 @@ impl Reach {
     }
 
     pub(crate) fn new(nodes: Nodes<'_>) -> Self {
-        let access =
-            |i| Access { param: ParamId::new(i as u32), read: false, write: false, atomic: false };
+        let access = |i| ParamAccess {
+            param: ParamId::new(i as u32),
+            read: false,
+            write: false,
+            atomic: false,
+        };
         Self {
             seen: vec![false; nodes.exprs.len()],
             locals: vec![false; nodes.locals.len()],
@@ -154,7 +158,7 @@ impl Reach {
     }
 
     /// The accessed tensors, by ascending id.
-    pub(crate) fn accesses(&self) -> Vec<Access> {
+    pub(crate) fn accesses(&self) -> Vec<ParamAccess> {
         self.accesses.iter().copied().filter(|a| a.read || a.write || a.atomic).collect()
     }
 }
@@ -244,7 +248,7 @@ impl Nodes<'_> {
         }
     }
 
-    fn reach_element(self, element: &Element, reach: &mut Reach, change: fn(&mut Access)) {
+    fn reach_element(self, element: &Element, reach: &mut Reach, change: fn(&mut ParamAccess)) {
         match element.array {
             Array::Tensor(tensor) => change(&mut reach.accesses[tensor.index()]),
             Array::Shared(array) | Array::Local(array) => reach.locals[array.index()] = true,

@@ -221,8 +221,8 @@ pub(crate) fn unproven_values(signature: &syn::Signature) -> Vec<Ident> {
     const OF_LIBRARY: [&str; 6] = ["Element", "Float", "Int", "KernelValue", "Number", "Signed"];
     /// Finds types that are one name. `T` in `T::Of` is none.
     #[derive(Default)]
-    struct Names<'a>(Vec<&'a Ident>);
-    impl<'a> Visit<'a> for Names<'a> {
+    struct TypeNames<'a>(Vec<&'a Ident>);
+    impl<'a> Visit<'a> for TypeNames<'a> {
         fn visit_type_path(&mut self, path: &'a syn::TypePath) {
             match path.path.get_ident() {
                 Some(name) if path.qself.is_none() => self.0.push(name),
@@ -238,7 +238,7 @@ pub(crate) fn unproven_values(signature: &syn::Signature) -> Vec<Ident> {
             .is_some_and(|last| OF_LIBRARY.iter().any(|name| last.ident == name)),
         _ => false,
     };
-    let mut names = Names::default();
+    let mut names = TypeNames::default();
     signature.inputs.iter().for_each(|input| names.visit_fn_arg(input));
     names.visit_return_type(&signature.output);
     let params = signature.generics.type_params().filter(|param| {

@@ -72,14 +72,14 @@ pub(crate) fn name_types(params: &[Param], body: &mut syn::Block) {
 
 /// The names that patterns of a body bind.
 pub(crate) fn bound_names(body: &syn::Block) -> Vec<Ident> {
-    let mut bound = Bound(Vec::new());
+    let mut bound = BoundNames(Vec::new());
     bound.visit_block(body);
     bound.0
 }
 
-struct Bound(Vec<Ident>);
+struct BoundNames(Vec<Ident>);
 
-impl Visit<'_> for Bound {
+impl Visit<'_> for BoundNames {
     fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
         self.0.push(pattern.ident.clone());
         visit::visit_pat_ident(self, pattern);

@@ -28,7 +28,7 @@ thread_local! {
     pub(crate) static IN_BODY: Cell<u32> = const { Cell::new(0) };
 }
 
-/// `assert!` in serial code and in funcs: reports a device error and ends the caller's piece of the loop. In an
+/// `assert!` in serial code and in funcs: reports a device error and ends the caller's chunk of the loop. In an
 /// iteration itself, `assert!` is [`Cx::holds`](crate::body::Cx::holds).
 ///
 /// # Panics

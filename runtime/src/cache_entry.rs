@@ -63,14 +63,14 @@ pub enum ImageProblem {
 
 /// A decoded entry.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct CacheEntry<'a> {
     made_by: &'a str,
     name: &'a str,
     arch: &'a str,
     pub(crate) image: &'a [u8],
 }
 
-impl Entry<'_> {
+impl CacheEntry<'_> {
     pub(crate) fn made_by(&self) -> &str {
         self.made_by
     }
@@ -112,7 +112,7 @@ pub(crate) fn encode(key: &ImageKey, label: &ImageLabel, image: &[u8]) -> Vec<u8
 }
 
 /// Decodes an entry of this key.
-pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Result<Entry<'a>, ImageProblem> {
+pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Result<CacheEntry<'a>, ImageProblem> {
     check_header(&entry[..entry.len().min(HEADER_BYTES)], key)?;
     let damaged = || ImageProblem::Damaged { what: "is damaged: its hash is another one" };
     let (_, rest) = entry.split_at_checked(MAGIC.len() + 1).ok_or_else(damaged)?;
@@ -124,7 +124,7 @@ pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Result<Entry<'a>, I
         let (made_by, rest) = text(body.strip_prefix(key.as_slice())?)?;
         let (name, rest) = text(rest)?;
         let (arch, image) = text(rest)?;
-        Some(Entry { made_by, name, arch, image })
+        Some(CacheEntry { made_by, name, arch, image })
     };
     texts().ok_or(ImageProblem::Damaged { what: "has no valid label" })
 }

@@ -28,7 +28,7 @@ pub(crate) struct Position {
 /// The streams of a context that may have pending work, by id.
 #[derive(Debug)]
 pub(crate) struct StreamRegistry {
-    entries: LeaseMap<u32, Entry>,
+    entries: LeaseMap<u32, RegisteredStream>,
     ids: Mutex<Ids>,
 }
 
@@ -42,7 +42,7 @@ struct Ids {
 
 /// How to wait for the work of a stream.
 #[derive(Debug)]
-enum Entry {
+enum RegisteredStream {
     /// Through the stream, which exists while it is registered.
     Live { handle: StreamHandle, position: Arc<Position>, runs_kernels: bool },
     /// Through an event: the stream was destroyed before its work was complete, and the event was recorded after it.
@@ -60,7 +60,7 @@ pub(crate) struct RegistryLease<'a> {
     /// The stamp of the newest work when the lease began.
     pub(crate) newest: Stamp,
     pub(crate) handle: StreamHandle,
-    _lease: Lease<'a, u32, Entry>,
+    _lease: Lease<'a, u32, RegisteredStream>,
 }
 
 impl Position {
@@ -132,7 +132,7 @@ impl StreamRegistry {
     /// Registers a stream on which kernels run.
     pub(crate) fn register(&self, id: u32, handle: StreamHandle, position: &Arc<Position>) {
         let position = position.clone();
-        self.entries.insert(id, Entry::Live { handle, position, runs_kernels: true });
+        self.entries.insert(id, RegisteredStream::Live { handle, position, runs_kernels: true });
     }
 
     /// Registers a stream of allocations, fills and copies.
@@ -143,7 +143,7 @@ impl StreamRegistry {
         position: &Arc<Position>,
     ) {
         let position = position.clone();
-        self.entries.insert(id, Entry::Live { handle, position, runs_kernels: false });
+        self.entries.insert(id, RegisteredStream::Live { handle, position, runs_kernels: false });
     }
 
     /// Removes a stream whose work is complete, and frees its id. Waits for its leases. An id without a registered
@@ -159,7 +159,7 @@ impl StreamRegistry {
     /// Replaces a stream that may have pending work by an event that was recorded after the work. Waits for its leases.
     /// The registry owns the event. The id is not reused.
     pub(crate) fn retire_unfinished(&self, id: u32, event: EventHandle) {
-        self.entries.replace(id, Some(Entry::Retired { event, complete: false }));
+        self.entries.replace(id, Some(RegisteredStream::Retired { event, complete: false }));
     }
 
     /// How to wait for the work of a stamp. `None` if it is known to be complete.
@@ -167,10 +167,10 @@ impl StreamRegistry {
         let mut entries = self.entries.lock();
         let entry = entries.get_mut(&stamp.stream)?;
         match &entry.value {
-            Entry::Retired { complete: true, .. } => None,
-            Entry::Retired { event, .. } => Some(PendingWork::Event(*event)),
-            Entry::Live { position, .. } if position.is_complete(stamp.sequence) => None,
-            Entry::Live { handle, position, .. } => {
+            RegisteredStream::Retired { complete: true, .. } => None,
+            RegisteredStream::Retired { event, .. } => Some(PendingWork::Event(*event)),
+            RegisteredStream::Live { position, .. } if position.is_complete(stamp.sequence) => None,
+            RegisteredStream::Live { handle, position, .. } => {
                 let sequence = position.enqueued().min(MAX_SEQUENCE);
                 let newest = Stamp { stream: stamp.stream, sequence };
                 let handle = *handle;
@@ -184,8 +184,8 @@ impl StreamRegistry {
     pub(crate) fn is_complete(&self, stamp: Stamp) -> bool {
         let entries = self.entries.lock();
         entries.get(&stamp.stream).is_none_or(|entry| match &entry.value {
-            Entry::Live { position, .. } => position.is_complete(stamp.sequence),
-            Entry::Retired { complete, .. } => *complete,
+            RegisteredStream::Live { position, .. } => position.is_complete(stamp.sequence),
+            RegisteredStream::Retired { complete, .. } => *complete,
         })
     }
 
@@ -212,7 +212,7 @@ impl StreamRegistry {
         for stamp in stamps {
             // Stamps of an earlier stream with this id are below all positions of this one, so they change nothing.
             let entry = entries.get(&stamp.stream).map(|entry| &entry.value);
-            if let Some(Entry::Live { position, .. }) = entry {
+            if let Some(RegisteredStream::Live { position, .. }) = entry {
                 position.complete(stamp.sequence);
             }
         }
@@ -222,7 +222,7 @@ impl StreamRegistry {
     pub(crate) fn find_handle(&self, wanted: StreamHandle) -> Option<(u32, bool)> {
         let entries = self.entries.lock();
         let streams = entries.iter().filter_map(|(id, entry)| match &entry.value {
-            Entry::Live { handle, runs_kernels, .. } if *handle == wanted => {
+            RegisteredStream::Live { handle, runs_kernels, .. } if *handle == wanted => {
                 Some((*id, *runs_kernels))
             }
             _ => None,
@@ -233,9 +233,9 @@ impl StreamRegistry {
     /// Whether all work of the streams on which kernels run is known to be complete.
     pub(crate) fn is_idle(&self) -> bool {
         self.entries.lock().values().all(|entry| match &entry.value {
-            Entry::Live { runs_kernels: false, .. } => true,
-            Entry::Live { position, .. } => position.is_idle(),
-            Entry::Retired { complete, .. } => *complete,
+            RegisteredStream::Live { runs_kernels: false, .. } => true,
+            RegisteredStream::Live { position, .. } => position.is_idle(),
+            RegisteredStream::Retired { complete, .. } => *complete,
         })
     }
 
@@ -245,10 +245,10 @@ impl StreamRegistry {
         let mut positions = Vec::new();
         for (id, entry) in &*self.entries.lock() {
             match &entry.value {
-                Entry::Live { position, .. } => {
+                RegisteredStream::Live { position, .. } => {
                     positions.push((position.clone(), position.enqueued()));
                 }
-                Entry::Retired { .. } => retired.push(*id),
+                RegisteredStream::Retired { .. } => retired.push(*id),
             }
         }
         wait()?;
@@ -257,7 +257,7 @@ impl StreamRegistry {
         for id in retired {
             // Ids of retired streams are not reused, so this is the same entry.
             let entry = entries.get_mut(&id).map(|entry| &mut entry.value);
-            if let Some(Entry::Retired { complete, .. }) = entry {
+            if let Some(RegisteredStream::Retired { complete, .. }) = entry {
                 *complete = true;
             }
         }
@@ -270,8 +270,8 @@ impl StreamRegistry {
         let (mut streams, mut events) = (Vec::new(), Vec::new());
         for entry in self.entries.values_mut() {
             match entry {
-                Entry::Live { handle, .. } => streams.push(*handle),
-                Entry::Retired { event, .. } => events.push(*event),
+                RegisteredStream::Live { handle, .. } => streams.push(*handle),
+                RegisteredStream::Retired { event, .. } => events.push(*event),
             }
         }
         (streams, events)

@@ -44,7 +44,7 @@ impl GpuBackend {
 const SIMULATIONS: &str = "examples";
 
 /// What goes into the bundle's `bin` folder under its own name.
-struct Program {
+struct BundledProgram {
     name: String,
     path: PathBuf,
 }
@@ -92,7 +92,7 @@ fn skips() -> String {
     WITHOUT_DEVICE.map(|module| format!("--skip {module}")).join(" ")
 }
 
-fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> {
+fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, Failure> {
     let own = format!("quadrants-rhi-{backend}");
     let json = "--message-format=json-render-diagnostics";
     let mut tests = workspace.cargo(["test", "--release", "--no-run", json, "--test", "suite"]);
@@ -113,7 +113,9 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> 
     let find = |name: &str, package: &str, target: &str| {
         let found = built.iter().find(|b| b.package == package && b.target == target);
         let what = || Failure::NotBuilt { what: format!("{target} of {package}") };
-        found.map(|b| Program { name: name.to_owned(), path: b.path.clone() }).ok_or_else(what)
+        found
+            .map(|b| BundledProgram { name: name.to_owned(), path: b.path.clone() })
+            .ok_or_else(what)
     };
     let mut programs = vec![
         find("system-suite", "quadrants-tests", "suite")?,
@@ -121,12 +123,12 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<Program>, Failure> 
         find("examples-suite", EXAMPLES, "quadrants_examples")?,
         find("galaxies", "quadrants", "galaxies")?,
         find("quadrants", "quadrants", "quadrants")?,
-        Program {
+        BundledProgram {
             name: "libquadrants_driver_sim.so".to_owned(),
             path: workspace.target().join("release/libquadrants_driver_sim.so"),
         },
     ];
-    programs.extend(simulations.into_iter().map(|built| Program {
+    programs.extend(simulations.into_iter().map(|built| BundledProgram {
         name: format!("{SIMULATIONS}/{}", built.target),
         path: built.path,
     }));

@@ -292,7 +292,7 @@ fn probe(suite: &Built) -> Command {
 fn follow(
     mut command: Command,
     mut listener: Listener,
-    add: &mut dyn FnMut(Vec<crate::totals::Program>),
+    add: &mut dyn FnMut(Vec<crate::totals::TestProgram>),
 ) -> Result<(), Failure> {
     let step = shell::text(&command);
     let success = shell::follow(&mut command, |line| {

@@ -50,7 +50,7 @@ pub(crate) struct Listener {
     part: Part,
     /// The test whose output is being read.
     section: String,
-    finished: Vec<Program>,
+    finished: Vec<TestProgram>,
 }
 
 /// The parts of what a test program prints.
@@ -71,7 +71,7 @@ enum Part {
 const MESSAGE_LINES: usize = 12;
 
 /// A test program that has ended.
-pub(crate) struct Program {
+pub(crate) struct TestProgram {
     /// Its path, or `doc:` and the crate's name.
     pub(crate) name: String,
     /// Its tests, by name.
@@ -131,7 +131,7 @@ impl Listener {
     }
 
     /// The programs that ran.
-    pub(crate) fn finished(self) -> Vec<Program> {
+    pub(crate) fn finished(self) -> Vec<TestProgram> {
         self.finished
     }
 
@@ -177,7 +177,7 @@ impl Listener {
         };
         let reasons = std::mem::take(&mut self.reasons);
         let messages = std::mem::take(&mut self.messages);
-        self.finished.push(Program {
+        self.finished.push(TestProgram {
             name: self.program.clone(),
             tests,
             reasons,
@@ -214,7 +214,7 @@ fn count(counts: &str, word: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn listen(text: &str) -> (Vec<Program>, String) {
+    fn listen(text: &str) -> (Vec<TestProgram>, String) {
         let mut listener = Listener::default();
         let shown: Vec<&str> = text.lines().filter(|line| listener.line(line)).collect();
         (listener.finished(), shown.join("\n"))

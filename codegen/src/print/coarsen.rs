@@ -7,7 +7,7 @@ use quadrants_ir::{BlockId, Element, ExprId, LocalId, LoopDim, ScalarType, Stmt,
 use super::{
     helpers::Helper,
     speculate::Speculation,
-    task::{AXES, Bounds, TaskPrinter},
+    task::{AXES, PrintedDim, TaskPrinter},
 };
 
 /// The counter of a coarsened loop, from 0 on: its type, the suffix of its literals, its name, and the name of its
@@ -21,7 +21,7 @@ struct Counter {
 
 impl TaskPrinter<'_> {
     /// Prints the loops of a task whose threads execute several iterations together.
-    pub(super) fn coarsened_loop(&mut self, dims: &[LoopDim], loops: &[Bounds], task: &Task) {
+    pub(super) fn coarsened_loop(&mut self, dims: &[LoopDim], loops: &[PrintedDim], task: &Task) {
         let (factor, body) = (task.schedule.coarsening, task.body);
         if let ([dim], Some(read)) = (dims, task.schedule.vector_load) {
             self.in_privatization_branches(&mut |this| {
@@ -37,8 +37,14 @@ impl TaskPrinter<'_> {
     /// One dimension: a thread's iterations are strided by the number of threads, so that adjacent threads access
     /// adjacent elements. A 32-bit counter does not overflow: it is below 2^30 where several iterations run together,
     /// and the number of threads is below 2^31 where one does.
-    fn strided_iterations(&mut self, dim: &LoopDim, bounds: &Bounds, factor: u32, body: BlockId) {
-        let Counter { ty, suffix, name: counter, count } = self.counter(bounds);
+    fn strided_iterations(
+        &mut self,
+        dim: &LoopDim,
+        printed: &PrintedDim,
+        factor: u32,
+        body: BlockId,
+    ) {
+        let Counter { ty, suffix, name: counter, count } = self.counter(printed);
         let (thread_index, size) = self.position('x');
         let step = self.fresh("threads");
         let can_speculate = self.speculation_condition(body);
@@ -53,16 +59,16 @@ impl TaskPrinter<'_> {
             1 => format!("{counter} + {step}"),
             _ => format!("{counter} + {copy}{suffix} * {step}"),
         };
-        let flags = self.interleaved(dim.var, bounds, factor, &at, body);
+        let flags = self.interleaved(dim.var, printed, factor, &at, body);
         if !flags.is_empty() {
             let at = |copy: &str| format!("{counter} + {copy} * {step}");
-            self.failed_iterations(dim.var, bounds, &flags, &at, body);
+            self.failed_iterations(dim.var, printed, &flags, &at, body);
         }
         self.line(&format!("{counter} += {factor}{suffix} * {step};"));
         self.otherwise();
         match self.has_narrow_counters() {
-            true => self.narrow_loop_variable(bounds, dim.var, &counter),
-            false => self.variable(bounds),
+            true => self.narrow_loop_variable(printed, dim.var, &counter),
+            false => self.variable(printed),
         }
         self.block(body);
         self.narrow_counters.remove(&dim.var);
@@ -72,14 +78,14 @@ impl TaskPrinter<'_> {
     }
 
     /// The counter of a coarsened loop. With 64 bits it may be the loop variable itself.
-    fn counter(&mut self, bounds: &Bounds) -> Counter {
+    fn counter(&mut self, printed: &PrintedDim) -> Counter {
         if !self.has_narrow_counters() {
-            let (name, count) = (bounds.counter.clone(), bounds.count.clone());
+            let (name, count) = (printed.counter.clone(), printed.count.clone());
             return Counter { ty: "u64", suffix: "ull", name, count };
         }
-        let name = self.fresh(&format!("{}_narrow", bounds.counter));
-        let count = self.fresh(&format!("{}_end", bounds.counter));
-        self.line(&format!("const u32 {count} = (u32){};", bounds.count));
+        let name = self.fresh(&format!("{}_narrow", printed.counter));
+        let count = self.fresh(&format!("{}_end", printed.counter));
+        self.line(&format!("const u32 {count} = (u32){};", printed.count));
         Counter { ty: "u32", suffix: "u", name, count }
     }
 
@@ -99,7 +105,7 @@ impl TaskPrinter<'_> {
     fn vector_loads(
         &mut self,
         dim: &LoopDim,
-        bounds: &Bounds,
+        printed: &PrintedDim,
         factor: u32,
         read: ExprId,
         body: BlockId,
@@ -108,14 +114,14 @@ impl TaskPrinter<'_> {
         let element = kernel.exprs[read].kind.element();
         let Some(tensor) = element.and_then(Element::tensor) else { return };
         let elem = kernel.exprs[read].ty;
-        let (counter, count) = (&bounds.counter, &bounds.count);
+        let (counter, count) = (&printed.counter, &printed.count);
         let thread_index = self.helper(Helper::Thread('x'));
         let size = self.helper(Helper::Threads('x'));
         let words = self.helper(Helper::Words);
         let tensor = self.param(tensor);
         let [step, before, whole, word, rest] =
             ["threads", "before", "words", "word", "rest"].map(|name| self.fresh(name));
-        let first = bounds.value("0ull");
+        let first = printed.value("0ull");
         let bytes = elem.size();
         self.line(&format!("const u64 {step} = {size}();"));
         self.line(&format!(
@@ -127,7 +133,7 @@ impl TaskPrinter<'_> {
         self.open(&format!(
             "for (u64 {word} = {thread_index}(); {word} < {whole}; {word} += {step}) {{"
         ));
-        let at = bounds.value(&format!("({before} + {word} * {factor}ull)"));
+        let at = printed.value(&format!("({before} + {word} * {factor}ull)"));
         let elements = self.fresh("elements");
         self.line(&format!("const {words} {elements} = *(const {words}*)&{tensor}[{at}];"));
         let (outer, known) = (self.locals.clone(), self.divisions.clone());
@@ -162,7 +168,7 @@ impl TaskPrinter<'_> {
         ));
         let at = format!("({own} < {before} ? {own} : {own} + {factor}ull * {whole})");
         let outer = self.locals.clone();
-        self.define_loop_var(dim.var, bounds, &at);
+        self.define_loop_var(dim.var, printed, &at);
         self.block(body);
         self.locals = outer;
         self.close();
@@ -174,7 +180,7 @@ impl TaskPrinter<'_> {
     fn adjacent_iterations(
         &mut self,
         dims: &[LoopDim],
-        loops: &[Bounds],
+        loops: &[PrintedDim],
         factor: u32,
         body: BlockId,
     ) {
@@ -192,10 +198,10 @@ impl TaskPrinter<'_> {
         self.open(&format!(
             "for ({ty} {counter} = {thread_index} * {each}; {counter} < {count}; {counter} += {threads} * {each}) {{"
         ));
-        for ((bounds, dim), &axis) in loops.iter().zip(dims).zip(axes).skip(1) {
+        for ((printed, dim), &axis) in loops.iter().zip(dims).zip(axes).skip(1) {
             match self.has_narrow_counters() {
-                true => self.open_narrow_loop(bounds, dim.var, &Helper::Thread(axis)),
-                false => self.open_loop(bounds, [Helper::Thread(axis), Helper::Threads(axis)]),
+                true => self.open_narrow_loop(printed, dim.var, &Helper::Thread(axis)),
+                false => self.open_loop(printed, [Helper::Thread(axis), Helper::Threads(axis)]),
             }
         }
         let last = factor - 1;
@@ -227,7 +233,7 @@ impl TaskPrinter<'_> {
     fn interleaved(
         &mut self,
         var: LocalId,
-        bounds: &Bounds,
+        printed: &PrintedDim,
         factor: u32,
         at: &dyn Fn(u32) -> String,
         body: BlockId,
@@ -238,7 +244,7 @@ impl TaskPrinter<'_> {
         let mut each = Vec::new();
         for copy in 0..factor {
             self.locals = outer.clone();
-            self.define_loop_var(var, bounds, &at(copy));
+            self.define_loop_var(var, printed, &at(copy));
             each.push(std::mem::take(&mut self.locals));
         }
         let first = each[0][&var].clone();
@@ -289,7 +295,7 @@ impl TaskPrinter<'_> {
     fn failed_iterations(
         &mut self,
         var: LocalId,
-        bounds: &Bounds,
+        printed: &PrintedDim,
         flags: &[String],
         at: &dyn Fn(&str) -> String,
         body: BlockId,
@@ -303,7 +309,7 @@ impl TaskPrinter<'_> {
         self.line("#pragma unroll 1");
         self.open(&format!("for (u32 {copy} = 0u; {copy} < {}u; {copy}++) {{", flags.len()));
         self.open(&format!("if (({failed} >> {copy} & 1u) != 0u) {{"));
-        self.define_loop_var(var, bounds, &at(&format!("(u64){copy}")));
+        self.define_loop_var(var, printed, &at(&format!("(u64){copy}")));
         self.block(body);
         self.close();
         self.close();
@@ -312,14 +318,14 @@ impl TaskPrinter<'_> {
     }
 
     /// Defines the loop variable for the iteration with this counter.
-    fn define_loop_var(&mut self, var: LocalId, bounds: &Bounds, counter: &str) {
+    fn define_loop_var(&mut self, var: LocalId, printed: &PrintedDim, counter: &str) {
         let name = self.fresh(&self.kernel.locals[var].name);
         if self.has_narrow_counters() {
             self.locals.insert(var, name.clone());
-            return self.narrow_variable(bounds, var, &name, counter);
+            return self.narrow_variable(printed, var, &name, counter);
         }
         let ty = self.kernel.locals[var].ty.name();
-        let value = bounds.value(counter);
+        let value = printed.value(counter);
         self.line(&format!("const {ty} {name} = {value};"));
         self.locals.insert(var, name);
     }

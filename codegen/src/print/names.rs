@@ -6,7 +6,7 @@ use quadrants_ir::{Param, ParamKind};
 
 /// Allocates names that are unique within a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameAllocator {
     taken: HashSet<String>,
     counts: HashMap<String, u32>,
 }
@@ -32,7 +32,7 @@ impl ParamNames {
     }
 }
 
-impl Names {
+impl NameAllocator {
     /// `wanted` if it is free and not reserved, else with a number appended.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
         let base = identifier(wanted);
@@ -51,8 +51,8 @@ impl Names {
 }
 
 /// The names of a kernel's parameters, and an allocator for the locals of its functions.
-pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, Names) {
-    let mut names = Names::default();
+pub(super) fn name_params(params: &[Param]) -> (Vec<ParamNames>, NameAllocator) {
+    let mut names = NameAllocator::default();
     let params = params
         .iter()
         .map(|param| {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn names_stay_where_they_can() {
-        let mut names = Names::default();
+        let mut names = NameAllocator::default();
         assert_eq!(names.unique("x"), "x");
         assert_eq!(names.unique("x"), "x_1");
         assert_eq!(names.unique("x_1"), "x_1_1");

@@ -33,8 +33,8 @@ pub(super) struct SerialLoop {
 
 /// How an index changes between iterations: not at all, or by one, wrapping in its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    None,
+enum Increment {
+    Zero,
     One,
 }
 
@@ -42,14 +42,14 @@ enum Step {
 pub(super) struct Speculation<'a> {
     /// The variable that records that an index was out of range.
     pub(super) flag: String,
-    ranges: Vec<Range>,
+    ranges: Vec<CheckedRange>,
     /// The statements of the loop.
     stmts: &'a [Stmt],
 }
 
 /// The range of an index that was converted from 32 bits or less. Its largest value is compared after the loop.
-struct Range {
-    index: Index,
+struct CheckedRange {
+    index: LoadIndex,
     limit: String,
     /// The variable with the largest value so far. Negative values are larger than all others.
     most: String,
@@ -61,7 +61,7 @@ struct Range {
 
 /// An index, which several loads share if it is a local.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Index {
+enum LoadIndex {
     Local(LocalId),
     Expr(ExprId),
 }
@@ -171,7 +171,7 @@ impl TaskPrinter<'_> {
         }
         self.close();
         let ranges = self.speculation.take().map(|speculation| speculation.ranges);
-        for Range { most, last, .. } in ranges.into_iter().flatten() {
+        for CheckedRange { most, last, .. } in ranges.into_iter().flatten() {
             self.line(&format!("if ({most} > {last}) {beyond} = true;"));
         }
         self.close();
@@ -234,15 +234,21 @@ impl TaskPrinter<'_> {
         }
     }
 
-    fn index(&self, at: ExprId) -> Index {
+    fn index(&self, at: ExprId) -> LoadIndex {
         match self.kernel.exprs[at].kind {
-            ExprKind::Local(local) => Index::Local(local),
-            _ => Index::Expr(at),
+            ExprKind::Local(local) => LoadIndex::Local(local),
+            _ => LoadIndex::Expr(at),
         }
     }
 
     /// Prints the variables of a range.
-    fn range(&mut self, index: Index, limit: String, at: ExprId, stmts: &[Stmt]) -> Range {
+    fn range(
+        &mut self,
+        index: LoadIndex,
+        limit: String,
+        at: ExprId,
+        stmts: &[Stmt],
+    ) -> CheckedRange {
         let narrow = self.narrow(at, stmts).map(|value| self.kernel.exprs[value].ty);
         let largest = match narrow.is_some_and(ScalarType::is_signed_int) {
             true => i64::from(i32::MAX),
@@ -254,7 +260,7 @@ impl TaskPrinter<'_> {
         self.line(&format!(
             "const u32 {last} = (u32)({limit} - {one} < {largest} ? {limit} - {one} : {largest});"
         ));
-        Range { index, limit, most, last, near: None }
+        CheckedRange { index, limit, most, last, near: None }
     }
 
     /// In a speculative run, an index that is in range: the index itself, or the last one below `limit`. None in other
@@ -263,7 +269,7 @@ impl TaskPrinter<'_> {
         let Speculation { ranges, stmts, .. } = self.speculation.as_ref()?;
         let of = self.index(index);
         let found = ranges.iter().position(|range| range.index == of && range.limit == limit)?;
-        let Range { most, last, near, .. } = &ranges[found];
+        let CheckedRange { most, last, near, .. } = &ranges[found];
         if near.is_some() {
             return near.clone();
         }
@@ -299,7 +305,7 @@ impl TaskPrinter<'_> {
         let kernel = self.kernel;
         let indices = self.indices(stmt);
         let mut cache = HashMap::new();
-        let steps: Option<Vec<_>> =
+        let increments: Option<Vec<_>> =
             indices.iter().map(|(at, _)| self.change(*at, serial_loop, &mut cache)).collect();
         let ty = kernel.locals[serial_loop.var].ty;
         let is_variable = |at: ExprId| match kernel.exprs[at].kind {
@@ -307,13 +313,13 @@ impl TaskPrinter<'_> {
             _ => false,
         };
         let mut conditions = Vec::new();
-        for ((at, limit), step) in indices.into_iter().zip(steps?) {
+        for ((at, limit), increment) in indices.into_iter().zip(increments?) {
             self.begin_statement();
             let inner = match kernel.exprs[at].kind {
                 ExprKind::Cast { value } => value,
                 _ => at,
             };
-            if step == Step::None {
+            if increment == Increment::Zero {
                 let at = self.atom(at, "at");
                 conditions.push(format!("{at} < {limit}"));
             } else if is_variable(inner) {
@@ -351,45 +357,47 @@ impl TaskPrinter<'_> {
         &self,
         id: ExprId,
         serial_loop: SerialLoop,
-        cache: &mut HashMap<ExprId, Option<Step>>,
-    ) -> Option<Step> {
-        if let Some(step) = cache.get(&id) {
-            return *step;
+        cache: &mut HashMap<ExprId, Option<Increment>>,
+    ) -> Option<Increment> {
+        if let Some(increment) = cache.get(&id) {
+            return *increment;
         }
         let kernel = self.kernel;
         let expr = &kernel.exprs[id];
         let wide = |ty: ScalarType| ty.is_int() && ty.size() >= 4;
         let mut of = |at: ExprId| self.change(at, serial_loop, cache);
-        let step = match &expr.kind {
-            ExprKind::Local(local) if *local == serial_loop.var => Some(Step::One),
+        let increment = match &expr.kind {
+            ExprKind::Local(local) if *local == serial_loop.var => Some(Increment::One),
             ExprKind::Local(local) => {
                 let changes =
                     |stmt: &Stmt| matches!(stmt, Stmt::Let { local: own, .. } if own == local);
                 let changes = kernel.blocks[serial_loop.body].stmts.iter().any(changes)
                     || assigned_outer_locals(&kernel.blocks, serial_loop.body).contains(local);
-                (!changes).then_some(Step::None)
+                (!changes).then_some(Increment::Zero)
             }
             ExprKind::Cast { value } => {
                 let from = kernel.exprs[*value].ty;
                 let grows = wide(from) && wide(expr.ty) && expr.ty.size() >= from.size();
-                of(*value).filter(|step| *step == Step::None || grows)
+                of(*value).filter(|increment| *increment == Increment::Zero || grows)
             }
             ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), lhs, rhs }
                 if wide(expr.ty) =>
             {
                 match (of(*lhs), of(*rhs)) {
-                    (Some(step), Some(Step::None)) => Some(step),
-                    (Some(Step::None), Some(Step::One)) if *op == BinaryOp::Add => Some(Step::One),
+                    (Some(increment), Some(Increment::Zero)) => Some(increment),
+                    (Some(Increment::Zero), Some(Increment::One)) if *op == BinaryOp::Add => {
+                        Some(Increment::One)
+                    }
                     _ => None,
                 }
             }
             kind if kind.is_effect() => None,
             kind => {
-                let same = kind.operands().all(|at| of(at) == Some(Step::None));
-                same.then_some(Step::None)
+                let same = kind.operands().all(|at| of(at) == Some(Increment::Zero));
+                same.then_some(Increment::Zero)
             }
         };
-        cache.insert(id, step);
-        step
+        cache.insert(id, increment);
+        increment
     }
 }

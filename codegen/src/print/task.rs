@@ -18,7 +18,7 @@ use super::{
     division::Divisions,
     expr::Level,
     helpers::Helper,
-    names::{Names, ParamNames},
+    names::{NameAllocator, ParamNames},
     privatize::Privatized,
     ranges::ValueRange,
     reduce::Reduction,
@@ -46,7 +46,7 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) cx: Context<'a>,
     pub(super) task: TaskId,
     helpers: &'a mut BTreeSet<Helper>,
-    names: Names,
+    names: NameAllocator,
     pub(super) locals: HashMap<LocalId, String>,
     /// Loop variables that equal another local plus a constant.
     pub(super) offset_vars: HashMap<LocalId, (String, i64)>,
@@ -62,7 +62,7 @@ pub(super) struct TaskPrinter<'a> {
     pub(super) narrow_vars: HashMap<LocalId, String>,
     /// The names of the variables of the parallel loops, which have type `i32`, if all counters have 32 bits.
     pub(super) narrow_counters: HashMap<LocalId, String>,
-    bound: BTreeSet<Binding>,
+    read_params: BTreeSet<ParamPart>,
     /// The variables that hold common subexpressions of the current statement.
     shared_values: HashMap<ExprId, String>,
     body: String,
@@ -93,7 +93,7 @@ pub(super) struct TaskPrinter<'a> {
 /// A part of a parameter that is read into a variable at the start of the function. The variable has the name from the
 /// source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Binding {
+enum ParamPart {
     Value(ParamId),
     Dim(ParamId, u8),
     /// The step of a component, or if true its plane.
@@ -106,7 +106,7 @@ impl<'a> TaskPrinter<'a> {
     pub(super) fn new(
         cx: Context<'a>,
         task: TaskId,
-        names: Names,
+        names: NameAllocator,
         helpers: &'a mut BTreeSet<Helper>,
     ) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl<'a> TaskPrinter<'a> {
             in_reading_loop: false,
             ranges: HashMap::new(),
             known_ranges: HashMap::new(),
-            bound: BTreeSet::new(),
+            read_params: BTreeSet::new(),
             shared_values: HashMap::new(),
             body: String::new(),
             indent: 1,
@@ -205,8 +205,8 @@ impl<'a> TaskPrinter<'a> {
             }
         );
         text.push_str(&self.blocks.declarations);
-        for &binding in &self.bound {
-            self.bind(&mut text, binding);
+        for &part in &self.read_params {
+            self.read_param(&mut text, part);
         }
         text + &self.body + "}\n"
     }
@@ -289,7 +289,7 @@ impl<'a> TaskPrinter<'a> {
 
     /// The value of a scalar parameter, or the address of a tensor.
     pub(super) fn param(&mut self, id: ParamId) -> String {
-        self.bound.insert(Binding::Value(id));
+        self.read_params.insert(ParamPart::Value(id));
         self.cx.params[id.index()].value.clone()
     }
 
@@ -306,7 +306,7 @@ impl<'a> TaskPrinter<'a> {
     }
 
     fn extent_variable(&mut self, tensor: ParamId, axis: u8) -> String {
-        self.bound.insert(Binding::Dim(tensor, axis));
+        self.read_params.insert(ParamPart::Dim(tensor, axis));
         self.cx.params[tensor.index()].dims[usize::from(axis)].clone()
     }
 
@@ -340,7 +340,7 @@ impl<'a> TaskPrinter<'a> {
             (Some(step), false) => return Some(step.to_string()),
             (None, _) => {}
         }
-        self.bound.insert(Binding::Stride(tensor, second));
+        self.read_params.insert(ParamPart::Stride(tensor, second));
         Some(if second { plane } else { step })
     }
 
@@ -358,7 +358,7 @@ impl<'a> TaskPrinter<'a> {
         let names = self.cx.params[tensor.index()].element_strides.clone();
         let mut terms = Vec::new();
         for (axis, (at, stride)) in index.iter().zip(names).enumerate() {
-            self.bound.insert(Binding::ElementStride(tensor, axis as u8));
+            self.read_params.insert(ParamPart::ElementStride(tensor, axis as u8));
             terms.push(format!("{at} * {stride}"));
         }
         Some(if terms.is_empty() { "0ull".to_owned() } else { terms.join(" + ") })
@@ -371,22 +371,22 @@ impl<'a> TaskPrinter<'a> {
         }
     }
 
-    fn bind(&self, text: &mut String, binding: Binding) {
-        let (ty, name) = match binding {
-            Binding::Dim(tensor, axis) => {
+    fn read_param(&self, text: &mut String, part: ParamPart) {
+        let (ty, name) = match part {
+            ParamPart::Dim(tensor, axis) => {
                 let ty = if self.has_narrow_counters() { "const i32" } else { "const u64" };
                 (ty.to_owned(), &self.cx.params[tensor.index()].dims[usize::from(axis)])
             }
-            Binding::Stride(tensor, second) => {
+            ParamPart::Stride(tensor, second) => {
                 let Some([step, plane]) = &self.cx.params[tensor.index()].strides else { return };
                 ("const u64".to_owned(), if second { plane } else { step })
             }
-            Binding::ElementStride(tensor, axis) => {
+            ParamPart::ElementStride(tensor, axis) => {
                 let names = &self.cx.params[tensor.index()].element_strides;
                 let Some(stride) = names.get(usize::from(axis)) else { return };
                 ("const u64".to_owned(), stride)
             }
-            Binding::Value(id) => {
+            ParamPart::Value(id) => {
                 let ty = match self.kernel.params[id.index()].kind {
                     ParamKind::Scalar(ty) => format!("const {}", ty.name()),
                     ParamKind::Tensor { elem, writable, .. }
@@ -398,7 +398,7 @@ impl<'a> TaskPrinter<'a> {
             }
         };
         let narrow =
-            if ty == "const i32" && matches!(binding, Binding::Dim(..)) { "(i32)" } else { "" };
+            if ty == "const i32" && matches!(part, ParamPart::Dim(..)) { "(i32)" } else { "" };
         let _ = writeln!(text, "    {ty} {name} = {narrow}{};", self.argument(name));
     }
 
@@ -407,15 +407,15 @@ impl<'a> TaskPrinter<'a> {
     fn grid_stride_loops(
         &mut self,
         dims: &[LoopDim],
-        loops: &[Bounds],
+        loops: &[PrintedDim],
         [thread_index, size]: [fn(char) -> Helper; 2],
         body: &mut dyn FnMut(&mut Self),
     ) {
         let axes = AXES[loops.len().min(3)];
-        for ((bounds, dim), &axis) in loops.iter().zip(dims).zip(axes) {
+        for ((printed, dim), &axis) in loops.iter().zip(dims).zip(axes) {
             match self.has_narrow_counters() {
-                true => self.open_narrow_loop(bounds, dim.var, &thread_index(axis)),
-                false => self.open_loop(bounds, [thread_index(axis), size(axis)]),
+                true => self.open_narrow_loop(printed, dim.var, &thread_index(axis)),
+                false => self.open_loop(printed, [thread_index(axis), size(axis)]),
             }
         }
         body(self);
@@ -424,31 +424,31 @@ impl<'a> TaskPrinter<'a> {
 
     /// Prints the version of a loop of several dimensions for launches whose grid covers all iterations, in which all
     /// counts fit into 32 bits: without loops. Then opens the branch for all other launches.
-    fn open_covered(&mut self, dims: &[LoopDim], loops: &[Bounds], body: BlockId) {
+    fn open_covered(&mut self, dims: &[LoopDim], loops: &[PrintedDim], body: BlockId) {
         let axes = AXES[dims.len().min(3)];
         let (mut sizes, mut covered) = (Vec::new(), String::new());
-        for (bounds, &axis) in loops.iter().zip(axes) {
+        for (printed, &axis) in loops.iter().zip(axes) {
             sizes.push(format!("gridDim.{axis}"));
-            let _ = write!(covered, " && {} <= gridDim.{axis} * blockDim.{axis}", bounds.count);
+            let _ = write!(covered, " && {} <= gridDim.{axis} * blockDim.{axis}", printed.count);
         }
         // A block has at most 2^10 threads, so the number of threads fits into 32 bits.
         self.open(&format!("if (({}) >> 20 == 0u{covered}) {{", sizes.join(" | ")));
         let mut inside = Vec::new();
         let mut counters = Vec::new();
-        for ((dim, bounds), &axis) in dims.iter().zip(loops).zip(axes) {
-            let narrow = self.fresh(&format!("{}_narrow", bounds.counter));
-            let end = self.fresh(&format!("{}_end", bounds.counter));
+        for ((dim, printed), &axis) in dims.iter().zip(loops).zip(axes) {
+            let narrow = self.fresh(&format!("{}_narrow", printed.counter));
+            let end = self.fresh(&format!("{}_end", printed.counter));
             self.line(&format!(
                 "const u32 {narrow} = blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis};"
             ));
-            self.line(&format!("const u32 {end} = (u32){};", bounds.count));
+            self.line(&format!("const u32 {end} = (u32){};", printed.count));
             inside.push(format!("{narrow} < {end}"));
-            if bounds.variable.is_none() && !self.has_narrow_counters() {
+            if printed.variable.is_none() && !self.has_narrow_counters() {
                 self.narrow_vars.insert(dim.var, narrow.clone());
                 self.note_covered_counter(dim.var);
             }
             if let ExprKind::Local(local) = self.kernel.exprs[dim.end].kind
-                && bounds.count == bounds.end
+                && printed.count == printed.end
                 && !self.kernel.locals[local].mutable
             {
                 self.narrow_vars.insert(local, end);
@@ -457,12 +457,12 @@ impl<'a> TaskPrinter<'a> {
         }
         // `do`, because an iteration may end early with `continue`.
         self.open(&format!("if ({}) do {{", inside.join(" && ")));
-        for ((bounds, narrow), dim) in loops.iter().zip(counters).zip(dims) {
+        for ((printed, narrow), dim) in loops.iter().zip(counters).zip(dims) {
             if self.has_narrow_counters() {
-                self.narrow_loop_variable(bounds, dim.var, &narrow);
+                self.narrow_loop_variable(printed, dim.var, &narrow);
             } else {
-                self.line(&format!("const u64 {} = {narrow};", bounds.counter));
-                self.variable(bounds);
+                self.line(&format!("const u64 {} = {narrow};", printed.counter));
+                self.variable(printed);
             }
         }
         self.blocks.narrow = true;
@@ -478,8 +478,8 @@ impl<'a> TaskPrinter<'a> {
         self.otherwise();
     }
 
-    fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<Bounds> {
-        let loops: Vec<_> = dims.iter().map(|dim| self.bounds(dim)).collect();
+    fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<PrintedDim> {
+        let loops: Vec<_> = dims.iter().map(|dim| self.print_dim(dim)).collect();
         if let Some(site) = bounds_site {
             self.check_device_bounds(dims, &loops, site);
         }
@@ -490,7 +490,7 @@ impl<'a> TaskPrinter<'a> {
     /// threads less than a block more.
     pub(super) fn open_narrow_loop(
         &mut self,
-        bounds: &Bounds,
+        printed: &PrintedDim,
         var: LocalId,
         thread_index: &Helper,
     ) {
@@ -502,35 +502,40 @@ impl<'a> TaskPrinter<'a> {
             ),
             _ => return,
         };
-        let counter = self.fresh(&format!("{}_narrow", bounds.counter));
-        let end = self.fresh(&format!("{}_end", bounds.counter));
-        self.line(&format!("const u32 {end} = (u32){};", bounds.count));
+        let counter = self.fresh(&format!("{}_narrow", printed.counter));
+        let end = self.fresh(&format!("{}_end", printed.counter));
+        self.line(&format!("const u32 {end} = (u32){};", printed.count));
         self.open(&format!(
             "for (u32 {counter} = {first}; {counter} < {end}; {counter} += {step}) {{"
         ));
-        self.narrow_loop_variable(bounds, var, &counter);
+        self.narrow_loop_variable(printed, var, &counter);
     }
 
     /// Defines the variable of a loop, of type `i32`.
-    pub(super) fn narrow_loop_variable(&mut self, bounds: &Bounds, var: LocalId, counter: &str) {
-        let name = match &bounds.variable {
+    pub(super) fn narrow_loop_variable(
+        &mut self,
+        printed: &PrintedDim,
+        var: LocalId,
+        counter: &str,
+    ) {
+        let name = match &printed.variable {
             Some((_, name)) => name,
-            None => &bounds.counter,
+            None => &printed.counter,
         };
-        self.narrow_variable(bounds, var, name, counter);
+        self.narrow_variable(printed, var, name, counter);
     }
 
     /// Defines a variable of type `i32` for the value of a loop variable.
     pub(super) fn narrow_variable(
         &mut self,
-        bounds: &Bounds,
+        printed: &PrintedDim,
         var: LocalId,
         name: &str,
         counter: &str,
     ) {
-        let first = match bounds.from_zero {
+        let first = match printed.from_zero {
             true => String::new(),
-            false => format!("(i32){} + ", bounds.begin),
+            false => format!("(i32){} + ", printed.begin),
         };
         let counter = match counter.contains(' ') {
             true => format!("({counter})"),
@@ -541,37 +546,37 @@ impl<'a> TaskPrinter<'a> {
         self.note_narrow_counter(var);
     }
 
-    pub(super) fn open_loop(&mut self, bounds: &Bounds, [thread_index, size]: [Helper; 2]) {
-        let (counter, count) = (&bounds.counter, &bounds.count);
+    pub(super) fn open_loop(&mut self, printed: &PrintedDim, [thread_index, size]: [Helper; 2]) {
+        let (counter, count) = (&printed.counter, &printed.count);
         let (thread_index, size) = (self.helper(thread_index), self.helper(size));
         self.open(&format!(
             "for (u64 {counter} = {thread_index}(); {counter} < {count}; {counter} += {size}()) {{"
         ));
-        self.variable(bounds);
+        self.variable(printed);
     }
 
     /// Defines the loop variable, unless it is the counter itself.
-    pub(super) fn variable(&mut self, bounds: &Bounds) {
-        if let Some((ty, name)) = &bounds.variable {
-            let value = bounds.value(&bounds.counter);
+    pub(super) fn variable(&mut self, printed: &PrintedDim) {
+        if let Some((ty, name)) = &printed.variable {
+            let value = printed.value(&printed.counter);
             self.line(&format!("const {ty} {name} = {value};"));
         }
     }
 
     /// If a bound computed on the device exceeds the maximum, reports it and runs no iteration. 32-bit types have no
     /// such values.
-    fn check_device_bounds(&mut self, dims: &[LoopDim], loops: &[Bounds], site: SiteId) {
+    fn check_device_bounds(&mut self, dims: &[LoopDim], loops: &[PrintedDim], site: SiteId) {
         let mut beyond = Vec::new();
-        for (dim, bounds) in dims.iter().zip(loops) {
+        for (dim, printed) in dims.iter().zip(loops) {
             let ty = self.kernel.locals[dim.var].ty;
             if ty.size() == 8 {
-                beyond.push(format!("{} > {}", bounds.end, consts::int(ty, MAX_BOUND)));
+                beyond.push(format!("{} > {}", printed.end, consts::int(ty, MAX_BOUND)));
             }
             if ty == ScalarType::I64 {
-                beyond.push(format!("{} < {}", bounds.begin, consts::int(ty, -MAX_BOUND)));
+                beyond.push(format!("{} < {}", printed.begin, consts::int(ty, -MAX_BOUND)));
             }
         }
-        let counts: Vec<String> = loops.iter().map(|bounds| bounds.count.clone()).collect();
+        let counts: Vec<String> = loops.iter().map(|printed| printed.count.clone()).collect();
         if counts.len() > 1 {
             // An outer loop may be endless even if this one has no iterations.
             let none: Vec<String> = counts.iter().map(|count| format!("{count} == 0ull")).collect();
@@ -614,7 +619,7 @@ impl<'a> TaskPrinter<'a> {
         self.line(&format!("{label}:;"));
     }
 
-    fn bounds(&mut self, dim: &LoopDim) -> Bounds {
+    fn print_dim(&mut self, dim: &LoopDim) -> PrintedDim {
         let ty = self.kernel.locals[dim.var].ty;
         let name = self.local(dim.var);
         self.begin_statement();
@@ -623,7 +628,7 @@ impl<'a> TaskPrinter<'a> {
         let from_zero = begin.constant == Some(0);
         if from_zero && ty == ScalarType::U64 {
             let (begin, count, end) = (begin.text, end.text.clone(), end.text);
-            return Bounds { counter: name, begin, end, count, ty, from_zero, variable: None };
+            return PrintedDim { counter: name, begin, end, count, ty, from_zero, variable: None };
         }
         let wide = |text: &str| match ty {
             ScalarType::U64 => text.to_owned(),
@@ -647,7 +652,7 @@ impl<'a> TaskPrinter<'a> {
         };
         let counter = self.fresh(&format!("{name}_n"));
         let variable = Some((ty.name(), name));
-        Bounds { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
+        PrintedDim { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
     }
 
     /// The value of a loop bound before the loop. If it may change in the loop, it is stored in a variable called
@@ -686,7 +691,7 @@ impl<'a> TaskPrinter<'a> {
 }
 
 /// A dimension of a parallel loop, with its bounds printed.
-pub(super) struct Bounds {
+pub(super) struct PrintedDim {
     pub(super) counter: String,
     begin: String,
     end: String,
@@ -697,7 +702,7 @@ pub(super) struct Bounds {
     variable: Option<(&'static str, String)>,
 }
 
-impl Bounds {
+impl PrintedDim {
     /// The value of the loop variable for this counter.
     pub(super) fn value(&self, counter: &str) -> String {
         let (ty, low) = (self.ty.name(), &self.begin);

@@ -2,7 +2,7 @@
 
 use super::handshake::split_u32;
 use crate::{
-    call::{Call, Kind, Place},
+    call::{Call, CallKind, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
 };
@@ -29,19 +29,19 @@ const DATA_TYPES: [DataType; 9] = [
 
 impl Call {
     /// The kind, the reduction and the type, a byte each; the root or the other rank, the number of elements and the
-    /// place in the group, little endian. What a kind does not have is 0.
+    /// position in the group, little endian. What a kind does not have is 0.
     pub(crate) fn to_bytes(self) -> [u8; CALL] {
         let kind = match self.kind {
-            Kind::AllReduce(_) => 0,
-            Kind::Reduce { .. } => 1,
-            Kind::Broadcast { .. } => 2,
-            Kind::AllGather => 3,
-            Kind::ReduceScatter(_) => 4,
-            Kind::Send { .. } => 5,
-            Kind::Receive { .. } => 6,
+            CallKind::AllReduce(_) => 0,
+            CallKind::Reduce { .. } => 1,
+            CallKind::Broadcast { .. } => 2,
+            CallKind::AllGather => 3,
+            CallKind::ReduceScatter(_) => 4,
+            CallKind::Send { .. } => 5,
+            CallKind::Receive { .. } => 6,
         };
         let reduction = self.reduction().map_or(0, |reduction| reduction as u8);
-        let Place { index, of } = self.place;
+        let GroupPosition { index, of } = self.group_position;
         let mut bytes = [0; CALL];
         bytes[..3].copy_from_slice(&[kind, reduction, self.data_type as u8]);
         bytes[3..7].copy_from_slice(&(self.peer().unwrap_or(0) as u32).to_le_bytes());
@@ -60,18 +60,18 @@ impl Call {
         let (of, _) = split_u32(rest)?;
         let (reduction, peer) = (*REDUCTIONS.get(usize::from(*reduction))?, peer as usize);
         let kind = match kind {
-            0 => Kind::AllReduce(reduction),
-            1 => Kind::Reduce { reduction, root: peer },
-            2 => Kind::Broadcast { root: peer },
-            3 => Kind::AllGather,
-            4 => Kind::ReduceScatter(reduction),
-            5 => Kind::Send { to: peer },
-            6 => Kind::Receive { from: peer },
+            0 => CallKind::AllReduce(reduction),
+            1 => CallKind::Reduce { reduction, root: peer },
+            2 => CallKind::Broadcast { root: peer },
+            3 => CallKind::AllGather,
+            4 => CallKind::ReduceScatter(reduction),
+            5 => CallKind::Send { to: peer },
+            6 => CallKind::Receive { from: peer },
             _ => return None,
         };
         let count = u64::from_le_bytes(*count).try_into().ok()?;
         let data_type = *DATA_TYPES.get(usize::from(*data_type))?;
-        Some(Self { kind, count, data_type, place: Place { index, of } })
+        Some(Self { kind, count, data_type, group_position: GroupPosition { index, of } })
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::group_state::{GroupState, Shared, deadline};
 use super::message::{MOST_CALLS, Message};
-use super::state::{Shared, State, deadline};
 use super::{Error, ProcessGroup};
 use crate::{
     call::Call,
@@ -87,7 +87,12 @@ impl Shared {
     }
 
     /// Notes that the calls of a communicator do not match.
-    pub(crate) fn note_mismatch(&self, state: &mut State, communicator: u64, mismatch: Mismatch) {
+    pub(crate) fn note_mismatch(
+        &self,
+        state: &mut GroupState,
+        communicator: u64,
+        mismatch: Mismatch,
+    ) {
         state.mismatches.entry(communicator).or_insert(mismatch);
         self.mismatched.store(true, Ordering::Release);
         self.wake();
@@ -157,7 +162,7 @@ impl ProcessGroup {
         }
         let until = deadline(shared.timeout);
         let mut state = shared.state();
-        let all_left = |state: &State| !state.left[1..].contains(&false);
+        let all_left = |state: &GroupState| !state.left[1..].contains(&false);
         while shared.lost().is_none() && !all_left(&state) && !state.is_leaving() {
             let remaining = until.saturating_duration_since(Instant::now());
             if remaining.is_zero() {

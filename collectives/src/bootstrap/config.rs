@@ -1,4 +1,4 @@
-//! The place of a process in its group, from the variables of launchers.
+//! The rank of a process in its group, from the variables of launchers.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const PORT: &str = "QUADRANTS_RENDEZVOUS_PORT";
 /// The largest world size. Rank 0 has one connection and one thread for each other rank.
 const LARGEST_WORLD: u32 = 65_536;
 
-/// The place of a process in its group, and how it finds the others.
+/// The rank of a process in its group, and how it finds the others.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RankConfig {

@@ -6,10 +6,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::frame::{Frame, Incoming, encode};
+use super::group_state::deadline;
 use super::handshake::{self, Hello, Transcript, parse_rejected};
 use super::link::Connection;
 use super::message::{self, Message};
-use super::state::deadline;
 use super::{Error, RankConfig, Result, Secret};
 
 /// How long one handshake may take.

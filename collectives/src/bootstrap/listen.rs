@@ -97,8 +97,8 @@ struct Pending {
     greeted: Option<(Hello, Nonce)>,
 }
 
-/// What a step of a handshake results in.
-enum Step {
+/// How far a handshake is.
+enum HandshakeProgress {
     Wait,
     /// Close without a word: the peer is gone, speaks something else or is too slow.
     Close,
@@ -128,15 +128,17 @@ impl Gathering<'_> {
         }
     }
 
-    /// One step of every handshake.
+    /// Advances every handshake.
     fn advance(&mut self) {
         for _ in 0..self.pending.len() {
             let Some(mut pending) = self.pending.pop_front() else { return };
-            match pending.step(self.secret) {
-                Step::Wait => self.pending.push_back(pending),
-                Step::Close => self.rejected += 1,
-                Step::Reject(reason) => self.reject(pending, reason),
-                Step::Proven(hello, challenge) => self.admit(pending, hello, challenge),
+            match pending.advance(self.secret) {
+                HandshakeProgress::Wait => self.pending.push_back(pending),
+                HandshakeProgress::Close => self.rejected += 1,
+                HandshakeProgress::Reject(reason) => self.reject(pending, reason),
+                HandshakeProgress::Proven(hello, challenge) => {
+                    self.admit(pending, hello, challenge)
+                }
             }
         }
     }
@@ -212,34 +214,34 @@ impl Gathering<'_> {
 }
 
 impl Pending {
-    fn step(&mut self, secret: &Secret) -> Step {
+    fn advance(&mut self, secret: &Secret) -> HandshakeProgress {
         if Instant::now() >= self.until {
-            return Step::Close;
+            return HandshakeProgress::Close;
         }
         match self.incoming.read_from(&mut self.stream) {
-            Ok(Some(0)) | Err(_) => return Step::Close,
+            Ok(Some(0)) | Err(_) => return HandshakeProgress::Close,
             Ok(_) => {}
         }
         let frame = match self.incoming.next(handshake::LONGEST) {
             Ok(Some(frame)) => frame,
-            Ok(None) => return Step::Wait,
-            Err(_) => return Step::Close,
+            Ok(None) => return HandshakeProgress::Wait,
+            Err(_) => return HandshakeProgress::Close,
         };
         if let Some((hello, challenge)) = self.greeted {
             let transcript = Transcript { secret, hello, challenge };
             return match frame.kind {
                 handshake::PROOF if transcript.is_proof(&frame.body) => {
-                    Step::Proven(hello, challenge)
+                    HandshakeProgress::Proven(hello, challenge)
                 }
-                handshake::PROOF => Step::Reject(Rejection::Secret),
-                _ => Step::Close,
+                handshake::PROOF => HandshakeProgress::Reject(Rejection::Secret),
+                _ => HandshakeProgress::Close,
             };
         }
-        let Some(hello) = Hello::parse(&frame) else { return Step::Close };
+        let Some(hello) = Hello::parse(&frame) else { return HandshakeProgress::Close };
         if hello.version != VERSION {
-            return Step::Reject(Rejection::Version { supported: VERSION });
+            return HandshakeProgress::Reject(Rejection::Version { supported: VERSION });
         }
-        self.challenge(hello).map_or(Step::Close, |()| Step::Wait)
+        self.challenge(hello).map_or(HandshakeProgress::Close, |()| HandshakeProgress::Wait)
     }
 
     fn challenge(&mut self, hello: Hello) -> io::Result<()> {

@@ -6,7 +6,7 @@ use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
 use super::frame::{Frame, MAC};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
-use crate::{call::Call as CommunicatorCall, ledger::Mismatch, library_mismatch::LibraryMismatch};
+use crate::{call::Call, ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
 pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
@@ -20,14 +20,14 @@ pub(crate) const LONGEST_NAME: usize = 128;
 
 /// Which operation, and its number among all of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct GroupCall {
     pub(crate) number: u64,
-    pub(crate) operation: Operation,
+    pub(crate) operation: GroupOperation,
 }
 
 /// An operation of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum GroupOperation {
     Broadcast = 0,
     Barrier = 1,
     /// The creation of a communicator whose calls are compared.
@@ -36,7 +36,7 @@ pub(crate) enum Operation {
     JoinUnchecked = 3,
 }
 
-impl Operation {
+impl GroupOperation {
     /// Whether ranks name their libraries with it.
     pub(crate) fn is_join(self) -> bool {
         matches!(self, Self::Join | Self::JoinUnchecked)
@@ -69,9 +69,9 @@ pub(crate) enum Message {
     /// Rank 0 is waiting for these ranks.
     Waiting(Vec<usize>),
     /// The sender has called an operation. With the name of its library if it joins a communicator.
-    Arrive(Call, String),
+    Arrive(GroupCall, String),
     /// All ranks have called it. With the payload of a broadcast.
-    Release(Call, Vec<u8>),
+    Release(GroupCall, Vec<u8>),
     /// An operation failed, and the group with it.
     Failed(Failure),
     /// This rank is lost.
@@ -79,13 +79,13 @@ pub(crate) enum Message {
     /// The sender leaves.
     Goodbye,
     /// The next calls of the sender in a communicator, which it will enqueue if they match.
-    Compare(u64, Vec<CommunicatorCall>),
+    Compare(u64, Vec<Call>),
     /// They match.
     Matched(u64),
     /// The calls of a communicator do not match.
     Mismatch(u64, Mismatch),
     /// All ranks have called this join of a communicator, but with different libraries.
-    Refused(Call, LibraryMismatch),
+    Refused(GroupCall, LibraryMismatch),
 }
 
 impl Message {
@@ -153,7 +153,7 @@ impl Message {
             26 => {
                 let (communicator, calls) = body.split_first_chunk()?;
                 let (calls, []) = calls.as_chunks::<CALL>() else { return None };
-                let calls = calls.iter().map(CommunicatorCall::from_bytes).collect::<Option<_>>();
+                let calls = calls.iter().map(Call::from_bytes).collect::<Option<_>>();
                 Self::Compare(u64::from_le_bytes(*communicator), calls?)
             }
             27 => Self::Matched(u64::from_le_bytes(body.try_into().ok()?)),
@@ -198,23 +198,23 @@ fn empty(body: &[u8], message: Message) -> Option<Message> {
     body.is_empty().then_some(message)
 }
 
-fn encode_call(call: Call) -> Vec<u8> {
+fn encode_call(call: GroupCall) -> Vec<u8> {
     let mut body = call.number.to_le_bytes().to_vec();
     body.push(call.operation as u8);
     body
 }
 
-fn decode_call(body: &[u8]) -> Option<(Call, &[u8])> {
+fn decode_call(body: &[u8]) -> Option<(GroupCall, &[u8])> {
     let (number, rest) = body.split_first_chunk()?;
     let (operation, rest) = rest.split_first()?;
     let operation = match operation {
-        0 => Operation::Broadcast,
-        1 => Operation::Barrier,
-        2 => Operation::Join,
-        3 => Operation::JoinUnchecked,
+        0 => GroupOperation::Broadcast,
+        1 => GroupOperation::Barrier,
+        2 => GroupOperation::Join,
+        3 => GroupOperation::JoinUnchecked,
         _ => return None,
     };
-    Some((Call { number: u64::from_le_bytes(*number), operation }, rest))
+    Some((GroupCall { number: u64::from_le_bytes(*number), operation }, rest))
 }
 
 fn decode_name(body: &[u8]) -> Option<String> {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::group_state::{Released, Shared, deadline};
 use super::link::Connection;
 use super::listen::{NOTICE, gather, listen};
-use super::message::{Call, LONGEST_NAME, Message, Operation};
-use super::state::{Released, Shared, deadline};
+use super::message::{GroupCall, GroupOperation, LONGEST_NAME, Message};
 use super::{Error, RankConfig, Result, connect};
 use crate::library_mismatch::{LibraryMismatch, NONE};
 
@@ -144,7 +144,7 @@ impl ProcessGroup {
         if self.rank() == 0 && payload.len() > MAX_PAYLOAD {
             return Err(Error::TooLong { length: payload.len(), limit: MAX_PAYLOAD });
         }
-        self.call(Operation::Broadcast, payload, "")?.1.map_err(|_| unexpected())
+        self.call(GroupOperation::Broadcast, payload, "")?.1.map_err(|_| unexpected())
     }
 
     /// Waits until all ranks have called it.
@@ -152,7 +152,7 @@ impl ProcessGroup {
     /// # Errors
     /// As [`broadcast`](Self::broadcast), without [`Error::TooLong`].
     pub fn barrier(&self) -> Result<()> {
-        self.call(Operation::Barrier, &[], "")?.1.map(drop).map_err(|_| unexpected())
+        self.call(GroupOperation::Barrier, &[], "")?.1.map(drop).map_err(|_| unexpected())
     }
 
     /// Gives the id of a new communicator to all ranks, and its number if the calls of the ranks are to be
@@ -164,18 +164,23 @@ impl ProcessGroup {
         library: &str,
         compare: bool,
     ) -> Result<Result<Joined, LibraryMismatch>> {
-        let operation = if compare { Operation::Join } else { Operation::JoinUnchecked };
+        let operation = if compare { GroupOperation::Join } else { GroupOperation::JoinUnchecked };
         let library = &library[..library.floor_char_boundary(LONGEST_NAME)];
         let (number, id) = self.call(operation, id, library)?;
         Ok(id.map(|id| (id, compare.then_some(number))))
     }
 
     /// Calls an operation. Returns its number and its result.
-    fn call(&self, operation: Operation, payload: &[u8], library: &str) -> Result<(u64, Released)> {
+    fn call(
+        &self,
+        operation: GroupOperation,
+        payload: &[u8],
+        library: &str,
+    ) -> Result<(u64, Released)> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let call = Call { number: *calls, operation };
+        let call = GroupCall { number: *calls, operation };
         *calls += 1;
-        if self.rank() == 0 && operation == Operation::Join {
+        if self.rank() == 0 && operation == GroupOperation::Join {
             // Before the others may make calls.
             self.shared.ledgers.add(call.number, self.world_size());
         }
@@ -193,7 +198,7 @@ impl ProcessGroup {
     }
 
     /// An operation on rank 0: waits for the others, then releases them.
-    fn lead(&self, call: Call, payload: &[u8], library: &str) -> Result<Released> {
+    fn lead(&self, call: GroupCall, payload: &[u8], library: &str) -> Result<Released> {
         let until = deadline(self.shared.timeout);
         let mut noticed = Instant::now();
         let mismatch = loop {
@@ -242,7 +247,7 @@ impl ProcessGroup {
     }
 
     /// An operation on another rank: tells rank 0, and waits until that releases it.
-    fn follow(&self, call: Call, library: &str) -> Result<Released> {
+    fn follow(&self, call: GroupCall, library: &str) -> Result<Released> {
         let until = deadline(self.shared.timeout);
         let mut state = self.shared.state();
         if let Some(error) = &state.failure {
@@ -274,7 +279,7 @@ impl ProcessGroup {
         }
     }
 
-    fn timeout(&self, call: Call, missing: Vec<usize>) -> Error {
+    fn timeout(&self, call: GroupCall, missing: Vec<usize>) -> Error {
         let what = call.operation.name().into();
         Error::Timeout { what, after: self.shared.timeout, missing, rejected: 0 }
     }

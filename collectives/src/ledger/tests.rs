@@ -2,17 +2,17 @@
 
 use super::{Ledger, Mismatch, Ranks};
 use crate::{
-    call::{Call, Kind, Place},
+    call::{Call, CallKind, GroupPosition},
     element::{DataType, Reduction},
     random::Random,
 };
 
-fn call(kind: Kind, count: usize) -> Call {
-    let place = match kind {
-        Kind::Send { .. } | Kind::Receive { .. } => Place::default(),
-        _ => Place { index: 0, of: 1 },
+fn call(kind: CallKind, count: usize) -> Call {
+    let group_position = match kind {
+        CallKind::Send { .. } | CallKind::Receive { .. } => GroupPosition::default(),
+        _ => GroupPosition { index: 0, of: 1 },
     };
-    Call { kind, count, data_type: DataType::F32, place }
+    Call { kind, count, data_type: DataType::F32, group_position }
 }
 
 /// The calls of each rank, which match.
@@ -21,15 +21,15 @@ fn calls(ranks: usize, steps: usize, random: &mut Random) -> Vec<Vec<Call>> {
     for _ in 0..steps {
         let (one, other, count) = (random.below(ranks), random.below(ranks), random.below(3));
         let kind = match random.below(7) {
-            0 => Kind::AllReduce(Reduction::Sum),
-            1 => Kind::Reduce { reduction: Reduction::Max, root: one },
-            2 => Kind::Broadcast { root: one },
-            3 => Kind::AllGather,
-            4 => Kind::ReduceScatter(Reduction::Min),
+            0 => CallKind::AllReduce(Reduction::Sum),
+            1 => CallKind::Reduce { reduction: Reduction::Max, root: one },
+            2 => CallKind::Broadcast { root: one },
+            3 => CallKind::AllGather,
+            4 => CallKind::ReduceScatter(Reduction::Min),
             _ => {
                 // Also to itself.
-                calls[one].push(call(Kind::Send { to: other }, count));
-                calls[other].push(call(Kind::Receive { from: one }, count));
+                calls[one].push(call(CallKind::Send { to: other }, count));
+                calls[other].push(call(CallKind::Receive { from: one }, count));
                 continue;
             }
         };
@@ -91,14 +91,14 @@ fn an_altered_call_is_found() {
             0 => altered.count += 1,
             1 => altered.data_type = DataType::I32,
             2 => match &mut altered.kind {
-                Kind::AllReduce(reduction)
-                | Kind::ReduceScatter(reduction)
-                | Kind::Reduce { reduction, .. } => *reduction = Reduction::Product,
-                Kind::Broadcast { root } => *root += 1,
-                kind @ Kind::AllGather => *kind = Kind::AllReduce(Reduction::Sum),
-                Kind::Send { .. } | Kind::Receive { .. } => altered.count += 1,
+                CallKind::AllReduce(reduction)
+                | CallKind::ReduceScatter(reduction)
+                | CallKind::Reduce { reduction, .. } => *reduction = Reduction::Product,
+                CallKind::Broadcast { root } => *root += 1,
+                kind @ CallKind::AllGather => *kind = CallKind::AllReduce(Reduction::Sum),
+                CallKind::Send { .. } | CallKind::Receive { .. } => altered.count += 1,
             },
-            _ if original.pair(rank).is_none() => altered.place.of += 1,
+            _ if original.pair(rank).is_none() => altered.group_position.of += 1,
             _ => altered.count += 1,
         }
         let altered = *altered;
@@ -115,12 +115,14 @@ fn transfers_with_ranks_of_other_processes_are_left_out() {
     let mut ledger = Ledger::new(Ranks::Some([].into()));
     assert!(ledger.join(0) && ledger.join(2));
     for _ in 0..5 {
-        ledger.record(0, [call(Kind::Send { to: 1 }, 3), call(Kind::AllGather, 4)]).unwrap();
-        ledger.record(2, [call(Kind::AllGather, 4)]).unwrap();
+        ledger
+            .record(0, [call(CallKind::Send { to: 1 }, 3), call(CallKind::AllGather, 4)])
+            .unwrap();
+        ledger.record(2, [call(CallKind::AllGather, 4)]).unwrap();
     }
     assert!(ledger.transfers.is_empty() && ledger.open.is_empty());
-    ledger.record(0, [call(Kind::Send { to: 2 }, 3)]).unwrap();
-    let text = ledger.record(2, [call(Kind::Receive { from: 0 }, 4)]).unwrap_err().to_string();
+    ledger.record(0, [call(CallKind::Send { to: 2 }, 3)]).unwrap();
+    let text = ledger.record(2, [call(CallKind::Receive { from: 0 }, 4)]).unwrap_err().to_string();
     assert_eq!(
         text,
         "the calls of ranks 2 and 0 differ in transfer 1 from rank 0 to rank 2: rank 2 called `receive` from rank 0 (4 \

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use half::{bf16, f16};
 
 use super::status::Status;
-use crate::memory::Piece;
+use crate::memory::Payload;
 
 /// `ncclDataType_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,28 +145,28 @@ impl DataType {
         }
     }
 
-    /// Combines the elements of pieces of the same size in their order. An element is initialized if all that it is
+    /// Combines the elements of payloads of the same size in their order. An element is initialized if all that it is
     /// made of are.
-    pub(crate) fn reduce(self, op: ReduceOp, pieces: &[Piece]) -> Piece {
+    pub(crate) fn reduce(self, op: ReduceOp, payloads: &[Payload]) -> Payload {
         let data = match self {
-            Self::I8 => fold::<i8>(op, pieces),
-            Self::U8 => fold::<u8>(op, pieces),
-            Self::I32 => fold::<i32>(op, pieces),
-            Self::U32 => fold::<u32>(op, pieces),
-            Self::I64 => fold::<i64>(op, pieces),
-            Self::U64 => fold::<u64>(op, pieces),
-            Self::F16 => fold::<f16>(op, pieces),
-            Self::F32 => fold::<f32>(op, pieces),
-            Self::F64 => fold::<f64>(op, pieces),
-            Self::Bf16 => fold::<bf16>(op, pieces),
+            Self::I8 => fold::<i8>(op, payloads),
+            Self::U8 => fold::<u8>(op, payloads),
+            Self::I32 => fold::<i32>(op, payloads),
+            Self::U32 => fold::<u32>(op, payloads),
+            Self::I64 => fold::<i64>(op, payloads),
+            Self::U64 => fold::<u64>(op, payloads),
+            Self::F16 => fold::<f16>(op, payloads),
+            Self::F32 => fold::<f32>(op, payloads),
+            Self::F64 => fold::<f64>(op, payloads),
+            Self::Bf16 => fold::<bf16>(op, payloads),
         };
         let bytes = self.bytes();
-        let positions = pieces.iter().flat_map(|piece| &piece.undefined);
+        let positions = payloads.iter().flat_map(|payload| &payload.undefined);
         let mut elements: Vec<usize> = positions.map(|at| at / bytes).collect();
         elements.sort_unstable();
         elements.dedup();
         let undefined = elements.into_iter().flat_map(|at| at * bytes..(at + 1) * bytes);
-        Piece { data, undefined: undefined.collect() }
+        Payload { data, undefined: undefined.collect() }
     }
 }
 
@@ -193,14 +193,14 @@ impl ReduceOp {
     }
 }
 
-fn fold<T: Element>(op: ReduceOp, pieces: &[Piece]) -> Box<[u8]> {
-    let Some((first, rest)) = pieces.split_first() else { return Box::default() };
+fn fold<T: Element>(op: ReduceOp, payloads: &[Payload]) -> Box<[u8]> {
+    let Some((first, rest)) = payloads.split_first() else { return Box::default() };
     let mut result = first.data.clone();
     for (index, target) in result.chunks_exact_mut(T::BYTES).enumerate() {
         let at = index * T::BYTES;
-        let own = |piece: &Piece| T::load(&piece.data[at..at + T::BYTES]);
+        let own = |payload: &Payload| T::load(&payload.data[at..at + T::BYTES]);
         let all = rest.iter().map(own).fold(own(first), |a, b| T::combine(op, a, b));
-        let all = if op == ReduceOp::Average { T::divide(all, pieces.len()) } else { all };
+        let all = if op == ReduceOp::Average { T::divide(all, payloads.len()) } else { all };
         T::store(all, target);
     }
     result
@@ -210,34 +210,34 @@ fn fold<T: Element>(op: ReduceOp, pieces: &[Piece]) -> Box<[u8]> {
 mod tests {
     use super::*;
 
-    fn piece<const N: usize>(elements: &[[u8; N]]) -> Piece {
-        Piece { data: elements.concat().into(), undefined: Vec::new() }
+    fn payload<const N: usize>(elements: &[[u8; N]]) -> Payload {
+        Payload { data: elements.concat().into(), undefined: Vec::new() }
     }
 
     #[test]
     fn small_floats_are_rounded_once() {
         // In 11 bits, 2048 + 1 is 2048 again. The sum of all three is 2050.
         let value = |x: f32| f16::from_f32(x).to_le_bytes();
-        let pieces = [2048.0, 1.0, 1.0].map(|x| piece(&[value(x)]));
-        assert_eq!(&*DataType::F16.reduce(ReduceOp::Sum, &pieces).data, value(2050.0));
+        let payloads = [2048.0, 1.0, 1.0].map(|x| payload(&[value(x)]));
+        assert_eq!(&*DataType::F16.reduce(ReduceOp::Sum, &payloads).data, value(2050.0));
         let value = |x: f32| bf16::from_f32(x).to_le_bytes();
-        let pieces = [256.0, 1.0, 1.0].map(|x| piece(&[value(x)]));
-        assert_eq!(&*DataType::Bf16.reduce(ReduceOp::Sum, &pieces).data, value(258.0));
+        let payloads = [256.0, 1.0, 1.0].map(|x| payload(&[value(x)]));
+        assert_eq!(&*DataType::Bf16.reduce(ReduceOp::Sum, &payloads).data, value(258.0));
     }
 
     #[test]
     fn averages_of_integers_are_truncated() {
-        let pieces = [-3i32, 0, -4].map(|x| piece(&[x.to_le_bytes()]));
-        let average = DataType::I32.reduce(ReduceOp::Average, &pieces);
+        let payloads = [-3i32, 0, -4].map(|x| payload(&[x.to_le_bytes()]));
+        let average = DataType::I32.reduce(ReduceOp::Average, &payloads);
         assert_eq!(&*average.data, (-2i32).to_le_bytes());
     }
 
     #[test]
     fn an_element_is_initialized_if_all_operands_are() {
-        let mut pieces = [1i32, 2].map(|x| piece(&[x.to_le_bytes(), [0; 4], [0; 4]]));
-        pieces[0].undefined = vec![5];
-        pieces[1].undefined = vec![4, 5, 11];
-        let sum = DataType::I32.reduce(ReduceOp::Sum, &pieces);
+        let mut payloads = [1i32, 2].map(|x| payload(&[x.to_le_bytes(), [0; 4], [0; 4]]));
+        payloads[0].undefined = vec![5];
+        payloads[1].undefined = vec![4, 5, 11];
+        let sum = DataType::I32.reduce(ReduceOp::Sum, &payloads);
         assert_eq!(sum.undefined, (4..12).collect::<Vec<_>>());
     }
 }

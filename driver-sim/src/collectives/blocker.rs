@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::meeting::Meeting;
+use super::matched_call::MatchedCall;
 use crate::{op_id::OpId, remote::Remote};
 
 /// What an operation that is ready in its own world still waits for.
@@ -11,7 +11,7 @@ pub(crate) enum Blocker {
     /// An operation of a world.
     Operation(u16, OpId),
     /// Calls of other ranks. No operation can be run for them.
-    Meeting(Arc<Meeting>),
+    MatchedCall(Arc<MatchedCall>),
 }
 
 impl From<&Remote> for Blocker {

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    meeting::{Meeting, Place, Seat},
+    matched_call::{MatchedCall, MatchedCallId, RankCall},
     progress::changed,
     request::Signature,
     status::Status,
@@ -46,7 +46,7 @@ struct Inner {
     /// Whether calls of the ranks did not match.
     mismatched: bool,
     /// The calls that some ranks have not made yet.
-    open: BTreeMap<Place, Arc<Meeting>>,
+    open: BTreeMap<MatchedCallId, Arc<MatchedCall>>,
 }
 
 /// Unique ids that are given out, with the clique once a rank has joined. Removed when all ranks have joined.
@@ -139,30 +139,31 @@ impl Clique {
         }
     }
 
-    /// Takes a rank's seat for a call: in collective calls its number, else 0 to send and 1 to receive. Also returns a
-    /// description if the call does not match those of other ranks.
-    pub(crate) fn meet(
+    /// Finds the matched call that a rank's call is a part of. `index` is the position of the rank among those that
+    /// call: in collective calls its number, else 0 to send and 1 to receive. Also returns a description if the call
+    /// does not match those of other ranks.
+    pub(crate) fn match_call(
         &self,
-        place: Place,
+        id: MatchedCallId,
         signature: Signature,
         own: &Rank,
         index: usize,
-    ) -> (Seat, Option<String>) {
+    ) -> (RankCall, Option<String>) {
         let mut inner = self.inner.lock();
-        let ranks: Vec<Arc<Rank>> = match place {
-            Place::Collective(_) => inner.ranks.values().cloned().collect(),
-            Place::Transfer { from, to, .. } => {
+        let ranks: Vec<Arc<Rank>> = match id {
+            MatchedCallId::Collective(_) => inner.ranks.values().cloned().collect(),
+            MatchedCallId::Transfer { from, to, .. } => {
                 [from, to].iter().filter_map(|rank| inner.ranks.get(rank).cloned()).collect()
             }
         };
-        let new = || Arc::new(Meeting::new(place, signature, own.number, ranks));
-        let meeting = inner.open.entry(place).or_insert_with(new).clone();
-        let mismatch = meeting.compare(&signature, own.number);
+        let new = || Arc::new(MatchedCall::new(id, signature, own.number, ranks));
+        let matched = inner.open.entry(id).or_insert_with(new).clone();
+        let mismatch = matched.compare(&signature, own.number);
         inner.mismatched |= mismatch.is_some();
-        let seat = meeting.take_seat(index);
-        if meeting.is_full() {
-            inner.open.remove(&place);
+        let call = matched.join(index);
+        if matched.is_full() {
+            inner.open.remove(&id);
         }
-        (seat, mismatch)
+        (call, mismatch)
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     clique::{Clique, Rank},
-    meeting::Place,
+    matched_call::MatchedCallId,
     request::{Request, Role},
     status::Status,
 };
@@ -112,22 +112,22 @@ impl Communicator {
         self.late.take().map(|late| late.requests)
     }
 
-    /// The position of a call among those of the clique, and the rank's seat.
-    pub(crate) fn next_place(&mut self, role: Role) -> (Place, usize) {
+    /// The position of a call among those of the clique, and that of the rank among those that call.
+    pub(crate) fn next_call(&mut self, role: Role) -> (MatchedCallId, usize) {
         let own = self.rank.number;
         let next = |count: &mut u64| {
             *count += 1;
             *count
         };
         match role {
-            Role::All => (Place::Collective(next(&mut self.collectives)), own),
+            Role::All => (MatchedCallId::Collective(next(&mut self.collectives)), own),
             Role::SendTo(to) => {
                 let number = next(self.sends.entry(to).or_default());
-                (Place::Transfer { from: own, to, number }, 0)
+                (MatchedCallId::Transfer { from: own, to, number }, 0)
             }
             Role::ReceiveFrom(from) => {
                 let number = next(self.receives.entry(from).or_default());
-                (Place::Transfer { from, to: own, number }, 1)
+                (MatchedCallId::Transfer { from, to: own, number }, 1)
             }
         }
     }

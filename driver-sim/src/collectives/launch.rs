@@ -1,36 +1,36 @@
 //! What a call enqueues.
 
 use super::{
-    meeting::Seat,
-    part::Outcome,
-    request::{Request, Shape},
+    matched_call::RankCall,
+    part::ReceivedData,
+    request::{CollectiveKind, Request},
 };
 use crate::stream::StreamRef;
 
-/// A call that has its seat.
+/// What a call of a rank enqueues.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlannedCall {
     /// The function.
     pub(crate) name: &'static str,
     pub(crate) stream: StreamRef,
-    pub(crate) seat: Seat,
+    pub(crate) call: RankCall,
     /// The address and size of what is read.
     pub(crate) read: Option<(u64, usize)>,
     /// The same of what is written.
-    pub(crate) write: Option<(u64, usize, Outcome)>,
+    pub(crate) write: Option<(u64, usize, ReceivedData)>,
 }
 
-pub(crate) fn plan(request: &Request, seat: Seat, (rank, size): (usize, usize)) -> Entry {
+pub(crate) fn plan(request: &Request, call: RankCall, (rank, size): (usize, usize)) -> PlannedCall {
     let (read, write) = request.buffers(rank, size);
     let data_type = request.signature.data_type;
-    let reduction = |op, from| Outcome::Reduction { data_type, op, from };
-    let outcome = match request.signature.shape {
-        Shape::AllReduce(op) | Shape::Reduce(op, _) => reduction(op, 0),
-        Shape::ReduceScatter(op) => reduction(op, rank * request.signature.bytes()),
-        Shape::Broadcast(root) => Outcome::Copy(root),
-        Shape::AllGather => Outcome::Concatenation,
-        Shape::Transfer => Outcome::Copy(0),
+    let reduction = |op, from| ReceivedData::Reduction { data_type, op, from };
+    let outcome = match request.signature.kind {
+        CollectiveKind::AllReduce(op) | CollectiveKind::Reduce(op, _) => reduction(op, 0),
+        CollectiveKind::ReduceScatter(op) => reduction(op, rank * request.signature.bytes()),
+        CollectiveKind::Broadcast(root) => ReceivedData::Copy(root),
+        CollectiveKind::AllGather => ReceivedData::Concatenation,
+        CollectiveKind::Transfer => ReceivedData::Copy(0),
     };
     let write = write.map(|(address, bytes)| (address, bytes, outcome));
-    Entry { name: request.name, stream: request.stream, seat, read, write }
+    PlannedCall { name: request.name, stream: request.stream, call, read, write }
 }

@@ -2,7 +2,7 @@
 //! [`functions::collectives`](crate::functions::collectives).
 //!
 //! The ranks of a communicator are a [`Clique`](clique::Clique) of devices in this process; each rank has a
-//! communicator in its world. The calls of the ranks that belong together are a [`Meeting`]. A call is several
+//! communicator in its world. The calls of the ranks that belong together are a [`MatchedCall`]. A call is several
 //! operations in its rank's world: a start in the stream; a read of the send buffer after the starts of all ranks; a
 //! write of the receive buffer after the reads of all ranks; and an end in the stream. So each world's race detector
 //! sees its own side, and no two worlds are ever locked at once.
@@ -15,7 +15,7 @@ mod blocker;
 mod clique;
 mod communicator;
 mod launch;
-mod meeting;
+mod matched_call;
 mod part;
 pub(crate) mod progress;
 mod request;
@@ -25,9 +25,9 @@ pub(crate) use arithmetic::ReduceOp;
 pub(crate) use blocker::Blocker;
 pub(crate) use clique::{Rank, join_clique, new_unique_id};
 pub(crate) use communicator::{Communicator, CommunicatorState};
-pub(crate) use launch::{Entry, plan};
-pub(crate) use meeting::Meeting;
+pub(crate) use launch::{PlannedCall, plan};
+pub(crate) use matched_call::MatchedCall;
 pub(crate) use part::CallPart;
 pub(crate) use progress::changed;
-pub(crate) use request::{Arguments, Request, Role, Shape};
+pub(crate) use request::{Arguments, CollectiveKind, Request, Role};
 pub(crate) use status::Status;

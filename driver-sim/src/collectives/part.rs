@@ -3,11 +3,11 @@
 use super::{
     arithmetic::{DataType, ReduceOp},
     blocker::Blocker,
-    meeting::Seat,
+    matched_call::RankCall,
 };
 use crate::{
     launch::Failure,
-    memory::{Memory, Piece},
+    memory::{Memory, Payload},
     remote::Remote,
 };
 
@@ -15,17 +15,17 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum CallPart {
     /// The calls of a group are reached in their streams.
-    Start(Vec<Seat>),
+    Start(Vec<RankCall>),
     /// Reads the send buffer after the starts of all ranks.
-    Read { seat: Seat, src: u64, bytes: usize },
+    Read { call: RankCall, src: u64, bytes: usize },
     /// Writes the receive buffer after the reads of all ranks.
-    Write { seat: Seat, dst: u64, bytes: usize, result: Outcome },
+    Write { call: RankCall, dst: u64, bytes: usize, result: ReceivedData },
 }
 
 /// What a rank receives, made of what all ranks send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
-    /// What this seat sends.
+pub(crate) enum ReceivedData {
+    /// What the rank at this position sends.
     Copy(usize),
     /// What all send, one after another.
     Concatenation,
@@ -38,8 +38,8 @@ impl CallPart {
     pub(crate) fn blocker(&self) -> Option<Blocker> {
         match self {
             Self::Start(_) => None,
-            Self::Read { seat, .. } => seat.before_read(),
-            Self::Write { seat, .. } => seat.before_write(),
+            Self::Read { call, .. } => call.before_read(),
+            Self::Write { call, .. } => call.before_write(),
         }
     }
 
@@ -47,8 +47,8 @@ impl CallPart {
     pub(crate) fn met(&self) -> Vec<Remote> {
         match self {
             Self::Start(_) => Vec::new(),
-            Self::Read { seat, .. } => seat.starts(),
-            Self::Write { seat, .. } => seat.reads(),
+            Self::Read { call, .. } => call.starts(),
+            Self::Write { call, .. } => call.reads(),
         }
     }
 
@@ -71,21 +71,21 @@ impl CallPart {
 
     pub(crate) fn run(&self, memory: &mut Memory) -> Result<(), Failure> {
         match self {
-            Self::Start(seats) => {
-                seats.iter().filter(|seat| !seat.rank().is_aborted()).for_each(Seat::start);
+            Self::Start(calls) => {
+                calls.iter().filter(|call| !call.rank().is_aborted()).for_each(RankCall::start);
             }
-            Self::Read { seat, src, bytes } => {
-                if !seat.rank().is_aborted() {
-                    seat.send(memory.take(*src, *bytes)?);
+            Self::Read { call, src, bytes } => {
+                if !call.rank().is_aborted() {
+                    call.send(memory.take(*src, *bytes)?);
                 }
             }
-            Self::Write { seat, dst, bytes, result } => {
-                let received = match seat.rank().is_aborted() {
+            Self::Write { call, dst, bytes, result } => {
+                let received = match call.rank().is_aborted() {
                     true => None,
-                    false => result.of(seat.sent(), *bytes),
+                    false => result.of(call.sent(), *bytes),
                 };
                 match received {
-                    Some(piece) => memory.put(*dst, &piece)?,
+                    Some(payload) => memory.put(*dst, &payload)?,
                     // The memory may be freed already: the program does not expect an access any more.
                     None => drop(memory.undefine(*dst, *bytes)),
                 }
@@ -95,29 +95,29 @@ impl CallPart {
     }
 }
 
-impl Outcome {
+impl ReceivedData {
     /// The received bytes. `None` if something that they are made of is missing.
-    fn of(self, mut sent: Vec<Option<Piece>>, bytes: usize) -> Option<Piece> {
+    fn of(self, mut sent: Vec<Option<Payload>>, bytes: usize) -> Option<Payload> {
         match self {
-            Self::Copy(seat) => sent.get_mut(seat)?.take(),
+            Self::Copy(rank) => sent.get_mut(rank)?.take(),
             Self::Concatenation => {
                 let (mut data, mut undefined) = (Vec::with_capacity(bytes), Vec::new());
-                for piece in sent {
-                    let piece = piece?;
-                    undefined.extend(piece.undefined.iter().map(|at| data.len() + at));
-                    data.extend_from_slice(&piece.data);
+                for payload in sent {
+                    let payload = payload?;
+                    undefined.extend(payload.undefined.iter().map(|at| data.len() + at));
+                    data.extend_from_slice(&payload.data);
                 }
-                Some(Piece { data: data.into(), undefined })
+                Some(Payload { data: data.into(), undefined })
             }
             Self::Reduction { data_type, op, from } => {
-                let part = |piece: Option<Piece>| {
-                    let piece = piece?;
+                let part = |payload: Option<Payload>| {
+                    let payload = payload?;
                     let range = from..from + bytes;
-                    let undefined = piece.undefined.iter().filter(|at| range.contains(at));
+                    let undefined = payload.undefined.iter().filter(|at| range.contains(at));
                     let undefined = undefined.map(|at| at - from).collect();
-                    Some(Piece { data: piece.data.get(range.clone())?.into(), undefined })
+                    Some(Payload { data: payload.data.get(range.clone())?.into(), undefined })
                 };
-                let parts: Vec<Piece> = sent.into_iter().map(part).collect::<Option<_>>()?;
+                let parts: Vec<Payload> = sent.into_iter().map(part).collect::<Option<_>>()?;
                 Some(data_type.reduce(op, &parts))
             }
         }

@@ -26,13 +26,13 @@ pub(crate) type Buffer = Option<(u64, usize)>;
 /// What must be the same in the calls of all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Signature {
-    pub(crate) shape: Shape,
+    pub(crate) kind: CollectiveKind,
     pub(crate) count: usize,
     pub(crate) data_type: DataType,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum CollectiveKind {
     AllReduce(ReduceOp),
     Reduce(ReduceOp, usize),
     Broadcast(usize),
@@ -69,14 +69,14 @@ impl Request {
     /// Checks the arguments of a rank's call in a communicator of `size` ranks.
     pub(crate) fn new(
         name: &'static str,
-        (shape, role): (Shape, Role),
+        (kind, role): (CollectiveKind, Role),
         Arguments { send, recv, count, data_type }: Arguments,
         stream: StreamRef,
         (rank, size): (usize, usize),
     ) -> Result<Self, Status> {
         let data_type = DataType::from_number(data_type)?;
-        let peer = match (shape, role) {
-            (Shape::Reduce(_, root) | Shape::Broadcast(root), _) => root,
+        let peer = match (kind, role) {
+            (CollectiveKind::Reduce(_, root) | CollectiveKind::Broadcast(root), _) => root,
             (_, Role::SendTo(peer) | Role::ReceiveFrom(peer)) => peer,
             _ => 0,
         };
@@ -84,7 +84,7 @@ impl Request {
         if peer >= size || bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             return Err(Status::INVALID_ARGUMENT);
         }
-        let signature = Signature { shape, count, data_type };
+        let signature = Signature { kind, count, data_type };
         let request = Self { name, signature, role, send, recv, stream };
         request.check_buffers(rank, size)?;
         Ok(request)
@@ -93,14 +93,14 @@ impl Request {
     /// What the rank sends and receives.
     pub(crate) fn buffers(&self, rank: usize, size: usize) -> (Buffer, Buffer) {
         let bytes = self.signature.bytes();
-        let (sent, received) = match (self.signature.shape, self.role) {
-            (Shape::AllReduce(_), _) => (Some(bytes), Some(bytes)),
-            (Shape::Reduce(_, root), _) => (Some(bytes), (rank == root).then_some(bytes)),
-            (Shape::Broadcast(root), _) => ((rank == root).then_some(bytes), Some(bytes)),
-            (Shape::AllGather, _) => (Some(bytes), Some(bytes * size)),
-            (Shape::ReduceScatter(_), _) => (Some(bytes * size), Some(bytes)),
-            (Shape::Transfer, Role::ReceiveFrom(_)) => (None, Some(bytes)),
-            (Shape::Transfer, _) => (Some(bytes), None),
+        let (sent, received) = match (self.signature.kind, self.role) {
+            (CollectiveKind::AllReduce(_), _) => (Some(bytes), Some(bytes)),
+            (CollectiveKind::Reduce(_, root), _) => (Some(bytes), (rank == root).then_some(bytes)),
+            (CollectiveKind::Broadcast(root), _) => ((rank == root).then_some(bytes), Some(bytes)),
+            (CollectiveKind::AllGather, _) => (Some(bytes), Some(bytes * size)),
+            (CollectiveKind::ReduceScatter(_), _) => (Some(bytes * size), Some(bytes)),
+            (CollectiveKind::Transfer, Role::ReceiveFrom(_)) => (None, Some(bytes)),
+            (CollectiveKind::Transfer, _) => (Some(bytes), None),
         };
         (sent.map(|bytes| (self.send, bytes)), received.map(|bytes| (self.recv, bytes)))
     }
@@ -115,9 +115,9 @@ impl Request {
         }
         let (Some((send, sent)), Some((recv, received))) = (sent, received) else { return Ok(()) };
         let own = (rank * self.signature.bytes()) as u64;
-        let in_place = match self.signature.shape {
-            Shape::AllGather => send == recv.wrapping_add(own),
-            Shape::ReduceScatter(_) => recv == send.wrapping_add(own),
+        let in_place = match self.signature.kind {
+            CollectiveKind::AllGather => send == recv.wrapping_add(own),
+            CollectiveKind::ReduceScatter(_) => recv == send.wrapping_add(own),
             _ => send == recv,
         };
         let end = |start: u64, bytes: usize| start.saturating_add(bytes as u64);
@@ -129,16 +129,19 @@ impl Request {
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, data_type) = (self.count, self.data_type.name());
-        match self.shape {
-            Shape::AllReduce(op) => write!(f, "ncclAllReduce ({}", op.name()),
-            Shape::Reduce(op, root) => write!(f, "ncclReduce (root {root}, {}", op.name()),
-            Shape::Broadcast(root) => write!(f, "ncclBroadcast (root {root}"),
-            Shape::AllGather => write!(f, "ncclAllGather ("),
-            Shape::ReduceScatter(op) => write!(f, "ncclReduceScatter ({}", op.name()),
-            Shape::Transfer => write!(f, "ncclSend and ncclRecv ("),
+        match self.kind {
+            CollectiveKind::AllReduce(op) => write!(f, "ncclAllReduce ({}", op.name()),
+            CollectiveKind::Reduce(op, root) => write!(f, "ncclReduce (root {root}, {}", op.name()),
+            CollectiveKind::Broadcast(root) => write!(f, "ncclBroadcast (root {root}"),
+            CollectiveKind::AllGather => write!(f, "ncclAllGather ("),
+            CollectiveKind::ReduceScatter(op) => write!(f, "ncclReduceScatter ({}", op.name()),
+            CollectiveKind::Transfer => write!(f, "ncclSend and ncclRecv ("),
         }?;
-        let comma =
-            if matches!(self.shape, Shape::AllGather | Shape::Transfer) { "" } else { ", " };
+        let comma = if matches!(self.kind, CollectiveKind::AllGather | CollectiveKind::Transfer) {
+            ""
+        } else {
+            ", "
+        };
         write!(f, "{comma}{count} of {data_type})")
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 
 use super::device::{check_initialized, enter};
 use crate::{
-    code::Code, context, entry::driver_functions, peer, pointer::Out, state::State, worlds,
+    code::Code, context, entry::driver_functions, peer, pointer::Out, state::WorldState, worlds,
 };
 
 driver_functions! {
@@ -17,7 +17,7 @@ driver_functions! {
     fn [Cuda cuDevicePrimaryCtxRelease_v2](device: c_int) |call| {
         let state = enter(call, device)?;
         let ordinal = state.ordinal;
-        peer::wait(state, State::release_context).inspect_err(|code| {
+        peer::wait(state, WorldState::release_context).inspect_err(|code| {
             // Work that never ends must not keep the context.
             if *code == Code::LAUNCH_TIMEOUT
                 && let Ok(mut state) = worlds::lock(ordinal)

@@ -7,10 +7,10 @@ use std::{
 
 use crate::{
     code::Code,
-    entry::{Call, Stop, driver_functions},
+    entry::{ApiCall, Stop, driver_functions},
     op::OpKind,
     peer,
-    pointer::{Array, Source, Target},
+    pointer::{Array, HostSource, HostTarget},
     rows::Rows,
 };
 
@@ -21,14 +21,14 @@ pub(crate) struct Copy2d {
     src_x: usize,
     src_y: usize,
     src_kind: c_uint,
-    src_host: Source,
+    src_host: HostSource,
     src_device: u64,
     src_array: usize,
     src_pitch: usize,
     dst_x: usize,
     dst_y: usize,
     dst_kind: c_uint,
-    dst_host: Target,
+    dst_host: HostTarget,
     dst_device: u64,
     dst_array: usize,
     dst_pitch: usize,
@@ -48,8 +48,8 @@ const _: () = {
 /// Where the first rows are.
 #[derive(Clone, Copy)]
 enum Sides {
-    HostToDevice(u64, Source),
-    DeviceToHost(Target, u64),
+    HostToDevice(u64, HostSource),
+    DeviceToHost(HostTarget, u64),
     WithinDevice(u64, u64),
 }
 
@@ -75,9 +75,9 @@ driver_functions! {
 
     /// The same. The kind is a `hipMemcpyKind`.
     fn [Hip hipMemcpy2DAsync](
-        dst: Target,
+        dst: HostTarget,
         dst_pitch: usize,
-        src: Source,
+        src: HostSource,
         src_pitch: usize,
         width: usize,
         height: usize,
@@ -95,7 +95,7 @@ driver_functions! {
     }
 }
 
-fn copy_rows(call: &Call, sides: Sides, rows: Rows, stream: usize) -> Result<(), Stop> {
+fn copy_rows(call: &ApiCall, sides: Sides, rows: Rows, stream: usize) -> Result<(), Stop> {
     let (mut state, stream) = call.on_stream(stream)?;
     rows.check()?;
     match sides {

@@ -8,16 +8,16 @@ use std::{
 use crate::{
     code::{Code, Result},
     context,
-    entry::{Call, Family, Stop, driver_functions},
+    entry::{ApiCall, Family, Stop, driver_functions},
     launch::{
         MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, MAX_THREADS,
         RESIDENT_THREADS,
     },
     peer,
     pointer::Out,
-    state::State,
+    state::WorldState,
     stream::PRIORITIES,
-    worlds::{self, Guard},
+    worlds::{self, WorldGuard},
 };
 
 /// Whether `cuInit` was called.
@@ -154,7 +154,7 @@ driver_functions! {
 
     /// Waits for all work.
     fn [Cuda cuCtxSynchronize, Hip hipDeviceSynchronize]() |call| {
-        peer::wait(call.here()?, State::synchronize)?;
+        peer::wait(call.here()?, WorldState::synchronize)?;
     }
 
     /// The lowest and the highest stream priority. CUDA allows null pointers.
@@ -183,7 +183,7 @@ fn any_device() -> Result<()> {
     if worlds::count() == 0 { Err(Code::NO_DEVICE) } else { Ok(()) }
 }
 
-pub(super) fn check_initialized(call: &Call) -> Result<()> {
+pub(super) fn check_initialized(call: &ApiCall) -> Result<()> {
     match call.family {
         Family::Cuda if !CUDA_INITIALIZED.load(Ordering::Relaxed) => Err(Code::NOT_INITIALIZED),
         Family::Cuda => Ok(()),
@@ -191,14 +191,14 @@ pub(super) fn check_initialized(call: &Call) -> Result<()> {
     }
 }
 
-pub(super) fn ordinal_of(call: &Call, device: c_int) -> Result<u16> {
+pub(super) fn ordinal_of(call: &ApiCall, device: c_int) -> Result<u16> {
     check_initialized(call)?;
     let ordinal = u16::try_from(device).ok().filter(|&ordinal| worlds::exists(ordinal));
     ordinal.ok_or(Code::INVALID_DEVICE)
 }
 
 /// Enters the world of a device, even if its context is lost.
-pub(super) fn enter(call: &Call, device: c_int) -> Result<Guard, Stop> {
+pub(super) fn enter(call: &ApiCall, device: c_int) -> Result<WorldGuard, Stop> {
     call.enter_lost(ordinal_of(call, device)?)
 }
 

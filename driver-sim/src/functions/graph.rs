@@ -8,13 +8,13 @@ use std::{
 use super::module::launch_of;
 use crate::{
     code::{Code, Result},
-    entry::{Call, Stop, driver_functions},
+    entry::{ApiCall, Stop, driver_functions},
     graph::NodeWork,
-    handle::{Key, Kind},
-    launch::{Launch, Shape},
+    handle::{HandleKind, Key},
+    launch::{Launch, LaunchShape},
     pointer::{Array, Out, Parameters},
     rows::Rows,
-    state::State,
+    state::WorldState,
 };
 
 /// `CUDA_KERNEL_NODE_PARAMS_v2`.
@@ -119,7 +119,7 @@ driver_functions! {
 
     /// Destroys a graph with its nodes.
     fn [Cuda cuGraphDestroy, Hip hipGraphDestroy](graph: usize) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
         state.destroy_graph(graph)?;
     }
 
@@ -165,7 +165,7 @@ driver_functions! {
         copy: Array<Copy3d>,
         context: usize,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
         let Copy3d { src, dst, width, height, depth } = copy.first()?;
         let plain = |side: &Side3d| {
             side.kind == DEVICE
@@ -191,7 +191,7 @@ driver_functions! {
         bytes: usize,
         kind: c_uint,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
         if kind != WITHIN_DEVICE || bytes == 0 {
             return Err(Code::INVALID_VALUE.into());
         }
@@ -208,8 +208,8 @@ driver_functions! {
         count: usize,
         child: usize,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
-        let child = call.sibling(&state, Kind::Graph, child)?;
+        let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
+        let child = call.sibling(&state, HandleKind::Graph, child)?;
         let keys = keys(call, &state, dependencies.read(count)?)?;
         node.set(state.add_child(graph, &keys, child)?)?;
     }
@@ -241,13 +241,13 @@ driver_functions! {
         graph: usize,
         _flags: u64,
     ) |call| {
-        let (mut state, graph) = call.at(Kind::Graph, graph)?;
+        let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
         exec.set(state.instantiate(graph)?)?;
     }
 
     /// Destroys an executable.
     fn [Cuda cuGraphExecDestroy, Hip hipGraphExecDestroy](exec: usize) |call| {
-        let (mut state, exec) = call.at(Kind::Exec, exec)?;
+        let (mut state, exec) = call.at(HandleKind::Exec, exec)?;
         state.execs.remove(exec)?;
     }
 
@@ -281,42 +281,44 @@ driver_functions! {
     /// Launches an executable.
     fn [Cuda cuGraphLaunch, Hip hipGraphLaunch](exec: usize, stream: usize) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        let exec = call.sibling(&state, Kind::Exec, exec)?;
+        let exec = call.sibling(&state, HandleKind::Exec, exec)?;
         state.launch_graph(exec, stream)?;
     }
 }
 
 fn add_node(
-    call: &Call,
+    call: &ApiCall,
     node: Out<usize>,
     graph: usize,
     dependencies: Vec<usize>,
     params: &NodeParamsV1,
 ) -> Result<(), Stop> {
-    let (mut state, graph) = call.at(Kind::Graph, graph)?;
+    let (mut state, graph) = call.at(HandleKind::Graph, graph)?;
     let keys = keys(call, &state, dependencies);
     let launch = launch(call, &state, params)?;
     Ok(node.set(state.add_node(graph, &keys?, NodeWork::Launch(launch))?)?)
 }
 
-fn keys(call: &Call, state: &State, nodes: Vec<usize>) -> Result<Vec<Key>> {
-    let key = |node| call.sibling(state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE);
+fn keys(call: &ApiCall, state: &WorldState, nodes: Vec<usize>) -> Result<Vec<Key>> {
+    let key = |node| call.sibling(state, HandleKind::Node, node).map_err(|_| Code::INVALID_VALUE);
     nodes.into_iter().map(key).collect()
 }
 
-fn set_node(call: &Call, exec: usize, node: usize, params: &NodeParamsV1) -> Result<(), Stop> {
-    let (mut state, exec) = call.at(Kind::Exec, exec)?;
-    let node = call.sibling(&state, Kind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
+fn set_node(call: &ApiCall, exec: usize, node: usize, params: &NodeParamsV1) -> Result<(), Stop> {
+    let (mut state, exec) = call.at(HandleKind::Exec, exec)?;
+    let node = call.sibling(&state, HandleKind::Node, node).map_err(|_| Code::INVALID_VALUE)?;
     let launch = launch(call, &state, params)?;
     Ok(state.set_node(exec, node, launch)?)
 }
 
-fn launch(call: &Call, state: &State, params: &NodeParamsV1) -> Result<Launch> {
-    let function = state.functions.get(call.sibling(state, Kind::Function, params.function)?)?;
+fn launch(call: &ApiCall, state: &WorldState, params: &NodeParamsV1) -> Result<Launch> {
+    let function =
+        state.functions.get(call.sibling(state, HandleKind::Function, params.function)?)?;
     if !params.extra.is_null() {
         return Err(Code::NOT_SUPPORTED);
     }
-    let shape = Shape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
+    let shape =
+        LaunchShape { grid: params.grid, block: params.block, shared_bytes: params.shared_bytes };
     launch_of(call, function, &shape, params.parameters)
 }
 

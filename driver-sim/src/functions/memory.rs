@@ -6,12 +6,12 @@ use super::device;
 use crate::{
     code::Code,
     context,
-    entry::{Call, Family, Stop, driver_functions},
-    handle::{Kind, decode, encode},
+    entry::{ApiCall, Family, Stop, driver_functions},
+    handle::{HandleKind, decode, encode},
     memory::{DEVICE_BASE, Memory},
     op::OpKind,
     peer,
-    pointer::{Array, Out, Source, Target},
+    pointer::{Array, HostSource, HostTarget, Out},
     rows::Rows,
     worlds::exists,
 };
@@ -72,7 +72,7 @@ driver_functions! {
     /// Lets devices access the memory of a pool: for each, the number 1 for a device, its ordinal, and the access. The
     /// simulator's copies need no access, and its kernels have none.
     fn [Cuda cuMemPoolSetAccess](pool: usize, devices: Array<[c_int; 3]>, count: usize) |call| {
-        let (world, _) = decode(Kind::Pool, pool).map_err(|_| Code::INVALID_VALUE)?;
+        let (world, _) = decode(HandleKind::Pool, pool).map_err(|_| Code::INVALID_VALUE)?;
         let state = call.enter(world)?;
         state.check_pool(pool)?;
         let own = state.ordinal;
@@ -97,7 +97,7 @@ driver_functions! {
             None => call.here()?,
         };
         let (start, bytes) = state.memory.allocation(memory).ok_or(Code::INVALID_VALUE)?;
-        let context = state.context.map_or(0, |key| encode(Kind::Context, state.ordinal, key));
+        let context = state.context.map_or(0, |key| encode(HandleKind::Context, state.ordinal, key));
         match (attribute, call.family) {
             (CONTEXT, Family::Cuda) => Out::within(value.cast()).set(context)?,
             (IS_MANAGED, _) => Out::within(value.cast()).set(memory < DEVICE_BASE)?,
@@ -124,7 +124,7 @@ driver_functions! {
     /// Copies from host to device in stream order.
     fn [Cuda cuMemcpyHtoDAsync_v2, Hip hipMemcpyHtoDAsync](
         dst: u64,
-        src: Source,
+        src: HostSource,
         bytes: usize,
         stream: usize,
     ) |call| {
@@ -138,7 +138,7 @@ driver_functions! {
 
     /// Copies from device to host in stream order.
     fn [Cuda cuMemcpyDtoHAsync_v2, Hip hipMemcpyDtoHAsync](
-        dst: Target,
+        dst: HostTarget,
         src: u64,
         bytes: usize,
         stream: usize,
@@ -207,7 +207,7 @@ driver_functions! {
 
 /// Enqueues a copy to the first world, which must be the stream's, from the second one.
 fn copy_between(
-    call: &Call,
+    call: &ApiCall,
     [target, source]: [u16; 2],
     [dst, src]: [u64; 2],
     bytes: usize,

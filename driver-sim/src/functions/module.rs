@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::{
     code::{Code, Result},
-    entry::{Call, Family, driver_functions},
-    handle::Kind,
+    entry::{ApiCall, Family, driver_functions},
+    handle::HandleKind,
     launch::{
-        Function, Launch, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN, RESIDENT_THREADS, Shape,
+        Function, Launch, LaunchShape, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN,
+        RESIDENT_THREADS,
     },
     pointer::{Array, ImageBytes, Out, Parameters, Text},
 };
@@ -66,7 +67,7 @@ driver_functions! {
 
     /// Unloads a module.
     fn [Cuda cuModuleUnload, Hip hipModuleUnload](module: usize) |call| {
-        let (mut state, module) = call.at(Kind::Module, module)?;
+        let (mut state, module) = call.at(HandleKind::Module, module)?;
         state.unload_module(module)?;
     }
 
@@ -76,7 +77,7 @@ driver_functions! {
         module: usize,
         name: Text,
     ) |call| {
-        let (mut state, module) = call.at(Kind::Module, module)?;
+        let (mut state, module) = call.at(HandleKind::Module, module)?;
         let max_shared = match call.family {
             Family::Cuda => MAX_SHARED,
             Family::Hip => MAX_SHARED_HIP,
@@ -86,7 +87,7 @@ driver_functions! {
 
     /// Changes an attribute of a function. Only the most dynamic shared memory of a launch has an effect.
     fn [Cuda cuFuncSetAttribute](function: usize, attribute: c_int, value: c_int) |call| {
-        let (mut state, function) = call.at(Kind::Function, function)?;
+        let (mut state, function) = call.at(HandleKind::Function, function)?;
         let function = state.functions.get_mut(function)?;
         if attribute == MAX_DYNAMIC_SHARED {
             let fixed = function.fixed_shared_bytes();
@@ -101,7 +102,7 @@ driver_functions! {
     /// [`REGISTERS`]; and of others 0. The function must be of the current context or device.
     fn [Cuda cuFuncGetAttribute, Hip hipFuncGetAttribute](value: Out<c_int>, attribute: c_int, function: usize) |call| {
         let state = call.here()?;
-        let function = call.sibling(&state, Kind::Function, function)?;
+        let function = call.sibling(&state, HandleKind::Function, function)?;
         value.set(match attribute {
             SHARED_BYTES => state.functions.get(function)?.fixed_shared_bytes() as c_int,
             NUM_REGISTERS => REGISTERS,
@@ -117,7 +118,7 @@ driver_functions! {
         Hip hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
     ](count: Out<c_int>, function: usize, threads: c_int, shared_bytes: usize) |call| {
         let state = call.here()?;
-        let function = call.sibling(&state, Kind::Function, function)?;
+        let function = call.sibling(&state, HandleKind::Function, function)?;
         let function = state.functions.get(function)?;
         let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
         let by_threads = RESIDENT_THREADS / threads.ok_or(Code::INVALID_VALUE)?;
@@ -145,12 +146,12 @@ driver_functions! {
         extra: *mut *mut c_void,
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        let key = call.sibling(&state, Kind::Function, function)?;
+        let key = call.sibling(&state, HandleKind::Function, function)?;
         // The packed argument buffer (`extra`) is not simulated.
         if !extra.is_null() {
             return Err(Code::NOT_SUPPORTED.into());
         }
-        let shape = Shape {
+        let shape = LaunchShape {
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             shared_bytes,
@@ -168,9 +169,9 @@ pub(crate) fn is_too_wide(grid: [u32; 3], block: [u32; 3]) -> bool {
 
 /// Makes a launch if the driver accepts its shape.
 pub(super) fn launch_of(
-    call: &Call,
+    call: &ApiCall,
     function: &Function,
-    shape: &Shape,
+    shape: &LaunchShape,
     parameters: Parameters,
 ) -> Result<Launch> {
     let args = parameters.words(function.words)?;

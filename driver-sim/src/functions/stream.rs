@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint};
 use crate::{
     code::{Code, Result},
     entry::{Family, driver_functions},
-    handle::Kind,
+    handle::HandleKind,
     peer,
     pointer::Out,
 };
@@ -82,20 +82,20 @@ driver_functions! {
 
     /// Destroys an event; enqueued waits stay in effect.
     fn [Cuda cuEventDestroy_v2, Hip hipEventDestroy](event: usize) |call| {
-        let (mut state, event) = call.at(Kind::Event, event)?;
+        let (mut state, event) = call.at(HandleKind::Event, event)?;
         state.destroy_event(event)?;
     }
 
     /// Records an event.
     fn [Cuda cuEventRecord, Hip hipEventRecord](event: usize, stream: usize) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        let event = call.sibling(&state, Kind::Event, event)?;
+        let event = call.sibling(&state, HandleKind::Event, event)?;
         state.record(event, stream)?;
     }
 
     /// Whether the latest record of an event is complete.
     fn [Cuda cuEventQuery, Hip hipEventQuery](event: usize) |call| {
-        let (state, event) = call.at(Kind::Event, event)?;
+        let (state, event) = call.at(HandleKind::Event, event)?;
         if !peer::wait(state, |state| state.query_event(event))? {
             return Err(Code::NOT_READY.into());
         }
@@ -103,14 +103,14 @@ driver_functions! {
 
     /// Waits for an event's latest record.
     fn [Cuda cuEventSynchronize, Hip hipEventSynchronize](event: usize) |call| {
-        let (state, event) = call.at(Kind::Event, event)?;
+        let (state, event) = call.at(HandleKind::Event, event)?;
         peer::wait(state, |state| state.synchronize_event(event))?;
     }
 
     /// Milliseconds between two records in the simulated device's clock.
     fn [Cuda cuEventElapsedTime, Hip hipEventElapsedTime](milliseconds: Out<f32>, start: usize, end: usize) |call| {
-        let (state, start) = call.at(Kind::Event, start)?;
-        let end = call.sibling(&state, Kind::Event, end)?;
+        let (state, start) = call.at(HandleKind::Event, start)?;
+        let end = call.sibling(&state, HandleKind::Event, end)?;
         milliseconds.set(state.elapsed(start, end)?)?;
     }
 }

@@ -35,20 +35,18 @@ pub(crate) struct Uninitialized {
     pub(crate) allocated: Origin,
 }
 
-/// Bytes of memory.
+/// The contents of a range of memory, for a copy.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Piece {
+pub(crate) struct Payload {
     pub(crate) data: Box<[u8]>,
     /// The positions of those that are not initialized, in order.
     pub(crate) undefined: Vec<usize>,
 }
 
-type Access<T> = Result<T, AccessError>;
-
 impl Memory {
     /// Reads up to 8 bytes as a little-endian number.
     #[inline]
-    pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Access<u64> {
+    pub(crate) fn load(&mut self, address: u64, bytes: usize) -> Result<u64, AccessError> {
         if address < DEVICE_BASE {
             return self.load_pinned(address, bytes);
         }
@@ -67,7 +65,12 @@ impl Memory {
 
     /// Writes the low `bytes` bytes of a number.
     #[inline]
-    pub(crate) fn store(&mut self, address: u64, bytes: usize, bits: u64) -> Access<()> {
+    pub(crate) fn store(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        bits: u64,
+    ) -> Result<(), AccessError> {
         if address < DEVICE_BASE {
             return self.write_pinned(address, &bits.to_le_bytes()[..bytes]);
         }
@@ -86,7 +89,7 @@ impl Memory {
     }
 
     /// Reads bytes; records uninitialized ones.
-    pub(crate) fn read(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
+    pub(crate) fn read(&mut self, address: u64, target: &mut [u8]) -> Result<(), AccessError> {
         // Zero bytes may be read from any address, as in drivers.
         if target.is_empty() {
             return Ok(());
@@ -100,7 +103,7 @@ impl Memory {
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Access<()> {
+    pub(crate) fn write(&mut self, address: u64, source: &[u8]) -> Result<(), AccessError> {
         if source.is_empty() {
             return Ok(());
         }
@@ -115,7 +118,12 @@ impl Memory {
     }
 
     /// Writes a repeated pattern. The length of the pattern divides the length of the range.
-    pub(crate) fn fill(&mut self, address: u64, pattern: &[u8], bytes: usize) -> Access<()> {
+    pub(crate) fn fill(
+        &mut self,
+        address: u64,
+        pattern: &[u8],
+        bytes: usize,
+    ) -> Result<(), AccessError> {
         if bytes == 0 {
             return Ok(());
         }
@@ -132,7 +140,7 @@ impl Memory {
     }
 
     /// Copies bytes together with their initialization state.
-    pub(crate) fn copy(&mut self, dst: u64, src: u64, bytes: usize) -> Access<()> {
+    pub(crate) fn copy(&mut self, dst: u64, src: u64, bytes: usize) -> Result<(), AccessError> {
         if bytes == 0 {
             return Ok(());
         }
@@ -141,19 +149,19 @@ impl Memory {
             self.read(src, &mut buffer)?;
             return self.write(dst, &buffer);
         }
-        let piece = self.take(src, bytes)?;
-        self.put(dst, &piece)
+        let payload = self.take(src, bytes)?;
+        self.put(dst, &payload)
     }
 
     /// Bytes with their initialization state. Pinned memory counts as initialized.
-    pub(crate) fn take(&mut self, src: u64, bytes: usize) -> Access<Piece> {
+    pub(crate) fn take(&mut self, src: u64, bytes: usize) -> Result<Payload, AccessError> {
         if bytes == 0 {
-            return Ok(Piece::default());
+            return Ok(Payload::default());
         }
         if src < DEVICE_BASE {
             let mut data = vec![0; bytes].into_boxed_slice();
             self.read_pinned(src, &mut data)?;
-            return Ok(Piece { data, undefined: Vec::new() });
+            return Ok(Payload { data, undefined: Vec::new() });
         }
         let (from, offset) = self.span(src, bytes, Touch::Read)?;
         let block = &self.blocks[from];
@@ -162,11 +170,15 @@ impl Memory {
             true => Vec::new(),
             false => (0..bytes).filter(|i| !block.defined.get(offset + i)).collect(),
         };
-        Ok(Piece { data, undefined })
+        Ok(Payload { data, undefined })
     }
 
     /// Writes what [`take`](Self::take) returned.
-    pub(crate) fn put(&mut self, dst: u64, Piece { data, undefined }: &Piece) -> Access<()> {
+    pub(crate) fn put(
+        &mut self,
+        dst: u64,
+        Payload { data, undefined }: &Payload,
+    ) -> Result<(), AccessError> {
         if data.is_empty() {
             return Ok(());
         }
@@ -184,7 +196,7 @@ impl Memory {
     }
 
     /// Makes bytes uninitialized, as what was written to them is unknown. Pinned memory does not change.
-    pub(crate) fn undefine(&mut self, dst: u64, bytes: usize) -> Access<()> {
+    pub(crate) fn undefine(&mut self, dst: u64, bytes: usize) -> Result<(), AccessError> {
         if bytes > 0 && dst >= DEVICE_BASE {
             let (at, offset) = self.span(dst, bytes, Touch::Write)?;
             self.blocks[at].defined.unset(offset, bytes);
@@ -217,7 +229,12 @@ impl Memory {
 
     /// The block and offset of an accessible range of device memory.
     #[inline]
-    fn span(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
+    fn span(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        touch: Touch,
+    ) -> Result<(usize, usize), AccessError> {
         let inside = |hot: &&Hot| {
             hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address
         };
@@ -233,7 +250,12 @@ impl Memory {
     }
 
     #[cold]
-    fn find(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<(usize, usize)> {
+    fn find(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        touch: Touch,
+    ) -> Result<(usize, usize), AccessError> {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let Some(at) = after.checked_sub(1) else {
             return Err(AccessError::unmapped(address, bytes, touch));
@@ -259,13 +281,13 @@ impl Memory {
     }
 
     #[cold]
-    fn load_pinned(&mut self, address: u64, bytes: usize) -> Access<u64> {
+    fn load_pinned(&mut self, address: u64, bytes: usize) -> Result<u64, AccessError> {
         let mut word = [0; 8];
         self.read_pinned(address, &mut word[..bytes])?;
         Ok(u64::from_le_bytes(word))
     }
 
-    fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Access<()> {
+    fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Result<(), AccessError> {
         let from = self.pinned_range(address, target.len(), Touch::Read)?;
         // SAFETY: the range is inside a live pinned allocation. The program must not access it while an operation uses
         // it, as on a real device.
@@ -273,14 +295,19 @@ impl Memory {
         Ok(())
     }
 
-    fn write_pinned(&mut self, address: u64, source: &[u8]) -> Access<()> {
+    fn write_pinned(&mut self, address: u64, source: &[u8]) -> Result<(), AccessError> {
         let to = self.pinned_range(address, source.len(), Touch::Write)?;
         // SAFETY: as in `read_pinned`.
         unsafe { ptr::copy_nonoverlapping(source.as_ptr(), to, source.len()) };
         Ok(())
     }
 
-    fn pinned_range(&mut self, address: u64, bytes: usize, touch: Touch) -> Access<*mut u8> {
+    fn pinned_range(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        touch: Touch,
+    ) -> Result<*mut u8, AccessError> {
         let host = address as usize;
         if self.pinned.contains(host, bytes) {
             if self.watch.on {

@@ -19,12 +19,12 @@ use crate::{
 };
 
 pub use access::InvalidAccess;
-pub(crate) use access::{AccessError, Piece, Uninitialized};
+pub(crate) use access::{AccessError, Payload, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, BlockState, End};
 pub(crate) use pool::Freed;
 pub use touched::Touch;
-pub(crate) use watch::Region;
+pub(crate) use watch::AllocationKey;
 
 /// Device addresses are at least this, above everything that processors can map.
 pub(crate) const DEVICE_BASE: u64 = 1 << 52;

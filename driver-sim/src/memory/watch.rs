@@ -9,9 +9,9 @@ use super::{
 };
 use crate::op_id::OpId;
 
-/// A memory region with an access history of its own.
+/// A memory allocation with an access history of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Region {
+pub(crate) enum AllocationKey {
     /// The block at this base.
     Block(u64),
     /// The pinned allocation at this base.
@@ -22,17 +22,17 @@ pub(crate) enum Region {
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(super) on: bool,
-    regions: Vec<Region>,
+    allocations: Vec<AllocationKey>,
     /// Blocks that were accessed as a whole.
     whole: Vec<(u64, Touch)>,
     /// Memory on which the current operation is only atomic.
     atomic: Vec<Range<u64>>,
 }
 
-/// The accesses of a region.
+/// The accesses of a allocation.
 pub(crate) type Ranges = Vec<(Range<usize>, Touch)>;
 
-impl Region {
+impl AllocationKey {
     pub(crate) fn base(self) -> u64 {
         match self {
             Self::Block(base) => base,
@@ -66,7 +66,7 @@ impl Memory {
         let block = &mut self.blocks[at];
         let touch = self.watch.kind(block.base + offset as u64, touch);
         if block.touched.note(offset, bytes, touch, block.capacity) {
-            self.watch.regions.push(Region::Block(block.base));
+            self.watch.allocations.push(AllocationKey::Block(block.base));
         }
     }
 
@@ -75,7 +75,7 @@ impl Memory {
         let Some(pinned) = self.pinned.at(address) else { return };
         let (base, capacity) = (pinned.base, pinned.layout.size());
         if pinned.touched.note(address - base, bytes, touch, capacity) {
-            self.watch.regions.push(Region::Pinned(base));
+            self.watch.allocations.push(AllocationKey::Pinned(base));
         }
     }
 
@@ -86,30 +86,34 @@ impl Memory {
     }
 
     /// Takes the accesses since the last call.
-    pub(crate) fn take_touched(&mut self) -> Vec<(Region, Ranges)> {
-        let regions = std::mem::take(&mut self.watch.regions);
+    pub(crate) fn take_touched(&mut self) -> Vec<(AllocationKey, Ranges)> {
+        let allocations = std::mem::take(&mut self.watch.allocations);
         let whole = std::mem::take(&mut self.watch.whole);
         self.watch.atomic.clear();
         let mut all = Vec::new();
-        for region in regions {
-            let ranges = match region {
-                Region::Block(base) => self.block_mut(base).map(|block| block.touched.take()),
-                Region::Pinned(base) => self.pinned.at(base).map(|pinned| pinned.touched.take()),
+        for allocation in allocations {
+            let ranges = match allocation {
+                AllocationKey::Block(base) => {
+                    self.block_mut(base).map(|block| block.touched.take())
+                }
+                AllocationKey::Pinned(base) => {
+                    self.pinned.at(base).map(|pinned| pinned.touched.take())
+                }
             };
-            all.push((region, ranges.unwrap_or_default()));
+            all.push((allocation, ranges.unwrap_or_default()));
         }
         for (base, touch) in whole {
             let capacity = self.block(base).map_or(0, |block| block.capacity);
-            all.push((Region::Block(base), vec![(0..capacity, touch)]));
+            all.push((AllocationKey::Block(base), vec![(0..capacity, touch)]));
         }
         all
     }
 
-    /// The latest accesses of a region's bytes.
-    pub(crate) fn shadow(&mut self, region: Region) -> Option<&mut Shadow> {
-        match region {
-            Region::Block(base) => self.exact(base).map(|at| &mut self.blocks[at].shadow),
-            Region::Pinned(base) => self.pinned.live.get_mut(&base).map(|p| &mut p.shadow),
+    /// The latest accesses of a allocation's bytes.
+    pub(crate) fn shadow(&mut self, allocation: AllocationKey) -> Option<&mut Shadow> {
+        match allocation {
+            AllocationKey::Block(base) => self.exact(base).map(|at| &mut self.blocks[at].shadow),
+            AllocationKey::Pinned(base) => self.pinned.live.get_mut(&base).map(|p| &mut p.shadow),
         }
     }
 

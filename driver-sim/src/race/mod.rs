@@ -21,9 +21,9 @@ pub(crate) use detector::{Detector, ROOM, take_told};
 #[non_exhaustive]
 pub struct Race {
     /// The operation that was enqueued first. It need not have run first.
-    pub first: Side,
+    pub first: RacingOperation,
     /// The operation that was enqueued later.
-    pub second: Side,
+    pub second: RacingOperation,
     /// The address of the first shared byte.
     pub address: u64,
     /// The number of shared bytes.
@@ -35,7 +35,7 @@ pub struct Race {
 /// One of the two operations of a race.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Side {
+pub struct RacingOperation {
     /// The number; 0 for an access of the host outside any stream.
     pub op: OpId,
     /// The kind of the operation.
@@ -73,7 +73,7 @@ impl fmt::Display for Race {
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for RacingOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let touch = match self.touch {
             Touch::Read => "read",

@@ -4,10 +4,10 @@
 //! operations that access the same memory and are not ordered after it: a consumer before the producer that it does not
 //! wait for, or a free before a reader that it does not wait for.
 
-use super::State;
+use super::WorldState;
 use crate::op_id::OpId;
 
-impl State {
+impl WorldState {
     /// Runs an operation that is ready, after every younger one that conflicts with it and may run first. `delayed` are
     /// the operations that wait for this one although nothing orders them after the younger operations.
     pub(crate) fn run_late(&mut self, id: OpId, delayed: &mut Vec<OpId>) {

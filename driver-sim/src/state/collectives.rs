@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::Result,
-    collectives::{CallPart, CommunicatorState, Entry, Request, Status, plan},
-    handle::{Key, Kind, encode},
+    collectives::{CallPart, CommunicatorState, PlannedCall, Request, Status, plan},
+    handle::{HandleKind, Key, encode},
     op::{OpKind, Operation, Work, transfer_cost},
     op_id::OpId,
     report::{Report, ReportKind},
@@ -18,13 +18,13 @@ const CALL_LANES: u64 = 1 << 48;
 /// log2 of the largest number of calls of a group on one stream that have lanes of their own.
 const CALL_BITS: u32 = 12;
 
-impl State {
+impl WorldState {
     /// Checks a handle. The use of a destroyed communicator is reported.
     pub(crate) fn check_communicator(&mut self, key: Key, function: &str) -> Result<(), Status> {
         if self.communicators.get(key).is_ok() {
             return Ok(());
         }
-        let handle = encode(Kind::Communicator, self.ordinal, key);
+        let handle = encode(HandleKind::Communicator, self.ordinal, key);
         let text = format!("{function} with {handle:#x}");
         self.report(Report::of_call(ReportKind::DestroyedCommunicator, text));
         Err(Status::INVALID_ARGUMENT)
@@ -59,17 +59,17 @@ impl State {
         let communicator = self.communicators.get_mut(key)?;
         let (rank, size) = (communicator.rank.clone(), communicator.size);
         let clique = communicator.clique.clone().ok_or(Status::INVALID_USAGE)?;
-        let places: Vec<_> =
-            requests.iter().map(|request| communicator.next_place(request.role)).collect();
-        let mut entries = Vec::with_capacity(requests.len());
-        for (request, (place, index)) in requests.iter().zip(places) {
-            let (seat, mismatch) = clique.meet(place, request.signature, &rank, index);
+        let matched: Vec<_> =
+            requests.iter().map(|request| communicator.next_call(request.role)).collect();
+        let mut calls = Vec::with_capacity(requests.len());
+        for (request, (id, index)) in requests.iter().zip(matched) {
+            let (rank_call, mismatch) = clique.match_call(id, request.signature, &rank, index);
             if let Some(text) = mismatch {
                 self.report(Report::of_call(ReportKind::Mismatch, text));
             }
-            entries.push(plan(request, seat, (rank.number, size)));
+            calls.push(plan(request, rank_call, (rank.number, size)));
         }
-        let ends = self.enqueue_entries(entries)?;
+        let ends = self.enqueue_planned(calls)?;
         let queue = &self.queue;
         let open = &mut self.communicators.get_mut(key)?.ends;
         open.retain(|op| !queue.is_done(*op));
@@ -79,8 +79,8 @@ impl State {
 
     /// Enqueues the calls of a group: a start in each of their streams, their accesses, which run concurrently, and an
     /// end in each stream. Returns the ends. As NCCL documents it, the group is one operation in all of its streams.
-    fn enqueue_entries(&mut self, entries: Vec<Entry>) -> Result<Vec<OpId>> {
-        let Some(first) = entries.first() else { return Ok(Vec::new()) };
+    fn enqueue_planned(&mut self, calls: Vec<PlannedCall>) -> Result<Vec<OpId>> {
+        let Some(first) = calls.first() else { return Ok(Vec::new()) };
         let name = first.name;
         let operation = |name, work| Operation {
             work,
@@ -89,33 +89,36 @@ impl State {
             remote: None,
         };
         let mut streams: Vec<StreamRef> = Vec::new();
-        for entry in &entries {
-            if !streams.contains(&entry.stream) {
-                streams.push(entry.stream);
+        for call in &calls {
+            if !streams.contains(&call.stream) {
+                streams.push(call.stream);
             }
         }
         let mut pushed = Vec::new();
         for stream in streams.iter().skip(1) {
             pushed.push(self.place(*stream, operation(name, Work::Marker), &[])?);
         }
-        let seats = entries.iter().map(|entry| entry.seat.clone()).collect();
-        let work = Work::Collective(CallPart::Start(seats));
+        let rank_calls = calls.iter().map(|call| call.call.clone()).collect();
+        let work = Work::Collective(CallPart::Start(rank_calls));
         let start = self.place(streams[0], operation(name, work), &pushed)?;
         pushed.push(start);
         let mut bytes = 0;
         let mut parts = vec![start];
-        for (index, Entry { name, stream, seat, read, write }) in entries.into_iter().enumerate() {
+        for (index, PlannedCall { name, stream, call: rank_call, read, write }) in
+            calls.into_iter().enumerate()
+        {
             let at = (self.stream_handle(stream), self.turn(stream)?, self.lane_of(stream, index)?);
             bytes += read.map_or(0, |read| read.1).max(write.map_or(0, |write| write.1));
             let mut before = vec![start];
             if let Some((src, bytes)) = read {
-                let work = Work::Collective(CallPart::Read { seat: seat.clone(), src, bytes });
+                let work = Work::Collective(CallPart::Read { call: rank_call.clone(), src, bytes });
                 before.push(self.push(operation(name, work), at, &before));
             }
             let read = before.get(1).map(|op| self.remote(*op));
-            seat.enqueue(self.remote(start), read);
+            rank_call.enqueue(self.remote(start), read);
             if let Some((dst, bytes, result)) = write {
-                let work = Work::Collective(CallPart::Write { seat, dst, bytes, result });
+                let work =
+                    Work::Collective(CallPart::Write { call: rank_call, dst, bytes, result });
                 before.push(self.push(operation(name, work), at, &before));
             }
             parts.extend(before.into_iter().skip(1));

@@ -1,20 +1,20 @@
 //! Records of events, and waits for them.
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
     event::{Event, Record},
-    handle::{Key, Kind, encode},
+    handle::{HandleKind, Key, encode},
     op::{OpKind, Operation, Work},
     remote::Remote,
     stream::StreamRef,
 };
 
-impl State {
+impl WorldState {
     pub(crate) fn create_event(&mut self, timing: bool) -> Result<usize> {
         let key = self.events.insert(Event { timing, record: None })?;
         self.creates.events += 1;
-        Ok(encode(Kind::Event, self.ordinal, key))
+        Ok(encode(HandleKind::Event, self.ordinal, key))
     }
 
     pub(crate) fn destroy_event(&mut self, event: Key) -> Result<()> {
@@ -23,7 +23,7 @@ impl State {
 
     pub(crate) fn record(&mut self, event: Key, stream: StreamRef) -> Result<()> {
         self.events.get(event)?;
-        let handle = encode(Kind::Event, self.ordinal, event) as u64;
+        let handle = encode(HandleKind::Event, self.ordinal, event) as u64;
         let op = self.enqueue(stream, Work::Marker, OpKind::Record, &[], Some(handle))?;
         let at = self.stream(stream)?.end;
         self.events.get_mut(event)?.record = Some(Record { op, at });
@@ -35,7 +35,7 @@ impl State {
         let record = self.events.get(event)?.record;
         self.stream(stream)?;
         let Some(record) = record else { return Ok(()) };
-        let handle = encode(Kind::Event, self.ordinal, event) as u64;
+        let handle = encode(HandleKind::Event, self.ordinal, event) as u64;
         let target = self.stream_mut(stream)?;
         target.end = target.end.max(record.at);
         self.enqueue(stream, Work::Marker, OpKind::Wait, &[record.op], Some(handle)).map(drop)

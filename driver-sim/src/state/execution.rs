@@ -1,9 +1,9 @@
 //! Does the work of operations.
 
-use super::State;
+use super::WorldState;
 use crate::{launch::Failure, memory::Touch, op::Work, schedule::Schedule};
 
-impl State {
+impl WorldState {
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
         let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
         let random = shuffled.then_some(&mut self.random);
@@ -26,8 +26,8 @@ impl State {
             Work::PeerRead { src, bytes, parcel } => parcel.fill(self.memory.take(*src, *bytes)?),
             Work::PeerWrite { dst, parcel, .. } => {
                 // None where the source's context was lost, which its own calls report.
-                if let Some(piece) = parcel.open() {
-                    self.memory.put(*dst, &piece)?;
+                if let Some(payload) = parcel.open() {
+                    self.memory.put(*dst, &payload)?;
                 }
             }
             Work::Collective(part) => part.run(&mut self.memory)?,

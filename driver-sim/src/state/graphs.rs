@@ -1,10 +1,10 @@
 //! Creates, captures and launches graphs.
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
-    graph::{Exec, Graph, Node, NodeWork, Step, times},
-    handle::{Key, Kind, encode},
+    graph::{Exec, FlatNode, Graph, NodeKey, NodeWork, times},
+    handle::{HandleKind, Key, encode},
     launch::Launch,
     op::{OpKind, Operation, Work},
     op_id::{OpId, Ops},
@@ -14,11 +14,11 @@ use crate::{
 /// The lanes of graph nodes start at this number, above those of streams.
 const NODE_LANES: u64 = 1 << 32;
 
-impl State {
+impl WorldState {
     pub(crate) fn create_graph(&mut self) -> Result<usize> {
         let key = self.graphs.insert(Graph::default())?;
         self.creates.graphs += 1;
-        Ok(encode(Kind::Graph, self.ordinal, key))
+        Ok(encode(HandleKind::Graph, self.ordinal, key))
     }
 
     pub(crate) fn destroy_graph(&mut self, graph: Key) -> Result<()> {
@@ -39,32 +39,32 @@ impl State {
         }
         let own = self.graphs.get_mut(graph)?;
         let node = own.next_node();
-        own.nodes.push(Step { work, after: before, node, lane: 0 });
-        let key = self.nodes.insert(Node { graph, index })?;
-        Ok(encode(Kind::Node, self.ordinal, key))
+        own.nodes.push(FlatNode { work, after: before, node, lane: 0 });
+        let key = self.nodes.insert(NodeKey { graph, index })?;
+        Ok(encode(HandleKind::Node, self.ordinal, key))
     }
 
     /// Adds the nodes of another graph, and a node after all of them, which stands for them.
     pub(crate) fn add_child(&mut self, graph: Key, after: &[Key], child: Key) -> Result<usize> {
-        let steps = self.graphs.get(child)?.nodes.clone();
+        let nodes = self.graphs.get(child)?.nodes.clone();
         let first = self.graphs.get(graph)?.nodes.len();
         // Checks the dependencies, and stands for the beginning.
         self.add_node(graph, after, NodeWork::Empty)?;
         let own = self.graphs.get_mut(graph)?;
-        for mut step in steps {
-            step.node = own.nodes[first].node;
-            step.after = match &step.after[..] {
+        for mut flat in nodes {
+            flat.node = own.nodes[first].node;
+            flat.after = match &flat.after[..] {
                 [] => vec![first],
                 after => after.iter().map(|at| first + 1 + at).collect(),
             };
-            own.nodes.push(step);
+            own.nodes.push(flat);
         }
         let all = (first..own.nodes.len()).collect();
         let node = own.nodes[first].node;
-        own.nodes.push(Step { work: NodeWork::Empty, after: all, node, lane: 0 });
+        own.nodes.push(FlatNode { work: NodeWork::Empty, after: all, node, lane: 0 });
         let index = own.nodes.len() - 1;
-        let key = self.nodes.insert(Node { graph, index })?;
-        Ok(encode(Kind::Node, self.ordinal, key))
+        let key = self.nodes.insert(NodeKey { graph, index })?;
+        Ok(encode(HandleKind::Node, self.ordinal, key))
     }
 
     /// Makes a node of work that is enqueued on a captured stream. Returns the number of no operation: nothing runs.
@@ -85,7 +85,7 @@ impl State {
         };
         let own = self.graphs.get_mut(graph)?;
         let node = own.next_node();
-        own.nodes.push(Step { work, after: last.into_iter().collect(), node, lane: 0 });
+        own.nodes.push(FlatNode { work, after: last.into_iter().collect(), node, lane: 0 });
         let this = own.nodes.len() - 1;
         self.stream_mut(stream)?.capture = Some((graph, Some(this)));
         Ok(0)
@@ -99,7 +99,7 @@ impl State {
         }
         let key = self.execs.insert(Exec { graph, nodes, last: None })?;
         self.creates.graph_execs += 1;
-        Ok(encode(Kind::Exec, self.ordinal, key))
+        Ok(encode(HandleKind::Exec, self.ordinal, key))
     }
 
     /// Replaces the launch of a node for later launches of the executable.
@@ -111,7 +111,7 @@ impl State {
         }
         // Nodes that were added after the instantiation are not in the executable.
         match exec.nodes.get_mut(node.index) {
-            Some(Step { work: NodeWork::Launch(old), .. }) => {
+            Some(FlatNode { work: NodeWork::Launch(old), .. }) => {
                 *old = launch;
                 Ok(())
             }
@@ -121,10 +121,10 @@ impl State {
 
     /// When each node of an executable starts and ends in the simulated clock, from its launch.
     pub(crate) fn node_times(&self, exec: Key) -> Result<Vec<(u64, u64)>> {
-        let steps = &self.execs.get(exec)?.nodes;
+        let flat = &self.execs.get(exec)?.nodes;
         let mut nodes: Vec<(u64, u64)> = Vec::new();
-        for (step, (start, end)) in steps.iter().zip(times(steps)) {
-            match nodes.get_mut(step.node) {
+        for (node, (start, end)) in flat.iter().zip(times(flat)) {
+            match nodes.get_mut(node.node) {
                 Some(node) => *node = (node.0.min(start), node.1.max(end)),
                 None => nodes.push((start, end)),
             }
@@ -148,7 +148,7 @@ impl State {
         let ends = times(&nodes).into_iter().map(|(_, end)| end);
         let took = ends.max().unwrap_or(0).saturating_sub(Work::Marker.cost());
         let mut ops: Vec<OpId> = Vec::new();
-        for Step { work, after, lane, .. } in nodes {
+        for FlatNode { work, after, lane, .. } in nodes {
             let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
             if before.is_empty() {
                 before.push(begin);

@@ -1,17 +1,17 @@
 //! Allocations and copies: what a driver call does at once, and what it enqueues.
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
-    handle::{Kind, encode_only},
-    memory::{DEVICE_BASE, Freed, Region},
+    handle::{HandleKind, encode_only},
+    memory::{AllocationKey, DEVICE_BASE, Freed},
     op::{OpKind, Work},
     report::{Report, ReportKind},
     rows::Rows,
     stream::StreamRef,
 };
 
-impl State {
+impl WorldState {
     pub(crate) fn alloc(&mut self, function: &'static str, bytes: usize) -> Result<u64> {
         let origin = self.origin(function, None);
         let queue = &self.queue;
@@ -30,7 +30,7 @@ impl State {
     pub(crate) fn free(&mut self, function: &'static str, base: u64) -> Result<()> {
         let origin = self.origin(function, None);
         let last = self.queue.next_id() - 1;
-        self.check_host_free(Region::Block(base));
+        self.check_host_free(AllocationKey::Block(base));
         self.memory.free(base, origin, last).inspect_err(|_| self.bad_free(function, base))
     }
 
@@ -99,7 +99,7 @@ impl State {
     pub(crate) fn free_pinned(&mut self, function: &'static str, base: usize) -> Result<()> {
         let last = self.queue.next_id() - 1;
         let done = self.queue.done_before() - 1;
-        self.check_host_free(Region::Pinned(base));
+        self.check_host_free(AllocationKey::Pinned(base));
         self.memory
             .free_pinned(base, last, done, self.call_count)
             .inspect_err(|_| self.bad_free(function, base as u64))
@@ -140,7 +140,7 @@ impl State {
     }
 
     pub(crate) fn pool_handle(&self) -> usize {
-        encode_only(Kind::Pool, self.ordinal)
+        encode_only(HandleKind::Pool, self.ordinal)
     }
 
     pub(crate) fn check_pool(&self, pool: usize) -> Result<()> {

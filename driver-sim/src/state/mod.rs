@@ -21,8 +21,8 @@ use crate::{
     counts::{CreatedCounts, LiveCounts},
     event::Event,
     fault::Faults,
-    graph::{Exec, Graph, Node},
-    handle::{Kind, Slab, encode},
+    graph::{Exec, Graph, NodeKey},
+    handle::{HandleKind, Slab, encode},
     launch::{Failure, Function, Module},
     memory::{AccessError, Memory, Origin, Uninitialized},
     op::{OpKind, Operation, Work},
@@ -46,7 +46,7 @@ const REPORTS: usize = 1000;
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct WorldState {
     pub(crate) ordinal: u16,
     pub(crate) seed: u64,
     pub(crate) schedule: Schedule,
@@ -72,7 +72,7 @@ pub(crate) struct State {
     pub(crate) modules: Slab<Module>,
     pub(crate) functions: Slab<Function>,
     pub(crate) graphs: Slab<Graph>,
-    pub(crate) nodes: Slab<Node>,
+    pub(crate) nodes: Slab<NodeKey>,
     pub(crate) execs: Slab<Exec>,
     pub(crate) communicators: Slab<Communicator>,
     /// The number of nodes of all executables so far.
@@ -81,10 +81,10 @@ pub(crate) struct State {
     pub(crate) fuel: u64,
     /// Whether the device reports memory pools.
     pub(crate) pools: bool,
-    /// The number of calls of each function, by the index of its call site.
+    /// The number of calls of each function, by its index.
     pub(crate) calls: Vec<u64>,
     pub(crate) call_count: u64,
-    /// The first calls, by the index of the call site.
+    /// The first calls, by the index of the function.
     pub(crate) call_log: Vec<u32>,
     pub(crate) creates: CreatedCounts,
     /// The objects that existed when the primary context was last destroyed.
@@ -108,7 +108,7 @@ pub(crate) struct State {
     resets: u64,
 }
 
-impl State {
+impl WorldState {
     pub(crate) fn new(ordinal: u16, schedule: Schedule, seed: u64) -> Self {
         let races = race::from_env();
         let mut memory = Memory::new(ordinal);
@@ -193,7 +193,7 @@ impl State {
         };
         self.context = Some(key);
         self.context_refs += 1;
-        Ok(encode(Kind::Context, self.ordinal, key))
+        Ok(encode(HandleKind::Context, self.ordinal, key))
     }
 
     pub(crate) fn release_context(&mut self) -> Result<()> {

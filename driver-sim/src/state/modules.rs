@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use quadrants_ir::SimImage;
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
-    handle::{Key, Kind, encode},
+    handle::{HandleKind, Key, encode},
     launch::{Launch, Module},
     op::{OpKind, Work},
     pointer::ImageBytes,
     stream::StreamRef,
 };
 
-impl State {
+impl WorldState {
     /// Loads a module of an image as C callers pass it.
     pub(crate) fn load_image(&mut self, image: &ImageBytes) -> Result<usize, String> {
         let header = image.bytes(SimImage::HEADER_BYTES).map_err(|_| "there is no image")?;
@@ -25,7 +25,7 @@ impl State {
         let module = Module::new(image, self.fuel);
         let key = self.modules.insert(module).map_err(|_| "too many modules")?;
         self.creates.modules += 1;
-        Ok(encode(Kind::Module, self.ordinal, key))
+        Ok(encode(HandleKind::Module, self.ordinal, key))
     }
 
     pub(crate) fn unload_module(&mut self, module: Key) -> Result<()> {
@@ -38,7 +38,7 @@ impl State {
     pub(crate) fn function(&mut self, module: Key, name: &str, max_shared: u32) -> Result<usize> {
         let function =
             self.modules.get(module)?.function(name, max_shared).ok_or(Code::NOT_FOUND)?;
-        Ok(encode(Kind::Function, self.ordinal, self.functions.insert(function)?))
+        Ok(encode(HandleKind::Function, self.ordinal, self.functions.insert(function)?))
     }
 
     pub(crate) fn launch(&mut self, launch: Launch, stream: StreamRef) -> Result<()> {

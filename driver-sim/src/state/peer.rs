@@ -1,6 +1,6 @@
 //! One world's part of copies between two.
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
     op::{OpKind, Operation, Work},
@@ -14,7 +14,7 @@ const PEER_LANES: u64 = 1 << 40;
 /// The position of these reads among the streams of a seed.
 const PEER_TURN: u64 = 1 << 40;
 
-impl State {
+impl WorldState {
     /// A copy between memory of two contexts that are the same.
     pub(crate) fn copy_within(
         &mut self,

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::State;
+use super::WorldState;
 use crate::{
     clock::{Clock, Epoch},
-    memory::{AccessError, End, InvalidAccess, Region, Touch},
+    memory::{AccessError, AllocationKey, End, InvalidAccess, Touch},
     op::{OpKind, Work},
     op_id::OpId,
-    race::{Detector, ROOM, Race, Side},
+    race::{Detector, ROOM, Race, RacingOperation},
     remote::Remote,
 };
 
@@ -22,7 +22,7 @@ struct Conflict {
     now: Touch,
 }
 
-impl State {
+impl WorldState {
     /// Turns the detector on or off. Operations that were enqueued before are not part of any race.
     pub(crate) fn detect_races(&mut self, on: bool) {
         let host_knows = self.queue.next_id() - 1;
@@ -121,9 +121,9 @@ impl State {
     pub(crate) fn check_touches(&mut self, op: OpId) {
         let Some((by, clock)) = self.detector.clocks.get(&op).cloned() else { return };
         let mut found = Vec::new();
-        for (region, ranges) in self.memory.take_touched() {
-            let base = region.base();
-            let Some(shadow) = self.memory.shadow(region) else { continue };
+        for (allocation, ranges) in self.memory.take_touched() {
+            let base = allocation.base();
+            let Some(shadow) = self.memory.shadow(allocation) else { continue };
             for (range, now) in ranges {
                 shadow.touch(range, now, by, &clock, |range, with, was| {
                     let address = base + range.start as u64;
@@ -145,20 +145,20 @@ impl State {
             }
         }
         for (found, bytes) in pairs {
-            let first = self.side(found.with.op, found.was);
-            let second = self.side(op, found.now);
+            let first = self.racing_operation(found.with.op, found.was);
+            let second = self.racing_operation(op, found.now);
             self.add_race(first, second, found.address, bytes);
         }
     }
 
     /// The host frees memory: operations that it does not know to be complete must not have accessed it.
-    pub(crate) fn check_host_free(&mut self, region: Region) {
+    pub(crate) fn check_host_free(&mut self, allocation: AllocationKey) {
         let key = self.key();
         self.detector.learn(key);
-        let (call, base) = (self.call_count, region.base());
+        let (call, base) = (self.call_count, allocation.base());
         let mut found: Vec<(u64, usize, Epoch, Touch)> = Vec::new();
         let host = &self.detector.host;
-        if let Some(shadow) = self.memory.shadow(region) {
+        if let Some(shadow) = self.memory.shadow(allocation) {
             shadow.unknown(host, |range, epoch, touch| {
                 match found.iter_mut().find(|entry| entry.2 == epoch) {
                     Some(entry) => entry.1 += range.len(),
@@ -167,7 +167,7 @@ impl State {
             });
         }
         for (address, bytes, epoch, touch) in found {
-            let first = self.side(epoch.op, touch);
+            let first = self.racing_operation(epoch.op, touch);
             self.add_race(first, host_free(call), address, bytes);
         }
     }
@@ -181,14 +181,14 @@ impl State {
                 (host_free(call), error.address, error.bytes)
             }
             (InvalidAccess::AfterFree, End::By(free)) if !self.orders(clock, free) => {
-                (self.side(free, Touch::Free), error.address, error.bytes)
+                (self.racing_operation(free, Touch::Free), error.address, error.bytes)
             }
             (InvalidAccess::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
-                (self.side(alloc, Touch::Alloc), error.address, error.bytes)
+                (self.racing_operation(alloc, Touch::Alloc), error.address, error.bytes)
             }
             _ => return,
         };
-        let this = self.side(op, error.touch);
+        let this = self.racing_operation(op, error.touch);
         self.add_race(this, other, address, bytes);
     }
 
@@ -196,12 +196,18 @@ impl State {
         self.detector.clocks.get(&op).is_none_or(|(epoch, _)| clock.knows(*epoch))
     }
 
-    fn side(&self, op: OpId, touch: Touch) -> Side {
+    fn racing_operation(&self, op: OpId, touch: Touch) -> RacingOperation {
         let (kind, stream, call) = self.trace.about(op);
-        Side { op, kind, stream: Some(stream), touch, call }
+        RacingOperation { op, kind, stream: Some(stream), touch, call }
     }
 
-    fn add_race(&mut self, first: Side, second: Side, address: u64, bytes: usize) {
+    fn add_race(
+        &mut self,
+        first: RacingOperation,
+        second: RacingOperation,
+        address: u64,
+        bytes: usize,
+    ) {
         let younger_first = second.op != 0 && second.op < first.op;
         let (first, second) = if younger_first { (second, first) } else { (first, second) };
         let detector = &self.detector;
@@ -230,6 +236,6 @@ impl State {
     }
 }
 
-fn host_free(call: u64) -> Side {
-    Side { op: 0, kind: OpKind::Free, stream: None, touch: Touch::Free, call }
+fn host_free(call: u64) -> RacingOperation {
+    RacingOperation { op: 0, kind: OpKind::Free, stream: None, touch: Touch::Free, call }
 }

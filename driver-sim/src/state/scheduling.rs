@@ -1,12 +1,12 @@
 //! Chooses the operations to run by the schedule.
 
-use super::State;
+use super::WorldState;
 use crate::{code::Result, op_id::OpId, random::Random, schedule::Schedule};
 
 /// The largest number of pending operations, as in a real driver. Above it, the oldest runs.
 const DEPTH: usize = 4096;
 
-impl State {
+impl WorldState {
     /// A scheduling point: every driver call is one. Work of other threads and streams may run here.
     pub(crate) fn point(&mut self) {
         if self.schedule != Schedule::Random || self.queue.pending() == 0 {

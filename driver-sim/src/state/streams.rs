@@ -3,11 +3,11 @@
 //! The work of a stream runs in order. The legacy default stream and the blocking streams are ordered with each other
 //! in both directions. Non-blocking streams are only ordered by their waits.
 
-use super::State;
+use super::WorldState;
 use crate::{
     code::{Code, Result},
     graph::Graph,
-    handle::{Kind, encode},
+    handle::{HandleKind, encode},
     launch::Failure,
     op::{OpKind, Work},
     op_id::{OpId, Ops},
@@ -15,13 +15,13 @@ use crate::{
     stream::{PRIORITIES, Stream, StreamRef},
 };
 
-impl State {
+impl WorldState {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
         let lane = self.creates.streams + 1;
         let key = self.streams.insert(Stream { lane, blocking, priority, ..Stream::default() })?;
         self.creates.streams = lane;
-        Ok(encode(Kind::Stream, self.ordinal, key))
+        Ok(encode(HandleKind::Stream, self.ordinal, key))
     }
 
     /// Destroys a stream. Its pending work runs, and its order stays in effect.
@@ -64,7 +64,7 @@ impl State {
     pub(crate) fn stream_handle(&self, stream: StreamRef) -> u64 {
         match stream {
             StreamRef::Legacy => 0,
-            StreamRef::Created(key) => encode(Kind::Stream, self.ordinal, key) as u64,
+            StreamRef::Created(key) => encode(HandleKind::Stream, self.ordinal, key) as u64,
         }
     }
 
@@ -117,7 +117,7 @@ impl State {
     pub(crate) fn end_capture(&mut self, stream: StreamRef) -> Result<usize> {
         let capture = self.stream_mut(stream)?.capture.take();
         let (graph, _) = capture.ok_or(Code::INVALID_VALUE)?;
-        Ok(encode(Kind::Graph, self.ordinal, graph))
+        Ok(encode(HandleKind::Graph, self.ordinal, graph))
     }
 
     pub(crate) fn is_capturing(&self, stream: StreamRef) -> Result<bool> {

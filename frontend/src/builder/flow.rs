@@ -3,7 +3,7 @@
 use quadrants_ir::{
     ScalarType,
     abi::MESSAGE_VALUES,
-    format::{Argument, Format, Piece},
+    format::{Argument, Format, FormatPiece},
 };
 
 use super::{
@@ -135,8 +135,8 @@ impl KernelBuilder {
         };
         let suits = |format: &Format| {
             format.pieces.iter().all(|piece| match piece {
-                Piece::Text(_) | Piece::Variant { .. } => true,
-                Piece::Value { at, spec } => {
+                FormatPiece::Text(_) | FormatPiece::Variant { .. } => true,
+                FormatPiece::Value { at, spec } => {
                     values.get(*at as usize).is_some_and(|value| spec.supports(value.ty))
                 }
             })

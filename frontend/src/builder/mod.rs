@@ -45,7 +45,7 @@ pub use state::{KernelBuilder, Value};
 pub use tensor::{Indices, TensorParam};
 pub use value::{Operand, Var};
 
-use state::{Atom, State, caller, type_ix, types};
+use state::{Atom, BuilderState, caller, type_ix, types};
 
 use crate::{
     Error,
@@ -61,7 +61,7 @@ impl KernelBuilder {
     pub fn new(name: &str) -> Self {
         let at = Location::caller();
         let builder = Self {
-            state: RefCell::new(State::new(name)),
+            state: RefCell::new(BuilderState::new(name)),
             file: at.file(),
             span: Span::new(0, at.line(), at.column()),
         };

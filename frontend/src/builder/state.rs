@@ -17,7 +17,7 @@ use crate::syntax::{Expr, ExprKind, LiteralKind, Param, Span, Stmt, StmtKind, Ty
 /// Builds a kernel by calls; see the [module](super).
 #[derive(Debug)]
 pub struct KernelBuilder {
-    pub(super) state: RefCell<State>,
+    pub(super) state: RefCell<BuilderState>,
     pub(super) file: &'static str,
     pub(super) span: Span,
 }
@@ -39,7 +39,7 @@ pub(super) enum Atom {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct BuilderState {
     pub(super) name: String,
     pub(super) options: Options,
     pub(super) params: Vec<(Param, ParamType)>,
@@ -63,7 +63,7 @@ pub(super) struct OpenBlock {
     pub(super) stmts: Vec<Stmt>,
 }
 
-impl State {
+impl BuilderState {
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

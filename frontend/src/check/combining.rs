@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::{Checker, Scope};
+use super::{Checker, ScopeKind};
 use crate::{
     rule::{NotCombined, Rule},
     syntax::{BinaryOp, Expr, ExprKind, For, LogicOp, Span, StmtKind},
@@ -15,13 +15,14 @@ impl Checker<'_> {
     pub(super) fn assign(&mut self, name: &str, depth: usize, span: Span) {
         let crossed = &self.scopes[depth..];
         let owned = name.to_owned();
-        let rule = if crossed.contains(&Scope::Phase) {
+        let rule = if crossed.contains(&ScopeKind::Phase) {
             Rule::AssignOutsidePhase(owned)
-        } else if crossed.contains(&Scope::Blocks) {
+        } else if crossed.contains(&ScopeKind::Blocks) {
             Rule::AssignOutsideBlocks(owned)
-        } else if crossed.contains(&Scope::StreamParallel) {
+        } else if crossed.contains(&ScopeKind::StreamParallel) {
             Rule::AssignOutsideBlock(owned)
-        } else if let Some(each) = self.parallel.filter(|_| crossed.contains(&Scope::ParallelLoop))
+        } else if let Some(each) =
+            self.parallel.filter(|_| crossed.contains(&ScopeKind::ParallelLoop))
         {
             // One message per local.
             if !self.outside.insert(owned.clone()) {
@@ -37,7 +38,7 @@ impl Checker<'_> {
 
 /// What a statement combines into a local.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum CombineOp {
     Sum,
     Least,
     Most,
@@ -51,7 +52,7 @@ enum Kind {
 struct LoopUses<'a> {
     /// `let`s of the same name.
     hidden: Vec<u32>,
-    combined: Vec<(u32, Kind)>,
+    combined: Vec<(u32, CombineOp)>,
     /// Assignments that combine nothing.
     failures: Vec<NotCombined>,
     compared: bool,
@@ -107,8 +108,8 @@ impl<'a> LoopUses<'a> {
                     StmtKind::Assign { target, op, value } if base_name(target) == Some(name) => {
                         self.assigned.extend(occurrences(target, name).into_iter().next());
                         let own = occurrences(value, name);
-                        match kind(target, *op, value, own.len()) {
-                            Ok(kind) => self.combined.push((line, kind)),
+                        match combine_op(target, *op, value, own.len()) {
+                            Ok(op) => self.combined.push((line, op)),
                             Err(failure) => self.failures.push(failure),
                         }
                         self.lazy |= matches!(value.kind, ExprKind::Logic { .. });
@@ -150,12 +151,12 @@ fn occurrences<'a>(expr: &'a Expr, name: &str) -> Vec<&'a Expr> {
 }
 
 /// What an assignment combines. `own` is how often its value has the local.
-fn kind(
+fn combine_op(
     target: &Expr,
     op: Option<BinaryOp>,
     value: &Expr,
     own: usize,
-) -> Result<Kind, NotCombined> {
+) -> Result<CombineOp, NotCombined> {
     if has_variable_index(target) {
         let of_field = any_in_expr(target, &mut |node| {
             matches!(node, Node::Expr(Expr { kind: ExprKind::Field { .. }, .. }))
@@ -163,24 +164,24 @@ fn kind(
         return Err(NotCombined::Part { of_field });
     }
     let of_operator = |op: BinaryOp| match op {
-        BinaryOp::Add | BinaryOp::Sub => Ok(Kind::Sum),
-        BinaryOp::And => Ok(Kind::And),
-        BinaryOp::Or => Ok(Kind::Or),
-        BinaryOp::Xor => Ok(Kind::Xor),
+        BinaryOp::Add | BinaryOp::Sub => Ok(CombineOp::Sum),
+        BinaryOp::And => Ok(CombineOp::And),
+        BinaryOp::Or => Ok(CombineOp::Or),
+        BinaryOp::Xor => Ok(CombineOp::Xor),
         other => Err(NotCombined::Operator(other.symbol())),
     };
     match (op, &value.kind) {
         (Some(op), _) => of_operator(op),
-        (None, ExprKind::Literal { text, .. }) if text == "true" => Ok(Kind::Or),
-        (None, ExprKind::Literal { text, .. }) if text == "false" => Ok(Kind::And),
+        (None, ExprKind::Literal { text, .. }) if text == "true" => Ok(CombineOp::Or),
+        (None, ExprKind::Literal { text, .. }) if text == "false" => Ok(CombineOp::And),
         _ if own == 0 => Err(NotCombined::Last),
         (None, ExprKind::Binary { op, .. }) => of_operator(*op),
-        (None, ExprKind::Logic { op: LogicOp::And, .. }) => Ok(Kind::And),
-        (None, ExprKind::Logic { op: LogicOp::Or, .. }) => Ok(Kind::Or),
+        (None, ExprKind::Logic { op: LogicOp::And, .. }) => Ok(CombineOp::And),
+        (None, ExprKind::Logic { op: LogicOp::Or, .. }) => Ok(CombineOp::Or),
         (None, ExprKind::Method { name, .. } | ExprKind::Associated { name, .. }) => {
             match name.as_str() {
-                "min" => Ok(Kind::Least),
-                "max" => Ok(Kind::Most),
+                "min" => Ok(CombineOp::Least),
+                "max" => Ok(CombineOp::Most),
                 _ => Err(NotCombined::Form),
             }
         }

@@ -1,6 +1,6 @@
 //! Which integers the host can evaluate before a launch: the extents of shared arrays must be such.
 
-use super::{Binding, Checker, Scope};
+use super::{Binding, Checker, ScopeKind};
 use crate::{
     rule::Rule,
     syntax::{BinaryOp, Block, Expr, ExprKind, LiteralKind, Stmt, StmtKind},
@@ -42,7 +42,7 @@ impl<'a> Checker<'a> {
 
     /// Whether the code is outside loops and branches.
     fn is_top_level(&self) -> bool {
-        self.scopes.iter().all(|scope| *scope == Scope::StreamParallel)
+        self.scopes.iter().all(|scope| *scope == ScopeKind::StreamParallel)
     }
 
     fn is_known(&self, name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The top level of a kernel: parallel loops, branches around them, `stream_parallel` blocks and `return`s.
 
-use super::{Checker, MAX_DEPTH, Scope};
+use super::{Checker, MAX_DEPTH, ScopeKind};
 use crate::{
     rule::Rule,
     syntax::{Block, Expr, ExprKind, FunctionKind, Span, Stmt, StmtKind, StreamParallelArgument},
@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
             StmtKind::For(each) if !each.options.serial => {
                 self.parallel = Some(each);
                 self.outside.clear();
-                self.for_loop(each, stmt.span, Scope::ParallelLoop);
+                self.for_loop(each, stmt.span, ScopeKind::ParallelLoop);
                 self.check_no_return(stmt.span);
             }
             StmtKind::For(each) => self.serial_loop(each, stmt.span),
@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A block at the top level of a kernel or of a `stream_parallel` block.
-    fn top_block(&mut self, scope: Scope, block: &'a Block) {
+    fn top_block(&mut self, scope: ScopeKind, block: &'a Block) {
         self.enter(scope, |this| {
             block.stmts.iter().for_each(|stmt| this.top_stmt(stmt));
             if let Some(value) = block.value.as_deref() {
@@ -47,15 +47,15 @@ impl<'a> Checker<'a> {
             ExprKind::If { cond, then, otherwise } if self.depth < MAX_DEPTH => {
                 self.misplaced_returns(|this| this.expr(cond));
                 self.depth += 1;
-                self.top_block(Scope::Branch, then);
+                self.top_block(ScopeKind::Branch, then);
                 if let Some(block) = otherwise {
-                    self.top_block(Scope::Branch, block);
+                    self.top_block(ScopeKind::Branch, block);
                 }
                 self.depth -= 1;
             }
             ExprKind::Block(body) if self.depth < MAX_DEPTH => {
                 self.depth += 1;
-                self.top_block(Scope::Braces, body);
+                self.top_block(ScopeKind::Braces, body);
                 self.depth -= 1;
             }
             _ => self.expr(expr),
@@ -70,9 +70,9 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn kernel_return(&mut self, span: Span) {
-        if self.scopes.contains(&Scope::Blocks) {
+        if self.scopes.contains(&ScopeKind::Blocks) {
             self.reject(span, Rule::ReturnInBlocks);
-        } else if self.scopes.contains(&Scope::ParallelLoop) {
+        } else if self.scopes.contains(&ScopeKind::ParallelLoop) {
             self.reject(span, Rule::ReturnInLoop);
         } else if self.has_streams {
             self.reject(span, Rule::ReturnWithStreamParallel);
@@ -92,13 +92,13 @@ impl<'a> Checker<'a> {
         let innermost = self.scopes.last().copied();
         let rule = if self.kind == FunctionKind::Func {
             Rule::StreamParallelInFunc
-        } else if self.scopes.contains(&Scope::StreamParallel) {
+        } else if self.scopes.contains(&ScopeKind::StreamParallel) {
             Rule::StreamParallelNested
         } else {
             match innermost {
                 None => Rule::StreamParallelValue,
-                Some(Scope::Branch) => Rule::StreamParallelInBranch,
-                Some(Scope::Braces) => Rule::StreamParallelInBlock,
+                Some(ScopeKind::Branch) => Rule::StreamParallelInBranch,
+                Some(ScopeKind::Braces) => Rule::StreamParallelInBlock,
                 Some(_) => Rule::StreamParallelInLoop,
             }
         };

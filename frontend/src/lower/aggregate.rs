@@ -31,13 +31,13 @@ pub(super) struct Place {
     pub(super) ty: Type,
     /// The first scalar of the part if all indices are 0.
     pub(super) first: usize,
-    pub(super) indices: Vec<Index>,
+    pub(super) indices: Vec<DynamicIndex>,
     /// The scalars that the indices select among; empty if there are none.
     range: Range<usize>,
 }
 
 /// An index that is not constant.
-pub(super) struct Index {
+pub(super) struct DynamicIndex {
     pub(super) value: ExprId,
     pub(super) extent: usize,
     /// The number of scalars from one element to the next.
@@ -476,7 +476,7 @@ impl Lowerer {
                     if place.indices.is_empty() {
                         place.range = whole.clone();
                     }
-                    place.indices.push(Index { value, extent, stride });
+                    place.indices.push(DynamicIndex { value, extent, stride });
                 }
             }
         }
@@ -621,7 +621,7 @@ impl Lowerer {
     fn select_element(
         &mut self,
         place: &Place,
-        index: &Index,
+        index: &DynamicIndex,
         first: usize,
         depth: usize,
         (begin, end): (usize, usize),

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The bounds of an IR loop dimension.
-pub(super) struct Bounds {
+pub(super) struct DimBounds {
     pub(super) begin: ExprId,
     pub(super) end: ExprId,
     /// How the variable depends on the counter, if they differ.
@@ -38,7 +38,7 @@ impl Lowerer {
         dims: &[Dim],
         span: Span,
         parallel: bool,
-    ) -> Result<Vec<Bounds>> {
+    ) -> Result<Vec<DimBounds>> {
         let mut bounds = Vec::with_capacity(dims.len());
         for (at, dim) in dims.iter().enumerate() {
             let rustc = self.type_at(dim.ty, span)?;
@@ -69,11 +69,11 @@ impl Lowerer {
             bounds.push(if dim.step.is_some() || parallel && down {
                 self.counted(dim, [begin, end], parallel)?
             } else if !dim.inclusive {
-                Bounds { begin, end, strided: None, down }
+                DimBounds { begin, end, strided: None, down }
             } else if !parallel && let Some(bounds) = self.inclusive_bounds([begin, end]) {
                 // Only for serial loops: a parallel loop counts its values from 0, and its interior is a range of
                 // these counts.
-                Bounds { down, ..bounds }
+                DimBounds { down, ..bounds }
             } else {
                 self.counted(dim, [begin, end], parallel)?
             });
@@ -82,13 +82,13 @@ impl Lowerer {
     }
 
     /// The bounds of a loop over `begin..=last` if `last + 1` is representable, in `i64` where needed.
-    fn inclusive_bounds(&mut self, [begin, last]: [ExprId; 2]) -> Option<Bounds> {
+    fn inclusive_bounds(&mut self, [begin, last]: [ExprId; 2]) -> Option<DimBounds> {
         let ty = self.emit.ty(last);
         if let Ir::Const(value) = self.emit.kind(last) {
             let next = Const::from_bits(ty, value.bits().wrapping_add(1));
             if next.as_int() > value.as_int() {
                 let end = self.emit.constant(next);
-                return Some(Bounds { begin, end, strided: None, down: false });
+                return Some(DimBounds { begin, end, strided: None, down: false });
             }
         }
         // A variable of a loop is less than the loop's end.
@@ -97,7 +97,7 @@ impl Lowerer {
         {
             let one = self.emit.constant(Const::from_bits(ty, 1));
             let end = self.emit.binary(BinaryOp::Add, last, one);
-            return Some(Bounds { begin, end, strided: None, down: false });
+            return Some(DimBounds { begin, end, strided: None, down: false });
         }
         if ty.size() > 4 {
             return None;
@@ -105,11 +105,16 @@ impl Lowerer {
         let [begin, last] = [begin, last].map(|bound| self.emit.as_type(bound, ScalarType::I64));
         let one = self.emit.constant(1i64);
         let end = self.emit.binary(BinaryOp::Add, last, one);
-        Some(Bounds { begin, end, strided: None, down: false })
+        Some(DimBounds { begin, end, strided: None, down: false })
     }
 
     /// The bounds of a loop that counts its iterations.
-    fn counted(&mut self, dim: &Dim, [begin, end]: [ExprId; 2], parallel: bool) -> Result<Bounds> {
+    fn counted(
+        &mut self,
+        dim: &Dim,
+        [begin, end]: [ExprId; 2],
+        parallel: bool,
+    ) -> Result<DimBounds> {
         let ty = self.emit.ty(begin);
         let [begin, end] = [begin, end].map(|bound| self.emit.snapshot(bound));
         let length =
@@ -144,7 +149,7 @@ impl Lowerer {
             }
         };
         let begin = self.emit.constant(0u64);
-        Ok(Bounds { begin, end: count, strided: Some(Strided { first, by, down }), down: false })
+        Ok(DimBounds { begin, end: count, strided: Some(Strided { first, by, down }), down: false })
     }
 
     /// The number of values from `begin` to `end`, as `u64`.
@@ -217,7 +222,7 @@ impl Lowerer {
 
     /// Declares a loop's variable in its open body. Returns the variable of the IR loop, and an immutable local with
     /// the value of the source's variable.
-    pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &Bounds) -> (LocalId, LocalId) {
+    pub(super) fn loop_variable(&mut self, dim: &Dim, bounds: &DimBounds) -> (LocalId, LocalId) {
         let Some(strided) = &bounds.strided else {
             let ty = self.emit.ty(bounds.begin);
             let var = self.emit.local(&dim.name, ty, false);
@@ -257,7 +262,7 @@ impl Lowerer {
         (var, fixed)
     }
 
-    fn record_range(&mut self, var: LocalId, bounds: &Bounds) {
+    fn record_range(&mut self, var: LocalId, bounds: &DimBounds) {
         let bounds = (self.constant(bounds.begin), self.constant(bounds.end));
         if let (Some(begin), Some(end)) = bounds {
             self.ranges.insert(var, (begin, end));
@@ -288,7 +293,9 @@ impl Lowerer {
         }
         let outer_jumps = self.loop_body(Loop::new(each.label.as_deref()), None, body)?;
         let exit = self.frame.exit.clone().filter(|_| block_returns(body));
-        for (depth, (var, &Bounds { begin, end, down, .. })) in vars.into_iter().enumerate().rev() {
+        for (depth, (var, &DimBounds { begin, end, down, .. })) in
+            vars.into_iter().enumerate().rev()
+        {
             let body = self.emit.close_block();
             let unroll = options.unroll;
             self.emit.stmt(IrStmt::For { var, begin, end, body, unroll, down });

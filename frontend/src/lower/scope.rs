@@ -5,7 +5,7 @@ use std::rc::Rc;
 use quadrants_ir::{Const, ExprId, LocalId, ParamId, ScalarType, SharedExtent, Stmt, types::Type};
 
 use super::local_array::MemoryLeaf;
-use crate::{names::Names, unit::Unit};
+use crate::{symbol_table::SymbolTable, unit::Unit};
 
 /// A value: one expression per scalar.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ pub(super) struct Frame {
     pub(super) unit: Rc<Unit>,
     /// The callees of its table: a func, or `None` for a built-in.
     pub(super) callees: Vec<Option<Rc<Unit>>>,
-    pub(super) names: Names<Binding>,
+    pub(super) names: SymbolTable<Binding>,
     /// Set if it has early returns.
     pub(super) exit: Option<Exit>,
     /// The enclosing loops of the function, innermost last.
@@ -138,7 +138,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(unit: Rc<Unit>) -> Self {
-        Self { unit, callees: Vec::new(), names: Names::new(), exit: None, loops: Vec::new() }
+        Self { unit, callees: Vec::new(), names: SymbolTable::new(), exit: None, loops: Vec::new() }
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use quadrants_ir::races::{
-    AffineForm, Builder, Guard, GuardedIndex, Index, Node, Scope, Slot, Space, TensorRead, Values,
-    Var, VarKind,
+    AffineForm, AffineForms, GraphBuilder, Guard, GuardedIndex, Index, NodeId, Space, TensorRead,
+    Uniformity, ValueNode, Var, VarKind,
 };
 
 use crate::syntax::Span;
@@ -18,9 +18,9 @@ pub(super) struct RegionBlock {
 /// A parallel loop, or serial code.
 pub(super) struct Task {
     pub(super) space: Space,
-    pub(super) steps: Builder,
-    /// The affine forms of the steps, where they have one.
-    pub(super) forms: Values,
+    pub(super) builder: GraphBuilder,
+    /// The affine forms of the nodes, where they have one.
+    pub(super) forms: AffineForms,
     /// The first and last value of each parallel loop variable; empty for serial code.
     pub(super) dims: Vec<(i128, i128)>,
     /// The step of each parallel loop variable.
@@ -30,26 +30,26 @@ pub(super) struct Task {
     /// The names of the loop variables.
     pub(super) names: Vec<String>,
     pub(super) accesses: Vec<Access>,
-    /// The steps of unknown values that are the same in all iterations.
-    fixed: HashMap<u32, Slot>,
+    /// The nodes of unknown values that are the same in all iterations.
+    fixed: HashMap<u32, NodeId>,
     /// The variables of `space` that have the same value in all threads of a block.
     pub(super) block_vars: Vec<usize>,
     /// The elements that counters count in, by tensor and fields.
     pub(super) counted: Vec<(String, Vec<String>)>,
-    /// Why steps are unknown, as the end of a sentence about an index.
-    pub(super) origins: HashMap<Slot, String>,
+    /// Why nodes are unknown, as the end of a sentence about an index.
+    pub(super) origins: HashMap<NodeId, String>,
     /// The texts of operations, and of locals that a branch assigns.
-    pub(super) texts: HashMap<Slot, String>,
+    pub(super) texts: HashMap<NodeId, String>,
     /// The texts of the elements that counters count in.
     pub(super) cells: Vec<String>,
     /// Reads of tensors that are not `&mut`.
-    pub(super) reads: HashMap<(String, Vec<String>, Index), Slot>,
+    pub(super) reads: HashMap<(String, Vec<String>, Index), NodeId>,
     /// The tensors, and the fields of their elements, of which several elements are read and compared.
     compared: Vec<(String, Vec<String>)>,
     /// The parts of unknown values, by name.
-    pub(super) parts: HashMap<(Slot, String), Slot>,
+    pub(super) parts: HashMap<(NodeId, String), NodeId>,
     /// The results of methods that are not followed, by name and operands.
-    pub(super) results: HashMap<(String, Index), Slot>,
+    pub(super) results: HashMap<(String, Index), NodeId>,
 }
 
 /// An access to a tensor or a shared array.
@@ -59,7 +59,7 @@ pub(super) struct Access {
     pub(super) fields: Vec<String>,
     pub(super) kind: AccessKind,
     /// The element's indices, then those inside the element, where they are integers.
-    pub(super) index: Vec<Option<Slot>>,
+    pub(super) index: Vec<Option<NodeId>>,
     /// Whether an index is known only at launch.
     pub(super) depends_on_launch: bool,
     /// The affine forms of the indices, where they have one.
@@ -133,7 +133,7 @@ impl AccessKind {
 impl Access {
     /// The access for the solver. `list` has the indices that are integers. The extents of a sample launch would
     /// exclude too much.
-    pub(super) fn guarded_index<'a>(&'a self, list: &'a [Slot]) -> GuardedIndex<'a> {
+    pub(super) fn guarded_index<'a>(&'a self, list: &'a [NodeId]) -> GuardedIndex<'a> {
         GuardedIndex { index: list, extents: &[], guards: &self.guards }
     }
 
@@ -150,10 +150,10 @@ impl Access {
 impl Task {
     /// Notes a read of a tensor that the loop does not change, if it reads other elements of it too: conditions on them
     /// may exclude each other.
-    pub(super) fn compared_read(&mut self, key: &(String, Vec<String>, Index), slot: Slot) {
+    pub(super) fn compared_read(&mut self, key: &(String, Vec<String>, Index), id: NodeId) {
         let (tensor, fields, _) = key;
         let others = self.reads.iter().filter(|((of, part, _), _)| of == tensor && part == fields);
-        let mut others = others.map(|((.., index), slot)| (index.clone(), *slot)).peekable();
+        let mut others = others.map(|((.., index), id)| (index.clone(), *id)).peekable();
         if others.peek().is_none() {
             return;
         }
@@ -163,13 +163,13 @@ impl Task {
             self.compared.push(name);
             self.compared.len() - 1
         });
-        let mut added: Vec<_> = others.chain([(key.2.clone(), slot)]).collect();
-        added.sort_by_key(|(_, slot)| *slot);
-        let reads = &mut self.steps.program.reads;
-        for (index, slot) in added {
-            if reads.iter().all(|(known, _)| *known != slot) {
+        let mut added: Vec<_> = others.chain([(key.2.clone(), id)]).collect();
+        added.sort_by_key(|(_, id)| *id);
+        let reads = &mut self.builder.graph.reads;
+        for (index, id) in added {
+            if reads.iter().all(|(known, _)| *known != id) {
                 let tensor = number as u32;
-                reads.push((slot, TensorRead { tensor, ty: None, index, extents: Index::new() }));
+                reads.push((id, TensorRead { tensor, ty: None, index, extents: Index::new() }));
             }
         }
     }
@@ -177,8 +177,8 @@ impl Task {
     pub(super) fn new() -> Self {
         Self {
             space: Space::new(),
-            steps: Builder::default(),
-            forms: Values::new(),
+            builder: GraphBuilder::default(),
+            forms: AffineForms::new(),
             dims: Vec::new(),
             strides: Vec::new(),
             inner: Vec::new(),
@@ -201,30 +201,30 @@ impl Task {
         self.dims.iter().chain(&self.inner)
     }
 
-    /// Adds a step, or finds an equal one.
-    pub(super) fn push(&mut self, node: Node) -> Slot {
-        let slot = self.steps.push(node);
-        if slot as usize == self.forms.len() {
+    /// Adds a node, or finds an equal one.
+    pub(super) fn push(&mut self, node: ValueNode) -> NodeId {
+        let id = self.builder.push(node);
+        if id as usize == self.forms.len() {
             let form = node.evaluate(&[], &mut self.space, &self.forms);
             self.forms.push(form);
         }
-        slot
+        id
     }
 
-    /// The affine form of a step, if it has one.
-    pub(super) fn form(&self, slot: Slot) -> Option<AffineForm> {
-        self.forms[slot as usize]
+    /// The affine form of a node, if it has one.
+    pub(super) fn form(&self, id: NodeId) -> Option<AffineForm> {
+        self.forms[id as usize]
     }
 
     /// An unknown value that is the same in all iterations.
-    pub(super) fn fixed(&mut self, number: u32) -> Slot {
-        if let Some(slot) = self.fixed.get(&number) {
-            return *slot;
+    pub(super) fn fixed(&mut self, number: u32) -> NodeId {
+        if let Some(id) = self.fixed.get(&number) {
+            return *id;
         }
         let var = self.space.push(Var::new(VarKind::Fixed, 0, 0));
-        let slot = self.push(Node::Unknown { scope: Scope::Loop, var, ty: None });
-        self.fixed.insert(number, slot);
-        slot
+        let id = self.push(ValueNode::Unknown { uniformity: Uniformity::Loop, var, ty: None });
+        self.fixed.insert(number, id);
+        id
     }
 }
 

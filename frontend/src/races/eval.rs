@@ -2,14 +2,14 @@
 
 use quadrants_ir::{
     AtomicOp, BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
-    races::{Counter, Index, IntType, Node, Scope, Slot, TensorRead, TicketSource},
+    races::{Counter, Index, IntType, NodeId, TensorRead, TicketSource, Uniformity, ValueNode},
 };
 
 use super::{
     access::AccessKind,
     loops::assigned,
     sample::Symbol,
-    value::Value,
+    value::AbstractValue,
     walk::{Binding, Walk},
 };
 use crate::{
@@ -25,7 +25,7 @@ const INTEGERS: [&str; 6] = ["i32", "i64", "u32", "u64", "usize", "isize"];
 
 impl Walk<'_> {
     /// Evaluates an expression; records its accesses.
-    pub(super) fn eval(&mut self, expr: &Expr) -> Value {
+    pub(super) fn eval(&mut self, expr: &Expr) -> AbstractValue {
         let outer = std::mem::take(&mut self.device_value);
         let value = self.eval_kind(expr);
         if self.wants_texts() && !matches!(expr.kind, ExprKind::Literal { .. }) {
@@ -39,7 +39,7 @@ impl Walk<'_> {
                     | ExprKind::Block(_)
                     | ExprKind::Unsafe(_)
             );
-            if value == Value::Data && (!is_operation || self.device_value.is_empty()) {
+            if value == AbstractValue::Data && (!is_operation || self.device_value.is_empty()) {
                 self.device_value = self.text(expr);
             }
             self.describe(&value, expr);
@@ -50,21 +50,21 @@ impl Walk<'_> {
         value
     }
 
-    fn eval_kind(&mut self, expr: &Expr) -> Value {
+    fn eval_kind(&mut self, expr: &Expr) -> AbstractValue {
         match &expr.kind {
-            ExprKind::Literal { kind: LiteralKind::Float, .. } => Value::Data,
+            ExprKind::Literal { kind: LiteralKind::Float, .. } => AbstractValue::Data,
             ExprKind::Literal { kind: LiteralKind::Bool, text, .. } => {
-                Value::Number((text == "true").into())
+                AbstractValue::Number((text == "true").into())
             }
             ExprKind::Literal { kind: LiteralKind::Int, text, .. } => {
                 let number = literal::integer(text).and_then(|bits| i128::try_from(bits).ok());
-                number.map_or(Value::Data, Value::Number)
+                number.map_or(AbstractValue::Data, AbstractValue::Number)
             }
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Value(value)) => value.clone(),
-                _ => Value::Data,
+                _ => AbstractValue::Data,
             },
-            ExprKind::Const(at) => Value::Number(Symbol::Const(*at).value(self.sample)),
+            ExprKind::Const(at) => AbstractValue::Number(Symbol::Const(*at).value(self.sample)),
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 self.unary(*op, &value)
@@ -76,15 +76,15 @@ impl Walk<'_> {
             ExprKind::Logic { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.eval(lhs), self.eval(rhs));
                 let op = if *op == LogicOp::And { BinaryOp::And } else { BinaryOp::Or };
-                let (Some(a), Some(b)) = (self.slot(&lhs), self.slot(&rhs)) else {
+                let (Some(a), Some(b)) = (self.node_id(&lhs), self.node_id(&rhs)) else {
                     return self.partly_known(&lhs, &rhs);
                 };
-                self.computed(Node::Binary(op, BOOL, a, b))
+                self.computed(ValueNode::Binary(op, BOOL, a, b))
             }
             ExprKind::Cast { value, .. } => {
                 let value = self.eval(value);
                 // The type is unknown here: a float becomes an unknown integer.
-                if value != Value::Data {
+                if value != AbstractValue::Data {
                     return value;
                 }
                 self.unknown_here()
@@ -93,22 +93,23 @@ impl Walk<'_> {
             ExprKind::Block(block) => self.block(block),
             ExprKind::Loop { body, .. } => {
                 self.loop_body(body);
-                Value::Data
+                AbstractValue::Data
             }
             ExprKind::Unsafe(block) => self.unsafe_block(block),
             ExprKind::Index { base, index } => {
                 if let Some(Binding::Shape(tensor)) = self.lookup(base) {
                     let tensor = tensor.clone();
                     return match index.first().map(|axis| self.eval(axis)) {
-                        Some(axis) => {
-                            axis.as_number().map_or(Value::AtLaunch, |a| self.extent(&tensor, a))
-                        }
-                        None => Value::Data,
+                        Some(axis) => axis
+                            .as_number()
+                            .map_or(AbstractValue::AtLaunch, |a| self.extent(&tensor, a)),
+                        None => AbstractValue::Data,
                     };
                 }
                 if let Some(Binding::Value(array)) = self.lookup(base) {
                     let array = array.clone();
-                    let values: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                    let values: Vec<AbstractValue> =
+                        index.iter().map(|index| self.eval(index)).collect();
                     return self.element_of(&array, &values);
                 }
                 self.read(expr)
@@ -120,7 +121,8 @@ impl Walk<'_> {
             }
             ExprKind::Element { value, index } => {
                 let value = self.eval_whole(value);
-                let index: Vec<Value> = index.iter().map(|index| self.eval(index)).collect();
+                let index: Vec<AbstractValue> =
+                    index.iter().map(|index| self.eval(index)).collect();
                 self.element_of(&value, &index)
             }
             ExprKind::Field { value, name } => {
@@ -128,13 +130,15 @@ impl Walk<'_> {
                 self.part_of(&value, name)
             }
             ExprKind::Aggregate { parts, .. } => {
-                let values: Vec<Value> = parts.iter().map(|part| self.eval(part)).collect();
+                let values: Vec<AbstractValue> = parts.iter().map(|part| self.eval(part)).collect();
                 // A `Vector` or `Matrix` is constructed from one array.
                 match &values[..] {
-                    [one @ Value::Parts(_)] => one.clone(),
+                    [one @ AbstractValue::Parts(_)] => one.clone(),
                     _ => {
                         let numbered = values.into_iter().enumerate();
-                        Value::Parts(numbered.map(|(at, value)| (at.to_string(), value)).collect())
+                        AbstractValue::Parts(
+                            numbered.map(|(at, value)| (at.to_string(), value)).collect(),
+                        )
                     }
                 }
             }
@@ -143,36 +147,36 @@ impl Walk<'_> {
                 let mut parts: Vec<_> =
                     fields.map(|(name, value)| (name.clone(), self.eval(value))).collect();
                 match base.as_ref().map(|base| self.eval(base)) {
-                    None => Value::Parts(parts),
-                    Some(Value::Parts(rest)) => {
+                    None => AbstractValue::Parts(parts),
+                    Some(AbstractValue::Parts(rest)) => {
                         let is_given = |name: &String| parts.iter().any(|(given, _)| given == name);
                         let rest: Vec<_> =
                             rest.iter().filter(|(name, _)| !is_given(name)).cloned().collect();
                         parts.extend(rest);
-                        Value::Parts(parts)
+                        AbstractValue::Parts(parts)
                     }
-                    Some(_) => Value::Data,
+                    Some(_) => AbstractValue::Data,
                 }
             }
             ExprKind::Repeat { value, .. } => {
                 self.eval(value);
-                Value::Data
+                AbstractValue::Data
             }
             ExprKind::Associated { args, .. } => {
-                let values: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
-                Value::unknown(values.iter().all(|value| self.known_at_launch(value)))
+                let values: Vec<AbstractValue> = args.iter().map(|arg| self.eval(arg)).collect();
+                AbstractValue::unknown(values.iter().all(|value| self.known_at_launch(value)))
             }
             ExprKind::Len { base } => {
                 // The rank of a shape, or the length of a local array.
                 match self.lookup(base) {
-                    Some(Binding::Shape(_) | Binding::Value(_)) => Value::AtLaunch,
+                    Some(Binding::Shape(_) | Binding::Value(_)) => AbstractValue::AtLaunch,
                     Some(Binding::Shared { len, .. }) => len.clone(),
                     _ => self.len(base),
                 }
             }
             ExprKind::Extent { base, axis } => match self.eval(axis).as_number() {
                 Some(axis) => self.extent(base, axis),
-                None => Value::AtLaunch,
+                None => AbstractValue::AtLaunch,
             },
             ExprKind::Method { receiver, name, args, .. } => {
                 if let ExprKind::Name(block) = &receiver.kind
@@ -183,15 +187,15 @@ impl Walk<'_> {
                         _ => 0usize,
                     };
                     return match name.as_str() {
-                        "index" => index.get(axis).cloned().unwrap_or(Value::Data),
+                        "index" => index.get(axis).cloned().unwrap_or(AbstractValue::Data),
                         _ => threads.clone(),
                     };
                 }
                 let receiver = self.eval(receiver);
-                let args: Vec<Value> = args.iter().map(|arg| self.eval(arg)).collect();
+                let args: Vec<AbstractValue> = args.iter().map(|arg| self.eval(arg)).collect();
                 // The length of an array, which its type determines, or a func of this name.
                 if name == "len" && args.is_empty() {
-                    return Value::AtLaunch;
+                    return AbstractValue::AtLaunch;
                 }
                 self.method(name, &receiver, &args)
             }
@@ -199,7 +203,7 @@ impl Walk<'_> {
                 self.call(args, (*has_receiver, *read_only_args), expr)
             }
             ExprKind::Atomic { op, place, expected, value } => {
-                let Some(part) = self.element_part(place) else { return Value::Data };
+                let Some(part) = self.element_part(place) else { return AbstractValue::Data };
                 let values = self.index_values(&part);
                 if let Some(expected) = expected {
                     self.eval(expected);
@@ -216,7 +220,7 @@ impl Walk<'_> {
                     None
                 };
                 ticket.unwrap_or_else(|| {
-                    let value = self.unknown(Scope::Iteration);
+                    let value = self.unknown(Uniformity::Iteration);
                     let why = match counts {
                         true => "only integers are counted",
                         false => "only those of `atomic_add` are",
@@ -234,38 +238,38 @@ impl Walk<'_> {
                 self.phase(&phase.name, changed, |this| {
                     this.block(&phase.body);
                 });
-                Value::Data
+                AbstractValue::Data
             }
             ExprKind::StreamParallel(_) | ExprKind::BlockFor(_) | ExprKind::Unsupported(_) => {
-                Value::Data
+                AbstractValue::Data
             }
         }
     }
 
     /// The value of an aggregate of which a part is used. The launch knows the parts of constants.
-    fn eval_whole(&mut self, value: &Expr) -> Value {
+    fn eval_whole(&mut self, value: &Expr) -> AbstractValue {
         match value.kind {
-            ExprKind::Const(_) => Value::AtLaunch,
+            ExprKind::Const(_) => AbstractValue::AtLaunch,
             _ => self.eval(value),
         }
     }
 
-    fn read(&mut self, place: &Expr) -> Value {
-        let Some(part) = self.element_part(place) else { return Value::Data };
+    fn read(&mut self, place: &Expr) -> AbstractValue {
+        let Some(part) = self.element_part(place) else { return AbstractValue::Data };
         let values = self.index_values(&part);
         self.record_access(AccessKind::Read, &part, values.clone(), place);
         // The launch knows which elements keep their values from phase to phase.
         if let Some(Binding::Shared { .. }) = self.lookup(part.base)
             && self.threads.as_ref().is_some_and(|threads| !threads.changes(part.base))
         {
-            return Value::AtLaunch;
+            return AbstractValue::AtLaunch;
         }
         let (is_unchanged, distinct) = match self.lookup(part.base) {
             Some(&Binding::Tensor { writable: false, distinct }) => (true, distinct),
             Some(Binding::Tensor { .. }) => (self.is_unchanged(part.base), None),
             _ => (false, None),
         };
-        let index: Option<Index> = values.iter().map(|value| self.slot(value)).collect();
+        let index: Option<Index> = values.iter().map(|value| self.node_id(value)).collect();
         let text = self.text(place);
         let is_int = self.elem_of(part.base).is_none_or(|elem| INTEGERS.contains(&elem));
         let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty() && is_int;
@@ -280,29 +284,29 @@ impl Walk<'_> {
             format!("an index depends on `{text}`, which only the device knows{help}")
         };
         let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
-            let value = self.unknown(Scope::Iteration);
+            let value = self.unknown(Uniformity::Iteration);
             self.explain(&value, origin);
             return value;
         };
-        let scope = self.task.steps.scope_of(&index);
+        let uniformity = self.task.builder.uniformity_of(&index);
         let key = (part.base.to_owned(), part.fields, index);
-        if let Some(slot) = self.task.reads.get(&key) {
-            return Value::Slot(*slot);
+        if let Some(id) = self.task.reads.get(&key) {
+            return AbstractValue::Node(*id);
         }
-        let value = match distinct.filter(|_| scope > Scope::Loop) {
+        let value = match distinct.filter(|_| uniformity > Uniformity::Loop) {
             Some(tensor) => {
                 let (index, extents) = (key.2.clone(), Index::new());
                 let read = TensorRead { tensor, ty: None, index, extents };
-                let read = self.task.steps.distinct(read);
-                Value::Slot(self.task.push(read))
+                let read = self.task.builder.distinct(read);
+                AbstractValue::Node(self.task.push(read))
             }
-            None => self.unknown(scope),
+            None => self.unknown(uniformity),
         };
-        if let Value::Slot(slot) = value {
-            if distinct.is_none() && scope > Scope::Loop {
-                self.task.compared_read(&key, slot);
+        if let AbstractValue::Node(id) = value {
+            if distinct.is_none() && uniformity > Uniformity::Loop {
+                self.task.compared_read(&key, id);
             }
-            self.task.reads.insert(key, slot);
+            self.task.reads.insert(key, id);
         }
         self.explain(&value, origin);
         value
@@ -313,15 +317,15 @@ impl Walk<'_> {
         &mut self,
         tensor: &str,
         fields: Vec<String>,
-        index: &[Value],
-        amount: &Value,
+        index: &[AbstractValue],
+        amount: &AbstractValue,
         text: &str,
-    ) -> Option<Value> {
-        if index.contains(&Value::AtLaunch) || *amount == Value::AtLaunch {
-            return Some(Value::AtLaunch);
+    ) -> Option<AbstractValue> {
+        if index.contains(&AbstractValue::AtLaunch) || *amount == AbstractValue::AtLaunch {
+            return Some(AbstractValue::AtLaunch);
         }
-        let cell: Option<Index> = index.iter().map(|value| self.slot(value)).collect();
-        let (cell, amount) = (cell?, self.slot(amount)?);
+        let cell: Option<Index> = index.iter().map(|value| self.node_id(value)).collect();
+        let (cell, amount) = (cell?, self.node_id(amount)?);
         let phase = self.threads.as_ref().filter(|threads| threads.in_phase);
         let (counted, phase) = match self.lookup(tensor) {
             Some(Binding::Shared { array, .. }) => ((array.clone(), fields), Some(phase?.phases)),
@@ -337,7 +341,7 @@ impl Walk<'_> {
             Some(phase) => TicketSource::Shared { array, phase },
             None => TicketSource::Tensor(array),
         };
-        let counters = &mut self.task.steps.program.counters;
+        let counters = &mut self.task.builder.graph.counters;
         let counter = counters.len();
         counters.push(Counter {
             source,
@@ -348,13 +352,15 @@ impl Walk<'_> {
             is_of_one_thread: false,
         });
         self.task.cells.push(text.to_owned());
-        Some(Value::Slot(self.task.push(Node::Ticket { counter, id: counter as u32 })))
+        Some(AbstractValue::Node(
+            self.task.push(ValueNode::Ticket { counter, addition: counter as u32 }),
+        ))
     }
 
     /// Evaluates both branches, each under its condition.
-    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> Value {
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> AbstractValue {
         let known = self.eval(cond);
-        let cond = self.slot(&known);
+        let cond = self.node_id(&known);
         let changed = assigned(&[Some(then), otherwise]);
         let before = self.locals(&changed);
         let mark = self.guards.len();
@@ -364,7 +370,7 @@ impl Walk<'_> {
         let after_then = self.locals(&changed);
         self.set_locals(&changed, before);
         self.assume(cond, false);
-        let if_not = otherwise.map_or(Value::Data, |block| self.block(block));
+        let if_not = otherwise.map_or(AbstractValue::Data, |block| self.block(block));
         self.guards.truncate(mark);
         let after_otherwise = self.locals(&changed);
         let ends = [Some(then), otherwise].map(|block| block.is_some_and(always_jumps));
@@ -393,64 +399,73 @@ impl Walk<'_> {
     }
 
     /// The value of an `if` expression, or of a local after one.
-    fn either(&mut self, cond: &Value, then: Value, otherwise: Value) -> Value {
+    fn either(
+        &mut self,
+        cond: &AbstractValue,
+        then: AbstractValue,
+        otherwise: AbstractValue,
+    ) -> AbstractValue {
         match cond.as_number() {
             Some(0) => return otherwise,
             Some(_) => return then,
             None if then == otherwise => return then,
             None => {}
         }
-        if let (Value::Parts(a), Value::Parts(b)) = (&then, &otherwise)
+        if let (AbstractValue::Parts(a), AbstractValue::Parts(b)) = (&then, &otherwise)
             && a.iter().map(|part| &part.0).eq(b.iter().map(|part| &part.0))
         {
             let parts = a
                 .iter()
                 .zip(b)
                 .map(|((name, a), (_, b))| (name.clone(), self.either(cond, a.clone(), b.clone())));
-            return Value::Parts(parts.collect());
+            return AbstractValue::Parts(parts.collect());
         }
         if self.loops == 0 {
-            return if self.known_at_launch(cond) { Value::AtLaunch } else { Value::Data };
+            return if self.known_at_launch(cond) {
+                AbstractValue::AtLaunch
+            } else {
+                AbstractValue::Data
+            };
         }
-        let slots = [cond, &then, &otherwise].map(|value| self.slot(value));
-        match slots {
+        let ids = [cond, &then, &otherwise].map(|value| self.node_id(value));
+        match ids {
             [Some(cond), Some(then), Some(otherwise)] => {
-                self.computed(Node::Select(cond, then, otherwise))
+                self.computed(ValueNode::Select(cond, then, otherwise))
             }
-            [None, Some(_), Some(_)] if *cond != Value::AtLaunch => {
-                self.device_value_of(Scope::Iteration)
+            [None, Some(_), Some(_)] if *cond != AbstractValue::AtLaunch => {
+                self.device_value_of(Uniformity::Iteration)
             }
             _ => {
                 let followed = self.is_followed_at_launch(&[&then, &otherwise]);
-                Value::unknown(*cond == Value::AtLaunch || followed)
+                AbstractValue::unknown(*cond == AbstractValue::AtLaunch || followed)
             }
         }
     }
 
-    fn unary(&mut self, op: UnaryOp, value: &Value) -> Value {
-        let Some(slot) = self.slot(value) else { return Value::Data };
+    fn unary(&mut self, op: UnaryOp, value: &AbstractValue) -> AbstractValue {
+        let Some(id) = self.node_id(value) else { return AbstractValue::Data };
         match op {
-            UnaryOp::Neg => self.computed(Node::Unary(op, None, slot)),
-            UnaryOp::Not if self.is_bool(slot) => self.computed(Node::Unary(op, BOOL, slot)),
+            UnaryOp::Neg => self.computed(ValueNode::Unary(op, None, id)),
+            UnaryOp::Not if self.is_bool(id) => self.computed(ValueNode::Unary(op, BOOL, id)),
             // The type is unknown here: `!` of a bool or of an integer.
-            UnaryOp::Not if value.as_number().is_some() => Value::AtLaunch,
-            _ => self.result_of(&[slot]),
+            UnaryOp::Not if value.as_number().is_some() => AbstractValue::AtLaunch,
+            _ => self.result_of(&[id]),
         }
     }
 
-    fn is_bool(&self, slot: Slot) -> bool {
-        match self.task.steps.node(slot) {
-            Node::Binary(op, ty, ..) => op.is_comparison() || ty == BOOL,
-            Node::Unary(UnaryOp::Not, ty, _) => ty == BOOL,
+    fn is_bool(&self, id: NodeId) -> bool {
+        match self.task.builder.node(id) {
+            ValueNode::Binary(op, ty, ..) => op.is_comparison() || ty == BOOL,
+            ValueNode::Unary(UnaryOp::Not, ty, _) => ty == BOOL,
             _ => false,
         }
     }
 
     /// The value of an operation with an operand that is no integer of the loop.
-    fn partly_known(&mut self, lhs: &Value, rhs: &Value) -> Value {
+    fn partly_known(&mut self, lhs: &AbstractValue, rhs: &AbstractValue) -> AbstractValue {
         let both_known = self.known_at_launch(lhs) && self.known_at_launch(rhs);
         if both_known || self.is_followed_at_launch(&[lhs, rhs]) {
-            Value::AtLaunch
+            AbstractValue::AtLaunch
         } else {
             self.unknown_here()
         }
@@ -458,70 +473,80 @@ impl Walk<'_> {
 
     /// Whether the launch knows more about a result of these operands: it knows one of them, and the others are the
     /// same for all threads of a block.
-    fn is_followed_at_launch(&self, operands: &[&Value]) -> bool {
-        let is_followed = |value: &Value| match *value {
-            Value::Slot(slot) => self.task.steps.scope(slot) < Scope::Iteration,
+    fn is_followed_at_launch(&self, operands: &[&AbstractValue]) -> bool {
+        let is_followed = |value: &AbstractValue| match *value {
+            AbstractValue::Node(id) => self.task.builder.uniformity(id) < Uniformity::Iteration,
             _ => false,
         };
-        operands.contains(&&Value::AtLaunch)
+        operands.contains(&&AbstractValue::AtLaunch)
             && operands.iter().all(|value| self.known_at_launch(value) || is_followed(value))
     }
 
     /// A value that only the device knows.
-    fn unknown_here(&mut self) -> Value {
-        if self.loops > 0 { self.unknown(Scope::Iteration) } else { Value::Data }
+    fn unknown_here(&mut self) -> AbstractValue {
+        if self.loops > 0 { self.unknown(Uniformity::Iteration) } else { AbstractValue::Data }
     }
 
-    pub(super) fn binary(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Value {
-        let (Some(a), Some(b)) = (self.slot(lhs), self.slot(rhs)) else {
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        lhs: &AbstractValue,
+        rhs: &AbstractValue,
+    ) -> AbstractValue {
+        let (Some(a), Some(b)) = (self.node_id(lhs), self.node_id(rhs)) else {
             return self.partly_known(lhs, rhs);
         };
         let bools = self.is_bool(a) && self.is_bool(b);
         let ty = if bools { BOOL } else { None };
         self.computed(match op {
-            BinaryOp::Div => Node::DivRem(DivRemOp::Div, None, a, b),
-            BinaryOp::Rem => Node::DivRem(DivRemOp::Rem, None, a, b),
-            _ => Node::Binary(op, ty, a, b),
+            BinaryOp::Div => ValueNode::DivRem(DivRemOp::Div, None, a, b),
+            BinaryOp::Rem => ValueNode::DivRem(DivRemOp::Rem, None, a, b),
+            _ => ValueNode::Binary(op, ty, a, b),
         })
     }
 
-    fn method(&mut self, name: &str, receiver: &Value, args: &[Value]) -> Value {
+    fn method(
+        &mut self,
+        name: &str,
+        receiver: &AbstractValue,
+        args: &[AbstractValue],
+    ) -> AbstractValue {
         let all_known =
             self.known_at_launch(receiver) && args.iter().all(|arg| self.known_at_launch(arg));
-        if matches!(receiver, Value::Parts(_)) {
-            return Value::unknown(all_known);
+        if matches!(receiver, AbstractValue::Parts(_)) {
+            return AbstractValue::unknown(all_known);
         }
-        let slots: Option<Vec<Slot>> =
-            std::iter::once(receiver).chain(args).map(|value| self.slot(value)).collect();
-        let Some(slots) = slots else {
-            return if all_known { Value::AtLaunch } else { self.unknown_here() };
+        let ids: Option<Vec<NodeId>> =
+            std::iter::once(receiver).chain(args).map(|value| self.node_id(value)).collect();
+        let Some(ids) = ids else {
+            return if all_known { AbstractValue::AtLaunch } else { self.unknown_here() };
         };
-        let node = match (name, &slots[..]) {
-            ("wrapping_add", &[a, b]) => Node::Binary(BinaryOp::Add, None, a, b),
-            ("wrapping_sub", &[a, b]) => Node::Binary(BinaryOp::Sub, None, a, b),
-            ("wrapping_mul", &[a, b]) => Node::Binary(BinaryOp::Mul, None, a, b),
-            ("min", &[a, b]) => Node::Limit(MathFn::Min, None, a, b),
-            ("max", &[a, b]) => Node::Limit(MathFn::Max, None, a, b),
-            ("abs", &[a]) => Node::Abs(None, a),
+        let node = match (name, &ids[..]) {
+            ("wrapping_add", &[a, b]) => ValueNode::Binary(BinaryOp::Add, None, a, b),
+            ("wrapping_sub", &[a, b]) => ValueNode::Binary(BinaryOp::Sub, None, a, b),
+            ("wrapping_mul", &[a, b]) => ValueNode::Binary(BinaryOp::Mul, None, a, b),
+            ("min", &[a, b]) => ValueNode::Limit(MathFn::Min, None, a, b),
+            ("max", &[a, b]) => ValueNode::Limit(MathFn::Max, None, a, b),
+            ("abs", &[a]) => ValueNode::Abs(None, a),
             // Equal to the operators where the dividend is not negative.
-            ("div_euclid", &[a, b]) => Node::DivRem(DivRemOp::Div, None, a, b),
-            ("rem_euclid", &[a, b]) => Node::DivRem(DivRemOp::Rem, None, a, b),
+            ("div_euclid", &[a, b]) => ValueNode::DivRem(DivRemOp::Div, None, a, b),
+            ("rem_euclid", &[a, b]) => ValueNode::DivRem(DivRemOp::Rem, None, a, b),
             ("div_ceil", &[a, b]) => {
-                let one = self.task.push(Node::Const(1));
-                let last = self.task.push(Node::Binary(BinaryOp::Sub, None, b, one));
-                let sum = self.task.push(Node::Binary(BinaryOp::Add, None, a, last));
-                Node::DivRem(DivRemOp::Div, None, sum, b)
+                let one = self.task.push(ValueNode::Const(1));
+                let last = self.task.push(ValueNode::Binary(BinaryOp::Sub, None, b, one));
+                let sum = self.task.push(ValueNode::Binary(BinaryOp::Add, None, a, last));
+                ValueNode::DivRem(DivRemOp::Div, None, sum, b)
             }
             // The width of the type is known at launch.
-            ("reverse_bits", _) => return Value::AtLaunch,
-            (_, slots) => {
-                let key = (name.to_owned(), Index::from_slice(slots));
-                if let Some(slot) = self.task.results.get(&key) {
-                    return Value::Slot(*slot);
+            ("reverse_bits", _) => return AbstractValue::AtLaunch,
+            (_, ids) => {
+                let key = (name.to_owned(), Index::from_slice(ids));
+                if let Some(id) = self.task.results.get(&key) {
+                    return AbstractValue::Node(*id);
                 }
-                let value = self.result_of(slots);
-                if let Value::Slot(slot) = value {
-                    self.task.results.insert(key, slot);
+                let value = self.result_of(ids);
+                if let AbstractValue::Node(id) = value {
+                    self.task.results.insert(key, id);
                 }
                 self.explain(&value, || {
                     format!(
@@ -540,7 +565,7 @@ impl Walk<'_> {
         args: &[Expr],
         (has_receiver, read_only_args): (bool, u64),
         call: &Expr,
-    ) -> Value {
+    ) -> AbstractValue {
         let mut data = false;
         for (at, arg) in args.iter().enumerate() {
             // The method may take `&mut self`; only rustc knows.
@@ -565,7 +590,7 @@ impl Walk<'_> {
                 let kinds = [AccessKind::Read, AccessKind::Write];
                 for kind in &kinds[..1 + usize::from(writable)] {
                     let shown = (call.span, name.clone());
-                    self.push_access(*kind, name, Vec::new(), vec![Value::AtLaunch], shown);
+                    self.push_access(*kind, name, Vec::new(), vec![AbstractValue::AtLaunch], shown);
                 }
                 continue;
             }
@@ -573,9 +598,9 @@ impl Walk<'_> {
             data |= !self.known_at_launch(&value);
         }
         if let Some(local) = args.first().filter(|_| has_receiver).and_then(base_name) {
-            self.set_locals(&[local], vec![Some(Value::unknown(!data))]);
+            self.set_locals(&[local], vec![Some(AbstractValue::unknown(!data))]);
         }
-        Value::unknown(!data)
+        AbstractValue::unknown(!data)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Loops inside a task: the values that their variables and the locals that they change have in an iteration.
 
-use quadrants_ir::races::{Node, Scope, Slot, Var, VarKind};
+use quadrants_ir::races::{NodeId, Uniformity, ValueNode, Var, VarKind};
 
 use super::{
     text,
-    value::Value,
+    value::AbstractValue,
     walk::{Binding, Walk, is_generated},
 };
 use crate::{
@@ -20,7 +20,7 @@ const UNROLLED_ACCESSES: usize = 200;
 
 impl Walk<'_> {
     /// Binds the names of a pattern to parts of a value.
-    pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &Value) {
+    pub(super) fn bind_parts(&mut self, pattern: &Pattern, value: &AbstractValue) {
         match pattern {
             Pattern::Wild | Pattern::Rest => {}
             Pattern::Name { name, mutable, .. } => {
@@ -55,8 +55,8 @@ impl Walk<'_> {
     /// A `while` or `loop`.
     pub(super) fn endless_loop(&mut self, cond: Option<&Expr>, body: &Block) {
         self.loops += 1;
-        let nth = self.unknown_slot(self.scope_here());
-        let [first, last] = [0, 1 << 62].map(|number| self.task.push(Node::Const(number)));
+        let nth = self.unknown_node(self.uniformity_here());
+        let [first, last] = [0, 1 << 62].map(|number| self.task.push(ValueNode::Const(number)));
         let bounds = [(BinaryOp::Le, first, nth), (BinaryOp::Lt, nth, last)];
         self.repeated(nth, &bounds, cond, body);
         self.loops -= 1;
@@ -66,14 +66,14 @@ impl Walk<'_> {
     /// Evaluates the body of a loop in iteration `nth`.
     pub(super) fn repeated(
         &mut self,
-        nth: Slot,
-        bounds: &[(BinaryOp, Slot, Slot)],
+        nth: NodeId,
+        bounds: &[(BinaryOp, NodeId, NodeId)],
         cond: Option<&Expr>,
         body: &Block,
     ) {
         let guards = self.guards.len();
         for &(op, a, b) in bounds {
-            let within = self.task.push(Node::Binary(op, None, a, b));
+            let within = self.task.push(ValueNode::Binary(op, None, a, b));
             self.assume(Some(within), true);
         }
         let changed = assigned(&[Some(body)]);
@@ -82,7 +82,7 @@ impl Walk<'_> {
             .filter_map(|name| {
                 let (op, by) = steady_step(name, &changed, body)?;
                 let by = self.eval(by);
-                let share = self.binary(BinaryOp::Mul, &Value::Slot(nth), &by);
+                let share = self.binary(BinaryOp::Mul, &AbstractValue::Node(nth), &by);
                 let Some(Binding::Value(before)) = self.lookup(name) else { return None };
                 let before = before.clone();
                 Some((*name, self.binary(op, &before, &share)))
@@ -94,30 +94,32 @@ impl Walk<'_> {
         }
         if let Some(cond) = cond {
             let cond = self.eval(cond);
-            let cond = self.slot(&cond);
+            let cond = self.node_id(&cond);
             self.assume(cond, true);
         }
         self.block(body);
         self.guards.truncate(guards);
     }
 
-    /// The scope of values that the current code computes in a way that is not followed.
-    pub(super) fn scope_here(&self) -> Scope {
+    /// The uniformity of values that the current code computes in a way that is not followed.
+    pub(super) fn uniformity_here(&self) -> Uniformity {
         match &self.threads {
-            Some(threads) if !threads.in_phase => Scope::Block,
-            _ => Scope::Iteration,
+            Some(threads) if !threads.in_phase => Uniformity::Block,
+            _ => Uniformity::Iteration,
         }
     }
 
     /// Makes locals unknown.
     pub(super) fn forget(&mut self, names: &[&str]) {
         for name in names {
-            let is_data =
-                matches!(self.lookup(name), Some(Binding::Value(Value::Data | Value::Parts(_))));
+            let is_data = matches!(
+                self.lookup(name),
+                Some(Binding::Value(AbstractValue::Data | AbstractValue::Parts(_)))
+            );
             let value = match self.loops {
-                _ if is_data => Value::Data,
+                _ if is_data => AbstractValue::Data,
                 0 => self.new_fixed(),
-                _ => self.unknown(self.scope_here()),
+                _ => self.unknown(self.uniformity_here()),
             };
             self.explain(&value, || format!("an index depends on `{name}`, which a loop changes"));
             self.set_locals(&[name], vec![Some(value)]);
@@ -160,14 +162,14 @@ impl Walk<'_> {
         if let Some(turns) = &mut self.turns {
             turns.push(values.len() as u32);
         }
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.loops += 1;
         for value in values {
-            self.bind(&dim.name, Binding::Value(Value::Number(value)));
+            self.bind(&dim.name, Binding::Value(AbstractValue::Number(value)));
             self.block(&each.body);
         }
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         true
     }
 
@@ -202,85 +204,89 @@ impl Walk<'_> {
             return;
         }
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
-        let (scope, guards) = (self.names.mark(), self.guards.len());
+        let (mark, guards) = (self.names.mark(), self.guards.len());
         self.loops += 1;
         let mut counts = Vec::new();
         for (dim, bounds) in each.dims.iter().zip(bounds) {
-            let slots = bounds.clone().map(|bound| self.slot(&bound));
-            let range = |slot: Option<Slot>| {
-                slot.and_then(|slot| self.task.form(slot))
-                    .and_then(|form| self.task.space.range(&form))
+            let ids = bounds.clone().map(|bound| self.node_id(&bound));
+            let range = |id: Option<NodeId>| {
+                id.and_then(|id| self.task.form(id)).and_then(|form| self.task.space.range(&form))
             };
-            let first = range(slots[0]).map_or(-(1 << 63), |range| range.0);
-            let last = range(slots[1]).map_or(1 << 63, |range| range.1 - 1);
+            let first = range(ids[0]).map_or(-(1 << 63), |range| range.0);
+            let last = range(ids[1]).map_or(1 << 63, |range| range.1 - 1);
             let stride = self.stride(dim);
             let variable = match stride {
-                None => self.inner_var(slots, (first, last)),
+                None => self.inner_var(ids, (first, last)),
                 Some(by) => {
                     let last = (last - first).div_euclid(by);
                     let ends =
-                        [0, last + 1].map(|number| Some(self.task.push(Node::Const(number))));
+                        [0, last + 1].map(|number| Some(self.task.push(ValueNode::Const(number))));
                     let nth = self.inner_var(ends, (0, last));
                     self.strided(dim.order, &bounds, nth, by).unwrap_or(nth)
                 }
             };
-            let [begin, end] = slots;
+            let [begin, end] = ids;
             for (op, [a, b]) in
                 [(BinaryOp::Le, [begin, Some(variable)]), (BinaryOp::Lt, [Some(variable), end])]
             {
                 if let (Some(a), Some(b)) = (a, b) {
-                    let within = self.task.push(Node::Binary(op, None, a, b));
+                    let within = self.task.push(ValueNode::Binary(op, None, a, b));
                     self.assume(Some(within), true);
                 }
             }
             // Counting up, the values do not depend on the end.
             let needed = if dim.order == Order::Down { &bounds[..] } else { &bounds[..1] };
-            let known = stride.is_none() || needed.iter().all(|bound| self.slot(bound).is_some());
+            let known =
+                stride.is_none() || needed.iter().all(|bound| self.node_id(bound).is_some());
             counts.push((variable, begin, dim.order));
             self.variable(dim, known.then_some(variable));
         }
         // The number of the iteration, of a simple loop.
         let nth = match counts[..] {
             [(variable, Some(begin), Order::Up)] if each.dims[0].step.is_none() => {
-                Some(self.task.push(Node::Binary(BinaryOp::Sub, None, variable, begin)))
+                Some(self.task.push(ValueNode::Binary(BinaryOp::Sub, None, variable, begin)))
             }
             _ => None,
         };
-        let nth = nth.unwrap_or_else(|| self.unknown_slot(self.scope_here()));
-        let zero = self.task.push(Node::Const(0));
+        let nth = nth.unwrap_or_else(|| self.unknown_node(self.uniformity_here()));
+        let zero = self.task.push(ValueNode::Const(0));
         self.repeated(nth, &[(BinaryOp::Le, zero, nth)], None, &each.body);
         self.guards.truncate(guards);
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         self.forget(&assigned(&[Some(&each.body)]));
     }
 
     /// Adds a variable of an inner loop with these bounds, whose values are in `range`.
-    pub(super) fn inner_var(&mut self, bounds: [Option<Slot>; 2], range: (i128, i128)) -> Slot {
+    pub(super) fn inner_var(&mut self, bounds: [Option<NodeId>; 2], range: (i128, i128)) -> NodeId {
         self.task.inner.push(range);
         let ends = [range.0, range.1 + 1];
-        let [begin, end] = [0, 1]
-            .map(|at: usize| bounds[at].unwrap_or_else(|| self.task.push(Node::Const(ends[at]))));
+        let [begin, end] = [0, 1].map(|at: usize| {
+            bounds[at].unwrap_or_else(|| self.task.push(ValueNode::Const(ends[at])))
+        });
         let var = self.task.space.push(Var::new(VarKind::Inner, range.0, range.1));
-        let scope = self.scope_here();
-        if scope == Scope::Block {
+        let uniformity = self.uniformity_here();
+        if uniformity == Uniformity::Block {
             self.task.block_vars.extend(var);
         }
-        let slot = self.task.push(Node::Inner { var, scope, ty: None, begin, end });
+        let id = self.task.push(ValueNode::Inner { var, uniformity, ty: None, begin, end });
         if let Some(var) = var {
             self.task.space.set(var, Var::new(VarKind::Inner, range.0, range.1));
         }
-        slot
+        id
     }
 
-    pub(super) fn bounds(&mut self, dim: &Dim) -> [Value; 2] {
+    pub(super) fn bounds(&mut self, dim: &Dim) -> [AbstractValue; 2] {
         let begin = match &dim.begin {
             Some(begin) => self.eval(begin),
-            None => Value::Number(0),
+            None => AbstractValue::Number(0),
         };
         let end = self.eval(&dim.end);
-        let end =
-            if dim.inclusive { self.binary(BinaryOp::Add, &end, &Value::Number(1)) } else { end };
+        let end = if dim.inclusive {
+            self.binary(BinaryOp::Add, &end, &AbstractValue::Number(1))
+        } else {
+            end
+        };
         [begin, end]
     }
 
@@ -293,27 +299,28 @@ impl Walk<'_> {
     pub(super) fn strided(
         &mut self,
         order: Order,
-        [begin, end]: &[Value; 2],
-        nth: Slot,
+        [begin, end]: &[AbstractValue; 2],
+        nth: NodeId,
         by: i128,
-    ) -> Option<Slot> {
-        let distance = self.binary(BinaryOp::Mul, &Value::Slot(nth), &Value::Number(by));
+    ) -> Option<NodeId> {
+        let distance =
+            self.binary(BinaryOp::Mul, &AbstractValue::Node(nth), &AbstractValue::Number(by));
         let value = match order {
             Order::Up | Order::Back => self.binary(BinaryOp::Add, begin, &distance),
             Order::Down => {
-                let last = self.binary(BinaryOp::Sub, end, &Value::Number(1));
+                let last = self.binary(BinaryOp::Sub, end, &AbstractValue::Number(1));
                 self.binary(BinaryOp::Sub, &last, &distance)
             }
         };
-        self.slot(&value)
+        self.node_id(&value)
     }
 
-    pub(super) fn variable(&mut self, dim: &Dim, value: Option<Slot>) {
+    pub(super) fn variable(&mut self, dim: &Dim, value: Option<NodeId>) {
         if is_generated(&dim.name) {
             let text = dim.name.trim_start_matches('_').to_owned();
             self.display_names.insert(dim.name.clone(), (text, text::ATOM));
         }
-        let value = value.filter(|_| !dim.mutable).map_or(Value::Data, Value::Slot);
+        let value = value.filter(|_| !dim.mutable).map_or(AbstractValue::Data, AbstractValue::Node);
         self.bind(&dim.name, Binding::Value(value));
     }
 }

@@ -24,9 +24,9 @@ use std::{cell::Cell, collections::HashMap};
 use quadrants_ir::{
     DivRemOp,
     races::{
-        AffineForm, GuardedIndex, MAX_WORK, Node as Step, Program, Scope, Side, Slot, Space,
-        TicketSource, Var, VarKind, disjoint, disjoint_in_loop, never_happens, refuted_between,
-        refuted_in_loop,
+        AffineForm, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, TicketSource, Uniformity,
+        ValueGraph, ValueNode, Var, VarKind, disjoint, disjoint_in_loop, never_happens,
+        refuted_between, refuted_in_loop,
     },
 };
 
@@ -38,7 +38,7 @@ use walk::{SourceText, walk};
 use crate::{
     rule::{Rejection, Rule},
     syntax::{ExprKind, Function, FunctionKind, StmtKind},
-    visit::{Node, any_in_block},
+    visit::{self, any_in_block},
 };
 
 /// A range that exceeds any constant offset between two indices.
@@ -104,13 +104,13 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
     let mut ranks: HashMap<&str, usize> = given.collect();
     any_in_block(&function.body, &mut |node| {
         match node {
-            Node::Expr(expr) => {
+            visit::Node::Expr(expr) => {
                 if let ExprKind::Index { base, index } = &expr.kind {
                     let rank = ranks.entry(base.as_str()).or_default();
                     *rank = index.len().max(*rank);
                 }
             }
-            Node::Stmt(stmt) => {
+            visit::Node::Stmt(stmt) => {
                 if let StmtKind::LetExtents { names, rest: None, base } = &stmt.kind {
                     ranks.insert(base.as_str(), names.len());
                 }
@@ -280,20 +280,20 @@ impl<'a> RaceChecker<'a> {
         let budget = self.pair_budget(share);
         let decide = |sample: usize, space: &Space| {
             let (a, b) = accesses(sample);
-            let program = &self.task(sample, at).steps.program;
+            let graph = &self.task(sample, at).builder.graph;
             let is_counter = |counter: usize| self.is_only_counted(at, sample, counter);
             let budget = &budget;
-            let side = Side { program, args: &[], space, is_counter: &is_counter, budget };
+            let context = LoopContext { graph, args: &[], space, is_counter: &is_counter, budget };
             let (index_a, index_b) = common_index(a, b);
             let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
-            if never_happens(side, a) || never_happens(side, b) {
+            if never_happens(context, a) || never_happens(context, b) {
                 return None;
             }
             let anywhere = |access: GuardedIndex<'_>| {
                 let access = GuardedIndex { index: &[], ..access };
-                refuted_in_loop(side, access, access)
+                refuted_in_loop(context, access, access)
             };
-            let refuted = refuted_in_loop(side, a, b);
+            let refuted = refuted_in_loop(context, a, b);
             // A condition that holds in one iteration only proves something if it does so in all launches.
             (!refuted || !anywhere(a) && !anywhere(b)).then_some(refuted)
         };
@@ -353,20 +353,20 @@ impl<'a> RaceChecker<'a> {
             let (tasks, a, b) = of_sample(sample);
             let [first, second] =
                 at.map(|at| move |counter: usize| self.is_only_counted(at, sample, counter));
-            let side = |task: &'a Task, is_counter| Side {
-                program: &task.steps.program,
+            let context = |task: &'a Task, is_counter| LoopContext {
+                graph: &task.builder.graph,
                 args: &[],
                 space: &task.space,
                 is_counter,
                 budget: &budget,
             };
-            let sides = [side(tasks[0], &first), side(tasks[1], &second)];
+            let contexts = [context(tasks[0], &first), context(tasks[1], &second)];
             let (index_a, index_b) = common_index(a, b);
             let (a, b) = (a.guarded_index(&index_a), b.guarded_index(&index_b));
-            if never_happens(sides[0], a) || never_happens(sides[1], b) {
+            if never_happens(contexts[0], a) || never_happens(contexts[1], b) {
                 return None;
             }
-            Some(refuted_between(sides, a, b))
+            Some(refuted_between(contexts, a, b))
         });
         self.charge(1, &budget);
         is_proven
@@ -482,7 +482,7 @@ impl<'a> RaceChecker<'a> {
         counter: usize,
     ) -> Option<&'a Access> {
         let own = self.task(sample, [part, task]);
-        let (number, phase) = match own.steps.program.counters[counter].source {
+        let (number, phase) = match own.builder.graph.counters[counter].source {
             TicketSource::Shared { array, phase } => (array, Some(phase)),
             TicketSource::Tensor(number) | TicketSource::Scan(number) => (number, None),
         };
@@ -539,7 +539,7 @@ fn decided_by_some(samples: &[usize], decide: impl Fn(usize) -> Option<bool>) ->
 /// The spaces of the iterations that barriers do not order, of which `space` has all.
 fn spaces(space: &Space, task: &Task, a: &Access, b: &Access) -> Vec<Space> {
     let in_block = || space.in_block(&task.block_vars);
-    let between_blocks = || space.between_blocks(task.steps.block_vars);
+    let between_blocks = || space.between_blocks(task.builder.block_vars);
     match (a.phase, b.phase) {
         _ if a.is_shared => vec![in_block()],
         (Some(first), Some(second)) if first == second => {
@@ -551,7 +551,7 @@ fn spaces(space: &Space, task: &Task, a: &Access, b: &Access) -> Vec<Space> {
 }
 
 /// The indices that are integers in both accesses.
-fn common_index(a: &Access, b: &Access) -> (Vec<Slot>, Vec<Slot>) {
+fn common_index(a: &Access, b: &Access) -> (Vec<NodeId>, Vec<NodeId>) {
     a.index.iter().zip(&b.index).filter_map(|(a, b)| a.zip(*b)).unzip()
 }
 
@@ -584,15 +584,17 @@ fn suspects(
 /// touches the same elements in each iteration of the parallel one.
 fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
     let [name] = &task.names[..] else { return None };
-    let index: Vec<Slot> = access.index.iter().copied().collect::<Option<_>>()?;
-    let program = &task.steps.program;
-    let reached = program.reached(&index);
-    let nodes = || program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
-    let of_step = depends_on_step(program, &index);
+    let index: Vec<NodeId> = access.index.iter().copied().collect::<Option<_>>()?;
+    let graph = &task.builder.graph;
+    let reached = graph.reached(&index);
+    let nodes = || graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
+    let of_step = depends_on_step(graph, &index);
     // Bounds that are read from a tensor, as the offsets of rows, differ between iterations.
-    let of_data = |node: &Step| matches!(node, Step::Unknown { scope: Scope::Iteration, .. });
+    let of_data = |node: &ValueNode| {
+        matches!(node, ValueNode::Unknown { uniformity: Uniformity::Iteration, .. })
+    };
     let of_step = of_step || nodes().any(|(node, _)| of_data(node));
-    let in_inner_loop = nodes().any(|(node, _)| matches!(node, Step::Inner { .. }));
+    let in_inner_loop = nodes().any(|(node, _)| matches!(node, ValueNode::Inner { .. }));
     (in_inner_loop && !of_step).then(|| {
         format!(
             "if each iteration of `{name}` needs the results of the one before, launch the kernel once per step \
@@ -673,15 +675,15 @@ fn own_element_advice(access: &Access) -> String {
     format!("give each iteration an element of its own, {atomic}")
 }
 
-/// Whether slots depend on a variable of the parallel loop other than by a remainder, as of double buffers `t % 2`.
-fn depends_on_step(program: &Program, slots: &[Slot]) -> bool {
-    let mut seen = vec![false; program.steps.len()];
-    let mut rest = slots.to_vec();
-    while let Some(slot) = rest.pop() {
-        match program.steps[slot as usize] {
-            _ if std::mem::replace(&mut seen[slot as usize], true) => {}
-            Step::Var(_) => return true,
-            Step::DivRem(DivRemOp::Rem, ..) => {}
+/// Whether nodes depend on a variable of the parallel loop other than by a remainder, as of double buffers `t % 2`.
+fn depends_on_step(graph: &ValueGraph, ids: &[NodeId]) -> bool {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut rest = ids.to_vec();
+    while let Some(id) = rest.pop() {
+        match graph.nodes[id as usize] {
+            _ if std::mem::replace(&mut seen[id as usize], true) => {}
+            ValueNode::Var(_) => return true,
+            ValueNode::DivRem(DivRemOp::Rem, ..) => {}
             node => rest.extend(node.operands()),
         }
     }

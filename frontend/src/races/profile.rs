@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use quadrants_ir::races::{Guard, Slot};
+use quadrants_ir::races::{Guard, NodeId};
 
 use super::access::{AccessKind, RegionBlock};
 
@@ -26,7 +26,7 @@ struct Key<'a> {
     phase: Option<u32>,
     depends_on_launch: bool,
     /// The indices and the conditions in each launch.
-    launches: Vec<(&'a [Option<Slot>], &'a [Guard])>,
+    launches: Vec<(&'a [Option<NodeId>], &'a [Guard])>,
 }
 
 #[derive(Default)]

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use quadrants_ir::races::{
-    MAX_WORK, Node, Scope, Side, Slot, Space, collision, common_element, obstacle,
+    LoopContext, MAX_WORK, NodeId, Space, Uniformity, ValueNode, collision, common_element,
+    obstacle,
 };
 
 use super::{
@@ -37,8 +38,8 @@ impl RaceChecker<'_> {
         let is_known = |access: &Access| access.index.iter().all(Option::is_some);
         if is_known(first) && is_known(second) && first.index.len() == second.index.len() {
             let budget = Cell::new(MAX_WORK);
-            let sides = tasks.map(|task| Side {
-                program: &task.steps.program,
+            let contexts = tasks.map(|task| LoopContext {
+                graph: &task.builder.graph,
                 args: &[],
                 space: &task.space,
                 is_counter: &|_| false,
@@ -46,7 +47,7 @@ impl RaceChecker<'_> {
             });
             let (index_a, index_b) = common_index(first, second);
             let found = common_element(
-                sides,
+                contexts,
                 first.guarded_index(&index_a),
                 second.guarded_index(&index_b),
             );
@@ -61,7 +62,8 @@ impl RaceChecker<'_> {
     /// What is not known about an index of one of the accesses, or not followed.
     pub(super) fn unknown_index(&self, accesses: &[([usize; 2], &Access)]) -> Option<String> {
         let each = || accesses.iter().map(|&(at, access)| (at, self.task(0, at), access));
-        let index = |access: &Access| access.index.iter().copied().flatten().collect::<Vec<Slot>>();
+        let index =
+            |access: &Access| access.index.iter().copied().flatten().collect::<Vec<NodeId>>();
         let unknown =
             || each().find_map(|(_, task, access)| Some(origin(task, index(access))?.to_owned()));
         let ticket = || {
@@ -72,7 +74,8 @@ impl RaceChecker<'_> {
         let in_index = || each().find_map(|(_, task, access)| not_followed(task, &index(access)));
         let in_guards = || {
             each().find_map(|(_, task, access)| {
-                let conditions: Vec<Slot> = access.guards.iter().map(|guard| guard.cond).collect();
+                let conditions: Vec<NodeId> =
+                    access.guards.iter().map(|guard| guard.cond).collect();
                 not_followed(task, &conditions)
             })
         };
@@ -84,19 +87,19 @@ impl RaceChecker<'_> {
     }
 
     /// The first counter of whose tickets one an index depends on.
-    fn counter<'t>(&self, at: [usize; 2], task: &'t Task, index: &[Slot]) -> Option<Tickets<'t>> {
-        let program = &task.steps.program;
-        let reached = program.reached(index);
-        let mut nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+    fn counter<'t>(&self, at: [usize; 2], task: &'t Task, index: &[NodeId]) -> Option<Tickets<'t>> {
+        let graph = &task.builder.graph;
+        let reached = graph.reached(index);
+        let mut nodes = graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counter = nodes.find_map(|(node, _)| match node {
-            Node::Ticket { counter, .. } => Some(*counter),
+            ValueNode::Ticket { counter, .. } => Some(*counter),
             _ => None,
         })?;
-        let cell = &program.counters[counter].cell;
-        let is_one = cell.iter().all(|slot| task.steps.scope(*slot) == Scope::Loop);
-        let is_part = cell.iter().all(|slot| index.contains(slot));
+        let cell = &graph.counters[counter].cell;
+        let is_one = cell.iter().all(|id| task.builder.uniformity(*id) == Uniformity::Loop);
+        let is_part = cell.iter().all(|id| index.contains(id));
         let line = self.not_a_count(at, 0, counter).map(|other| other.span.line);
-        let is_of_block = program.counters[counter].source.is_of_block();
+        let is_of_block = graph.counters[counter].source.is_of_block();
         let is_separate = is_one || is_part;
         Some(Tickets { counter: &task.cells[counter], line, is_separate, is_of_block })
     }
@@ -136,10 +139,10 @@ impl RaceChecker<'_> {
 
     /// Whether an index of an access depends on a ticket.
     pub(super) fn is_by_ticket(&self, task: &Task, access: &Access) -> bool {
-        let index: Vec<Slot> = access.index.iter().copied().flatten().collect();
-        let reached = task.steps.program.reached(&index);
-        let mut nodes = task.steps.program.steps.iter().zip(&reached);
-        nodes.any(|(node, reached)| *reached && matches!(node, Node::Ticket { .. }))
+        let index: Vec<NodeId> = access.index.iter().copied().flatten().collect();
+        let reached = task.builder.graph.reached(&index);
+        let mut nodes = task.builder.graph.nodes.iter().zip(&reached);
+        nodes.any(|(node, reached)| *reached && matches!(node, ValueNode::Ticket { .. }))
     }
 }
 
@@ -175,11 +178,11 @@ fn example_in(
     b: &Access,
     names: &[String],
 ) -> Option<String> {
-    let program = &task.steps.program;
+    let graph = &task.builder.graph;
     let budget = Cell::new(MAX_WORK);
-    let side = Side { program, args: &[], space, is_counter: &|_| false, budget: &budget };
+    let context = LoopContext { graph, args: &[], space, is_counter: &|_| false, budget: &budget };
     let (index_a, index_b) = common_index(a, b);
-    let found = collision(side, a.guarded_index(&index_a), b.guarded_index(&index_b))?;
+    let found = collision(context, a.guarded_index(&index_a), b.guarded_index(&index_b))?;
     let [first, second] = found.iterations;
     let iterations = match (names, &first[..], &second[..]) {
         ([name], [first], [second]) => format!("`{name}` = {first} and `{name}` = {second}"),
@@ -195,7 +198,7 @@ fn example_in(
 fn iteration_names(task: &Task) -> Vec<String> {
     let mut names: Vec<String> =
         task.names.iter().map(|name| name.trim_start_matches('_').to_owned()).collect();
-    let grid = task.steps.block_vars;
+    let grid = task.builder.block_vars;
     if grid > 1 && !names.is_empty() {
         let block = names.remove(0);
         names.splice(0..0, (0..grid).map(|axis| format!("{block}.index()[{axis}]")));
@@ -219,23 +222,23 @@ fn tuple(values: &[i128]) -> String {
     format!("({})", values.join(", "))
 }
 
-/// The first operation that slots depend on and that the race check does not follow in all cases.
-fn not_followed(task: &Task, slots: &[Slot]) -> Option<String> {
-    let (slot, obstacle) = obstacle(&task.steps.program, slots)?;
-    let text = task.texts.get(&slot)?;
+/// The first operation that nodes depend on and that the race check does not follow in all cases.
+fn not_followed(task: &Task, ids: &[NodeId]) -> Option<String> {
+    let (id, obstacle) = obstacle(&task.builder.graph, ids)?;
+    let text = task.texts.get(&id)?;
     Some(format!("`{text}`, {obstacle}, which the race check does not follow in all cases"))
 }
 
-/// The first unknown step that the slots depend on.
-fn origin(task: &Task, index: Vec<Slot>) -> Option<&str> {
+/// The first unknown node that these depend on.
+fn origin(task: &Task, index: Vec<NodeId>) -> Option<&str> {
     let mut rest = index;
-    let mut seen = vec![false; task.steps.program.steps.len()];
-    while let Some(slot) = rest.pop() {
-        if let Some(origin) = task.origins.get(&slot) {
+    let mut seen = vec![false; task.builder.graph.nodes.len()];
+    while let Some(id) = rest.pop() {
+        if let Some(origin) = task.origins.get(&id) {
             return Some(origin);
         }
-        if !std::mem::replace(&mut seen[slot as usize], true) {
-            rest.extend(task.steps.node(slot).operands());
+        if !std::mem::replace(&mut seen[id as usize], true) {
+            rest.extend(task.builder.node(id).operands());
         }
     }
     None

@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use quadrants_ir::races::Slot;
+use quadrants_ir::races::NodeId;
 
 /// The abstract value of an expression.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value {
+pub(super) enum AbstractValue {
     /// A number.
     Number(i128),
     /// An argument, or a part of one: its path, and its number if it is one.
     Argument(Rc<str>, i128),
-    /// A step of the current task's program.
-    Slot(Slot),
+    /// A node of the current task's graph.
+    Node(NodeId),
     /// Unknown, the same in all iterations: computed before the loop.
     Fixed(u32),
     /// Possibly known at launch: a func's result.
@@ -20,10 +20,10 @@ pub(super) enum Value {
     /// Known only on the device, and no integer as far as is known.
     Data,
     /// The parts of a tuple, array or struct, by name or number.
-    Parts(Vec<(String, Value)>),
+    Parts(Vec<(String, AbstractValue)>),
 }
 
-impl Value {
+impl AbstractValue {
     /// A part of the value. Parts of values that are known at launch are too.
     pub(super) fn part(&self, name: &str) -> Self {
         match self {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use quadrants_ir::{
     CollectiveOp, ReduceOp,
-    races::{Guard, Node, Scope, Slot, Var, VarKind},
+    races::{Guard, NodeId, Uniformity, ValueNode, Var, VarKind},
 };
 
 use super::{
@@ -15,10 +15,10 @@ use super::{
     eval::changed_arrays,
     sample::{SAMPLES, Symbol},
     text,
-    value::Value,
+    value::AbstractValue,
 };
 use crate::{
-    names::Names,
+    symbol_table::SymbolTable,
     syntax::{
         BinaryOp, Block, BlockFor, Expr, ExprKind, For, Function, LiteralKind, ParamPassing, Span,
         Stmt, StmtKind, extent_axes,
@@ -40,16 +40,16 @@ pub(super) enum Binding {
     },
     /// The extents of a tensor.
     Shape(String),
-    Value(Value),
+    Value(AbstractValue),
     /// A block of threads: its number in each dimension of the grid, and how many threads it has.
     Block {
-        index: Vec<Value>,
-        threads: Value,
+        index: Vec<AbstractValue>,
+        threads: AbstractValue,
     },
     /// A shared array, by a name that no other has, and its length.
     Shared {
         array: String,
-        len: Value,
+        len: AbstractValue,
     },
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Walk<'a> {
     ranks: &'a HashMap<&'a str, usize>,
     /// The types of the elements of tensors, where their types say it.
     elems: HashMap<String, String>,
-    pub(super) names: Names<Named>,
+    pub(super) names: SymbolTable<Named>,
     /// The author's text, if messages are wanted: only of races that were found.
     source: Option<SourceText<'a>>,
     /// What to print for names that the builder generated.
@@ -95,7 +95,7 @@ pub(super) struct Walk<'a> {
 
 /// State of a `block_for`.
 pub(super) struct Threads {
-    number: Value,
+    number: AbstractValue,
     /// The number of phases so far.
     pub(super) phases: u32,
     pub(super) in_phase: bool,
@@ -126,7 +126,7 @@ pub(super) fn walk(
         sample,
         ranks,
         elems: HashMap::new(),
-        names: Names::new(),
+        names: SymbolTable::new(),
         // Messages are about the first sample.
         source: source.filter(|_| sample == 0),
         display_names: HashMap::new(),
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let bounds: Vec<_> =
             bounds.iter().map(|bounds| bounds.clone().map(|b| b.as_number())).collect();
         self.end_serial();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.loops += 1;
         self.changed = (!self.in_region).then(|| changed_arrays(&each.body));
         for (dim, [begin, end]) in each.dims.iter().zip(bounds) {
@@ -189,7 +189,7 @@ impl Walk<'_> {
                     if let Some(stride) = self.task.strides.last_mut() {
                         *stride = by;
                     }
-                    let bounds = [begin, end].map(Value::Number);
+                    let bounds = [begin, end].map(AbstractValue::Number);
                     nth.and_then(|nth| self.strided(dim.order, &bounds, nth, by))
                 }
             };
@@ -199,7 +199,7 @@ impl Walk<'_> {
         self.block(&each.body);
         self.changed = None;
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         self.end_task();
     }
 
@@ -219,11 +219,11 @@ impl Walk<'_> {
     }
 
     /// Adds a variable of the parallel loop.
-    fn parallel_var(&mut self, first: i128, last: i128) -> Option<Slot> {
+    fn parallel_var(&mut self, first: i128, last: i128) -> Option<NodeId> {
         self.task.dims.push((first, last));
         self.task.strides.push(1);
         let at = self.task.space.push(Var::new(VarKind::Parallel, first, last))?;
-        Some(self.task.push(Node::Var(at)))
+        Some(self.task.push(ValueNode::Var(at)))
     }
 
     fn block_for(&mut self, each: &BlockFor) {
@@ -235,23 +235,24 @@ impl Walk<'_> {
         let size = threads.as_number().unwrap_or(32);
         let threads = self.bound_value(threads, false);
         self.end_serial();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.loops += 1;
-        self.task.steps.block_vars = counts.len();
+        self.task.builder.block_vars = counts.len();
         let mut index = Vec::new();
         for (at, count) in counts.into_iter().enumerate() {
-            let slot = self.parallel_var(0, count - 1);
+            let id = self.parallel_var(0, count - 1);
             self.task.block_vars.push(at);
-            index.push(slot.map_or(Value::Data, Value::Slot));
+            index.push(id.map_or(AbstractValue::Data, AbstractValue::Node));
         }
-        let number = self.parallel_var(0, size - 1).map_or(Value::Data, Value::Slot);
+        let number =
+            self.parallel_var(0, size - 1).map_or(AbstractValue::Data, AbstractValue::Node);
         self.threads = Some(Threads { number, phases: 0, in_phase: false, changed: Vec::new() });
         self.task.names.push(each.name.clone());
         self.bind(&each.name, Binding::Block { index, threads });
         self.block(&each.body);
         self.threads = None;
         self.loops -= 1;
-        self.names.leave(scope);
+        self.names.leave(mark);
         self.end_task();
     }
 
@@ -267,33 +268,33 @@ impl Walk<'_> {
         threads.phases += 1;
         threads.in_phase = true;
         let number = threads.number.clone();
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         if !self.task.names.iter().any(|name| name == thread) {
             self.task.names.push(thread.to_owned());
         }
         self.bind(thread, Binding::Value(number));
         body(self);
-        self.names.leave(scope);
+        self.names.leave(mark);
         if let Some(threads) = &mut self.threads {
             threads.in_phase = false;
         }
     }
 
-    pub(super) fn block(&mut self, block: &Block) -> Value {
-        let (scope, guards) = (self.names.mark(), self.guards.len());
+    pub(super) fn block(&mut self, block: &Block) -> AbstractValue {
+        let (mark, guards) = (self.names.mark(), self.guards.len());
         for stmt in &block.stmts {
             self.stmt(stmt);
         }
         let value = match &block.value {
             Some(value) => self.eval(value),
-            None => Value::Data,
+            None => AbstractValue::Data,
         };
         self.guards.truncate(guards);
-        self.names.leave(scope);
+        self.names.leave(mark);
         value
     }
 
-    pub(super) fn unsafe_block(&mut self, block: &Block) -> Value {
+    pub(super) fn unsafe_block(&mut self, block: &Block) -> AbstractValue {
         self.unsafe_depth += 1;
         let value = self.block(block);
         self.unsafe_depth -= 1;
@@ -329,7 +330,7 @@ impl Walk<'_> {
                         // Of a tensor with an unknown number of axes, nothing is known.
                         let value = match &axes {
                             Some(axes) => self.extent(&base, axes[at] as i128),
-                            None => Value::AtLaunch,
+                            None => AbstractValue::AtLaunch,
                         };
                         self.bind(name, Binding::Value(value));
                     }
@@ -338,7 +339,7 @@ impl Walk<'_> {
             StmtKind::LetShared { name, dims, .. } => {
                 self.last_id += 1;
                 let array = format!("{name}#{}", self.last_id);
-                let len = dims.iter().fold(Value::Number(1), |len, dim| {
+                let len = dims.iter().fold(AbstractValue::Number(1), |len, dim| {
                     let dim = self.eval(dim);
                     self.binary(BinaryOp::Mul, &len, &dim)
                 });
@@ -358,9 +359,9 @@ impl Walk<'_> {
                 let value = match call.op {
                     // The launch knows what is added.
                     CollectiveOp::Scan { op: ReduceOp::Add, .. }
-                    | CollectiveOp::Reduce(ReduceOp::Add) => Value::AtLaunch,
-                    CollectiveOp::Reduce(_) => self.unknown(Scope::Block),
-                    _ => Value::Data,
+                    | CollectiveOp::Reduce(ReduceOp::Add) => AbstractValue::AtLaunch,
+                    CollectiveOp::Reduce(_) => self.unknown(Uniformity::Block),
+                    _ => AbstractValue::Data,
                 };
                 self.bind(&call.name, Binding::Value(value));
             }
@@ -385,7 +386,7 @@ impl Walk<'_> {
             }
             StmtKind::Assert { cond, failure } => {
                 let cond = self.eval(cond);
-                let cond = self.slot(&cond);
+                let cond = self.node_id(&cond);
                 failure.args.iter().for_each(|(arg, _)| drop(self.eval(arg)));
                 self.assume(cond, true);
             }
@@ -444,7 +445,7 @@ impl Walk<'_> {
     }
 
     /// The values of locals.
-    pub(super) fn locals(&self, names: &[&str]) -> Vec<Option<Value>> {
+    pub(super) fn locals(&self, names: &[&str]) -> Vec<Option<AbstractValue>> {
         let value = |name: &&str| match self.names.lookup(name) {
             Some(Named { binding: Binding::Value(value), .. }) => Some(value.clone()),
             _ => None,
@@ -453,7 +454,7 @@ impl Walk<'_> {
     }
 
     /// Sets the locals that can change.
-    pub(super) fn set_locals(&mut self, names: &[&str], values: Vec<Option<Value>>) {
+    pub(super) fn set_locals(&mut self, names: &[&str], values: Vec<Option<AbstractValue>>) {
         for (name, value) in names.iter().zip(values) {
             if let Some(Named { binding: Binding::Value(local), mutable: true }) =
                 self.names.lookup_mut(name)
@@ -464,12 +465,12 @@ impl Walk<'_> {
         }
     }
 
-    fn assign_local(&mut self, target: &Expr, op: Option<BinaryOp>, value: Value) {
+    fn assign_local(&mut self, target: &Expr, op: Option<BinaryOp>, value: AbstractValue) {
         let ExprKind::Name(name) = &target.kind else {
             // A part of a local. Its indices may read tensors.
             self.eval(target);
             if let Some(name) = base_name(target) {
-                self.set_locals(&[name], vec![Some(Value::Data)]);
+                self.set_locals(&[name], vec![Some(AbstractValue::Data)]);
             }
             return;
         };
@@ -485,56 +486,62 @@ impl Walk<'_> {
     }
 
     /// The value of a binding.
-    pub(super) fn bound_value(&mut self, value: Value, mutable: bool) -> Value {
+    pub(super) fn bound_value(&mut self, value: AbstractValue, mutable: bool) -> AbstractValue {
         match value {
             // It may be assigned, but not by the iterations of later loops.
             _ if mutable && self.loops == 0 => self.new_fixed(),
-            Value::Parts(parts) => {
+            AbstractValue::Parts(parts) => {
                 let bound = |(name, part)| (name, self.bound_value(part, mutable));
-                Value::Parts(parts.into_iter().map(bound).collect())
+                AbstractValue::Parts(parts.into_iter().map(bound).collect())
             }
-            Value::Number(_) | Value::Argument(..) => value,
+            AbstractValue::Number(_) | AbstractValue::Argument(..) => value,
             // The launch follows what serial statements compute.
-            Value::Slot(slot)
+            AbstractValue::Node(id)
                 if self.loops == 0
-                    && !matches!(self.task.steps.node(slot), Node::Unknown { .. }) =>
+                    && !matches!(self.task.builder.node(id), ValueNode::Unknown { .. }) =>
             {
-                Value::AtLaunch
+                AbstractValue::AtLaunch
             }
             _ if self.loops == 0 => self.new_fixed(),
             // All uses of the name have the same value.
-            Value::Data => {
-                let scope = self.scope_here();
-                self.device_value_of(scope)
+            AbstractValue::Data => {
+                let uniformity = self.uniformity_here();
+                self.device_value_of(uniformity)
             }
             other => other,
         }
     }
 
     /// A part of a value. A part of an unknown value is unknown too, and the same wherever it is used.
-    pub(super) fn part_of(&mut self, value: &Value, name: &str) -> Value {
-        let slot = match value {
-            Value::Slot(slot) => *slot,
-            Value::Argument(path, _) => return self.argument(format!("{path}.{name}")),
+    pub(super) fn part_of(&mut self, value: &AbstractValue, name: &str) -> AbstractValue {
+        let id = match value {
+            AbstractValue::Node(id) => *id,
+            AbstractValue::Argument(path, _) => return self.argument(format!("{path}.{name}")),
             _ => return value.part(name),
         };
-        let key = (slot, name.to_owned());
+        let key = (id, name.to_owned());
         if let Some(part) = self.task.parts.get(&key) {
-            return Value::Slot(*part);
+            return AbstractValue::Node(*part);
         }
-        let scope = self.task.steps.scope(slot);
-        let part = self.unknown_slot(scope);
-        if let Some(origin) = self.task.origins.get(&slot).cloned() {
+        let uniformity = self.task.builder.uniformity(id);
+        let part = self.unknown_node(uniformity);
+        if let Some(origin) = self.task.origins.get(&id).cloned() {
             self.task.origins.insert(part, origin);
         }
         self.task.parts.insert(key, part);
-        Value::Slot(part)
+        AbstractValue::Node(part)
     }
 
     /// An element of a local array, vector or matrix.
-    pub(super) fn element_of(&mut self, value: &Value, index: &[Value]) -> Value {
-        let numbers: Option<Vec<i128>> = index.iter().map(Value::as_number).collect();
-        match numbers.filter(|_| matches!(value, Value::Slot(_) | Value::Argument(..))) {
+    pub(super) fn element_of(
+        &mut self,
+        value: &AbstractValue,
+        index: &[AbstractValue],
+    ) -> AbstractValue {
+        let numbers: Option<Vec<i128>> = index.iter().map(AbstractValue::as_number).collect();
+        match numbers
+            .filter(|_| matches!(value, AbstractValue::Node(_) | AbstractValue::Argument(..)))
+        {
             Some(at) => {
                 at.iter().fold(value.clone(), |value, at| self.part_of(&value, &at.to_string()))
             }
@@ -563,27 +570,29 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn index_values(&mut self, part: &ElementPart<'_>) -> Vec<Value> {
+    pub(super) fn index_values(&mut self, part: &ElementPart<'_>) -> Vec<AbstractValue> {
         let mut values = Vec::new();
         for index in &part.index {
             let value = match &index.kind {
                 // rustc reports the type.
                 ExprKind::Literal { kind: LiteralKind::Float | LiteralKind::Bool, .. } => {
-                    Value::AtLaunch
+                    AbstractValue::AtLaunch
                 }
                 _ => self.eval(index),
             };
             match value {
                 // An array of all indices.
-                Value::Parts(parts) => values.extend(parts.into_iter().map(|(_, part)| part)),
-                Value::Slot(_) | Value::Argument(..)
+                AbstractValue::Parts(parts) => {
+                    values.extend(parts.into_iter().map(|(_, part)| part))
+                }
+                AbstractValue::Node(_) | AbstractValue::Argument(..)
                     if let [_] = part.index[..]
                         && let Some(rank @ 2..) = self.ranks.get(part.base).copied() =>
                 {
                     values.extend((0..rank).map(|axis| self.part_of(&value, &axis.to_string())));
                 }
-                Value::Data if self.loops > 0 => {
-                    values.push(self.device_value_of(Scope::Iteration));
+                AbstractValue::Data if self.loops > 0 => {
+                    values.push(self.device_value_of(Uniformity::Iteration));
                 }
                 value => values.push(value),
             }
@@ -599,11 +608,11 @@ impl Walk<'_> {
     }
 
     /// Records why a value is unknown, for messages.
-    pub(super) fn explain(&mut self, value: &Value, origin: impl FnOnce() -> String) {
-        if let Value::Slot(slot) = value
+    pub(super) fn explain(&mut self, value: &AbstractValue, origin: impl FnOnce() -> String) {
+        if let AbstractValue::Node(id) = value
             && self.source.is_some()
         {
-            self.task.origins.entry(*slot).or_insert_with(origin);
+            self.task.origins.entry(*id).or_insert_with(origin);
         }
     }
 
@@ -613,32 +622,32 @@ impl Walk<'_> {
     }
 
     /// Records the text of an operation, for messages.
-    pub(super) fn note_text(&mut self, value: &Value, text: &str) {
-        if let Value::Slot(slot) = value
+    pub(super) fn note_text(&mut self, value: &AbstractValue, text: &str) {
+        if let AbstractValue::Node(id) = value
             && self.wants_texts()
         {
-            self.task.texts.entry(*slot).or_insert_with(|| text.to_owned());
+            self.task.texts.entry(*id).or_insert_with(|| text.to_owned());
         }
     }
 
     /// Records the text of an expression's value, for messages, and why it is unknown.
-    pub(super) fn describe(&mut self, value: &Value, expr: &Expr) {
-        let Value::Slot(slot) = *value else { return };
-        if self.task.texts.contains_key(&slot) {
+    pub(super) fn describe(&mut self, value: &AbstractValue, expr: &Expr) {
+        let AbstractValue::Node(id) = *value else { return };
+        if self.task.texts.contains_key(&id) {
             return;
         }
         let text = self.text(expr);
-        if let Node::Unknown { .. } = self.task.steps.node(slot) {
+        if let ValueNode::Unknown { .. } = self.task.builder.node(id) {
             let of = if self.device_value.is_empty() { &text } else { &self.device_value };
             let origin = format!("an index depends on `{of}`, which only the device knows");
-            self.task.origins.entry(slot).or_insert(origin);
+            self.task.origins.entry(id).or_insert(origin);
         }
-        self.task.texts.insert(slot, text);
+        self.task.texts.insert(id, text);
     }
 
     /// An unknown value, which messages call by the text of the last value that only the device knows.
-    pub(super) fn device_value_of(&mut self, scope: Scope) -> Value {
-        let value = self.unknown(scope);
+    pub(super) fn device_value_of(&mut self, uniformity: Uniformity) -> AbstractValue {
+        let value = self.unknown(uniformity);
         if !self.device_value.is_empty() {
             let text = self.device_value.clone();
             self.explain(&value, || {
@@ -649,26 +658,29 @@ impl Walk<'_> {
     }
 
     /// Adds a condition.
-    pub(super) fn assume(&mut self, cond: Option<Slot>, is: bool) {
+    pub(super) fn assume(&mut self, cond: Option<NodeId>, is: bool) {
         self.guards.extend(cond.filter(|_| self.loops > 0).map(|cond| Guard { cond, is }));
     }
 
     /// Whether a value may be known at launch.
-    pub(super) fn known_at_launch(&self, value: &Value) -> bool {
+    pub(super) fn known_at_launch(&self, value: &AbstractValue) -> bool {
         match value {
-            Value::Data => false,
-            Value::Slot(slot) => self.task.form(*slot).is_some(),
-            Value::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
-            Value::Number(_) | Value::Argument(..) | Value::Fixed(_) | Value::AtLaunch => true,
+            AbstractValue::Data => false,
+            AbstractValue::Node(id) => self.task.form(*id).is_some(),
+            AbstractValue::Parts(parts) => parts.iter().all(|(_, part)| self.known_at_launch(part)),
+            AbstractValue::Number(_)
+            | AbstractValue::Argument(..)
+            | AbstractValue::Fixed(_)
+            | AbstractValue::AtLaunch => true,
         }
     }
 
-    pub(super) fn extent(&self, base: &str, axis: i128) -> Value {
-        Value::Number(Symbol::Extent(base, axis).value(self.sample))
+    pub(super) fn extent(&self, base: &str, axis: i128) -> AbstractValue {
+        AbstractValue::Number(Symbol::Extent(base, axis).value(self.sample))
     }
 
-    pub(super) fn len(&self, base: &str) -> Value {
-        Value::Number(match self.ranks.get(base) {
+    pub(super) fn len(&self, base: &str) -> AbstractValue {
+        AbstractValue::Number(match self.ranks.get(base) {
             Some(rank) => (0..*rank as i128)
                 .map(|axis| Symbol::Extent(base, axis).value(self.sample))
                 .product(),
@@ -699,14 +711,14 @@ impl Walk<'_> {
     }
 
     /// The value of an argument, or of a part of one by its path.
-    pub(super) fn argument(&self, path: String) -> Value {
+    pub(super) fn argument(&self, path: String) -> AbstractValue {
         let number = Symbol::Scalar(&path).value(self.sample);
-        Value::Argument(path.into(), number)
+        AbstractValue::Argument(path.into(), number)
     }
 
-    pub(super) fn new_fixed(&mut self) -> Value {
+    pub(super) fn new_fixed(&mut self) -> AbstractValue {
         self.last_id += 1;
-        Value::Fixed(self.last_id)
+        AbstractValue::Fixed(self.last_id)
     }
 
     /// If the builder generated the name, messages print the value instead.

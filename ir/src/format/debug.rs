@@ -1,6 +1,6 @@
 //! `{:?}` of values that are not scalars: the text that a derived `Debug` writes.
 
-use super::{Align, Format, Piece, Spec};
+use super::{Align, Format, FormatPiece, Spec};
 use crate::types::{StructKind, Type};
 
 impl Format {
@@ -24,9 +24,9 @@ impl Format {
         let mut writer = Writer::default();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => writer.text.push_str(text),
-                Piece::Variant { .. } => writer.put(piece.clone()),
-                Piece::Value { at, spec } => {
+                FormatPiece::Text(text) => writer.text.push_str(text),
+                FormatPiece::Variant { .. } => writer.put(piece.clone()),
+                FormatPiece::Value { at, spec } => {
                     if let Some(ty) = types.get(*at as usize) {
                         (writer.next, writer.spec) = (firsts[*at as usize], *spec);
                         writer.value(*ty, 0);
@@ -42,7 +42,7 @@ impl Format {
 /// Writes the pieces of a format.
 #[derive(Default)]
 struct Writer {
-    pieces: Vec<Piece>,
+    pieces: Vec<FormatPiece>,
     /// The text after the last piece.
     text: String,
     /// The position of the next scalar.
@@ -54,11 +54,11 @@ struct Writer {
 impl Writer {
     fn end_text(&mut self) {
         if !self.text.is_empty() {
-            self.pieces.push(Piece::Text(std::mem::take(&mut self.text)));
+            self.pieces.push(FormatPiece::Text(std::mem::take(&mut self.text)));
         }
     }
 
-    fn put(&mut self, piece: Piece) {
+    fn put(&mut self, piece: FormatPiece) {
         self.end_text();
         self.pieces.push(piece);
     }
@@ -73,7 +73,7 @@ impl Writer {
         match ty {
             Type::Scalar(_) => {
                 let (at, spec) = (self.scalar(), self.spec);
-                self.put(Piece::Value { at, spec });
+                self.put(FormatPiece::Value { at, spec });
             }
             Type::Tuple([one]) if !self.spec.alternate => {
                 self.text.push('(');
@@ -99,7 +99,7 @@ impl Writer {
                 StructKind::Enum(variants) => {
                     let names = variants.iter().map(|of| (of.name.to_owned(), of.number));
                     let (at, names) = (self.scalar(), names.collect());
-                    self.put(Piece::Variant { at, names });
+                    self.put(FormatPiece::Variant { at, names });
                 }
                 StructKind::Struct | StructKind::Complex => {
                     self.text.push_str(of.name);

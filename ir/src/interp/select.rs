@@ -18,7 +18,7 @@ pub(super) struct Compare {
 
 /// The type of a value as far as the machine distinguishes it.
 #[derive(Clone, Copy)]
-enum Kind {
+enum MachineType {
     I32,
     I64,
     U32,
@@ -28,10 +28,10 @@ enum Kind {
 }
 
 /// `bool` is an unsigned number.
-const fn kind(ty: ScalarType) -> Kind {
+const fn machine_type(ty: ScalarType) -> MachineType {
     match ty {
-        ScalarType::I32 => Kind::I32,
-        ScalarType::I64 => Kind::I64,
+        ScalarType::I32 => MachineType::I32,
+        ScalarType::I64 => MachineType::I64,
         ScalarType::Bool
         | ScalarType::U32
         // Narrow types are stored as their bits; they have no arithmetic.
@@ -39,21 +39,21 @@ const fn kind(ty: ScalarType) -> Kind {
         | ScalarType::I16
         | ScalarType::U8
         | ScalarType::U16
-        | ScalarType::F16 => Kind::U32,
-        ScalarType::U64 => Kind::U64,
-        ScalarType::F32 => Kind::F32,
-        ScalarType::F64 => Kind::F64,
+        | ScalarType::F16 => MachineType::U32,
+        ScalarType::U64 => MachineType::U64,
+        ScalarType::F32 => MachineType::F32,
+        ScalarType::F64 => MachineType::F64,
     }
 }
 
 /// Selects by type, for operations that are the same for both signs.
 macro_rules! by_width {
     ($ty:expr, $w32:ident, $w64:ident, $f32:ident, $f64:ident) => {
-        match kind($ty) {
-            Kind::I32 | Kind::U32 => Op::$w32,
-            Kind::I64 | Kind::U64 => Op::$w64,
-            Kind::F32 => Op::$f32,
-            Kind::F64 => Op::$f64,
+        match machine_type($ty) {
+            MachineType::I32 | MachineType::U32 => Op::$w32,
+            MachineType::I64 | MachineType::U64 => Op::$w64,
+            MachineType::F32 => Op::$f32,
+            MachineType::F64 => Op::$f64,
         }
     };
 }
@@ -61,12 +61,12 @@ macro_rules! by_width {
 /// Selects by type, for operations that are the same for both unsigned widths.
 macro_rules! by_sign {
     ($ty:expr, $i32:ident, $i64:ident, $u:ident, $f32:ident, $f64:ident) => {
-        match kind($ty) {
-            Kind::I32 => Op::$i32,
-            Kind::I64 => Op::$i64,
-            Kind::U32 | Kind::U64 => Op::$u,
-            Kind::F32 => Op::$f32,
-            Kind::F64 => Op::$f64,
+        match machine_type($ty) {
+            MachineType::I32 => Op::$i32,
+            MachineType::I64 => Op::$i64,
+            MachineType::U32 | MachineType::U64 => Op::$u,
+            MachineType::F32 => Op::$f32,
+            MachineType::F64 => Op::$f64,
         }
     };
 }
@@ -110,10 +110,10 @@ pub(super) fn binary(op: BinaryOp, ty: ScalarType) -> Binary {
         BinaryOp::Xor => Op::Xor,
         BinaryOp::Shl if ty.size() == 4 => Op::Shl32,
         BinaryOp::Shl => Op::Shl64,
-        BinaryOp::Shr => match kind(ty) {
-            Kind::I32 => Op::ShrI32,
-            Kind::I64 => Op::ShrI64,
-            Kind::U32 => Op::ShrU32,
+        BinaryOp::Shr => match machine_type(ty) {
+            MachineType::I32 => Op::ShrI32,
+            MachineType::I64 => Op::ShrI64,
+            MachineType::U32 => Op::ShrU32,
             _ => Op::ShrU64,
         },
         comparison => compare(comparison, ty).value,
@@ -132,30 +132,30 @@ pub(super) fn compare(op: BinaryOp, ty: ScalarType) -> Compare {
             }
         };
     }
-    match (op, kind(ty)) {
-        (BinaryOp::Eq, Kind::F32) => made!(EqF32, IfEqF32, UnlessEqF32),
-        (BinaryOp::Eq, Kind::F64) => made!(EqF64, IfEqF64, UnlessEqF64),
+    match (op, machine_type(ty)) {
+        (BinaryOp::Eq, MachineType::F32) => made!(EqF32, IfEqF32, UnlessEqF32),
+        (BinaryOp::Eq, MachineType::F64) => made!(EqF64, IfEqF64, UnlessEqF64),
         (BinaryOp::Eq, _) => made!(Eq, IfEq, UnlessEq),
-        (BinaryOp::Ne, Kind::F32) => made!(NeF32, IfNeF32, UnlessNeF32),
-        (BinaryOp::Ne, Kind::F64) => made!(NeF64, IfNeF64, UnlessNeF64),
+        (BinaryOp::Ne, MachineType::F32) => made!(NeF32, IfNeF32, UnlessNeF32),
+        (BinaryOp::Ne, MachineType::F64) => made!(NeF64, IfNeF64, UnlessNeF64),
         (BinaryOp::Ne, _) => made!(Ne, IfNe, UnlessNe),
-        (BinaryOp::Lt | BinaryOp::Gt, Kind::I32) => made!(LtI32, IfLtI32, UnlessLtI32),
-        (BinaryOp::Lt | BinaryOp::Gt, Kind::I64) => made!(LtI64, IfLtI64, UnlessLtI64),
-        (BinaryOp::Lt | BinaryOp::Gt, Kind::F32) => made!(LtF32, IfLtF32, UnlessLtF32),
-        (BinaryOp::Lt | BinaryOp::Gt, Kind::F64) => made!(LtF64, IfLtF64, UnlessLtF64),
+        (BinaryOp::Lt | BinaryOp::Gt, MachineType::I32) => made!(LtI32, IfLtI32, UnlessLtI32),
+        (BinaryOp::Lt | BinaryOp::Gt, MachineType::I64) => made!(LtI64, IfLtI64, UnlessLtI64),
+        (BinaryOp::Lt | BinaryOp::Gt, MachineType::F32) => made!(LtF32, IfLtF32, UnlessLtF32),
+        (BinaryOp::Lt | BinaryOp::Gt, MachineType::F64) => made!(LtF64, IfLtF64, UnlessLtF64),
         (BinaryOp::Lt | BinaryOp::Gt, _) => made!(LtU, IfLtU, UnlessLtU),
-        (_, Kind::I32) => made!(LeI32, IfLeI32, UnlessLeI32),
-        (_, Kind::I64) => made!(LeI64, IfLeI64, UnlessLeI64),
-        (_, Kind::F32) => made!(LeF32, IfLeF32, UnlessLeF32),
-        (_, Kind::F64) => made!(LeF64, IfLeF64, UnlessLeF64),
+        (_, MachineType::I32) => made!(LeI32, IfLeI32, UnlessLeI32),
+        (_, MachineType::I64) => made!(LeI64, IfLeI64, UnlessLeI64),
+        (_, MachineType::F32) => made!(LeF32, IfLeF32, UnlessLeF32),
+        (_, MachineType::F64) => made!(LeF64, IfLeF64, UnlessLeF64),
         _ => made!(LeU, IfLeU, UnlessLeU),
     }
 }
 
 pub(super) fn math1(function: MathFn, ty: ScalarType) -> Option<Unary> {
-    match (function, kind(ty)) {
-        (MathFn::Abs, Kind::I32 | Kind::U32) => Some(Op::AbsI32),
-        (MathFn::Abs, Kind::I64 | Kind::U64) => Some(Op::AbsI64),
+    match (function, machine_type(ty)) {
+        (MathFn::Abs, MachineType::I32 | MachineType::U32) => Some(Op::AbsI32),
+        (MathFn::Abs, MachineType::I64 | MachineType::U64) => Some(Op::AbsI64),
         _ => machine::float_function(function, ty),
     }
 }
@@ -184,7 +184,7 @@ pub(super) fn mul_add(ty: ScalarType) -> Ternary {
 
 /// A conversion; none if the register already holds the bits of the new value.
 pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
-    use Kind::*;
+    use MachineType::*;
     match (from, to) {
         (ScalarType::I8, _) => return Some(Op::Extend8),
         (ScalarType::I16, _) => return Some(Op::Extend16),
@@ -194,7 +194,7 @@ pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
         (_, ScalarType::I16 | ScalarType::U16) => return Some(Op::Truncate16),
         _ => {}
     }
-    Some(match (kind(from), kind(to)) {
+    Some(match (machine_type(from), machine_type(to)) {
         (F32, F32) | (F64, F64) => return None,
         (F32, F64) => Op::F32ToF64,
         (F64, F32) => Op::F64ToF32,
@@ -219,12 +219,12 @@ pub(super) fn cast(from: ScalarType, to: ScalarType) -> Option<Unary> {
 }
 
 pub(super) fn divide(op: DivRemOp, ty: ScalarType) -> fn(Reg, Reg, Reg, u32) -> Op {
-    match (op, kind(ty)) {
-        (DivRemOp::Div, Kind::I32) => Op::DivI32,
-        (DivRemOp::Div, Kind::I64) => Op::DivI64,
+    match (op, machine_type(ty)) {
+        (DivRemOp::Div, MachineType::I32) => Op::DivI32,
+        (DivRemOp::Div, MachineType::I64) => Op::DivI64,
         (DivRemOp::Div, _) => Op::DivU,
-        (DivRemOp::Rem, Kind::I32) => Op::RemI32,
-        (DivRemOp::Rem, Kind::I64) => Op::RemI64,
+        (DivRemOp::Rem, MachineType::I32) => Op::RemI32,
+        (DivRemOp::Rem, MachineType::I64) => Op::RemI64,
         (DivRemOp::Rem, _) => Op::RemU,
     }
 }
@@ -250,15 +250,15 @@ pub(super) fn reduce(op: ReduceOp, ty: ScalarType) -> Combine {
 }
 
 pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
-    match (op, kind(ty)) {
-        (AtomicOp::Add, Kind::I32 | Kind::U32) => Combine::Add32,
-        (AtomicOp::Add, Kind::I64 | Kind::U64) => Combine::Add64,
-        (AtomicOp::Add, Kind::F32) => Combine::AddF32,
-        (AtomicOp::Add, Kind::F64) => Combine::AddF64,
-        (AtomicOp::Min, Kind::F32) => Combine::MinF32,
-        (AtomicOp::Min, Kind::F64) => Combine::MinF64,
-        (AtomicOp::Max, Kind::F32) => Combine::MaxF32,
-        (AtomicOp::Max, Kind::F64) => Combine::MaxF64,
+    match (op, machine_type(ty)) {
+        (AtomicOp::Add, MachineType::I32 | MachineType::U32) => Combine::Add32,
+        (AtomicOp::Add, MachineType::I64 | MachineType::U64) => Combine::Add64,
+        (AtomicOp::Add, MachineType::F32) => Combine::AddF32,
+        (AtomicOp::Add, MachineType::F64) => Combine::AddF64,
+        (AtomicOp::Min, MachineType::F32) => Combine::MinF32,
+        (AtomicOp::Min, MachineType::F64) => Combine::MinF64,
+        (AtomicOp::Max, MachineType::F32) => Combine::MaxF32,
+        (AtomicOp::Max, MachineType::F64) => Combine::MaxF64,
         (AtomicOp::And, _) => by_size(ty, [Combine::And, Combine::And32, Combine::And64]),
         (AtomicOp::Or, _) => by_size(ty, [Combine::Or, Combine::Or32, Combine::Or64]),
         (AtomicOp::Xor, _) => by_size(ty, [Combine::Xor, Combine::Xor32, Combine::Xor64]),
@@ -266,13 +266,13 @@ pub(super) fn combine(op: AtomicOp, ty: ScalarType) -> Combine {
             4 => Combine::Replace32,
             _ => Combine::Replace64,
         },
-        (AtomicOp::Min, Kind::I32) => Combine::MinI32,
-        (AtomicOp::Min, Kind::I64) => Combine::MinI64,
-        (AtomicOp::Min, Kind::U32) => Combine::MinU32,
+        (AtomicOp::Min, MachineType::I32) => Combine::MinI32,
+        (AtomicOp::Min, MachineType::I64) => Combine::MinI64,
+        (AtomicOp::Min, MachineType::U32) => Combine::MinU32,
         (AtomicOp::Min, _) => Combine::MinU64,
-        (AtomicOp::Max, Kind::I32) => Combine::MaxI32,
-        (AtomicOp::Max, Kind::I64) => Combine::MaxI64,
-        (AtomicOp::Max, Kind::U32) => Combine::MaxU32,
+        (AtomicOp::Max, MachineType::I32) => Combine::MaxI32,
+        (AtomicOp::Max, MachineType::I64) => Combine::MaxI64,
+        (AtomicOp::Max, MachineType::U32) => Combine::MaxU32,
         (AtomicOp::Max, _) => Combine::MaxU64,
     }
 }

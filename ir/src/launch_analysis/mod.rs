@@ -19,7 +19,7 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-use prove::{ConservativeBounds, Outcome, Proof};
+use prove::{ConservativeBounds, Proof, ProofOutcome};
 use races::Races;
 use shared::DynamicMemory;
 
@@ -50,7 +50,7 @@ pub struct LaunchAnalysis {
 
 #[derive(Debug)]
 struct TaskAnalysis {
-    bounds: Bounds,
+    bounds: LoopBounds,
     proof: Proof,
     /// Whether it is a range loop, and so has an interior.
     is_range_for: bool,
@@ -59,7 +59,7 @@ struct TaskAnalysis {
 }
 
 #[derive(Debug)]
-enum Bounds {
+enum LoopBounds {
     Exact(Code),
     /// Conservative bounds around those that the device computes.
     Conservative(ConservativeBounds),
@@ -99,9 +99,9 @@ impl LaunchAnalysis {
             let bounds = if task.kind.has_device_bounds() {
                 let conservative = ConservativeBounds::new(kernel, &layout, task, needed);
                 inputs.extend(conservative.inputs());
-                Bounds::Conservative(conservative)
+                LoopBounds::Conservative(conservative)
             } else {
-                Bounds::Exact(compile(kernel, &layout, task, CodePart::Bounds(&needed)))
+                LoopBounds::Exact(compile(kernel, &layout, task, CodePart::Bounds(&needed)))
             };
             let proof = Proof::new(kernel, &layout, task);
             inputs.extend(proof.inputs());
@@ -132,8 +132,8 @@ impl LaunchAnalysis {
             return Extents::default();
         };
         match &plan.bounds {
-            Bounds::Exact(code) => code.extents(args),
-            Bounds::Conservative(conservative) => conservative.extents(args),
+            LoopBounds::Exact(code) => code.extents(args),
+            LoopBounds::Conservative(conservative) => conservative.extents(args),
         }
     }
 
@@ -197,15 +197,15 @@ impl LaunchAnalysis {
         self.with_layout(if fits { Forms::NARROW } else { Forms::PROVEN }, args)
     }
 
-    fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> Outcome {
+    fn outcome(&self, task: TaskId, args: &[u64], all: bool) -> ProofOutcome {
         let (Some(plan), Some(words)) = (self.tasks.get(task.index()), args.get(..self.arguments))
         else {
-            return Outcome { in_bounds: false, fits: false };
+            return ProofOutcome { in_bounds: false, fits: false };
         };
         let extents = self.extents(task, args);
         // Then the task does not run.
         if extents.is_empty() {
-            return Outcome { in_bounds: true, fits: true };
+            return ProofOutcome { in_bounds: true, fits: true };
         }
         let mut outcome = plan.proof.outcome(words, &extents, all);
         // A counter of 32 bits starts at 0, and may exceed its end by the number of threads, which is rounded up to

@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::{
     Space,
-    node::{IntType, Node, Slot, argument, int_range, shift},
-    terms::{GuardedIndex, Side},
+    terms::{GuardedIndex, LoopContext},
+    value_graph::{IntType, NodeId, ValueNode, argument, int_range, shift},
 };
 use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
 
@@ -33,15 +33,19 @@ pub struct Collision {
 /// Looks for two iterations of a loop in which two accesses touch the same element. Conditions that only the device
 /// knows are assumed to hold.
 #[must_use]
-pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Option<Collision> {
+pub fn collision(
+    context: LoopContext<'_>,
+    a: GuardedIndex<'_>,
+    b: GuardedIndex<'_>,
+) -> Option<Collision> {
     let varying = |dims: &[i128]| {
-        let end = side.space.thread_between_blocks().unwrap_or(dims.len());
+        let end = context.space.thread_between_blocks().unwrap_or(dims.len());
         Position::from(&dims[..end])
     };
     let mut touched: HashMap<Position, SmallVec<[Position; 2]>> = HashMap::new();
-    for_iterations(side.space, |dims| {
+    for_iterations(context.space, |dims| {
         for nth in 0..INNER {
-            if let Some(element) = Iteration::new(side, dims, nth).element(a) {
+            if let Some(element) = Iteration::new(context, dims, nth).element(a) {
                 let by = touched.entry(element).or_default();
                 // Two are enough: one of them differs from any other iteration.
                 if by.len() < 2 && by.iter().all(|by| varying(by) != varying(dims)) {
@@ -51,9 +55,9 @@ pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Op
         }
         None::<()>
     });
-    for_iterations(side.space, |dims| {
+    for_iterations(context.space, |dims| {
         (0..INNER).find_map(|nth| {
-            let element = Iteration::new(side, dims, nth).element(b)?;
+            let element = Iteration::new(context, dims, nth).element(b)?;
             let other = touched.get(&element)?.iter().find(|by| varying(by) != varying(dims))?;
             let (other, this) = (other.clone(), Position::from(dims));
             let iterations = if other < this { [other, this] } else { [this, other] };
@@ -66,7 +70,7 @@ pub fn collision(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> Op
 /// knows are assumed to hold.
 #[must_use]
 pub fn common_element(
-    [first, second]: [Side<'_>; 2],
+    [first, second]: [LoopContext<'_>; 2],
     a: GuardedIndex<'_>,
     b: GuardedIndex<'_>,
 ) -> Option<Position> {
@@ -105,21 +109,21 @@ fn for_iterations<T>(space: &Space, mut each: impl FnMut(&[i128]) -> Option<T>) 
 
 /// One iteration, and the number of the iteration of each inner loop.
 struct Iteration<'a> {
-    side: Side<'a>,
+    context: LoopContext<'a>,
     dims: &'a [i128],
     nth: i128,
-    values: HashMap<Slot, Option<i128>>,
+    values: HashMap<NodeId, Option<i128>>,
     depth: u32,
 }
 
 impl<'a> Iteration<'a> {
-    fn new(side: Side<'a>, dims: &'a [i128], nth: i128) -> Self {
-        Self { side, dims, nth, values: HashMap::new(), depth: 0 }
+    fn new(context: LoopContext<'a>, dims: &'a [i128], nth: i128) -> Self {
+        Self { context, dims, nth, values: HashMap::new(), depth: 0 }
     }
 
     /// The element that an access touches. None if it does not happen, or only the device knows the element.
     fn element(&mut self, access: GuardedIndex<'_>) -> Option<Position> {
-        let element: Option<Position> = access.index.iter().map(|slot| self.value(*slot)).collect();
+        let element: Option<Position> = access.index.iter().map(|id| self.value(*id)).collect();
         let element = element?;
         let mut in_range = element
             .iter()
@@ -134,30 +138,32 @@ impl<'a> Iteration<'a> {
         holds.then_some(element)
     }
 
-    fn value(&mut self, slot: Slot) -> Option<i128> {
-        if let Some(value) = self.values.get(&slot) {
+    fn value(&mut self, id: NodeId) -> Option<i128> {
+        if let Some(value) = self.values.get(&id) {
             return *value;
         }
         self.depth += 1;
-        let value = if self.depth < MAX_DEPTH { self.compute(slot) } else { None };
+        let value = if self.depth < MAX_DEPTH { self.compute(id) } else { None };
         self.depth -= 1;
-        self.values.insert(slot, value);
+        self.values.insert(id, value);
         value
     }
 
-    fn compute(&mut self, slot: Slot) -> Option<i128> {
-        let Side { program, args, .. } = self.side;
-        Some(match program.steps[slot as usize] {
-            Node::Const(value) => value,
-            Node::Argument { word, ty } => argument(args, word, ty)?,
-            Node::Var(at) => *self.dims.get(at)?,
-            Node::Inner { begin, end, .. } => {
+    fn compute(&mut self, id: NodeId) -> Option<i128> {
+        let LoopContext { graph, args, .. } = self.context;
+        Some(match graph.nodes[id as usize] {
+            ValueNode::Const(value) => value,
+            ValueNode::Argument { word, ty } => argument(args, word, ty)?,
+            ValueNode::Var(at) => *self.dims.get(at)?,
+            ValueNode::Inner { begin, end, .. } => {
                 let (begin, end) = (self.value(begin)?, self.value(end)?);
                 let value = begin + self.nth;
                 return (value < end).then_some(value);
             }
-            Node::Unknown { .. } | Node::Ticket { .. } | Node::Distinct(_) => return None,
-            Node::Unary(op, ty, a) => {
+            ValueNode::Unknown { .. } | ValueNode::Ticket { .. } | ValueNode::Distinct(_) => {
+                return None;
+            }
+            ValueNode::Unary(op, ty, a) => {
                 let a = self.value(a)?;
                 match op {
                     UnaryOp::Neg => wrap(-a, ty),
@@ -165,20 +171,20 @@ impl<'a> Iteration<'a> {
                     _ => return None,
                 }
             }
-            Node::Abs(ty, a) => wrap(self.value(a)?.abs(), ty),
-            Node::Binary(op, ty, a, b) => binary(op, ty, self.value(a)?, self.value(b)?)?,
-            Node::DivRem(op, ty, a, b) => match (op, self.value(a)?, self.value(b)?) {
+            ValueNode::Abs(ty, a) => wrap(self.value(a)?.abs(), ty),
+            ValueNode::Binary(op, ty, a, b) => binary(op, ty, self.value(a)?, self.value(b)?)?,
+            ValueNode::DivRem(op, ty, a, b) => match (op, self.value(a)?, self.value(b)?) {
                 (_, _, 0) => 0,
                 (DivRemOp::Div, a, b) => wrap(a / b, ty),
                 (DivRemOp::Rem, a, b) => a % b,
             },
-            Node::Limit(MathFn::Min, _, a, b) => self.value(a)?.min(self.value(b)?),
-            Node::Limit(_, _, a, b) => self.value(a)?.max(self.value(b)?),
-            Node::Select(cond, a, b) => {
+            ValueNode::Limit(MathFn::Min, _, a, b) => self.value(a)?.min(self.value(b)?),
+            ValueNode::Limit(_, _, a, b) => self.value(a)?.max(self.value(b)?),
+            ValueNode::Select(cond, a, b) => {
                 let chosen = if self.value(cond)? == 0 { b } else { a };
                 self.value(chosen)?
             }
-            Node::Cast { to, value, .. } => wrap(self.value(value)?, to),
+            ValueNode::Cast { to, value, .. } => wrap(self.value(value)?, to),
         })
     }
 }

@@ -23,23 +23,25 @@
 
 mod affine;
 mod example;
-mod node;
 mod obstacle;
 mod solve;
 mod terms;
+mod value_graph;
 
 pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
 pub use example::{Collision, Position, collision, common_element};
-pub use node::{
-    Builder, Counter, IntType, Node, Program, Scope, Slot, Stored, TensorRead, TicketSource, Values,
-};
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;
 pub use terms::{
-    Guard, GuardedIndex, Index, Side, never_happens, range_of, refuted_between, refuted_in_loop,
+    Guard, GuardedIndex, Index, LoopContext, never_happens, range_of, refuted_between,
+    refuted_in_loop,
+};
+pub use value_graph::{
+    AffineForms, Counter, GraphBuilder, IntType, NodeId, Stored, TensorRead, TicketSource,
+    Uniformity, ValueGraph, ValueNode,
 };
 
-pub(crate) use node::{exact_range, int_range};
+pub(crate) use value_graph::{exact_range, int_range};
 
 /// A difference below this is zero if it is zero modulo 2⁶⁴.
 const MODULUS: i128 = 1 << 64;

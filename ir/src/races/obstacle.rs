@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::node::{Node, Program, Slot};
+use super::value_graph::{NodeId, ValueGraph, ValueNode};
 use crate::{BinaryOp, DivRemOp, ScalarType};
 
 /// A kind of operation that the race check does not follow in all cases.
@@ -32,39 +32,39 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// The first such operation that slots depend on. Those of two values that differ between iterations come first.
+/// The first such operation that nodes depend on. Those of two values that differ between iterations come first.
 #[must_use]
-pub fn obstacle(program: &Program, slots: &[Slot]) -> Option<(Slot, Obstacle)> {
-    let reached = program.reached(slots);
-    let mut varies = vec![false; program.steps.len()];
-    for (at, node) in program.steps.iter().enumerate() {
-        let by_operand = || node.operands().iter().any(|slot| varies[*slot as usize]);
+pub fn obstacle(graph: &ValueGraph, ids: &[NodeId]) -> Option<(NodeId, Obstacle)> {
+    let reached = graph.reached(ids);
+    let mut varies = vec![false; graph.nodes.len()];
+    for (at, node) in graph.nodes.iter().enumerate() {
+        let by_operand = || node.operands().iter().any(|id| varies[*id as usize]);
         varies[at] = node.varies() || by_operand();
     }
-    let of = |node: &Node, both: bool| {
+    let of = |node: &ValueNode, both: bool| {
         let (kind, operands) = match *node {
-            Node::Binary(BinaryOp::Mul, _, a, b) => (Obstacle::Product, [a, b]),
-            Node::DivRem(DivRemOp::Div, _, a, b) => (Obstacle::Quotient, [a, b]),
-            Node::DivRem(DivRemOp::Rem, _, a, b) => (Obstacle::Remainder, [a, b]),
-            Node::Binary(
+            ValueNode::Binary(BinaryOp::Mul, _, a, b) => (Obstacle::Product, [a, b]),
+            ValueNode::DivRem(DivRemOp::Div, _, a, b) => (Obstacle::Quotient, [a, b]),
+            ValueNode::DivRem(DivRemOp::Rem, _, a, b) => (Obstacle::Remainder, [a, b]),
+            ValueNode::Binary(
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr,
                 ty,
                 a,
                 b,
             ) if ty != Some(ScalarType::Bool) => (Obstacle::Bits, [a, b]),
-            Node::Select(_, a, b) if !both => (Obstacle::Choice, [a, b]),
+            ValueNode::Select(_, a, b) if !both => (Obstacle::Choice, [a, b]),
             _ => return None,
         };
-        let all = operands.iter().all(|slot| varies[*slot as usize]);
+        let all = operands.iter().all(|id| varies[*id as usize]);
         let is_simple =
             matches!(kind, Obstacle::Product | Obstacle::Quotient | Obstacle::Remainder);
         (all || !both && !is_simple).then_some(kind)
     };
     let find = |both: bool| {
-        let mut steps = program.steps.iter().zip(&reached).enumerate();
-        steps.find_map(
+        let mut nodes = graph.nodes.iter().zip(&reached).enumerate();
+        nodes.find_map(
             |(at, (node, reached))| {
-                if *reached { Some((at as Slot, of(node, both)?)) } else { None }
+                if *reached { Some((at as NodeId, of(node, both)?)) } else { None }
             },
         )
     };

@@ -186,7 +186,7 @@ impl System {
 
     /// Whether no assignment satisfies all constraints. `false` means "unknown". Takes its work from `budget`.
     pub(super) fn is_refuted(&self, budget: &Cell<usize>) -> bool {
-        let state = State {
+        let store = ConstraintStore {
             bounds: self.bounds.clone(),
             rows: Vec::new(),
             replaced: Vec::new(),
@@ -194,7 +194,7 @@ impl System {
         };
         let most = budget.get().min(MAX_WORK);
         let mut work = most;
-        let is_refuted = work > 0 && state.refute(self.facts.clone(), &mut work);
+        let is_refuted = work > 0 && store.refute(self.facts.clone(), &mut work);
         budget.set(budget.get() - (most - work));
         is_refuted
     }
@@ -203,10 +203,9 @@ impl System {
 /// A contradiction was found.
 struct Refuted;
 
-type Step = Result<(), Refuted>;
-
+/// What is known of the variables in one case.
 #[derive(Clone)]
-struct State {
+struct ConstraintStore {
     bounds: Vec<(i128, i128)>,
     /// Values that are at least zero.
     rows: Vec<Linear>,
@@ -216,8 +215,8 @@ struct State {
     cases: Vec<Vec<Formula>>,
 }
 
-impl State {
-    /// Whether the state with these facts is contradictory.
+impl ConstraintStore {
+    /// Whether the store with these facts is contradictory.
     fn refute(mut self, facts: Vec<Formula>, work: &mut usize) -> bool {
         match self.assume(facts, work) {
             Err(Refuted) => return true,
@@ -259,7 +258,7 @@ impl State {
     }
 
     /// Adds facts and draws simple conclusions.
-    fn assume(&mut self, facts: Vec<Formula>, work: &mut usize) -> Step {
+    fn assume(&mut self, facts: Vec<Formula>, work: &mut usize) -> Result<(), Refuted> {
         let mut facts = facts;
         loop {
             while let Some(fact) = facts.pop() {
@@ -328,7 +327,7 @@ impl State {
     }
 
     /// Adds `value >= 0`.
-    fn row(&mut self, value: Linear) -> Step {
+    fn row(&mut self, value: Linear) -> Result<(), Refuted> {
         let row = rounded(value);
         match row.terms.as_slice() {
             [] if row.constant < 0 => Err(Refuted),
@@ -351,7 +350,7 @@ impl State {
     }
 
     /// Adds `value == 0` by eliminating a variable.
-    fn equation(&mut self, mut value: Linear, work: &mut usize) -> Step {
+    fn equation(&mut self, mut value: Linear, work: &mut usize) -> Result<(), Refuted> {
         loop {
             *work = work.saturating_sub(1);
             let divisor = value.divisor();
@@ -435,7 +434,7 @@ impl State {
     }
 
     /// Replaces a variable by an equal value in all rows. Its bounds become rows.
-    fn replace(&mut self, var: Unknown, by: Linear) -> Step {
+    fn replace(&mut self, var: Unknown, by: Linear) -> Result<(), Refuted> {
         let (lo, hi) = self.bounds[var as usize];
         let rows = std::mem::take(&mut self.rows);
         for row in rows {
@@ -449,7 +448,7 @@ impl State {
     }
 
     /// Narrows the bounds of variables by the rows.
-    fn propagate(&mut self) -> Step {
+    fn propagate(&mut self) -> Result<(), Refuted> {
         for _ in 0..ROUNDS {
             let mut changed = false;
             for row in &self.rows {

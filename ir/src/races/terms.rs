@@ -28,9 +28,9 @@ use std::{cell::Cell, collections::HashMap};
 use smallvec::SmallVec;
 
 use super::{
-    Program, Space, TensorRead, TicketSource, VarKind,
-    node::{IntType, Node, Scope, Slot, argument, int_range, shift, widens},
+    Space, TensorRead, TicketSource, ValueGraph, VarKind,
     solve::{Formula, Linear, System, Unknown},
+    value_graph::{IntType, NodeId, Uniformity, ValueNode, argument, int_range, shift, widens},
 };
 use crate::{BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp};
 
@@ -40,8 +40,8 @@ const MAX_DEPTH: u32 = 200;
 /// A condition that holds, or does not, where an access happens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Guard {
-    /// The slot of the condition.
-    pub cond: Slot,
+    /// The node of the condition.
+    pub cond: NodeId,
     /// Its value.
     pub is: bool,
 }
@@ -49,19 +49,19 @@ pub struct Guard {
 /// An access, as far as the solver needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardedIndex<'a> {
-    /// One slot per dimension.
-    pub index: &'a [Slot],
+    /// One node per dimension.
+    pub index: &'a [NodeId],
     /// The extents of the accessed object, as far as known. Outside of them nothing is accessed.
-    pub extents: &'a [Slot],
+    pub extents: &'a [NodeId],
     /// The conditions under which the access happens.
     pub guards: &'a [Guard],
 }
 
 /// The loop of one of the two accesses.
 #[derive(Clone, Copy)]
-pub struct Side<'a> {
+pub struct LoopContext<'a> {
     /// The operations of the loop.
-    pub program: &'a Program,
+    pub graph: &'a ValueGraph,
     /// The argument block.
     pub args: &'a [u64],
     /// The variables of the loop. Only the ranges of the parallel variables and the kinds are used.
@@ -75,9 +75,9 @@ pub struct Side<'a> {
 
 /// Whether two accesses of one loop never touch the same element in different iterations, according to the solver.
 #[must_use]
-pub fn refuted_in_loop(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
-    let budget = side.budget;
-    let mut terms = Terms::new([side, side], true);
+pub fn refuted_in_loop(context: LoopContext<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
+    let budget = context.budget;
+    let mut terms = Terms::new([context, context], true);
     terms.accesses([a, b]);
     terms.iterations_differ();
     terms.complete();
@@ -86,9 +86,13 @@ pub fn refuted_in_loop(side: Side<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>)
 
 /// Whether an access of one loop and an access of another never touch the same element, according to the solver.
 #[must_use]
-pub fn refuted_between(sides: [Side<'_>; 2], a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
-    let budget = sides[0].budget;
-    let mut terms = Terms::new(sides, false);
+pub fn refuted_between(
+    contexts: [LoopContext<'_>; 2],
+    a: GuardedIndex<'_>,
+    b: GuardedIndex<'_>,
+) -> bool {
+    let budget = contexts[0].budget;
+    let mut terms = Terms::new(contexts, false);
     terms.accesses([a, b]);
     terms.complete();
     terms.system.is_refuted(budget)
@@ -96,28 +100,28 @@ pub fn refuted_between(sides: [Side<'_>; 2], a: GuardedIndex<'_>, b: GuardedInde
 
 /// Whether the conditions of an access never hold, according to the solver.
 #[must_use]
-pub fn never_happens(side: Side<'_>, a: GuardedIndex<'_>) -> bool {
-    let budget = side.budget;
-    let mut terms = Terms::new([side, side], true);
+pub fn never_happens(context: LoopContext<'_>, a: GuardedIndex<'_>) -> bool {
+    let budget = context.budget;
+    let mut terms = Terms::new([context, context], true);
     terms.happens(0, a);
     terms.complete();
     terms.system.is_refuted(budget)
 }
 
-/// The smallest and the largest value of a slot of type `ty`, if they are known.
+/// The smallest and the largest value of a node of type `ty`, if they are known.
 #[must_use]
-pub fn range_of(side: Side<'_>, slot: Slot, ty: IntType) -> Option<(i128, i128)> {
-    let mut terms = Terms::new([side, side], true);
-    let value = terms.exact(0, slot, ty)?;
+pub fn range_of(context: LoopContext<'_>, id: NodeId, ty: IntType) -> Option<(i128, i128)> {
+    let mut terms = Terms::new([context, context], true);
+    let value = terms.exact(0, id, ty)?;
     terms.system.range(&value)
 }
 
 /// A read of a tensor.
 #[derive(Clone, Copy)]
 enum Reading {
-    /// Of one whose elements all differ, by the index in [`Program::distinct`].
+    /// Of one whose elements all differ, by the index in [`ValueGraph::distinct`].
     Distinct(usize),
-    /// Of one that the loop does not change, by the index in [`Program::reads`].
+    /// Of one that the loop does not change, by the index in [`ValueGraph::reads`].
     Any(usize),
 }
 
@@ -131,13 +135,13 @@ enum Involution {
 }
 
 struct Terms<'a> {
-    sides: [Side<'a>; 2],
+    sides: [LoopContext<'a>; 2],
     /// Whether both sides are iterations of the same loop.
     is_same_loop: bool,
     system: System,
-    modular: HashMap<(usize, Slot), Option<Linear>>,
-    exact: HashMap<(usize, Slot), Option<Linear>>,
-    shared: HashMap<Slot, bool>,
+    modular: HashMap<(usize, NodeId), Option<Linear>>,
+    exact: HashMap<(usize, NodeId), Option<Linear>>,
+    shared: HashMap<NodeId, bool>,
     /// The variables of the parallel loop.
     dims: HashMap<(usize, usize), Unknown>,
     products: HashMap<(Unknown, Unknown), Unknown>,
@@ -159,7 +163,7 @@ struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    fn new(sides: [Side<'a>; 2], is_same_loop: bool) -> Self {
+    fn new(sides: [LoopContext<'a>; 2], is_same_loop: bool) -> Self {
         Self {
             sides,
             is_same_loop,
@@ -184,7 +188,7 @@ impl<'a> Terms<'a> {
     fn accesses(&mut self, accesses: [GuardedIndex<'_>; 2]) {
         let [a, b] = accesses;
         for (x, y) in a.index.iter().zip(b.index) {
-            let types = self.sides.map(|side| side.program.index_type);
+            let types = self.sides.map(|side| side.graph.index_type);
             let (x, y) = (self.exact(0, *x, types[0]), self.exact(1, *y, types[1]));
             let equal = x.zip(y).and_then(|(x, y)| Formula::equal(&x, &y));
             self.system.add(equal);
@@ -196,7 +200,7 @@ impl<'a> Terms<'a> {
 
     /// States that an access happens.
     fn happens(&mut self, side: usize, access: GuardedIndex<'_>) {
-        let ty = self.sides[side].program.index_type;
+        let ty = self.sides[side].graph.index_type;
         for (at, extent) in access.index.iter().zip(access.extents) {
             let (at, extent) = (self.exact(side, *at, ty), self.exact(side, *extent, ty));
             if let (Some(at), Some(extent)) = (at, extent) {
@@ -230,41 +234,43 @@ impl<'a> Terms<'a> {
         *dims.entry(key).or_insert_with(|| system.variable(var.first, var.last))
     }
 
-    /// Whether a slot has the same value on both sides.
-    fn is_shared(&mut self, slot: Slot) -> bool {
+    /// Whether a node has the same value on both sides.
+    fn is_shared(&mut self, id: NodeId) -> bool {
         if !self.is_same_loop {
             return false;
         }
-        if let Some(shared) = self.shared.get(&slot) {
+        if let Some(shared) = self.shared.get(&id) {
             return *shared;
         }
-        let side = self.sides[0];
-        let is_fixed = |at: usize| side.space.var(at).kind == VarKind::Fixed;
-        let in_block = side.space.is_in_block();
-        let shared = match side.program.steps[slot as usize] {
-            Node::Const(_) | Node::Argument { .. } => true,
-            Node::Var(at) => is_fixed(at),
-            Node::Inner { scope, .. } | Node::Unknown { scope, .. } => match scope {
-                Scope::Loop => true,
-                Scope::Block => in_block,
-                Scope::Iteration => false,
-            },
-            Node::Ticket { counter, .. } => {
-                in_block && side.program.counters[counter].is_of_one_thread
+        let context = self.sides[0];
+        let is_fixed = |at: usize| context.space.var(at).kind == VarKind::Fixed;
+        let in_block = context.space.is_in_block();
+        let shared = match context.graph.nodes[id as usize] {
+            ValueNode::Const(_) | ValueNode::Argument { .. } => true,
+            ValueNode::Var(at) => is_fixed(at),
+            ValueNode::Inner { uniformity, .. } | ValueNode::Unknown { uniformity, .. } => {
+                match uniformity {
+                    Uniformity::Loop => true,
+                    Uniformity::Block => in_block,
+                    Uniformity::Iteration => false,
+                }
+            }
+            ValueNode::Ticket { counter, .. } => {
+                in_block && context.graph.counters[counter].is_of_one_thread
             }
             node => {
                 let operands = match node {
-                    Node::Distinct(read) => side.program.distinct[read].index.clone(),
+                    ValueNode::Distinct(read) => context.graph.distinct[read].index.clone(),
                     _ => node.operands(),
                 };
                 self.depth += 1;
                 let shallow = self.depth < MAX_DEPTH;
-                let all = shallow && operands.iter().all(|slot| self.is_shared(*slot));
+                let all = shallow && operands.iter().all(|id| self.is_shared(*id));
                 self.depth -= 1;
                 all
             }
         };
-        self.shared.insert(slot, shared);
+        self.shared.insert(id, shared);
         shared
     }
 
@@ -278,7 +284,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The variable of an inner loop. Nothing uses it if the loop has no iteration.
-    fn loop_variable(&mut self, side: usize, ty: IntType, bounds: [Slot; 2]) -> Linear {
+    fn loop_variable(&mut self, side: usize, ty: IntType, bounds: [NodeId; 2]) -> Linear {
         let [begin, end] = bounds.map(|bound| {
             let bound = self.exact(side, bound, ty)?;
             self.system.range(&bound)
@@ -289,15 +295,15 @@ impl<'a> Terms<'a> {
         self.fresh(first, last.max(first))
     }
 
-    /// The slot's value, exactly. `ty` is its type.
-    fn exact(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
-        let side = if self.is_shared(slot) { 0 } else { side };
-        if let Some(value) = self.exact.get(&(side, slot)) {
+    /// The node's value, exactly. `ty` is its type.
+    fn exact(&mut self, side: usize, id: NodeId, ty: IntType) -> Option<Linear> {
+        let side = if self.is_shared(id) { 0 } else { side };
+        if let Some(value) = self.exact.get(&(side, id)) {
             return value.clone();
         }
-        let value = self.modular(side, slot);
+        let value = self.modular(side, id);
         let value = value.and_then(|value| self.wrapped(value, ty));
-        self.exact.insert((side, slot), value.clone());
+        self.exact.insert((side, id), value.clone());
         value
     }
 
@@ -345,41 +351,43 @@ impl<'a> Terms<'a> {
         Some(if is_upper { (a.max(c), b.max(d)) } else { (a.min(c), b.min(d)) })
     }
 
-    /// The slot's value modulo the size of its type.
-    fn modular(&mut self, side: usize, slot: Slot) -> Option<Linear> {
-        let side = if self.is_shared(slot) { 0 } else { side };
-        if let Some(value) = self.modular.get(&(side, slot)) {
+    /// The node's value modulo the size of its type.
+    fn modular(&mut self, side: usize, id: NodeId) -> Option<Linear> {
+        let side = if self.is_shared(id) { 0 } else { side };
+        if let Some(value) = self.modular.get(&(side, id)) {
             return value.clone();
         }
         self.depth += 1;
-        let value = if self.depth < MAX_DEPTH { self.operation(side, slot) } else { None };
+        let value = if self.depth < MAX_DEPTH { self.operation(side, id) } else { None };
         self.depth -= 1;
-        self.modular.insert((side, slot), value.clone());
+        self.modular.insert((side, id), value.clone());
         value
     }
 
-    fn operation(&mut self, side: usize, slot: Slot) -> Option<Linear> {
-        let Side { program, args, .. } = self.sides[side];
-        match program.steps[slot as usize] {
-            Node::Const(value) => Some(Linear::constant(value)),
-            Node::Argument { word, ty } => match argument(args, word, ty) {
+    fn operation(&mut self, side: usize, id: NodeId) -> Option<Linear> {
+        let LoopContext { graph, args, .. } = self.sides[side];
+        match graph.nodes[id as usize] {
+            ValueNode::Const(value) => Some(Linear::constant(value)),
+            ValueNode::Argument { word, ty } => match argument(args, word, ty) {
                 Some(value) => Some(Linear::constant(value)),
                 None => Some(self.fresh_of(Some(ty))),
             },
-            Node::Var(at) => Some(Linear::var(self.dim(side, at))),
-            Node::Inner { ty, begin, end, .. } => Some(self.loop_variable(side, ty, [begin, end])),
-            Node::Unknown { ty, .. } => {
-                let value = self.total(side, slot, ty).or_else(|| self.stored(side, slot, ty));
+            ValueNode::Var(at) => Some(Linear::var(self.dim(side, at))),
+            ValueNode::Inner { ty, begin, end, .. } => {
+                Some(self.loop_variable(side, ty, [begin, end]))
+            }
+            ValueNode::Unknown { ty, .. } => {
+                let value = self.total(side, id, ty).or_else(|| self.stored(side, id, ty));
                 let value = value.unwrap_or_else(|| self.fresh_of(ty));
-                let read = program.reads.iter().position(|(load, _)| *load == slot);
+                let read = graph.reads.iter().position(|(load, _)| *load == id);
                 if let Some(read) = read.filter(|_| self.is_same_loop) {
                     self.elements.push((side, Reading::Any(read), value.clone()));
                 }
                 Some(value)
             }
-            Node::Ticket { counter, .. } => {
+            ValueNode::Ticket { counter, .. } => {
                 let sum = self.prefix_sum(side, counter);
-                let ticket = sum.unwrap_or_else(|| match program.counters[counter].ty {
+                let ticket = sum.unwrap_or_else(|| match graph.counters[counter].ty {
                     // Only the launch knows whether a counter begins below zero.
                     None => self.fresh(0, int_range(None).1),
                     ty => self.fresh_of(ty),
@@ -388,12 +396,12 @@ impl<'a> Terms<'a> {
                 self.limit_by_total(side, counter, &ticket);
                 Some(ticket)
             }
-            Node::Distinct(read) => {
-                let value = self.fresh_of(program.distinct[read].ty);
+            ValueNode::Distinct(read) => {
+                let value = self.fresh_of(graph.distinct[read].ty);
                 self.elements.push((side, Reading::Distinct(read), value.clone()));
                 Some(value)
             }
-            Node::Unary(op, ty, a) => match op {
+            ValueNode::Unary(op, ty, a) => match op {
                 UnaryOp::Neg => self.modular(side, a)?.scale(-1),
                 UnaryOp::Not => {
                     let all = if ty == Some(ScalarType::Bool) { 1 } else { -1 };
@@ -407,7 +415,7 @@ impl<'a> Terms<'a> {
                     self.reversed(side, a, ty, bits)
                 }
             },
-            Node::Abs(ty, a) => {
+            ValueNode::Abs(ty, a) => {
                 let a = self.exact(side, a, ty)?;
                 let (lo, hi) = self.system.range(&a)?;
                 let value = self.fresh(0, hi.max(lo.checked_neg()?));
@@ -419,13 +427,13 @@ impl<'a> Terms<'a> {
                 self.any(cases);
                 Some(value)
             }
-            Node::Binary(op, ty, a, b) => self.binary(side, slot, op, ty, [a, b]),
-            Node::DivRem(op, ty, a, b) => {
+            ValueNode::Binary(op, ty, a, b) => self.binary(side, id, op, ty, [a, b]),
+            ValueNode::DivRem(op, ty, a, b) => {
                 let (a, b) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
                 let (quotient, remainder) = self.truncated(&a, &b)?;
                 Some(if op == DivRemOp::Div { quotient } else { remainder })
             }
-            Node::Limit(function, ty, a, b) => {
+            ValueNode::Limit(function, ty, a, b) => {
                 let (a, b) = (self.exact(side, a, ty)?, self.exact(side, b, ty)?);
                 let (least, most) = self.system.range(&a.sub(&b)?)?;
                 if least >= 0 || most <= 0 {
@@ -448,8 +456,8 @@ impl<'a> Terms<'a> {
                 self.limits.push((function, limit, [a, b]));
                 Some(value)
             }
-            Node::Select(cond, then, otherwise) => self.select(side, cond, [otherwise, then]),
-            Node::Cast { from, to, value } => {
+            ValueNode::Select(cond, then, otherwise) => self.select(side, cond, [otherwise, then]),
+            ValueNode::Cast { from, to, value } => {
                 if widens(from, to) {
                     self.exact(side, value, from)
                 } else {
@@ -465,9 +473,9 @@ impl<'a> Terms<'a> {
         self.system.add(cases.map(Formula::Any));
     }
 
-    fn select(&mut self, side: usize, cond: Slot, values: [Slot; 2]) -> Option<Linear> {
+    fn select(&mut self, side: usize, cond: NodeId, values: [NodeId; 2]) -> Option<Linear> {
         let cases = [false, true].map(|is| self.truth(side, cond, is));
-        let values = values.map(|slot| self.modular(side, slot));
+        let values = values.map(|id| self.modular(side, id));
         let [Some(otherwise), Some(then)] = &values else { return None };
         let (x, y) = (self.system.range(otherwise)?, self.system.range(then)?);
         let value = self.fresh(x.0.min(y.0), x.1.max(y.1));
@@ -484,10 +492,10 @@ impl<'a> Terms<'a> {
     fn binary(
         &mut self,
         side: usize,
-        slot: Slot,
+        id: NodeId,
         op: BinaryOp,
         ty: IntType,
-        [a, b]: [Slot; 2],
+        [a, b]: [NodeId; 2],
     ) -> Option<Linear> {
         match op {
             BinaryOp::Add => return self.modular(side, a)?.add(&self.modular(side, b)?),
@@ -576,7 +584,7 @@ impl<'a> Terms<'a> {
                 value
             }
         };
-        if op == BinaryOp::Xor && !self.is_shared(slot) {
+        if op == BinaryOp::Xor && !self.is_shared(id) {
             let fixed = if self.is_shared(a) { Some([y.clone(), x.clone()]) } else { None };
             let fixed = fixed.or_else(|| self.is_shared(b).then_some([x, y]));
             if let Some([moving, fixed]) = fixed {
@@ -587,33 +595,37 @@ impl<'a> Terms<'a> {
         Some(value)
     }
 
-    /// What holds if the slot, a bool, has the value `is`. None if nothing is known.
-    fn truth(&mut self, side: usize, slot: Slot, is: bool) -> Option<Formula> {
+    /// What holds if the node, a bool, has the value `is`. None if nothing is known.
+    fn truth(&mut self, side: usize, id: NodeId, is: bool) -> Option<Formula> {
         self.depth += 1;
-        let truth = if self.depth < MAX_DEPTH { self.truth_of(side, slot, is) } else { None };
+        let truth = if self.depth < MAX_DEPTH { self.truth_of(side, id, is) } else { None };
         self.depth -= 1;
         truth
     }
 
-    fn truth_of(&mut self, side: usize, slot: Slot, is: bool) -> Option<Formula> {
-        match self.sides[side].program.steps[slot as usize] {
-            Node::Const(value) if (value != 0) == is => Some(Formula::All(Vec::new())),
-            Node::Const(_) => Some(Formula::Any(Vec::new())),
-            Node::Unary(UnaryOp::Not, Some(ScalarType::Bool), a) => self.truth(side, a, !is),
-            Node::Binary(op, ty, a, b) if op.is_comparison() || ty == Some(ScalarType::Bool) => {
+    fn truth_of(&mut self, side: usize, id: NodeId, is: bool) -> Option<Formula> {
+        match self.sides[side].graph.nodes[id as usize] {
+            ValueNode::Const(value) if (value != 0) == is => Some(Formula::All(Vec::new())),
+            ValueNode::Const(_) => Some(Formula::Any(Vec::new())),
+            ValueNode::Unary(UnaryOp::Not, Some(ScalarType::Bool), a) => self.truth(side, a, !is),
+            ValueNode::Binary(op, ty, a, b)
+                if op.is_comparison() || ty == Some(ScalarType::Bool) =>
+            {
                 self.comparison(side, op, ty, [a, b], is)
             }
-            Node::Select(cond, then, otherwise) => {
-                let case = |this: &mut Self, cond_is: bool, value: Slot| {
+            ValueNode::Select(cond, then, otherwise) => {
+                let case = |this: &mut Self, cond_is: bool, value: NodeId| {
                     let (cond, value) =
                         (this.truth(side, cond, cond_is), this.truth(side, value, is));
                     Formula::All(cond.into_iter().chain(value).collect())
                 };
                 Some(Formula::Any(vec![case(self, true, then), case(self, false, otherwise)]))
             }
-            Node::Cast { from: Some(ScalarType::Bool), value, .. } => self.truth(side, value, is),
+            ValueNode::Cast { from: Some(ScalarType::Bool), value, .. } => {
+                self.truth(side, value, is)
+            }
             _ => {
-                let value = self.modular(side, slot)?;
+                let value = self.modular(side, id)?;
                 Formula::equal(&value, &Linear::constant(is.into()))
             }
         }
@@ -625,13 +637,13 @@ impl<'a> Terms<'a> {
         side: usize,
         op: BinaryOp,
         ty: IntType,
-        [a, b]: [Slot; 2],
+        [a, b]: [NodeId; 2],
         is: bool,
     ) -> Option<Formula> {
         let is_bool = ty == Some(ScalarType::Bool);
         match op {
             BinaryOp::And | BinaryOp::Or if is_bool => {
-                let sides = [a, b].map(|slot| self.truth(side, slot, is));
+                let sides = [a, b].map(|id| self.truth(side, id, is));
                 if (op == BinaryOp::And) == is {
                     return Some(Formula::All(sides.into_iter().flatten().collect()));
                 }
@@ -658,5 +670,5 @@ fn shift_width(ty: IntType) -> Option<u32> {
     ty.map(|ty| 8 * ty.size() as u32)
 }
 
-/// The slots of an access.
-pub type Index = SmallVec<[Slot; 3]>;
+/// The nodes of an access.
+pub type Index = SmallVec<[NodeId; 3]>;

@@ -3,8 +3,8 @@
 //! without checks.
 
 use crate::{
-    Access, Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, Stmt, Task,
-    TaskId, TaskKind,
+    Array, BinaryOp, BlockId, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamAccess, Stmt,
+    Task, TaskId, TaskKind,
     visit::{Nodes, Reach},
 };
 
@@ -40,7 +40,7 @@ pub fn can_inspect(kernel: &Offloaded, id: TaskId) -> bool {
     }
     let changed = all.accesses().into_iter().filter(|access| access.write || access.atomic);
     let changed: Vec<_> = changed.map(|access| access.param).collect();
-    let is_constant = |access: Access| !access.atomic && !changed.contains(&access.param);
+    let is_constant = |access: ParamAccess| !access.atomic && !changed.contains(&access.param);
     !slice.prints
         && slice.reach.accesses().into_iter().all(is_constant)
         && slice.is_deterministic()

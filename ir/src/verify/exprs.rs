@@ -64,7 +64,7 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
 }
 
 /// Checks an access and returns the element's type. The number of indices of a shared or
-/// local array is checked by the scope.
+/// local array is checked by [`StmtVerifier`](super::stmts::StmtVerifier).
 pub(super) fn access(
     nodes: Nodes<'_>,
     element: &Element,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     Location, Rule, VerifyError,
     exprs::{SiteUse, check_all, expect_type, require, site},
-    stmts::{CodeKind, Context, Scope},
+    stmts::{CodeKind, Context, StmtVerifier},
 };
 use crate::{
     AtomicOp, BlockId, ExprKind, GroupId, Kernel, LocalId, LoopDim, Offloaded, Param, ParamId,
@@ -43,7 +43,7 @@ fn error(name: &str, (at, rule): Violation) -> VerifyError {
 fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, None)?;
-    let mut scope = Scope::new(nodes, None, &kernel.results);
+    let mut verifier = StmtVerifier::new(nodes, None, &kernel.results);
     let grouped = kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::Group { .. }));
     let mut groups = 0;
     for (at, stmt) in kernel.body.iter().enumerate() {
@@ -54,25 +54,25 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
                 if group.raw() != groups {
                     return Err((location, Rule::GroupNumber));
                 }
-                let checkpoint = scope.checkpoint();
+                let checkpoint = verifier.checkpoint();
                 for stmt in body {
-                    check_item(&mut scope, stmt, location)?;
+                    check_item(&mut verifier, stmt, location)?;
                 }
-                scope.reset(checkpoint);
+                verifier.reset(checkpoint);
             }
             TopStmt::Return(values) => {
                 if values.is_empty() || values.len() != kernel.results.len() {
                     return Err((location, Rule::Return));
                 }
                 for (value, result) in values.iter().zip(&kernel.results) {
-                    let ty = scope.pure(*value).map_err(|rule| (location, rule))?;
+                    let ty = verifier.pure(*value).map_err(|rule| (location, rule))?;
                     expect_type(*result, ty).map_err(|rule| (location, rule))?;
                 }
                 if at + 1 != kernel.body.len() {
                     return Err((location, Rule::Return));
                 }
             }
-            _ => check_item(&mut scope, stmt, location)?,
+            _ => check_item(&mut verifier, stmt, location)?,
         }
         if grouped && !is_allowed_next_to_groups(nodes, stmt) {
             return Err((location, Rule::GroupMixed));
@@ -85,11 +85,15 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
     Ok(())
 }
 
-fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Result<(), Violation> {
+fn check_item(
+    verifier: &mut StmtVerifier<'_>,
+    stmt: &TopStmt,
+    location: Location,
+) -> Result<(), Violation> {
     let (dims, block_size, body, context) = match stmt {
         TopStmt::Serial(block) => {
-            scope.open_block(*block, SERIAL)?;
-            scope.end_serial();
+            verifier.open_block(*block, SERIAL)?;
+            verifier.end_serial();
             return Ok(());
         }
         TopStmt::ParallelFor(each) => (&each.dims, each.block_size, each.body, PARALLEL),
@@ -97,11 +101,11 @@ fn check_item(scope: &mut Scope<'_>, stmt: &TopStmt, location: Location) -> Resu
         TopStmt::Group { .. } => return Err((location, Rule::GroupNested)),
         TopStmt::Return(_) => return Err((location, Rule::Return)),
     };
-    let checkpoint = scope.checkpoint();
-    check_loop(scope, dims, block_size).map_err(|rule| (location, rule))?;
-    scope.open_block(body, context)?;
-    check_combined(scope.nodes, dims, body).map_err(|rule| (location, rule))?;
-    scope.reset(checkpoint);
+    let checkpoint = verifier.checkpoint();
+    check_loop(verifier, dims, block_size).map_err(|rule| (location, rule))?;
+    verifier.open_block(body, context)?;
+    check_combined(verifier.nodes, dims, body).map_err(|rule| (location, rule))?;
+    verifier.reset(checkpoint);
     Ok(())
 }
 
@@ -142,25 +146,29 @@ fn collect_combined(
 }
 
 /// Checks the head of a parallel loop or grid of blocks, and starts its scope.
-fn check_loop(scope: &mut Scope<'_>, dims: &[LoopDim], size: Option<u32>) -> Result<(), Rule> {
-    check_dims(scope, dims)?;
+fn check_loop(
+    verifier: &mut StmtVerifier<'_>,
+    dims: &[LoopDim],
+    size: Option<u32>,
+) -> Result<(), Rule> {
+    check_dims(verifier, dims)?;
     if let Some(found) = size {
         require((1..=MAX_BLOCK_SIZE).contains(&found), Rule::BlockSize { found })?;
     }
-    scope.shared_bytes = 0;
+    verifier.shared_bytes = 0;
     Ok(())
 }
 
 /// Checks the bounds of a parallel loop and defines its variables.
-fn check_dims(scope: &mut Scope<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
+fn check_dims(verifier: &mut StmtVerifier<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
     require((1..=3).contains(&dims.len()), Rule::LoopDims { found: dims.len() })?;
     for dim in dims {
-        let ty = scope.nodes.locals.get(dim.var).ok_or(Rule::IdRange)?.ty;
-        expect_type(ty, scope.pure(dim.begin)?)?;
-        expect_type(ty, scope.pure(dim.end)?)?;
+        let ty = verifier.nodes.locals.get(dim.var).ok_or(Rule::IdRange)?.ty;
+        expect_type(ty, verifier.pure(dim.begin)?)?;
+        expect_type(ty, verifier.pure(dim.end)?)?;
     }
-    scope.enter_parallel();
-    dims.iter().try_for_each(|dim| scope.define_loop_var(dim.var))
+    verifier.enter_parallel();
+    dims.iter().try_for_each(|dim| verifier.define_loop_var(dim.var))
 }
 
 fn is_allowed_next_to_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
@@ -231,7 +239,7 @@ fn check_name(name: &str) -> Result<(), Rule> {
 fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, Some(&kernel.temps))?;
-    let mut scope = Scope::new(nodes, Some(&kernel.temps), &kernel.results);
+    let mut verifier = StmtVerifier::new(nodes, Some(&kernel.temps), &kernel.results);
     let mut group = GroupId::NONE;
     for (at, task) in kernel.tasks.iter().enumerate() {
         let location = Location::Top(at);
@@ -239,8 +247,8 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
             return Err((location, Rule::GroupNumber));
         }
         group = task.group;
-        scope.start_task();
-        check_task(&mut scope, task, location)?;
+        verifier.start_task();
+        check_task(&mut verifier, task, location)?;
         let mut reach = Reach::new(nodes);
         nodes.reach_block(task.body, &mut reach);
         if reach.accesses() != task.accesses {
@@ -250,9 +258,13 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     Ok(())
 }
 
-fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<(), Violation> {
-    let nodes = scope.nodes;
-    scope.open_block(task.prelude, SERIAL)?;
+fn check_task(
+    verifier: &mut StmtVerifier<'_>,
+    task: &Task,
+    location: Location,
+) -> Result<(), Violation> {
+    let nodes = verifier.nodes;
+    verifier.open_block(task.prelude, SERIAL)?;
     let mut is_host_known = vec![false; nodes.locals.len()];
     let mut is_exact = is_host_known.clone();
     for stmt in &nodes.blocks[task.prelude].stmts {
@@ -269,12 +281,12 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<
             is_host_known[local.index()] && nodes.is_exact(value, &|local| is_exact[local.index()]);
     }
     let (block_size, context) = match &task.kind {
-        TaskKind::Serial => return scope.open_block(task.body, SERIAL),
+        TaskKind::Serial => return verifier.open_block(task.body, SERIAL),
         TaskKind::RangeFor { block_size, .. } => (*block_size, PARALLEL),
         TaskKind::BlockFor { threads, .. } => (Some(*threads), BLOCK),
     };
     let (dims, bounds_site) = (task.kind.dims().unwrap_or_default(), task.kind.bounds_site());
-    check_loop(scope, dims, block_size).map_err(|rule| (location, rule))?;
+    check_loop(verifier, dims, block_size).map_err(|rule| (location, rule))?;
     if let Some(at) = bounds_site {
         site(nodes, at, SiteUse::Bounds).map_err(|rule| (location, rule))?;
     }
@@ -286,5 +298,5 @@ fn check_task(scope: &mut Scope<'_>, task: &Task, location: Location) -> Result<
     if !on_host && bounds_site.is_none() {
         return Err((location, Rule::Bound));
     }
-    scope.open_block(task.body, context)
+    verifier.open_block(task.body, context)
 }

@@ -31,7 +31,8 @@ pub(super) enum CodeKind {
     Thread,
 }
 
-pub(super) struct Scope<'k> {
+/// Checks statements, with the locals in scope.
+pub(super) struct StmtVerifier<'k> {
     pub(super) nodes: Nodes<'k>,
     /// The types of the temporaries; none before offloading.
     pub(super) temps: Option<&'k [ScalarType]>,
@@ -60,7 +61,7 @@ pub(super) struct Scope<'k> {
     visit: u64,
 }
 
-/// A state of the scope to return to.
+/// The locals in scope at a position to return to.
 #[derive(Clone, Copy)]
 pub(super) struct Checkpoint {
     visible: usize,
@@ -69,7 +70,7 @@ pub(super) struct Checkpoint {
 
 type Violation = (Location, Rule);
 
-impl<'k> Scope<'k> {
+impl<'k> StmtVerifier<'k> {
     pub(super) fn new(
         nodes: Nodes<'k>,
         temps: Option<&'k [ScalarType]>,

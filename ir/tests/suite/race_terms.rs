@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Builder, Counter, Guard, GuardedIndex, Index, MAX_WORK, Node, Program, Scope, Side, Slot,
-        Space, TensorRead, TicketSource, Var, VarKind, refuted_in_loop,
+        Counter, GraphBuilder, Guard, GuardedIndex, Index, LoopContext, MAX_WORK, NodeId, Space,
+        TensorRead, TicketSource, Uniformity, ValueGraph, ValueNode, Var, VarKind, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -18,12 +18,12 @@ const BOOL: Option<ScalarType> = Some(ScalarType::Bool);
 
 /// A loop whose body computes indices under conditions.
 struct Random {
-    builder: Builder,
+    builder: GraphBuilder,
     dims: Vec<(i128, i128)>,
     /// The numbers, by type.
-    u8s: Vec<Slot>,
-    i8s: Vec<Slot>,
-    bools: Vec<Slot>,
+    u8s: Vec<NodeId>,
+    i8s: Vec<NodeId>,
+    bools: Vec<NodeId>,
     loops: Vec<Guard>,
 }
 
@@ -58,56 +58,58 @@ fn element(permutation: u64, at: i128) -> i128 {
     (mixed.wrapping_add(c).wrapping_mul(d | 1) ^ a).into()
 }
 
-/// The values of all slots in an iteration. None if a loop variable has no value.
-fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
+/// The values of all nodes in an iteration. None if a loop variable has no value.
+fn values(graph: &ValueGraph, at: &Iteration<'_>) -> Option<Vec<i128>> {
     let mut values: Vec<i128> = Vec::new();
-    for (slot, step) in program.steps.iter().enumerate() {
-        let get = |slot: Slot| values[slot as usize];
-        let drawn = |seed: u64| i128::from(hash(seed, slot as u64));
-        let value = match *step {
-            Node::Const(value) => value,
-            Node::Var(dim) => at.dims[dim],
-            Node::Inner { begin, end, .. } => {
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let get = |id: NodeId| values[id as usize];
+        let drawn = |seed: u64| i128::from(hash(seed, id as u64));
+        let value = match *node {
+            ValueNode::Const(value) => value,
+            ValueNode::Var(dim) => at.dims[dim],
+            ValueNode::Inner { begin, end, .. } => {
                 let (begin, end) = (get(begin), get(end));
                 if end <= begin {
                     return None;
                 }
                 begin + drawn(at.seed) % (end - begin)
             }
-            Node::Unknown { .. }
-                if let Some(value) = read_value(program, slot, at.launch, &get) =>
+            ValueNode::Unknown { .. }
+                if let Some(value) = read_value(graph, id, at.launch, &get) =>
             {
                 value
             }
-            Node::Unknown { scope: Scope::Loop, ty, .. } => wrap(drawn(at.launch) % 12, ty),
-            Node::Unknown { ty, .. } => wrap(drawn(at.seed) % 12, ty),
-            Node::Ticket { counter, .. } => at.tickets[counter],
-            Node::Distinct(read) => {
-                let read = &program.distinct[read];
+            ValueNode::Unknown { uniformity: Uniformity::Loop, ty, .. } => {
+                wrap(drawn(at.launch) % 12, ty)
+            }
+            ValueNode::Unknown { ty, .. } => wrap(drawn(at.seed) % 12, ty),
+            ValueNode::Ticket { counter, .. } => at.tickets[counter],
+            ValueNode::Distinct(read) => {
+                let read = &graph.distinct[read];
                 let mut flat = Some(0);
-                for (dim, slot) in read.index.iter().enumerate() {
+                for (dim, id) in read.index.iter().enumerate() {
                     let extent = read.extents.get(dim).map_or(256, |extent| get(*extent));
-                    let is_inside = (0..extent).contains(&get(*slot));
-                    flat = flat.filter(|_| is_inside).map(|flat| flat * extent + get(*slot));
+                    let is_inside = (0..extent).contains(&get(*id));
+                    flat = flat.filter(|_| is_inside).map(|flat| flat * extent + get(*id));
                 }
                 flat.map_or(0, |flat| element(hash(at.launch, read.tensor.into()), flat))
             }
-            Node::Unary(UnaryOp::Neg, ty, a) => wrap(-get(a), ty),
-            Node::Unary(UnaryOp::Not, ty, a) => wrap(!get(a), ty),
-            Node::Unary(UnaryOp::ReverseBits, ty, a) => {
+            ValueNode::Unary(UnaryOp::Neg, ty, a) => wrap(-get(a), ty),
+            ValueNode::Unary(UnaryOp::Not, ty, a) => wrap(!get(a), ty),
+            ValueNode::Unary(UnaryOp::ReverseBits, ty, a) => {
                 wrap((get(a) as u8).reverse_bits().into(), ty)
             }
-            Node::Abs(ty, a) => wrap(get(a).abs(), ty),
-            Node::Binary(op, ty, a, b) => binary(op, ty, get(a), get(b)),
-            Node::DivRem(op, ty, a, b) => match (op, get(b)) {
+            ValueNode::Abs(ty, a) => wrap(get(a).abs(), ty),
+            ValueNode::Binary(op, ty, a, b) => binary(op, ty, get(a), get(b)),
+            ValueNode::DivRem(op, ty, a, b) => match (op, get(b)) {
                 (_, 0) => 0,
                 (DivRemOp::Div, b) => wrap(get(a) / b, ty),
                 (DivRemOp::Rem, b) => wrap(get(a) % b, ty),
             },
-            Node::Limit(MathFn::Min, _, a, b) => get(a).min(get(b)),
-            Node::Limit(_, _, a, b) => get(a).max(get(b)),
-            Node::Select(cond, a, b) => get(if get(cond) != 0 { a } else { b }),
-            Node::Cast { to, value, .. } => wrap(get(value), to),
+            ValueNode::Limit(MathFn::Min, _, a, b) => get(a).min(get(b)),
+            ValueNode::Limit(_, _, a, b) => get(a).max(get(b)),
+            ValueNode::Select(cond, a, b) => get(if get(cond) != 0 { a } else { b }),
+            ValueNode::Cast { to, value, .. } => wrap(get(value), to),
             _ => unreachable!("not drawn"),
         };
         values.push(value);
@@ -115,15 +117,15 @@ fn values(program: &Program, at: &Iteration<'_>) -> Option<Vec<i128>> {
     Some(values)
 }
 
-/// The value of a slot that reads an element of a tensor, which has few different ones.
+/// The value of a node that reads an element of a tensor, which has few different ones.
 fn read_value(
-    program: &Program,
-    slot: usize,
+    graph: &ValueGraph,
+    id: usize,
     launch: u64,
-    get: &dyn Fn(Slot) -> i128,
+    get: &dyn Fn(NodeId) -> i128,
 ) -> Option<i128> {
-    let (_, read) = program.reads.iter().find(|(load, _)| *load as usize == slot)?;
-    let at = read.index.iter().fold(read.tensor.into(), |at, slot| hash(at, get(*slot) as u64));
+    let (_, read) = graph.reads.iter().find(|(load, _)| *load as usize == id)?;
+    let at = read.index.iter().fold(read.tensor.into(), |at, id| hash(at, get(*id) as u64));
     Some(i128::from(hash(launch, at) % 4))
 }
 
@@ -150,18 +152,18 @@ fn binary(op: BinaryOp, ty: Option<ScalarType>, a: i128, b: i128) -> i128 {
 impl Random {
     fn draw(random: &mut Rng) -> Self {
         let mut this = Self {
-            builder: Builder::default(),
+            builder: GraphBuilder::default(),
             dims: Vec::new(),
             u8s: Vec::new(),
             i8s: Vec::new(),
             bools: Vec::new(),
             loops: Vec::new(),
         };
-        this.builder.program.index_type = U8;
+        this.builder.graph.index_type = U8;
         for dim in 0..1 + random.below(2) as usize {
             let first = i128::from(random.below(3));
             this.dims.push((first, first + i128::from(random.below(7))));
-            let var = this.builder.push(Node::Var(dim));
+            let var = this.builder.push(ValueNode::Var(dim));
             // Loop variables are most frequent.
             this.u8s.extend([var; 3]);
         }
@@ -169,10 +171,12 @@ impl Random {
             this.u8s.push(this.builder.number(number));
         }
         this.i8s.extend([-1, 1, 2].map(|number| this.builder.number(number)));
-        for (ty, scope) in [(U8, Scope::Loop), (U8, Scope::Iteration), (I8, Scope::Loop)] {
+        for (ty, uniformity) in
+            [(U8, Uniformity::Loop), (U8, Uniformity::Iteration), (I8, Uniformity::Loop)]
+        {
             if random.below(3) == 0 {
-                let slot = this.builder.unknown(ty, scope);
-                if ty == U8 { this.u8s.push(slot) } else { this.i8s.push(slot) }
+                let id = this.builder.unknown(ty, uniformity);
+                if ty == U8 { this.u8s.push(id) } else { this.i8s.push(id) }
             }
         }
         for _ in 0..2 + random.below(9) {
@@ -181,15 +185,15 @@ impl Random {
         this
     }
 
-    fn pick(slots: &[Slot], random: &mut Rng) -> Slot {
+    fn pick(ids: &[NodeId], random: &mut Rng) -> NodeId {
         // Later values are more interesting.
-        let count = slots.len() as u64;
+        let count = ids.len() as u64;
         let at = if random.below(2) == 0 {
             random.below(count)
         } else {
             count - 1 - random.below(count.min(3))
         };
-        slots[at as usize]
+        ids[at as usize]
     }
 
     fn step(&mut self, random: &mut Rng) {
@@ -214,53 +218,59 @@ impl Random {
         let any_bool =
             if self.bools.is_empty() { None } else { Some(Self::pick(&self.bools, random)) };
         let node = match random.below(17) {
-            16 => Node::Unary(UnaryOp::ReverseBits, ty, a),
-            0..=5 => Node::Binary(ops[random.below(ops.len() as u64) as usize], ty, a, b),
-            6 => Node::DivRem(DivRemOp::Div, ty, a, b),
-            7 => Node::DivRem(DivRemOp::Rem, ty, a, b),
-            8 => Node::Limit(MathFn::Min, ty, a, b),
-            9 => Node::Limit(MathFn::Max, ty, a, b),
-            10 => Node::Cast { from: ty, to: if unsigned { I8 } else { U8 }, value: a },
-            11 if !unsigned => Node::Abs(ty, a),
-            11 if any_bool.is_some() => Node::Select(any_bool.unwrap_or_default(), a, b),
-            12 if self.loops.is_empty() && unsigned => {
-                Node::Inner { var: None, scope: Scope::Iteration, ty, begin: a, end: b }
-            }
+            16 => ValueNode::Unary(UnaryOp::ReverseBits, ty, a),
+            0..=5 => ValueNode::Binary(ops[random.below(ops.len() as u64) as usize], ty, a, b),
+            6 => ValueNode::DivRem(DivRemOp::Div, ty, a, b),
+            7 => ValueNode::DivRem(DivRemOp::Rem, ty, a, b),
+            8 => ValueNode::Limit(MathFn::Min, ty, a, b),
+            9 => ValueNode::Limit(MathFn::Max, ty, a, b),
+            10 => ValueNode::Cast { from: ty, to: if unsigned { I8 } else { U8 }, value: a },
+            11 if !unsigned => ValueNode::Abs(ty, a),
+            11 if any_bool.is_some() => ValueNode::Select(any_bool.unwrap_or_default(), a, b),
+            12 if self.loops.is_empty() && unsigned => ValueNode::Inner {
+                var: None,
+                uniformity: Uniformity::Iteration,
+                ty,
+                begin: a,
+                end: b,
+            },
             13 if any_bool.is_some() => {
-                Node::Unary(UnaryOp::Not, BOOL, any_bool.unwrap_or_default())
+                ValueNode::Unary(UnaryOp::Not, BOOL, any_bool.unwrap_or_default())
             }
             14 if self.bools.len() > 1 => {
                 let other = Self::pick(&self.bools, random);
                 let op = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor][random.below(3) as usize];
-                Node::Binary(op, BOOL, any_bool.unwrap_or_default(), other)
+                ValueNode::Binary(op, BOOL, any_bool.unwrap_or_default(), other)
             }
-            _ => Node::Binary(comparisons[random.below(6) as usize], ty, a, b),
+            _ => ValueNode::Binary(comparisons[random.below(6) as usize], ty, a, b),
         };
-        let slot = self.builder.push(node);
+        let id = self.builder.push(node);
         match node {
-            Node::Inner { begin, end, .. } => {
-                for (op, a, b) in [(BinaryOp::Le, begin, slot), (BinaryOp::Lt, slot, end)] {
-                    let cond = self.builder.push(Node::Binary(op, U8, a, b));
+            ValueNode::Inner { begin, end, .. } => {
+                for (op, a, b) in [(BinaryOp::Le, begin, id), (BinaryOp::Lt, id, end)] {
+                    let cond = self.builder.push(ValueNode::Binary(op, U8, a, b));
                     self.loops.push(Guard { cond, is: true });
                 }
-                self.u8s.extend([slot; 2]);
+                self.u8s.extend([id; 2]);
             }
-            Node::Binary(op, ty, ..) if op.is_comparison() || ty == BOOL => self.bools.push(slot),
-            Node::Unary(UnaryOp::Not, BOOL, _) => self.bools.push(slot),
-            Node::Cast { to, .. } => {
+            ValueNode::Binary(op, ty, ..) if op.is_comparison() || ty == BOOL => {
+                self.bools.push(id)
+            }
+            ValueNode::Unary(UnaryOp::Not, BOOL, _) => self.bools.push(id),
+            ValueNode::Cast { to, .. } => {
                 if to == U8 {
-                    self.u8s.push(slot)
+                    self.u8s.push(id)
                 } else {
-                    self.i8s.push(slot)
+                    self.i8s.push(id)
                 }
             }
-            _ if unsigned => self.u8s.push(slot),
-            _ => self.i8s.push(slot),
+            _ if unsigned => self.u8s.push(id),
+            _ => self.i8s.push(id),
         }
     }
 
     /// Reads an element of a tensor of distinct elements, of one or two dimensions.
-    fn read(&mut self, random: &mut Rng) -> Slot {
+    fn read(&mut self, random: &mut Rng) -> NodeId {
         let mut index = || Self::pick(&self.u8s, random);
         let (x, y) = (index(), index());
         let (index, extents) = match random.below(3) {
@@ -273,24 +283,24 @@ impl Random {
         };
         let tensor = random.below(2) as u32 * 10 + index.len() as u32;
         let read = self.builder.distinct(TensorRead { tensor, ty: U8, index, extents });
-        let slot = self.builder.push(read);
-        self.u8s.push(slot);
-        slot
+        let id = self.builder.push(read);
+        self.u8s.push(id);
+        id
     }
 
     /// Reads an element of a tensor that the loop does not change, and compares it with a number.
     fn read_unchanged(&mut self, random: &mut Rng) {
         let index: Index =
             (0..1 + random.below(2)).map(|_| Self::pick(&self.u8s, random)).collect();
-        let slot = self.builder.unknown(U8, Scope::Iteration);
+        let id = self.builder.unknown(U8, Uniformity::Iteration);
         let tensor = index.len() as u32;
         let read = TensorRead { tensor, ty: U8, index, extents: Index::new() };
-        self.builder.program.reads.push((slot, read));
+        self.builder.graph.reads.push((id, read));
         let number = self.builder.number(random.below(4).into());
         let op = [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Ge][random.below(4) as usize];
-        let cond = self.builder.push(Node::Binary(op, U8, slot, number));
+        let cond = self.builder.push(ValueNode::Binary(op, U8, id, number));
         self.bools.extend([cond; 3]);
-        self.u8s.push(slot);
+        self.u8s.push(id);
     }
 
     fn guards(&self, random: &mut Rng) -> Vec<Guard> {
@@ -325,11 +335,11 @@ impl Random {
 }
 
 /// The indices of an access in an iteration, if it happens.
-fn touched(values: Option<&Vec<i128>>, index: &[Slot], guards: &[Guard]) -> Option<Vec<i128>> {
+fn touched(values: Option<&Vec<i128>>, index: &[NodeId], guards: &[Guard]) -> Option<Vec<i128>> {
     let values = values?;
     let holds = |guard: &Guard| (values[guard.cond as usize] != 0) == guard.is;
     let happens = guards.iter().all(holds);
-    happens.then(|| index.iter().map(|slot| values[*slot as usize]).collect())
+    happens.then(|| index.iter().map(|id| values[*id as usize]).collect())
 }
 
 #[test]
@@ -379,31 +389,31 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
         let loops = draw(&mut random);
         let rank = 1 + random.below(2);
         let mut index =
-            || (0..rank).map(|_| Random::pick(&loops.u8s, &mut random)).collect::<Vec<Slot>>();
+            || (0..rank).map(|_| Random::pick(&loops.u8s, &mut random)).collect::<Vec<NodeId>>();
         let (a, b) = (index(), index());
         let b = if random.below(2) == 0 { a.clone() } else { b };
         let (guards_a, guards_b) = (loops.guards(&mut random), loops.guards(&mut random));
         let guards_b = if a == b { guards_a.clone() } else { guards_b };
-        let program = &loops.builder.program;
+        let graph = &loops.builder.graph;
         let space = loops.space();
-        let side = Side {
-            program,
+        let context = LoopContext {
+            graph,
             args: &[],
             space: &space,
             is_counter: &|_| false,
             budget: &Cell::new(MAX_WORK),
         };
         let access = |index, guards| GuardedIndex { index, extents: &[], guards };
-        let is_refuted = refuted_in_loop(side, access(&a, &guards_a), access(&b, &guards_b));
+        let is_refuted = refuted_in_loop(context, access(&a, &guards_a), access(&b, &guards_b));
         let mut collides = false;
         for sample in 0..40 {
             let at = |dims: &[i128], seed: u64| {
                 let iteration = Iteration { dims, seed, launch: sample / 4, tickets: &[] };
-                values(program, &iteration)
+                values(graph, &iteration)
             };
             let seed = |n: usize| hash(sample, n as u64);
             let iterations = loops.iterations();
-            let of = |index: &[Slot], guards: &[Guard], salt: u64| -> Vec<Option<Vec<i128>>> {
+            let of = |index: &[NodeId], guards: &[Guard], salt: u64| -> Vec<Option<Vec<i128>>> {
                 let each = iterations.iter().enumerate();
                 each.map(|(n, dims)| touched(at(dims, seed(n) ^ salt).as_ref(), index, guards))
                     .collect()
@@ -417,7 +427,7 @@ fn compare(count: u32, seed: u64, draw: impl Fn(&mut Rng) -> Random) -> (u32, u3
         }
         assert!(
             !(is_refuted && collides),
-            "{program:#?}\n{:?}\n{a:?} {guards_a:?}\n{b:?} {guards_b:?}",
+            "{graph:#?}\n{:?}\n{a:?} {guards_a:?}\n{b:?} {guards_b:?}",
             loops.dims
         );
         refuted += u32::from(is_refuted);
@@ -435,8 +445,8 @@ fn tickets_of_a_cell_reserve_different_numbers() {
         let cell = Random::pick(&loops.u8s, &mut random);
         let amount = Random::pick(&loops.u8s, &mut random);
         let extent = loops.builder.number([3, 8, 255][random.below(3) as usize]);
-        let counter = loops.builder.program.counters.len();
-        loops.builder.program.counters.push(Counter {
+        let counter = loops.builder.graph.counters.len();
+        loops.builder.graph.counters.push(Counter {
             source: TicketSource::Tensor(0),
             ty: U8,
             cell: Index::from_slice(&[cell]),
@@ -444,10 +454,10 @@ fn tickets_of_a_cell_reserve_different_numbers() {
             amount,
             is_of_one_thread: false,
         });
-        let ticket = loops.builder.push(Node::Ticket { counter, id: 0 });
+        let ticket = loops.builder.push(ValueNode::Ticket { counter, addition: 0 });
         let offset = Random::pick(&loops.u8s, &mut random);
-        let sum = loops.builder.push(Node::Binary(BinaryOp::Add, U8, ticket, offset));
-        let below = loops.builder.push(Node::Binary(BinaryOp::Lt, U8, offset, amount));
+        let sum = loops.builder.push(ValueNode::Binary(BinaryOp::Add, U8, ticket, offset));
+        let below = loops.builder.push(ValueNode::Binary(BinaryOp::Lt, U8, offset, amount));
         let mut guards = loops.guards(&mut random);
         let mut index = vec![ticket];
         if random.below(2) == 0 {
@@ -455,13 +465,13 @@ fn tickets_of_a_cell_reserve_different_numbers() {
             index = vec![sum];
         } else if random.below(2) == 0 {
             let one = loops.builder.number(1);
-            let cond = loops.builder.push(Node::Binary(BinaryOp::Ge, U8, amount, one));
+            let cond = loops.builder.push(ValueNode::Binary(BinaryOp::Ge, U8, amount, one));
             guards.push(Guard { cond, is: true });
         }
         if random.below(3) > 0 {
             index.insert(0, cell);
         }
-        let program = &loops.builder.program;
+        let graph = &loops.builder.graph;
         let space = loops.space();
         let iterations = loops.iterations();
         let mut collides = false;
@@ -476,7 +486,7 @@ fn tickets_of_a_cell_reserve_different_numbers() {
                 let mut iteration =
                     Iteration { dims, seed: hash(sample, n as u64), launch: sample, tickets: &[0] };
                 // The cell and the amount do not depend on the ticket.
-                let Some(before) = values(program, &iteration) else { continue };
+                let Some(before) = values(graph, &iteration) else { continue };
                 let holds = |guard: &Guard| (before[guard.cond as usize] != 0) == guard.is;
                 if !guards.iter().all(holds) {
                     continue;
@@ -489,7 +499,7 @@ fn tickets_of_a_cell_reserve_different_numbers() {
                     fits &= counts[at] - start[at] <= 256;
                 }
                 iteration.tickets = &old;
-                let after = values(program, &iteration);
+                let after = values(graph, &iteration);
                 touched_elements.extend(touched(after.as_ref(), &index, &guards));
             }
             touched_elements.sort();
@@ -498,16 +508,16 @@ fn tickets_of_a_cell_reserve_different_numbers() {
         if !fits {
             continue;
         }
-        let side = Side {
-            program,
+        let context = LoopContext {
+            graph,
             args: &[],
             space: &space,
             is_counter: &|_| true,
             budget: &Cell::new(MAX_WORK),
         };
         let access = GuardedIndex { index: &index, extents: &[], guards: &guards };
-        let is_refuted = refuted_in_loop(side, access, access);
-        assert!(!(is_refuted && collides), "{program:#?}\n{:?} {index:?} {guards:?}", loops.dims);
+        let is_refuted = refuted_in_loop(context, access, access);
+        assert!(!(is_refuted && collides), "{graph:#?}\n{:?} {index:?} {guards:?}", loops.dims);
         refuted += u32::from(is_refuted);
         colliding += u32::from(collides);
     }

@@ -2,7 +2,7 @@
 //! these or to simpler syntax before ([`desugar`](crate::desugar)).
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quadrants_frontend::syntax::{ASSERT_VALUES, Argument, Format, Notation, Piece};
+use quadrants_frontend::syntax::{ASSERT_VALUES, Argument, Format, FormatPiece, Notation};
 use quote::{ToTokens, quote};
 use syn::{
     Expr, LitStr, Macro, Token,
@@ -243,13 +243,15 @@ impl Text {
     /// What the type of an argument must be for the notations that the text has for it. For `{:?}` any, if it has a
     /// `Debug`.
     pub(crate) fn expected(&self, argument: usize) -> Expected {
-        let of_argument = |piece: &Piece| match piece {
-            Piece::Value { at, spec } if *at as usize == argument => Some(match spec.notation {
-                Notation::Debug => Expected::Any,
-                Notation::Display => Expected::Printed,
-                Notation::LowerExp | Notation::UpperExp => Expected::PrintedNumber,
-                _ => Expected::PrintedInteger,
-            }),
+        let of_argument = |piece: &FormatPiece| match piece {
+            FormatPiece::Value { at, spec } if *at as usize == argument => {
+                Some(match spec.notation {
+                    Notation::Debug => Expected::Any,
+                    Notation::Display => Expected::Printed,
+                    Notation::LowerExp | Notation::UpperExp => Expected::PrintedNumber,
+                    _ => Expected::PrintedInteger,
+                })
+            }
             _ => None,
         };
         let all: Vec<_> = self.format.pieces.iter().filter_map(of_argument).collect();
@@ -297,7 +299,7 @@ impl Text {
         let format = Format::parse(&text.value(), position);
         let format = format.map_err(|what| syn::Error::new(text.span(), what))?;
         let is_used = |argument: usize| {
-            let is_it = |piece: &Piece| matches!(piece, Piece::Value { at, .. } if *at as usize == argument);
+            let is_it = |of: &FormatPiece| matches!(of, FormatPiece::Value { at, .. } if *at as usize == argument);
             format.pieces.iter().any(is_it)
         };
         if let Some(unused) = (0..args.len()).find(|at| !is_used(*at)) {

@@ -100,21 +100,21 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
 }
 
 pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
-    struct Names(Vec<Ident>);
-    impl Visit<'_> for Names {
+    struct BoundNames(Vec<Ident>);
+    impl Visit<'_> for BoundNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.0.push(pattern.ident.clone());
         }
     }
-    let mut names = Names(Vec::new());
+    let mut names = BoundNames(Vec::new());
     names.visit_pat(pattern);
     names.0
 }
 
 /// The names that a loop binds: its variables, and those that patterns and constants in its body bind.
 pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
-    struct Names(HashSet<Ident>);
-    impl Visit<'_> for Names {
+    struct BoundNames(HashSet<Ident>);
+    impl Visit<'_> for BoundNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.0.insert(pattern.ident.clone());
             visit::visit_pat_ident(self, pattern);
@@ -124,7 +124,7 @@ pub(crate) fn loop_bindings(each: &syn::ExprForLoop) -> HashSet<Ident> {
             self.0.insert(item.ident.clone());
         }
     }
-    let mut names = Names(HashSet::new());
+    let mut names = BoundNames(HashSet::new());
     names.visit_pat(&each.pat);
     names.visit_block(&each.body);
     names.0

@@ -27,7 +27,7 @@ pub(super) fn weight(body: &Block) -> u32 {
 /// known there.
 pub(super) fn exact_weight(scope: &Scope<'_>, each: &ExprForLoop) -> TokenStream {
     let bound = loop_bindings(each);
-    Weight::of(&each.body, Some(Known { scope, bound: &bound })).total(scope.support)
+    Weight::of(&each.body, Some(OuterScope { scope, bound: &bound })).total(scope.support)
 }
 
 /// The cost of code so far.
@@ -36,20 +36,20 @@ struct Weight<'a> {
     sum: u32,
     /// The costs of inner loops whose bounds are known in front of the parallel loop.
     loops: Vec<TokenStream>,
-    known: Option<Known<'a>>,
+    outer: Option<OuterScope<'a>>,
 }
 
 /// What is known in front of a parallel loop.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct OuterScope<'a> {
     scope: &'a Scope<'a>,
     /// The names that the loop binds.
     bound: &'a HashSet<Ident>,
 }
 
 impl<'a> Weight<'a> {
-    fn of(body: &Block, known: Option<Known<'a>>) -> Self {
-        let mut weight = Self { factor: 1, sum: 1, loops: Vec::new(), known };
+    fn of(body: &Block, outer: Option<OuterScope<'a>>) -> Self {
+        let mut weight = Self { factor: 1, sum: 1, loops: Vec::new(), outer };
         weight.visit_block(body);
         weight
     }
@@ -68,11 +68,11 @@ impl Visit<'_> for Weight<'_> {
         self.sum = self.sum.saturating_add(self.factor);
         if let Expr::ForLoop(each) = expr
             && self.factor == 1
-            && let Some(known) = self.known
-            && let Some((start, end)) = known.bounds(&each.expr)
+            && let Some(outer) = self.outer
+            && let Some((start, end)) = outer.bounds(&each.expr)
         {
-            let support = known.scope.support;
-            let cost = Self::of(&each.body, self.known).total(support);
+            let support = outer.scope.support;
+            let cost = Self::of(&each.body, self.outer).total(support);
             self.loops.push(quote!(#support::loop_cost(#start, #end, #cost)));
             return;
         }
@@ -85,7 +85,7 @@ impl Visit<'_> for Weight<'_> {
     }
 }
 
-impl Known<'_> {
+impl OuterScope<'_> {
     /// The bounds of a range if they can be evaluated in front of the parallel loop, without an error.
     fn bounds(&self, range: &Expr) -> Option<(TokenStream, TokenStream)> {
         let Expr::Range(range) = unparenthesized(range) else { return None };

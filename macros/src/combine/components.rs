@@ -13,9 +13,9 @@ use crate::{
     tokens::possible_locals,
 };
 
-/// A step from a value to a part of it.
+/// A part of a value, by its field or index.
 #[derive(Clone, PartialEq, Eq)]
-enum Step {
+enum Projection {
     Field(String),
     Element(Vec<u64>),
 }
@@ -27,7 +27,7 @@ pub(super) struct Components<'a> {
 }
 
 struct Component {
-    path: Vec<Step>,
+    path: Vec<Projection>,
     place: Expr,
     /// The local that stands for the part during the loop.
     name: Ident,
@@ -71,27 +71,27 @@ impl<'a> Components<'a> {
 }
 
 /// Whether two parts of a value have nothing in common. Indices of different kinds may mean the same element.
-fn are_disjoint(a: &[Step], b: &[Step]) -> bool {
+fn are_disjoint(a: &[Projection], b: &[Projection]) -> bool {
     match a.iter().zip(b).find(|(a, b)| a != b) {
-        Some((Step::Field(_), Step::Field(_))) => true,
-        Some((Step::Element(a), Step::Element(b))) => a.len() == b.len(),
+        Some((Projection::Field(_), Projection::Field(_))) => true,
+        Some((Projection::Element(a), Projection::Element(b))) => a.len() == b.len(),
         _ => false,
     }
 }
 
 /// The path to a part of a local, by constant indices; `None` for other expressions.
-fn path(expr: &Expr, local: &Ident) -> Option<Vec<Step>> {
-    fn steps(expr: &Expr, local: &Ident) -> Option<Vec<Step>> {
-        let (base, step) = match unparenthesized(expr) {
-            Expr::Field(field) => (&field.base, Step::Field(member_name(&field.member))),
-            Expr::Index(index) => (&index.expr, Step::Element(constant_index(&index.index)?)),
+fn path(expr: &Expr, local: &Ident) -> Option<Vec<Projection>> {
+    fn projections(expr: &Expr, local: &Ident) -> Option<Vec<Projection>> {
+        let (base, projection) = match unparenthesized(expr) {
+            Expr::Field(field) => (&field.base, Projection::Field(member_name(&field.member))),
+            Expr::Index(index) => (&index.expr, Projection::Element(constant_index(&index.index)?)),
             other => return (name(other) == Some(local)).then(Vec::new),
         };
-        let mut path = steps(base, local)?;
-        path.push(step);
+        let mut path = projections(base, local)?;
+        path.push(projection);
         Some(path)
     }
-    steps(expr, local).filter(|path| !path.is_empty())
+    projections(expr, local).filter(|path| !path.is_empty())
 }
 
 fn constant_index(index: &Expr) -> Option<Vec<u64>> {
@@ -109,7 +109,7 @@ fn constant_index(index: &Expr) -> Option<Vec<u64>> {
 
 struct ComponentCollector<'a> {
     local: &'a Ident,
-    places: Vec<(Vec<Step>, Expr)>,
+    places: Vec<(Vec<Projection>, Expr)>,
 }
 
 impl VisitMut for ComponentCollector<'_> {

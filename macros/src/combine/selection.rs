@@ -223,13 +223,13 @@ fn of_locals(
 
 /// The iterations of a loop, with bounds that are evaluated before it.
 struct Space {
-    dims: Vec<Bounds>,
+    dims: Vec<DimBounds>,
     /// Defines the bounds.
     bounds: TokenStream,
     iterated: TokenStream,
 }
 
-struct Bounds {
+struct DimBounds {
     index: Ident,
     begin: TokenStream,
     end: TokenStream,
@@ -249,7 +249,7 @@ struct Dim<'a> {
     is_chosen: TokenStream,
 }
 
-impl Bounds {
+impl DimBounds {
     /// Of equal values, `<` keeps the first and `<=` the last one.
     fn chosen(&self, last: bool, at: Span) -> Dim<'_> {
         let Self { index, begin, end, winner } = self;
@@ -305,7 +305,7 @@ impl Space {
             Some((quote_spanned!(at=> #first), quote_spanned!(at=> #after)))
         };
         let mut bounds = TokenStream::new();
-        let dim = |dim: usize, index: Ident, (begin, end): (TokenStream, TokenStream)| Bounds {
+        let dim = |dim: usize, index: Ident, (begin, end): (TokenStream, TokenStream)| DimBounds {
             winner: of_dim(dim)("winner"),
             index,
             begin,

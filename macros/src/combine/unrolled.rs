@@ -93,8 +93,8 @@ fn constant_loop(each: &ExprForLoop) -> Option<(&Ident, u64, u64)> {
 }
 
 fn binds(body: &syn::Block, name: &Ident) -> bool {
-    struct Bound<'a>(&'a Ident, bool);
-    impl Visit<'_> for Bound<'_> {
+    struct BindingSearch<'a>(&'a Ident, bool);
+    impl Visit<'_> for BindingSearch<'_> {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.1 |= pattern.ident == *self.0;
             visit::visit_pat_ident(self, pattern);
@@ -104,9 +104,9 @@ fn binds(body: &syn::Block, name: &Ident) -> bool {
             visit::visit_stmt(self, stmt);
         }
     }
-    let mut bound = Bound(name, false);
-    bound.visit_block(body);
-    bound.1
+    let mut search = BindingSearch(name, false);
+    search.visit_block(body);
+    search.1
 }
 
 /// Whether an index into `local` uses a variable.

@@ -14,27 +14,27 @@ use crate::{
 pub(super) fn bind(stmts: &mut Vec<Stmt>) {
     let mut all = Vec::with_capacity(stmts.len());
     for mut stmt in std::mem::take(stmts) {
-        let mut bound = Bound::default();
+        let mut hoisted = HoistedCollectives::default();
         match &mut stmt {
             Stmt::Local(local) => {
                 let is_plain = pattern_ident(&local.pat).is_some_and(|of| of.mutability.is_none());
                 if let Some(init) = &mut local.init
                     && !(is_plain && is_collective(unparenthesized(&init.expr)))
                 {
-                    bound.expr(&mut init.expr);
+                    hoisted.expr(&mut init.expr);
                 }
             }
             Stmt::Expr(Expr::While(each), _) => {
-                bound.expr(&mut each.cond);
-                if !bound.lets.is_empty() {
-                    let each = as_loop(each, &std::mem::take(&mut bound.lets));
+                hoisted.expr(&mut each.cond);
+                if !hoisted.lets.is_empty() {
+                    let each = as_loop(each, &std::mem::take(&mut hoisted.lets));
                     stmt = Stmt::Expr(each, None);
                 }
             }
-            Stmt::Expr(value, _) => bound.expr(value),
+            Stmt::Expr(value, _) => hoisted.expr(value),
             _ => {}
         }
-        all.extend(bound.lets);
+        all.extend(hoisted.lets);
         all.push(stmt);
     }
     *stmts = all;
@@ -45,9 +45,9 @@ fn separate(branch: &mut ExprIf) {
     let Some((_, otherwise)) = &mut branch.else_branch else { return };
     let Expr::If(inner) = &mut **otherwise else { return };
     separate(inner);
-    let mut bound = Bound::default();
-    bound.expr(&mut inner.cond.clone());
-    if !bound.lets.is_empty() {
+    let mut hoisted = HoistedCollectives::default();
+    hoisted.expr(&mut inner.cond.clone());
+    if !hoisted.lets.is_empty() {
         let at = generated(spans::first(&**otherwise));
         **otherwise = syn::parse_quote_spanned!(at=> { #otherwise });
     }
@@ -80,12 +80,12 @@ fn is_collective(expr: &Expr) -> bool {
 /// The results that an expression uses. Only those that are evaluated in any case, and before which nothing is
 /// evaluated that a collective could change.
 #[derive(Default)]
-struct Bound {
+struct HoistedCollectives {
     lets: Vec<Stmt>,
     is_over: bool,
 }
 
-impl Bound {
+impl HoistedCollectives {
     fn expr(&mut self, expr: &mut Expr) {
         if self.is_over {
             return;

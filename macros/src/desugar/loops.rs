@@ -37,7 +37,7 @@ pub(super) fn over_elements(each: &ExprForLoop) -> Option<Expr> {
     let mut body = each.body.clone();
     if !places.is_empty() {
         let names = |name: &Ident| places.iter().any(|(of, ..)| of == name);
-        let mut bound = Bound(pattern_names(&each.pat));
+        let mut bound = BoundNames(pattern_names(&each.pat));
         bound.0.retain(|name| !names(name));
         bound.visit_block(&body);
         let is_bound = |name: &Ident| bound.0.contains(name);
@@ -288,9 +288,9 @@ impl VisitMut for InPlace<'_> {
 }
 
 /// The names that a body binds.
-struct Bound(Vec<Ident>);
+struct BoundNames(Vec<Ident>);
 
-impl Visit<'_> for Bound {
+impl Visit<'_> for BoundNames {
     fn visit_pat_ident(&mut self, pattern: &syn::PatIdent) {
         self.0.push(pattern.ident.clone());
         visit::visit_pat_ident(self, pattern);

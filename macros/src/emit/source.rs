@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream};
-use quadrants_frontend::{Operator, Root, Step, syntax::ParamPassing};
+use quadrants_frontend::{Operator, Projection, Root, syntax::ParamPassing};
 use quote::{quote, quote_spanned};
 use syn::{Index, ReturnType, spanned::Spanned};
 
@@ -280,13 +280,13 @@ impl Emission<'_> {
     fn operator_checks(&self) -> TokenStream {
         let mut seen = HashSet::new();
         let checks = self.operators.iter().filter_map(|operator| {
-            let operands = operator.operands.iter().filter(|(root, steps)| {
+            let operands = operator.operands.iter().filter(|(root, projections)| {
                 let is_number = match *root {
                     Root::Type(_) => false,
                     Root::Param(at) => is_primitive(&self.signature.params[at].ty),
                     Root::ElementOf(at) => self.signature.params[at].scalar_rank().is_some(),
                 };
-                !is_number && seen.insert(format!("{root:?} {steps:?} {}", operator.orders))
+                !is_number && seen.insert(format!("{root:?} {projections:?} {}", operator.orders))
             });
             let operands: Vec<_> = operands.collect();
             (!operands.is_empty()).then(|| self.operator_check(operator, &operands))
@@ -299,9 +299,13 @@ impl Emission<'_> {
     }
 
     /// A statement that panics unless kernels have an operator for the types of operands.
-    fn operator_check(&self, operator: &Operator, operands: &[&(Root, Vec<Step>)]) -> TokenStream {
+    fn operator_check(
+        &self,
+        operator: &Operator,
+        operands: &[&(Root, Vec<Projection>)],
+    ) -> TokenStream {
         let (support, orders) = (&self.paths.body, operator.orders);
-        let accepted = operands.iter().map(|(root, steps)| {
+        let accepted = operands.iter().map(|(root, projections)| {
             let of = match *root {
                 Root::Type(ty) => {
                     let ty = Index::from(ty as usize);
@@ -312,9 +316,9 @@ impl Emission<'_> {
                     quote!(#support::value_of(__PARAMS[#at]))
                 }
             };
-            let part = steps.iter().fold(of, |of, step| match step {
-                Step::Field(name) => quote!(#support::field_of(#of, #name)),
-                Step::Element => quote!(#support::element_of(#of)),
+            let part = projections.iter().fold(of, |of, projection| match projection {
+                Projection::Field(name) => quote!(#support::field_of(#of, #name)),
+                Projection::Element => quote!(#support::element_of(#of)),
             });
             quote!(#support::has_operators(#part, #orders))
         });

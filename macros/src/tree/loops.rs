@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The bounds of a dimension of a loop.
-struct Bounds {
+struct DimBounds {
     begin: Option<Expr>,
     end: Expr,
     inclusive: bool,
@@ -28,7 +28,7 @@ struct Bounds {
     order: Order,
 }
 
-impl Bounds {
+impl DimBounds {
     /// `0..end`
     fn up_to(end: Expr) -> Self {
         Self { begin: None, end, inclusive: false, step: None, order: Order::Up }
@@ -141,7 +141,7 @@ impl Tree {
         self.scopes.push(Vec::new());
         let (mut dims, mut probes) = (Vec::new(), Vec::new());
         for (pattern, bounds) in variables.into_iter().zip(bounds) {
-            let Bounds { begin, end, inclusive, step, order } = bounds;
+            let DimBounds { begin, end, inclusive, step, order } = bounds;
             let (ty, name, mutable) = match pattern {
                 Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, mutability, .. }) => {
                     let ty = self.bind_probed(ident, &mut probes);
@@ -175,7 +175,7 @@ impl Tree {
         &mut self,
         iterated: &mut syn::Expr,
         pattern: &Pat,
-    ) -> Result<Vec<Bounds>, Construct> {
+    ) -> Result<Vec<DimBounds>, Construct> {
         match iterated {
             syn::Expr::Paren(paren) => self.bounds(&mut paren.expr, pattern),
             syn::Expr::Group(group) => self.bounds(&mut group.expr, pattern),
@@ -200,7 +200,7 @@ impl Tree {
                 let RangeChain { range, step, order } =
                     range_chain(other).ok_or(Construct::Iterator)?;
                 let bounds = self.range(range)?;
-                Ok(vec![Bounds { step: step.map(|step| self.expr(step)), order, ..bounds }])
+                Ok(vec![DimBounds { step: step.map(|step| self.expr(step)), order, ..bounds }])
             }
         }
     }
@@ -213,9 +213,9 @@ impl Tree {
             .find(|name| used.contains(name) && !is_constant(name) && !self.is_bound(name))
     }
 
-    fn range(&mut self, range: &mut syn::ExprRange) -> Result<Bounds, Construct> {
+    fn range(&mut self, range: &mut syn::ExprRange) -> Result<DimBounds, Construct> {
         match (&mut range.start, &mut range.end) {
-            (Some(begin), Some(end)) => Ok(Bounds {
+            (Some(begin), Some(end)) => Ok(DimBounds {
                 begin: Some(self.expr(begin)),
                 end: self.expr(end),
                 inclusive: matches!(range.limits, syn::RangeLimits::Closed(_)),
@@ -227,11 +227,11 @@ impl Tree {
     }
 
     /// The dimensions in the argument of an `ndrange`.
-    fn space(&mut self, space: &mut syn::Expr, rank: usize) -> Result<Vec<Bounds>, Construct> {
+    fn space(&mut self, space: &mut syn::Expr, rank: usize) -> Result<Vec<DimBounds>, Construct> {
         let span = self.spans.of(space);
         let each = |end: &dyn Fn(Expr) -> ExprKind| {
             let axes = (0..rank).map(|axis| Expr { kind: int(axis), span });
-            Ok(axes.map(|axis| Bounds::up_to(Expr { kind: end(axis), span })).collect())
+            Ok(axes.map(|axis| DimBounds::up_to(Expr { kind: end(axis), span })).collect())
         };
         if rank > MAX_RANK {
             return Err(Construct::Ndrange);
@@ -254,7 +254,7 @@ impl Tree {
         };
         let bounds = elements.iter_mut().map(|element| match element {
             syn::Expr::Range(range) => self.range(range),
-            end => Ok(Bounds::up_to(self.expr(end))),
+            end => Ok(DimBounds::up_to(self.expr(end))),
         });
         bounds.collect()
     }

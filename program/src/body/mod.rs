@@ -100,7 +100,7 @@ pub use site::{
     Arguments, CallSite, MethodTable, SiteTable, check_site, element_of, field_of, has_operators,
     identity_of, seen, typed, value_of,
 };
-pub use split::Task;
+pub use split::ErasedBlock;
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{
     are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,

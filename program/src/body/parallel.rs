@@ -12,7 +12,7 @@ use super::{
     cx::Cx,
     launch::LoopAt,
     level::{Level, Multiversioned},
-    split::{self, ChunkId, Loop, Mode, Task},
+    split::{self, ChunkId, ErasedBlock, Loop, Mode},
     stepped_range::SteppedRange,
 };
 use crate::dsl::{IndexSpace, ndrange};
@@ -217,7 +217,7 @@ impl<'b, L: Level> Cx<'b, L> {
     /// estimated from `elements`, the size of the largest tensor, and `weight`, the cost of one iteration of all blocks
     /// together, because the loops' extents are not known before the blocks run.
     #[inline(always)]
-    pub fn region(&self, blocks: &[&dyn Task], elements: usize, weight: u32) {
+    pub fn region(&self, blocks: &[&dyn ErasedBlock], elements: usize, weight: u32) {
         split::run_region(blocks, elements as u64, weight);
     }
 }
@@ -232,7 +232,7 @@ struct Checked<'a, F, T>(&'a F, T, ChunkId);
 struct Inspected<'a, F, T>(&'a F, T, ChunkId, &'a Cell<bool>);
 
 /// What the code of a block of a region is called with.
-struct Region<'a, F>(&'a F);
+struct RegionBlock<'a, F>(&'a F);
 
 // The access is a constant in each `code`, so that the loop is compiled once for each access.
 
@@ -260,9 +260,9 @@ impl<T, F: Fn((T, Chunk))> Multiversioned<Inspected<'_, F, T>> for F {
     }
 }
 
-impl<F: Fn()> Multiversioned<Region<'_, F>> for F {
+impl<F: Fn()> Multiversioned<RegionBlock<'_, F>> for F {
     #[inline(always)]
-    fn code(Region(body): Region<'_, F>) {
+    fn code(RegionBlock(body): RegionBlock<'_, F>) {
         body();
     }
 }
@@ -272,9 +272,9 @@ fn message_number(at: impl LoopInt) -> i64 {
     Into::<Const>::into(at).as_int().unwrap_or(0) as i64
 }
 
-impl<L: Level, F: Fn() + Sync> Task for Block<'_, '_, L, F> {
+impl<L: Level, F: Fn() + Sync> ErasedBlock for Block<'_, '_, L, F> {
     fn run(&self) {
         let _printer = self.cx.launch.printer();
-        self.cx.launch.errors.run(&mut || self.cx.run_at_level::<F, _>(Region(&self.body)));
+        self.cx.launch.errors.run(&mut || self.cx.run_at_level::<F, _>(RegionBlock(&self.body)));
     }
 }

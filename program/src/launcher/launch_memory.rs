@@ -30,7 +30,7 @@ pub(crate) struct StreamLaunchMemory {
 pub(crate) struct LaunchMemory<'a> {
     stream: &'a rt::Stream,
     kept: &'a StreamLaunchMemory,
-    memory: Memory,
+    memory: Temporaries,
 }
 
 /// An argument block in pinned memory, for a copy that is about to be enqueued.
@@ -42,7 +42,7 @@ struct Staged<'a> {
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "on the stack of one launch")]
-enum Memory {
+enum Temporaries {
     Persistent(Option<Buffer>),
     Ephemeral(DevicePtr),
 }
@@ -55,8 +55,10 @@ impl<'a> LaunchMemory<'a> {
 
     pub(crate) fn address(&self) -> DevicePtr {
         match &self.memory {
-            Memory::Persistent(buffer) => buffer.as_ref().map_or(DevicePtr::NULL, Buffer::address),
-            Memory::Ephemeral(memory) => *memory,
+            Temporaries::Persistent(buffer) => {
+                buffer.as_ref().map_or(DevicePtr::NULL, Buffer::address)
+            }
+            Temporaries::Ephemeral(memory) => *memory,
         }
     }
 }
@@ -74,13 +76,13 @@ impl Drop for Staged<'_> {
 impl Drop for LaunchMemory<'_> {
     fn drop(&mut self) {
         match &mut self.memory {
-            Memory::Persistent(buffer) => {
+            Temporaries::Persistent(buffer) => {
                 if let Some(buffer) = buffer.take() {
                     buffer.stamp_write(self.stream.next_stamp());
                     self.kept.persistent.lock().push(buffer);
                 }
             }
-            Memory::Ephemeral(memory) => {
+            Temporaries::Ephemeral(memory) => {
                 let context = self.stream.context();
                 // SAFETY: allocated on this stream; the launch that uses it is enqueued on it, and
                 // its region, if any, is joined to it.
@@ -96,7 +98,7 @@ impl Drop for LaunchMemory<'_> {
 }
 
 impl StreamLaunchMemory {
-    /// Memory of at least `bytes` for a launch on `stream`, whose memory this is.
+    /// Temporaries of at least `bytes` for a launch on `stream`, whose memory this is.
     pub(crate) fn allocate<'a>(
         &'a self,
         stream: &'a rt::Stream,
@@ -114,10 +116,10 @@ impl StreamLaunchMemory {
                 // which reads the value that the kernel wrote or the copy of the arguments.
                 None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
             };
-            Memory::Persistent(Some(buffer))
+            Temporaries::Persistent(Some(buffer))
         } else {
             // SAFETY: the stream is live as long as it is borrowed.
-            Memory::Ephemeral(unsafe { context.allocate(bytes, stream.handle())? })
+            Temporaries::Ephemeral(unsafe { context.allocate(bytes, stream.handle())? })
         };
         Ok(LaunchMemory { stream, kept: self, memory })
     }

@@ -24,7 +24,7 @@ pub(super) struct Base {
 
 /// A recording by the profiling interface.
 #[derive(Debug)]
-pub(super) struct Exact {
+pub(super) struct ActivityRecording {
     pub(super) activities: Arc<dyn Activities>,
     /// When the session's base event was complete, by the interface's clock.
     pub(super) origin: u64,
@@ -34,12 +34,12 @@ pub(super) struct Exact {
 
 /// A call that is being made.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct CorrelatedCall {
     activities: Arc<dyn Activities>,
     number: u64,
 }
 
-impl Call {
+impl CorrelatedCall {
     fn enter(activities: &Arc<dyn Activities>) -> Self {
         let number = CALLS.fetch_add(1, Relaxed);
         activities.enter(number);
@@ -53,7 +53,7 @@ impl Call {
     }
 }
 
-impl Exact {
+impl ActivityRecording {
     /// Begins to record, if the device has a profiling interface that works. Returns the base event of the session, and
     /// what the timeline says about its times.
     pub(super) fn begin(device: &dyn Device) -> (Option<(Self, Base)>, Option<String>) {
@@ -107,7 +107,7 @@ impl Exact {
                 // SAFETY: the memory has the bytes, and the events were created above.
                 unsafe {
                     device.event_record(events[0], stream)?;
-                    let call = Call::enter(activities);
+                    let call = CorrelatedCall::enter(activities);
                     let filled = device.fill_u8_async(memory, value, BYTES, stream);
                     number = call.leave();
                     filled?;
@@ -141,8 +141,8 @@ impl Exact {
         Ok(based.map(|((origin, at), event)| (origin, Base { event, at })))
     }
 
-    pub(super) fn enter(&self) -> Call {
-        Call::enter(&self.activities)
+    pub(super) fn enter(&self) -> CorrelatedCall {
+        CorrelatedCall::enter(&self.activities)
     }
 
     pub(super) fn push(&mut self, call: u64, operation: usize) {
@@ -150,7 +150,7 @@ impl Exact {
     }
 }
 
-impl Drop for Exact {
+impl Drop for ActivityRecording {
     fn drop(&mut self) {
         self.activities.end();
     }

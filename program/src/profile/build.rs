@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use quadrants_rhi::DeviceInfo;
 
 use super::{
-    session::{GraphLaunch, HostCall, Mark, Operation, Session, TrackState, Waits, What},
+    session::{GraphLaunch, HostCall, Mark, RecordedOperation, Session, TrackState, Waits, What},
     timeline::{
         Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
@@ -199,7 +199,7 @@ impl Build<'_> {
         (self.clock != TimelineClock::Logical).then(|| self.time(at.as_nanos() as f64))
     }
 
-    fn operation(&self, operation: &Operation, times: (f64, f64)) -> Span {
+    fn operation(&self, operation: &RecordedOperation, times: (f64, f64)) -> Span {
         let mut span = Span {
             kind: SpanKind::Task,
             name: "".into(),
@@ -250,7 +250,7 @@ impl Build<'_> {
     /// Adds the spans of a graph's nodes, where their times are known.
     fn nodes(
         &mut self,
-        operation: &Operation,
+        operation: &RecordedOperation,
         (began, _): (f64, f64),
         spans: &mut Vec<(Option<usize>, Span)>,
     ) {

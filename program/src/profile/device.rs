@@ -19,7 +19,7 @@ use quadrants_rhi::{
 use quadrants_runtime::{Context, StreamUse};
 
 use super::{
-    activity::Exact,
+    activity::ActivityRecording,
     origin,
     session::{GraphLaunch, HostCall, Mark, Session, Waits, What},
     timeline::{SpanKind, TrackKind},
@@ -45,7 +45,7 @@ impl RecordingDevice {
     /// # Errors
     /// The device's.
     pub(super) fn begin(&self) -> Result<()> {
-        let (exact, note) = Exact::begin(&*self.inner);
+        let (exact, note) = ActivityRecording::begin(&*self.inner);
         let (exact, base) = exact.unzip();
         let (base, began) = match base {
             Some(base) => (Some(base.event), base.at),

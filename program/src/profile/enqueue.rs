@@ -5,10 +5,10 @@ use std::time::Instant;
 use quadrants_rhi::{EventHandle, EventOptions, StreamHandle};
 
 use super::{
-    activity::{Call, Exact},
+    activity::{ActivityRecording, CorrelatedCall},
     device::RecordingDevice,
     origin::{self, OriginGuard},
-    session::{ForeignNames, Operation, Pending, Session, What},
+    session::{ForeignNames, Pending, RecordedOperation, Session, What},
 };
 
 /// How many operations may be pending before their times are read.
@@ -21,7 +21,7 @@ pub(super) struct Begun {
     track: usize,
     events: Option<(EventHandle, EventHandle)>,
     /// The call at the profiling interface.
-    call: Option<Call>,
+    call: Option<CorrelatedCall>,
     at: Instant,
 }
 
@@ -87,8 +87,8 @@ impl RecordingDevice {
         begun(None)
     }
 
-    fn enter_call(&self) -> Option<Call> {
-        self.session.lock().as_ref()?.exact.as_ref().map(Exact::enter)
+    fn enter_call(&self) -> Option<CorrelatedCall> {
+        self.session.lock().as_ref()?.exact.as_ref().map(ActivityRecording::enter)
     }
 
     fn give_back(&self, events: impl Iterator<Item = EventHandle>) {
@@ -109,7 +109,7 @@ impl RecordingDevice {
         what: impl FnOnce(&Session) -> What,
     ) {
         let ended = Instant::now();
-        let call = begun.call.map(Call::leave);
+        let call = begun.call.map(CorrelatedCall::leave);
         let timed = match begun.events {
             // SAFETY: as in `begin_operation`.
             Some((_, end)) => enqueued && unsafe { self.inner.event_record(end, stream) }.is_ok(),
@@ -132,7 +132,8 @@ impl RecordingDevice {
             let times = (!self.asynchronous)
                 .then(|| (submitted.as_nanos() as f64, since(ended).as_nanos() as f64));
             let what = what(session);
-            let operation = session.push(Operation { what, track: begun.track, times, submitted });
+            let operation =
+                session.push(RecordedOperation { what, track: begun.track, times, submitted });
             if let (Some(exact), Some(call)) = (&mut session.exact, call) {
                 exact.push(call, operation);
             }

@@ -10,16 +10,16 @@ const MAX_DEPTH: u32 = 64;
 
 /// A value. Numbers are kept as they are written.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Bool,
     Number(String),
     String(String),
-    Array(Vec<Value>),
-    Object(Vec<(String, Value)>),
+    Array(Vec<JsonValue>),
+    Object(Vec<(String, JsonValue)>),
 }
 
-impl Value {
+impl JsonValue {
     /// Parses a whole text. The error says what is wrong and at which byte.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { text, rest: text.chars() };
@@ -65,7 +65,7 @@ impl Value {
 }
 
 /// The value of a member; null if there is none, and for values without members.
-impl Index<&str> for Value {
+impl Index<&str> for JsonValue {
     type Output = Self;
 
     fn index(&self, name: &str) -> &Self {
@@ -101,20 +101,20 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self, depth: u32) -> Result<Value, String> {
+    fn value(&mut self, depth: u32) -> Result<JsonValue, String> {
         if depth > MAX_DEPTH {
             return Err(self.error("nested too deep"));
         }
         if self.skips("null") {
-            Ok(Value::Null)
+            Ok(JsonValue::Null)
         } else if self.skips("true") || self.skips("false") {
-            Ok(Value::Bool)
+            Ok(JsonValue::Bool)
         } else if self.skips("\"") {
-            self.string().map(Value::String)
+            self.string().map(JsonValue::String)
         } else if self.skips("[") {
             let mut values = Vec::new();
             self.list("]", |this| this.value(depth + 1).map(|value| values.push(value)))?;
-            Ok(Value::Array(values))
+            Ok(JsonValue::Array(values))
         } else if self.skips("{") {
             let mut members = Vec::new();
             self.list("}", |this| {
@@ -128,7 +128,7 @@ impl Parser<'_> {
                 members.push((name, this.value(depth + 1)?));
                 Ok(())
             })?;
-            Ok(Value::Object(members))
+            Ok(JsonValue::Object(members))
         } else {
             self.number()
         }
@@ -154,7 +154,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<JsonValue, String> {
         let rest = self.rest.as_str();
         let end = rest.find(|at: char| !matches!(at, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
         let digits = &rest[..end.unwrap_or(rest.len())];
@@ -163,7 +163,7 @@ impl Parser<'_> {
             return Err(self.error("expected a value"));
         }
         self.rest = rest[digits.len()..].chars();
-        Ok(Value::Number(digits.to_owned()))
+        Ok(JsonValue::Number(digits.to_owned()))
     }
 
     /// The rest of a string after its quotation mark.
@@ -232,12 +232,12 @@ mod tests {
     fn values_are_read() {
         let text =
             r#" {"a": [1, -2.5e3 , true, null], "b": {"c": "\u00e9\ud83d\ude00\n\"é"}, "d": {}} "#;
-        let value = Value::parse(text).unwrap();
+        let value = JsonValue::parse(text).unwrap();
         let list = value["a"].as_array().unwrap();
         assert_eq!((list[0].as_u64(), list[1].as_f64(), list.len()), (Some(1), Some(-2500.0), 4));
         assert!(list[3].is_null() && value["x"]["y"].is_null() && value["d"].as_str().is_none());
         assert_eq!(value["b"]["c"].as_str(), Some("é😀\n\"é"));
-        assert_eq!(Value::parse("18446744073709551615").unwrap().as_u64(), Some(u64::MAX));
+        assert_eq!(JsonValue::parse("18446744073709551615").unwrap().as_u64(), Some(u64::MAX));
     }
 
     #[test]
@@ -266,10 +266,10 @@ mod tests {
             "NaN",
             "\u{a0}1",
         ] {
-            assert!(Value::parse(text).is_err(), "{text:?}");
+            assert!(JsonValue::parse(text).is_err(), "{text:?}");
         }
         let deep = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(Value::parse(&deep(60)).is_ok());
-        assert!(Value::parse(&deep(100_000)).is_err());
+        assert!(JsonValue::parse(&deep(60)).is_ok());
+        assert!(JsonValue::parse(&deep(100_000)).is_err());
     }
 }

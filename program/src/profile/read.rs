@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     chrome::{KNOWN, VERSION},
-    json::Value,
+    json::JsonValue,
     timeline::{
         Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
@@ -44,7 +44,7 @@ fn read(text: &str) -> Result<Timeline, String> {
     if text.trim().is_empty() {
         return Err("it is empty; a program writes it at its end".to_owned());
     }
-    let trace = Value::parse(text).map_err(|error| format!("no JSON: {error}"))?;
+    let trace = JsonValue::parse(text).map_err(|error| format!("no JSON: {error}"))?;
     let other = &trace["otherData"];
     match other["quadrants"].as_u64() {
         Some(VERSION) => {}
@@ -88,7 +88,7 @@ fn read(text: &str) -> Result<Timeline, String> {
 }
 
 impl Timeline {
-    fn read_event(&mut self, event: &Value, graphs: &[Arc<[GraphNode]>]) -> Result<(), String> {
+    fn read_event(&mut self, event: &JsonValue, graphs: &[Arc<[GraphNode]>]) -> Result<(), String> {
         match (string(event, "ph")?, string(event, "name")?) {
             ("M", "thread_name") => {
                 if index(event, "tid")? != self.tracks.len() {
@@ -104,7 +104,7 @@ impl Timeline {
     }
 }
 
-fn track(args: &Value) -> Result<Track, String> {
+fn track(args: &JsonValue) -> Result<Track, String> {
     let kind = match string(args, "kind")? {
         "stream" => TrackKind::Stream(number(args, "stream")?),
         "nodes" => TrackKind::Nodes(number(args, "stream")?),
@@ -118,8 +118,8 @@ fn track(args: &Value) -> Result<Track, String> {
     Ok(Track { name: string(args, "name")?.to_owned(), kind })
 }
 
-fn nodes(graph: &Value) -> Result<Arc<[GraphNode]>, String> {
-    let node = |node: &Value| {
+fn nodes(graph: &JsonValue) -> Result<Arc<[GraphNode]>, String> {
+    let node = |node: &JsonValue| {
         let text = string(node, "kind")?;
         let kind = SpanKind::with_text(text);
         Ok(GraphNode {
@@ -136,7 +136,7 @@ fn nodes(graph: &Value) -> Result<Arc<[GraphNode]>, String> {
     graph.as_array().ok_or("a graph is no list")?.iter().map(node).collect()
 }
 
-fn span(event: &Value, label: &str, graphs: &[Arc<[GraphNode]>]) -> Result<Span, String> {
+fn span(event: &JsonValue, label: &str, graphs: &[Arc<[GraphNode]>]) -> Result<Span, String> {
     let text = string(event, "cat")?;
     let kind = SpanKind::with_text(text);
     let kind = kind.ok_or_else(|| format!("the kind of span `{text}` is unknown"))?;
@@ -179,30 +179,30 @@ fn span(event: &Value, label: &str, graphs: &[Arc<[GraphNode]>]) -> Result<Span,
     })
 }
 
-fn arrow(args: &Value, kind: &str) -> Result<Arrow, String> {
+fn arrow(args: &JsonValue, kind: &str) -> Result<Arrow, String> {
     let found = ArrowKind::with_text(kind);
     let kind = found.ok_or_else(|| format!("the kind of arrow `{kind}` is unknown"))?;
     Ok(Arrow { kind, from: index(args, "from")?, to: index(args, "to")? })
 }
 
 /// A text without control characters, which would change the terminal that it is printed on.
-fn string<'a>(object: &'a Value, name: &str) -> Result<&'a str, String> {
+fn string<'a>(object: &'a JsonValue, name: &str) -> Result<&'a str, String> {
     let text = object[name].as_str().ok_or_else(|| format!("`{name}` is no text"))?;
     let has_control = text.contains(char::is_control);
     if has_control { Err(format!("`{name}` has a control character")) } else { Ok(text) }
 }
 
-fn number<T: TryFrom<u64>>(object: &Value, name: &str) -> Result<T, String> {
+fn number<T: TryFrom<u64>>(object: &JsonValue, name: &str) -> Result<T, String> {
     let number = object[name].as_u64().and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| format!("`{name}` is no number in range"))
 }
 
-fn index(object: &Value, name: &str) -> Result<usize, String> {
+fn index(object: &JsonValue, name: &str) -> Result<usize, String> {
     number(object, name)
 }
 
 /// A time in microseconds, to the nanosecond.
-fn time(object: &Value, name: &str) -> Result<Duration, String> {
+fn time(object: &JsonValue, name: &str) -> Result<Duration, String> {
     let time = object[name].as_f64().filter(|time| (0.0..=MAX_MICROSECONDS).contains(time));
     let time = time.ok_or_else(|| format!("`{name}` is no time"))?;
     Ok(Duration::from_nanos((time * 1000.0).round() as u64))

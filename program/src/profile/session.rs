@@ -13,7 +13,7 @@ use quadrants_rhi::{Activity, EventHandle, FunctionHandle};
 use smallvec::SmallVec;
 
 use super::{
-    activity::Exact,
+    activity::ActivityRecording,
     timeline::{GraphNode, SpanKind, TrackKind},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct KernelNames {
 
 /// An operation of a stream.
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct RecordedOperation {
     pub(super) what: What,
     pub(super) track: usize,
     /// Nanoseconds from the begin of the session; none while they are not known.
@@ -141,7 +141,7 @@ pub(crate) struct Session {
     pub(super) began: Instant,
     /// The event at time 0; none on a device whose operations are complete when their call returns.
     pub(super) base: Option<EventHandle>,
-    pub(super) operations: Vec<Operation>,
+    pub(super) operations: Vec<RecordedOperation>,
     pub(super) host_calls: Vec<HostCall>,
     pub(super) tracks: Vec<TrackState>,
     /// By the handle of the stream, or by its id where handles are all equal.
@@ -163,7 +163,7 @@ pub(crate) struct Session {
     pub(super) is_reading: bool,
     pub(super) lost: u64,
     /// Recording by the driver's profiling interface, if it has one.
-    pub(super) exact: Option<Exact>,
+    pub(super) exact: Option<ActivityRecording>,
     /// What the timeline says about its times.
     pub(super) notes: Vec<String>,
 }
@@ -317,7 +317,7 @@ impl Session {
     }
 
     /// Records an operation that was enqueued. Returns its number.
-    pub(super) fn push(&mut self, mut operation: Operation) -> usize {
+    pub(super) fn push(&mut self, mut operation: RecordedOperation) -> usize {
         if let What::Graph(GraphLaunch { contents: Some(contents), .. }) = &mut operation.what {
             match self.graphs.get(contents) {
                 Some(known) => *contents = known.clone(),
@@ -343,7 +343,7 @@ impl Session {
     /// The next launch on the stream `later` conflicts with the last launch of a kernel on the stream `earlier`, by
     /// the ids of the streams and the number of the kernel. Foreign operations count as launches.
     pub(super) fn conflict(&mut self, (earlier, kernel): (u32, u32), later: u32) {
-        let is_earlier = |operation: &Operation| {
+        let is_earlier = |operation: &RecordedOperation| {
             let track = self.tracks[operation.track].kind;
             let id = match &operation.what {
                 What::Task(Some((names, _))) => Some(names.id),

@@ -8,19 +8,19 @@ use std::{cell::Cell, ptr, sync::Arc};
 use crate::state::{ProgramInner, StreamState};
 
 thread_local! {
-    static INNERMOST: Cell<*const Scope> = const { Cell::new(ptr::null()) };
+    static INNERMOST: Cell<*const StreamScope> = const { Cell::new(ptr::null()) };
 }
 
-struct Scope {
+struct StreamScope {
     program: *const Arc<ProgramInner>,
     stream: *const Arc<StreamState>,
-    outer: *const Scope,
+    outer: *const StreamScope,
 }
 
 /// Makes the outer scope the innermost again, on every exit path.
-struct ScopeGuard(*const Scope);
+struct StreamScopeGuard(*const StreamScope);
 
-impl Drop for ScopeGuard {
+impl Drop for StreamScopeGuard {
     fn drop(&mut self) {
         INNERMOST.set(self.0);
     }
@@ -32,8 +32,8 @@ pub(crate) fn with_scope<R>(
     stream: &Arc<StreamState>,
     body: impl FnOnce() -> R,
 ) -> R {
-    let scope = Scope { program, stream, outer: INNERMOST.get() };
-    let _guard = ScopeGuard(scope.outer);
+    let scope = StreamScope { program, stream, outer: INNERMOST.get() };
+    let _guard = StreamScopeGuard(scope.outer);
     INNERMOST.set(&raw const scope);
     body()
 }

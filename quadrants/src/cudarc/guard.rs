@@ -7,12 +7,12 @@ use cudarc::driver::{CudaContext, DriverError, result::ctx, sys::CUcontext};
 /// Keeps the context current on this thread, and restores the earlier one when it is dropped.
 ///
 /// Some functions of cudarc make their context current and leave it so, and some need one that is current already.
-pub(super) struct Bound {
+pub(super) struct CurrentContext {
     /// None where the context was current already.
     before: Option<CUcontext>,
 }
 
-impl Bound {
+impl CurrentContext {
     pub(super) fn new(context: &CudaContext) -> Result<Self, DriverError> {
         let before = ctx::get_current()?;
         if before == Some(context.cu_ctx()) {
@@ -25,7 +25,7 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for CurrentContext {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             // SAFETY: it was current on this thread, or it is null. If it was destroyed meanwhile, the driver returns

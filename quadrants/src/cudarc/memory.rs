@@ -6,7 +6,7 @@ use cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop,
 };
 
-use super::{Element, Error, Result, SharedStream, guard::Bound};
+use super::{Element, Error, Result, SharedStream, guard::CurrentContext};
 use crate::{ForeignCall, Tensor, rhi, writes};
 
 impl SharedStream {
@@ -185,10 +185,10 @@ impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         let context: Arc<CudaContext> = self.0.context().clone();
         // On any thread; cudarc frees memory of the default stream in the context that is current.
-        let bound = Bound::new(&context);
+        let current = CurrentContext::new(&context);
         // SAFETY: dropped once, here, and not used after.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        drop(bound);
+        drop(current);
     }
 }
 
@@ -219,12 +219,12 @@ impl<T: Element, const N: usize> Lent<'_, T, N> {
     fn order(&self, guard: SyncOnDrop<'_>) -> Result<()> {
         let stream = self.stream;
         self.tensor.order_before(stream)?;
-        let bound = Bound::new(stream.cudarc().context())?;
+        let current = CurrentContext::new(stream.cudarc().context())?;
         if self.theirs.cu_stream() != stream.cudarc().cu_stream() {
             self.theirs.join(stream.cudarc())?;
         }
         drop(guard);
-        drop(bound);
+        drop(current);
         stream.cudarc().context().check_err()?;
         Ok(())
     }

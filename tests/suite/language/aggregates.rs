@@ -248,7 +248,7 @@ fn aggregates_of_floats(backend: TestBackend) -> quadrants::Result<()> {
     Ok(())
 }
 
-/// An out-of-bounds index of a local array is an error that ends the piece of the loop.
+/// An out-of-bounds index of a local array is an error that ends the chunk of the loop.
 #[on_all_backends]
 fn an_out_of_bounds_component_index_is_reported(backend: TestBackend) -> quadrants::Result<()> {
     use quadrants::Tensor;

@@ -55,7 +55,7 @@ source! { of_bits;
     }
 }
 
-/// Around the sizes from which pieces have private copies.
+/// Around the sizes from which chunks have private copies.
 fn sizes(backend: TestBackend) -> &'static [usize] {
     if backend == Cpu { &[0, 1, 1023, 1024, 5000, 300_000] } else { &[0, 1, 300] }
 }
@@ -109,7 +109,7 @@ fn an_index_out_of_range_of_a_scatter_is_reported(backend: TestBackend) -> quadr
     Ok(())
 }
 
-/// The CPU adds private copies in the order of their pieces, so identical launches give identical sums.
+/// The CPU adds private copies in the order of their chunks, so identical launches give identical sums.
 #[test]
 fn float_scatters_of_identical_launches_are_identical() -> quadrants::Result<()> {
     let Some(on) = Cpu.open() else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BACKENDS, Backend, EXAMPLES, Run, SYSTEM};
-use crate::totals::{Ending, Program, Totals};
+use crate::totals::{Ending, TestProgram, Totals};
 
 /// A row of the table: its position, its name and the device.
 type Row = (usize, String, String);
@@ -26,7 +26,7 @@ impl Report {
     }
 
     /// Adds the tests of programs that ran in `run`; `note` is added to the names of rows.
-    pub(super) fn add(&mut self, programs: Vec<Program>, run: &Run, note: &str) {
+    pub(super) fn add(&mut self, programs: Vec<TestProgram>, run: &Run, note: &str) {
         for program in &programs {
             self.add_program(program, run, note);
             for reason in program.reasons.values() {
@@ -42,7 +42,7 @@ impl Report {
     }
 
     /// Adds a program's tests to the rows that they belong to.
-    fn add_program(&mut self, program: &Program, run: &Run, note: &str) {
+    fn add_program(&mut self, program: &TestProgram, run: &Run, note: &str) {
         let package = program
             .name
             .strip_prefix("doc:")
@@ -187,7 +187,7 @@ mod tests {
         let packages = [("suite-1", SYSTEM), ("suite-2", "quadrants-rhi-cuda"), ("lib", EXAMPLES)]
             .map(|(program, package)| (program.to_owned(), package.to_owned()))
             .into();
-        let program = |name: &str, tests: &[(&str, Ending)], totals| Program {
+        let program = |name: &str, tests: &[(&str, Ending)], totals| TestProgram {
             name: name.to_owned(),
             tests: tests.iter().map(|(name, ending)| ((*name).to_owned(), *ending)).collect(),
             reasons: BTreeMap::new(),
@@ -235,7 +235,7 @@ mod tests {
             ("b", "no NVRTC (searched /usr/lib)"),
             ("c", "no device for memory::copies"),
         ];
-        let program = Program {
+        let program = TestProgram {
             name: "suite".to_owned(),
             tests: BTreeMap::new(),
             reasons: reasons.map(|(test, why)| (test.to_owned(), why.to_owned())).into(),

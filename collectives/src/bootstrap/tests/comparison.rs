@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{ProcessGroup, at_once, group};
 use crate::{
     bootstrap::{Error, Refusal, message::MOST_CALLS},
-    call::{Call, Kind, Place},
+    call::{Call, CallKind, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
     library_mismatch::{LibraryMismatch, NONE},
@@ -15,12 +15,13 @@ const LONG: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(3);
 
 pub(super) fn all_reduce(count: usize) -> Call {
-    let (kind, place) = (Kind::AllReduce(Reduction::Sum), Place { index: 0, of: 1 });
-    Call { kind, count, data_type: DataType::F32, place }
+    let (kind, group_position) =
+        (CallKind::AllReduce(Reduction::Sum), GroupPosition { index: 0, of: 1 });
+    Call { kind, count, data_type: DataType::F32, group_position }
 }
 
-fn transfer(kind: Kind) -> Call {
-    Call { kind, count: 5, data_type: DataType::F32, place: Place::default() }
+fn transfer(kind: CallKind) -> Call {
+    Call { kind, count: 5, data_type: DataType::F32, group_position: GroupPosition::default() }
 }
 
 /// Joins a communicator.
@@ -122,8 +123,8 @@ fn rank_0_stays_for_transfers_between_others() {
     let first = groups.remove(0);
     let leaving = std::thread::spawn(move || drop(first));
     std::thread::sleep(Duration::from_millis(200));
-    compare(&groups[0], numbers[0], &[transfer(Kind::Send { to: 2 })]).unwrap();
-    compare(&groups[1], numbers[0], &[transfer(Kind::Receive { from: 1 })]).unwrap();
+    compare(&groups[0], numbers[0], &[transfer(CallKind::Send { to: 2 })]).unwrap();
+    compare(&groups[1], numbers[0], &[transfer(CallKind::Receive { from: 1 })]).unwrap();
     let start = Instant::now();
     end(groups);
     leaving.join().unwrap();

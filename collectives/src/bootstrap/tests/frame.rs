@@ -5,35 +5,35 @@ use std::time::Duration;
 use crate::bootstrap::Rejection;
 use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
-use crate::bootstrap::message::{self, Call, Failure, Message, Operation};
+use crate::bootstrap::message::{self, Failure, GroupCall, GroupOperation, Message};
 use crate::{
-    call::{Call as CommunicatorCall, Kind, Place},
+    call::{Call, CallKind, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
     library_mismatch::LibraryMismatch,
     random::Random,
 };
 
-fn call(operation: Operation) -> Call {
-    Call { number: 1 << 40, operation }
+fn call(operation: GroupOperation) -> GroupCall {
+    GroupCall { number: 1 << 40, operation }
 }
 
 /// A call of each kind.
-fn calls() -> Vec<CommunicatorCall> {
+fn calls() -> Vec<Call> {
     let kinds = [
-        Kind::AllReduce(Reduction::Mean),
-        Kind::Reduce { reduction: Reduction::Product, root: 65_535 },
-        Kind::Broadcast { root: 3 },
-        Kind::AllGather,
-        Kind::ReduceScatter(Reduction::Min),
-        Kind::Send { to: 1 },
-        Kind::Receive { from: 2 },
+        CallKind::AllReduce(Reduction::Mean),
+        CallKind::Reduce { reduction: Reduction::Product, root: 65_535 },
+        CallKind::Broadcast { root: 3 },
+        CallKind::AllGather,
+        CallKind::ReduceScatter(Reduction::Min),
+        CallKind::Send { to: 1 },
+        CallKind::Receive { from: 2 },
     ];
-    let call = |(index, kind)| CommunicatorCall {
+    let call = |(index, kind)| Call {
         kind,
         count: usize::MAX - index,
         data_type: DataType::F64,
-        place: Place { index: index as u32, of: u32::MAX },
+        group_position: GroupPosition { index: index as u32, of: u32::MAX },
     };
     kinds.into_iter().enumerate().map(call).collect()
 }
@@ -43,10 +43,10 @@ fn messages() -> Vec<Message> {
         Message::Start,
         Message::Heartbeat,
         Message::Waiting(vec![1, 70_000]),
-        Message::Arrive(call(Operation::Barrier), String::new()),
-        Message::Arrive(call(Operation::Join), "NCCL 2.28.3".into()),
-        Message::Arrive(call(Operation::JoinUnchecked), String::new()),
-        Message::Release(call(Operation::Broadcast), vec![7; 128]),
+        Message::Arrive(call(GroupOperation::Barrier), String::new()),
+        Message::Arrive(call(GroupOperation::Join), "NCCL 2.28.3".into()),
+        Message::Arrive(call(GroupOperation::JoinUnchecked), String::new()),
+        Message::Release(call(GroupOperation::Broadcast), vec![7; 128]),
         Message::Failed(Failure::Timeout(vec![3])),
         Message::Failed(Failure::Left(4)),
         Message::Failed(Failure::OutOfOrder(5)),
@@ -60,7 +60,7 @@ fn messages() -> Vec<Message> {
             Mismatch { rank: 2, call: calls()[0], other: 1, other_call: calls()[3], number: 11 },
         ),
         Message::Refused(
-            call(Operation::Join),
+            call(GroupOperation::Join),
             LibraryMismatch {
                 rank: 3,
                 library: "NCCL 2.28.3".into(),

@@ -6,13 +6,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use super::group::{self, Place};
+use super::group::{self, CommunicatorKey};
 use crate::{
     collectives::Status,
     context,
-    entry::{Call, CallSite, Family, Stop},
-    handle::{Kind, decode},
-    worlds::{self, Guard, exists},
+    entry::{ApiCall, ExportedFunction, Family, Stop},
+    handle::{HandleKind, decode},
+    worlds::{self, WorldGuard, exists},
 };
 
 /// The reason why a function ends early.
@@ -24,9 +24,12 @@ pub(crate) enum End {
 }
 
 /// Runs the body of an exported function. An error in a group is an error of the group.
-pub(crate) fn run(site: &'static CallSite, body: impl FnOnce(&Call) -> Result<(), End>) -> c_int {
+pub(crate) fn run(
+    function: &'static ExportedFunction,
+    body: impl FnOnce(&ApiCall) -> Result<(), End>,
+) -> c_int {
     // The functions are of no driver: nothing depends on this one.
-    let call = Call::new(Family::Cuda, site);
+    let call = ApiCall::new(Family::Cuda, function);
     let status = match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(()) | Err(End::Ignored)) => Status::SUCCESS,
         Ok(Err(End::Status(status))) => status,
@@ -39,16 +42,19 @@ pub(crate) fn run(site: &'static CallSite, body: impl FnOnce(&Call) -> Result<()
 }
 
 /// Enters the world of a communicator. Returns an error if its context is lost.
-pub(crate) fn enter(call: &Call, comm: usize) -> Result<(Guard, Place), End> {
-    let (mut state, place) = enter_lost(call, comm)?;
+pub(crate) fn enter(call: &ApiCall, comm: usize) -> Result<(WorldGuard, CommunicatorKey), End> {
+    let (mut state, communicator) = enter_lost(call, comm)?;
     state.check_lost().map_err(Status::from)?;
     state.point();
-    Ok((state, place))
+    Ok((state, communicator))
 }
 
 /// Enters the world of a communicator, even if its context is lost.
-pub(crate) fn enter_lost(call: &Call, comm: usize) -> Result<(Guard, Place), End> {
-    let decoded = decode(Kind::Communicator, comm).ok().filter(|(world, _)| exists(*world));
+pub(crate) fn enter_lost(
+    call: &ApiCall,
+    comm: usize,
+) -> Result<(WorldGuard, CommunicatorKey), End> {
+    let decoded = decode(HandleKind::Communicator, comm).ok().filter(|(world, _)| exists(*world));
     let (world, key) = decoded.ok_or(Status::INVALID_ARGUMENT)?;
     let mut state = enter_world(call, world)?;
     state.check_communicator(key, call.name())?;
@@ -56,7 +62,7 @@ pub(crate) fn enter_lost(call: &Call, comm: usize) -> Result<(Guard, Place), End
 }
 
 /// Counts the call, and applies faults.
-pub(crate) fn enter_world(call: &Call, world: u16) -> Result<Guard, End> {
+pub(crate) fn enter_world(call: &ApiCall, world: u16) -> Result<WorldGuard, End> {
     call.enter_lost(world).map_err(|stop| {
         let lost = worlds::lock(world).is_ok_and(|state| state.lost.is_some());
         if lost { Status::UNHANDLED_CUDA_ERROR.into() } else { stop.into() }
@@ -64,7 +70,7 @@ pub(crate) fn enter_world(call: &Call, world: u16) -> Result<Guard, End> {
 }
 
 /// Counts a call that concerns no communicator, in the world of the current device. There may be none.
-pub(crate) fn enter_current(call: &Call) -> Result<(), End> {
+pub(crate) fn enter_current(call: &ApiCall) -> Result<(), End> {
     match current() {
         Ok(world) => enter_world(call, world).map(drop),
         Err(_) => Ok(()),

@@ -9,26 +9,26 @@ use crate::{
 };
 
 /// A communicator's world and its key there.
-pub(crate) type Place = (u16, Key);
+pub(crate) type CommunicatorKey = (u16, Key);
 
 /// A call that is carried out at the end of its group.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum DeferredCall {
     /// The creation of a communicator, with the unique id.
-    Join(Place, u64),
-    Call(Place, Request),
+    Join(CommunicatorKey, u64),
+    Call(CommunicatorKey, Request),
 }
 
 struct Group {
     /// The number of groups that are open, each inside the one before.
     depth: u32,
-    tasks: Vec<Task>,
+    deferred: Vec<DeferredCall>,
     /// The first error of a call in the group.
     error: Option<Status>,
 }
 
 impl Group {
-    const NONE: Self = Self { depth: 0, tasks: Vec::new(), error: None };
+    const NONE: Self = Self { depth: 0, deferred: Vec::new(), error: None };
 }
 
 thread_local! {
@@ -66,47 +66,49 @@ pub(crate) fn discard() {
 
 /// Ends a group. The end of the outermost one carries out its calls, unless one of them returned an error.
 pub(crate) fn end() -> Result<(), Status> {
-    let tasks = with(|group| {
+    let deferred = with(|group| {
         group.depth = group.depth.checked_sub(1).ok_or(Status::INVALID_USAGE)?;
         if group.depth > 0 {
             return Ok(Vec::new());
         }
-        let Group { tasks, error, .. } = std::mem::replace(group, Group::NONE);
-        error.map_or(Ok(tasks), Err)
+        let Group { deferred, error, .. } = std::mem::replace(group, Group::NONE);
+        error.map_or(Ok(deferred), Err)
     })?;
-    carry_out(tasks)
+    carry_out(deferred)
 }
 
 /// Carries out a call now, or at the end of the group.
-pub(crate) fn submit(task: Task) -> Result<(), Status> {
-    let task = with(|group| match group.depth {
-        0 => Some(task),
+pub(crate) fn submit(call: DeferredCall) -> Result<(), Status> {
+    let call = with(|group| match group.depth {
+        0 => Some(call),
         _ => {
-            group.tasks.push(task);
+            group.deferred.push(call);
             None
         }
     });
-    task.map_or(Ok(()), |task| carry_out(vec![task]))
+    call.map_or(Ok(()), |call| carry_out(vec![call]))
 }
 
-fn carry_out(tasks: Vec<Task>) -> Result<(), Status> {
+fn carry_out(deferred: Vec<DeferredCall>) -> Result<(), Status> {
     let mut joined = Vec::new();
-    let mut calls: Vec<(Place, Vec<Request>)> = Vec::new();
+    let mut calls: Vec<(CommunicatorKey, Vec<Request>)> = Vec::new();
     let mut outcome = Ok(());
-    for task in tasks {
-        match task {
-            Task::Join(place, id) => match join(place, id) {
-                Ok(()) => joined.push(place),
+    for call in deferred {
+        match call {
+            DeferredCall::Join(communicator, id) => match join(communicator, id) {
+                Ok(()) => joined.push(communicator),
                 Err(error) => worse(&mut outcome, Err(error)),
             },
-            Task::Call(place, request) => match calls.iter_mut().find(|(of, _)| *of == place) {
-                Some((_, requests)) => requests.push(request),
-                None => calls.push((place, vec![request])),
-            },
+            DeferredCall::Call(communicator, request) => {
+                match calls.iter_mut().find(|(of, _)| *of == communicator) {
+                    Some((_, requests)) => requests.push(request),
+                    None => calls.push((communicator, vec![request])),
+                }
+            }
         }
     }
-    for place in joined {
-        worse(&mut outcome, wait_until_joined(place));
+    for communicator in joined {
+        worse(&mut outcome, wait_until_joined(communicator));
     }
     for ((world, key), requests) in calls {
         let launched = worlds::lock(world)?.launch_calls(key, requests);
@@ -117,7 +119,7 @@ fn carry_out(tasks: Vec<Task>) -> Result<(), Status> {
 }
 
 /// Joins the clique of a unique id.
-fn join((world, key): Place, id: u64) -> Result<(), Status> {
+fn join((world, key): CommunicatorKey, id: u64) -> Result<(), Status> {
     let mut state = worlds::lock(world)?;
     let communicator = state.communicators.get_mut(key).map_err(|_| Status::INVALID_ARGUMENT)?;
     let joined = join_clique(id, communicator.size, &communicator.rank);
@@ -132,7 +134,7 @@ fn join((world, key): Place, id: u64) -> Result<(), Status> {
 }
 
 /// Waits for the other ranks, if the communicator blocks.
-fn wait_until_joined((world, key): Place) -> Result<(), Status> {
+fn wait_until_joined((world, key): CommunicatorKey) -> Result<(), Status> {
     let mut end = None;
     loop {
         let seen = progress::now();

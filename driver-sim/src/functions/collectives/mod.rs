@@ -11,15 +11,15 @@ use std::{
 
 use config::{Config, UniqueId, is_blocking};
 use entry::{End, current, enter, enter_current, enter_lost, enter_world};
-use group::Task;
+use group::DeferredCall;
 
 use crate::{
     collectives::{
-        Arguments, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role, Shape, Status,
-        changed,
+        Arguments, CollectiveKind, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role,
+        Status, changed,
     },
-    entry::{Call, CallSite},
-    handle::{Kind, decode, encode},
+    entry::{ApiCall, ExportedFunction},
+    handle::{HandleKind, decode, encode},
     peer,
     pointer::{Array, Out},
     stream::StreamRef,
@@ -29,7 +29,7 @@ use crate::{
 /// 2.28.3.
 const VERSION: c_int = 22_803;
 
-/// Defines exported C functions and `ROWS`, their list. A body has access to its [`Call`].
+/// Defines exported C functions and `ROWS`, their list. A body has access to its [`ApiCall`].
 macro_rules! collective_functions {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) |$call:ident| $body:block)*) => {
         $(
@@ -40,8 +40,8 @@ macro_rules! collective_functions {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)] // the C function's own
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> c_int {
-                static SITE: CallSite = CallSite::new(stringify!($name));
-                entry::run(&SITE, |$call: &Call| -> Result<(), End> {
+                static FUNCTION: ExportedFunction = ExportedFunction::new(stringify!($name));
+                entry::run(&FUNCTION, |$call: &ApiCall| -> Result<(), End> {
                     $body
                     Ok(())
                 })
@@ -87,70 +87,70 @@ collective_functions! {
 
     /// Ends the use of a communicator, after its calls.
     fn ncclCommFinalize(comm: usize) |call| {
-        let (mut state, place) = enter(call, comm)?;
-        let communicator = state.communicators.get_mut(place.1).map_err(Status::from)?;
+        let (mut state, key) = enter(call, comm)?;
+        let communicator = state.communicators.get_mut(key.1).map_err(Status::from)?;
         communicator.check_open()?;
         communicator.phase = CommunicatorState::Finalized;
         if !communicator.blocking {
             return Err(Status::IN_PROGRESS.into());
         }
-        peer::wait(state, |state| state.finish_calls(place.1)).map_err(Status::from)?;
+        peer::wait(state, |state| state.finish_calls(key.1)).map_err(Status::from)?;
     }
 
     /// Destroys a communicator, after its calls.
     fn ncclCommDestroy(comm: usize) |call| {
-        let (state, place) = enter(call, comm)?;
-        let communicator = state.communicators.get(place.1).map_err(Status::from)?;
+        let (state, key) = enter(call, comm)?;
+        let communicator = state.communicators.get(key.1).map_err(Status::from)?;
         if communicator.clique.is_some() && communicator.status() == Status::IN_PROGRESS {
             return Err(Status::INVALID_USAGE.into());
         }
-        peer::wait(state, |state| state.finish_calls(place.1)).map_err(Status::from)?;
-        drop(worlds::lock(place.0).map_err(Status::from)?.communicators.remove(place.1));
+        peer::wait(state, |state| state.finish_calls(key.1)).map_err(Status::from)?;
+        drop(worlds::lock(key.0).map_err(Status::from)?.communicators.remove(key.1));
         changed();
     }
 
     /// Destroys a communicator and ends its calls, which have no effect any more.
     fn ncclCommAbort(comm: usize) |call| {
-        let (mut state, place) = enter_lost(call, comm)?;
-        state.abort(place.1)?;
+        let (mut state, key) = enter_lost(call, comm)?;
+        state.abort(key.1)?;
         drop(state);
         changed();
     }
 
     /// The state of a communicator: success, an error, or that something is in progress.
     fn ncclCommGetAsyncError(comm: usize, error: Out<c_int>) |call| {
-        let (mut state, place) = enter_lost(call, comm)?;
-        let requests = state.communicators.get_mut(place.1).map_err(Status::from)?.query();
+        let (mut state, key) = enter_lost(call, comm)?;
+        let requests = state.communicators.get_mut(key.1).map_err(Status::from)?.query();
         if let Some(requests) = requests {
-            state.enqueue_late(place.1, requests);
+            state.enqueue_late(key.1, requests);
             drop(state);
             changed();
-            state = worlds::lock(place.0).map_err(Status::from)?;
+            state = worlds::lock(key.0).map_err(Status::from)?;
         }
         let status = match state.lost {
             Some(_) => Status::UNHANDLED_CUDA_ERROR,
-            None => peer::wait(state, |state| state.query_calls(place.1)).unwrap_or_else(Status::from),
+            None => peer::wait(state, |state| state.query_calls(key.1)).unwrap_or_else(Status::from),
         };
         give(error, status.0)?;
     }
 
     /// The number of ranks.
     fn ncclCommCount(comm: usize, count: Out<c_int>) |call| {
-        let (state, place) = enter(call, comm)?;
-        let size = state.communicators.get(place.1).map_err(Status::from)?.size;
+        let (state, key) = enter(call, comm)?;
+        let size = state.communicators.get(key.1).map_err(Status::from)?.size;
         give(count, size as c_int)?;
     }
 
     /// The rank's device.
     fn ncclCommCuDevice(comm: usize, device: Out<c_int>) |call| {
-        let (_state, place) = enter(call, comm)?;
-        give(device, c_int::from(place.0))?;
+        let (_state, key) = enter(call, comm)?;
+        give(device, c_int::from(key.0))?;
     }
 
     /// The rank.
     fn ncclCommUserRank(comm: usize, rank: Out<c_int>) |call| {
-        let (state, place) = enter(call, comm)?;
-        let number = state.communicators.get(place.1).map_err(Status::from)?.rank.number;
+        let (state, key) = enter(call, comm)?;
+        let number = state.communicators.get(key.1).map_err(Status::from)?.rank.number;
         give(rank, number as c_int)?;
     }
 
@@ -164,8 +164,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::AllReduce(ReduceOp::from_number(op)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::AllReduce(ReduceOp::from_number(op)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Reduces what all ranks send, for one of them.
@@ -179,8 +179,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::Reduce(ReduceOp::from_number(op)?, number(root)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::Reduce(ReduceOp::from_number(op)?, number(root)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Copies what one rank sends to all.
@@ -193,8 +193,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::Broadcast(number(root)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::Broadcast(number(root)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Copies what all ranks send, one after another, to all.
@@ -206,8 +206,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::AllGather);
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::AllGather);
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Reduces what all ranks send, one part for each of them.
@@ -220,8 +220,8 @@ collective_functions! {
         comm: usize,
         stream: usize,
     ) |call| {
-        let shape = || Ok(Shape::ReduceScatter(ReduceOp::from_number(op)?));
-        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, shape)?;
+        let kind = || Ok(CollectiveKind::ReduceScatter(ReduceOp::from_number(op)?));
+        request(call, comm, stream, Arguments { send, recv, count, data_type }, Role::All, kind)?;
     }
 
     /// Sends to one rank.
@@ -235,7 +235,7 @@ collective_functions! {
     ) |call| {
         let arguments = Arguments { send, recv: 0, count, data_type };
         let role = number(peer).map(Role::SendTo)?;
-        request(call, comm, stream, arguments, role, || Ok(Shape::Transfer))?;
+        request(call, comm, stream, arguments, role, || Ok(CollectiveKind::Transfer))?;
     }
 
     /// Receives from one rank.
@@ -249,7 +249,7 @@ collective_functions! {
     ) |call| {
         let arguments = Arguments { send: 0, recv, count, data_type };
         let role = number(peer).map(Role::ReceiveFrom)?;
-        request(call, comm, stream, arguments, role, || Ok(Shape::Transfer))?;
+        request(call, comm, stream, arguments, role, || Ok(CollectiveKind::Transfer))?;
     }
 
     /// Starts a group of calls.
@@ -291,7 +291,7 @@ pub(crate) extern "C" fn ncclGetErrorString(code: c_int) -> *const c_char {
 #[allow(non_snake_case)] // the C function's own
 pub(crate) extern "C" fn ncclGetLastError(comm: usize) -> *const c_char {
     let status = std::panic::catch_unwind(|| {
-        let (world, key) = decode(Kind::Communicator, comm).ok()?;
+        let (world, key) = decode(HandleKind::Communicator, comm).ok()?;
         let state = worlds::lock(world).ok()?;
         Some(state.communicators.get(key).ok()?.status())
     });
@@ -302,7 +302,7 @@ pub(crate) extern "C" fn ncclGetLastError(comm: usize) -> *const c_char {
 /// Creates a communicator in the world of the current device, and waits for the other ranks, or does so at the end of
 /// the group.
 fn create(
-    call: &Call,
+    call: &ApiCall,
     comm: Out<usize>,
     size: c_int,
     id: UniqueId,
@@ -323,42 +323,42 @@ fn create(
     state.creates.communicators += 1;
     drop(state);
     let grouped = group::is_open();
-    let outcome = group::submit(Task::Join((world, key), id));
+    let outcome = group::submit(DeferredCall::Join((world, key), id));
     if !grouped && outcome.is_err_and(Status::is_error) {
         drop(worlds::lock(world).map_err(Status::from)?.communicators.remove(key));
         outcome?;
     }
-    give(comm, encode(Kind::Communicator, world, key))?;
+    give(comm, encode(HandleKind::Communicator, world, key))?;
     Ok(outcome?)
 }
 
 /// Makes a call of a rank.
 fn request(
-    call: &Call,
+    call: &ApiCall,
     comm: usize,
     stream: usize,
     arguments: Arguments,
     role: Role,
-    shape: impl FnOnce() -> Result<Shape, Status>,
+    kind: impl FnOnce() -> Result<CollectiveKind, Status>,
 ) -> Result<(), End> {
-    let (state, place) = enter(call, comm)?;
-    let communicator = state.communicators.get(place.1).map_err(Status::from)?;
+    let (state, key) = enter(call, comm)?;
+    let communicator = state.communicators.get(key.1).map_err(Status::from)?;
     communicator.check_open()?;
     let (world, stream) = StreamRef::decode(stream).map_err(Status::from)?;
-    if world.is_some_and(|world| world != place.0) {
+    if world.is_some_and(|world| world != key.0) {
         return Err(Status::INVALID_ARGUMENT.into());
     }
     if state.is_capturing(stream).map_err(Status::from)? {
         return Err(Status::INVALID_USAGE.into());
     }
     let ranks = (communicator.rank.number, communicator.size);
-    let request = Request::new(call.name(), (shape()?, role), arguments, stream, ranks)?;
+    let request = Request::new(call.name(), (kind()?, role), arguments, stream, ranks)?;
     drop(state);
     if request.role == Role::All && request.signature.count == 0 {
         // As in NCCL, it is no call at all.
         return Ok(());
     }
-    Ok(group::submit(Task::Call(place, request))?)
+    Ok(group::submit(DeferredCall::Call(key, request))?)
 }
 
 fn number(number: c_int) -> Result<usize, Status> {

@@ -1,12 +1,12 @@
-//! Records accesses, and the steps that compute their indices.
+//! Records accesses, and the nodes that compute their indices.
 
-use quadrants_ir::races::{IntType, Node, Scope, Slot};
+use quadrants_ir::races::{IntType, NodeId, Uniformity, ValueNode};
 
 use super::{Binding, ElementPart, Walk};
 use crate::{
     races::{
         access::{Access, AccessKind},
-        value::Value,
+        value::AbstractValue,
     },
     syntax::{Expr, Span},
 };
@@ -17,7 +17,7 @@ impl Walk<'_> {
         &mut self,
         kind: AccessKind,
         part: &ElementPart<'_>,
-        values: Vec<Value>,
+        values: Vec<AbstractValue>,
         place: &Expr,
     ) {
         let text = self.text(place);
@@ -29,12 +29,12 @@ impl Walk<'_> {
         kind: AccessKind,
         base: &str,
         fields: Vec<String>,
-        values: Vec<Value>,
+        values: Vec<AbstractValue>,
         (span, text): (Span, String),
     ) {
-        let index: Vec<Option<Slot>> = values.iter().map(|value| self.slot(value)).collect();
+        let index: Vec<Option<NodeId>> = values.iter().map(|value| self.node_id(value)).collect();
         let fields_are_none = fields.is_empty();
-        let forms = index.iter().map(|slot| slot.and_then(|slot| self.task.form(slot))).collect();
+        let forms = index.iter().map(|id| id.and_then(|id| self.task.form(id))).collect();
         let (tensor, is_shared) = match self.lookup(base) {
             Some(Binding::Shared { array, .. }) => (array.clone(), true),
             _ => (base.to_owned(), false),
@@ -50,7 +50,7 @@ impl Walk<'_> {
             phase,
             kind,
             index,
-            depends_on_launch: values.contains(&Value::AtLaunch),
+            depends_on_launch: values.contains(&AbstractValue::AtLaunch),
             span,
             text,
             stored: None,
@@ -64,42 +64,42 @@ impl Walk<'_> {
         self.elems.get(tensor).map(String::as_str).filter(|_| self.source.is_some())
     }
 
-    /// The step that has a value, if the value is an integer or bool.
-    pub(in crate::races) fn slot(&mut self, value: &Value) -> Option<Slot> {
+    /// The node that has a value, if the value is an integer or bool.
+    pub(in crate::races) fn node_id(&mut self, value: &AbstractValue) -> Option<NodeId> {
         match value {
-            Value::Number(number) | Value::Argument(_, number) => {
-                Some(self.task.push(Node::Const(*number)))
+            AbstractValue::Number(number) | AbstractValue::Argument(_, number) => {
+                Some(self.task.push(ValueNode::Const(*number)))
             }
-            Value::Slot(slot) => Some(*slot),
-            Value::Fixed(number) => Some(self.task.fixed(*number)),
-            Value::AtLaunch | Value::Data | Value::Parts(_) => None,
+            AbstractValue::Node(id) => Some(*id),
+            AbstractValue::Fixed(number) => Some(self.task.fixed(*number)),
+            AbstractValue::AtLaunch | AbstractValue::Data | AbstractValue::Parts(_) => None,
         }
     }
 
     /// The value of an operation.
-    pub(in crate::races) fn computed(&mut self, node: Node) -> Value {
-        let slot = self.task.push(node);
-        match self.task.form(slot).and_then(|form| form.value()) {
-            Some(number) => Value::Number(number),
-            None => Value::Slot(slot),
+    pub(in crate::races) fn computed(&mut self, node: ValueNode) -> AbstractValue {
+        let id = self.task.push(node);
+        match self.task.form(id).and_then(|form| form.value()) {
+            Some(number) => AbstractValue::Number(number),
+            None => AbstractValue::Node(id),
         }
     }
 
     /// The unknown result of an operation.
-    pub(in crate::races) fn result_of(&mut self, operands: &[Slot]) -> Value {
-        let scope = self.task.steps.scope_of(operands);
+    pub(in crate::races) fn result_of(&mut self, operands: &[NodeId]) -> AbstractValue {
+        let uniformity = self.task.builder.uniformity_of(operands);
         let constant = operands
             .iter()
-            .all(|slot| self.task.form(*slot).is_some_and(|form| form.value().is_some()));
-        if constant { Value::AtLaunch } else { self.unknown(scope) }
+            .all(|id| self.task.form(*id).is_some_and(|form| form.value().is_some()));
+        if constant { AbstractValue::AtLaunch } else { self.unknown(uniformity) }
     }
 
-    pub(in crate::races) fn unknown(&mut self, scope: Scope) -> Value {
-        Value::Slot(self.unknown_slot(scope))
+    pub(in crate::races) fn unknown(&mut self, uniformity: Uniformity) -> AbstractValue {
+        AbstractValue::Node(self.unknown_node(uniformity))
     }
 
-    pub(in crate::races) fn unknown_slot(&mut self, scope: Scope) -> Slot {
+    pub(in crate::races) fn unknown_node(&mut self, uniformity: Uniformity) -> NodeId {
         let ty: IntType = None;
-        self.task.push(Node::Unknown { scope, var: None, ty })
+        self.task.push(ValueNode::Unknown { uniformity, var: None, ty })
     }
 }

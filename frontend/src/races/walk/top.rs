@@ -34,23 +34,23 @@ impl Walk<'_> {
         };
         self.end_serial();
         self.parts.push(RegionBlock { tasks: Vec::new(), span: expr.span });
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         self.in_region = true;
         self.top_block(body);
         self.in_region = false;
         self.end_serial();
-        self.names.leave(scope);
+        self.names.leave(mark);
     }
 
     fn top_block(&mut self, block: &Block) {
-        let scope = self.names.mark();
+        let mark = self.names.mark();
         for stmt in &block.stmts {
             self.top_stmt(stmt);
         }
         if let Some(value) = &block.value {
             self.top_expr(value);
         }
-        self.names.leave(scope);
+        self.names.leave(mark);
     }
 
     /// Evaluates branches with parallel loops: all of them, so that all samples have the same tasks.

@@ -1,9 +1,9 @@
-//! Builds the program of a bounds proof in one walk over a task's code. Each local is mapped to the slot of its current
-//! value.
+//! Builds the instructions of a bounds proof in one walk over a task's code. Each local is mapped to the register of
+//! its current value.
 
 use std::collections::{HashMap, HashSet};
 
-use super::program::{Below, Leaf, Node, PENDING, Proof, Slot, Step};
+use super::proof::{Below, Instruction, IntervalOp, Leaf, PENDING, Proof, Register};
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ScalarType,
     SharedExtent, Stmt, Task, UnaryOp,
@@ -19,28 +19,29 @@ pub(super) type Fact = (ExprId, bool);
 /// The facts implied by a bool local: if it is false, and if it is true.
 pub(super) type Implications = [Vec<Fact>; 2];
 
-pub(super) struct Builder<'k> {
+pub(super) struct ProofBuilder<'k> {
     pub(super) nodes: Nodes<'k>,
     layout: &'k ArgLayout,
     proof: Proof,
-    leaves: HashMap<Leaf, Slot>,
-    constants: HashMap<Interval, Slot>,
-    /// The slot of each node that is computed on every path to the current position. The second map is its inverse.
-    slots: HashMap<Node, Slot>,
-    pub(super) node_of_slot: HashMap<Slot, Node>,
-    /// The slots that may hold any value of an integer type of at least 32 bits.
-    unconstrained: HashSet<Slot>,
-    /// The entries of `slots` that the current region added or replaced, with their previous slots.
-    replaced: Vec<(Node, Option<Slot>)>,
-    /// The slot of each expression, so that shared expressions are visited once. Cleared when a local changes.
-    values: HashMap<ExprId, Slot>,
-    required: Vec<(Slot, Below)>,
+    leaves: HashMap<Leaf, Register>,
+    constants: HashMap<Interval, Register>,
+    /// The register of each operation that is computed on every path to the current position. The second map is its
+    /// inverse.
+    registers: HashMap<IntervalOp, Register>,
+    pub(super) op_of_register: HashMap<Register, IntervalOp>,
+    /// The registers that may hold any value of an integer type of at least 32 bits.
+    unconstrained: HashSet<Register>,
+    /// The entries of `registers` that the current region added or replaced, with their previous registers.
+    replaced: Vec<(IntervalOp, Option<Register>)>,
+    /// The register of each expression, so that shared expressions are visited once. Cleared when a local changes.
+    values: HashMap<ExprId, Register>,
+    required: Vec<(Register, Below)>,
     /// Whether 64-bit values are examined, and those that were on every path to the current position.
     pub(super) examines: bool,
-    fitted: Vec<Slot>,
+    fitted: Vec<Register>,
     pub(super) threads: u32,
     extents: HashMap<LocalId, Vec<SharedExtent>>,
-    pub(super) locals: Vec<Option<Slot>>,
+    pub(super) locals: Vec<Option<Register>>,
     /// The values of immutable locals that depend on immutable ones only: facts about the former hold for these too.
     pub(super) definitions: HashMap<LocalId, ExprId>,
     /// The facts implied by the bools in scope.
@@ -51,7 +52,7 @@ pub(super) struct Builder<'k> {
     tables: HashMap<LocalId, Interval>,
 }
 
-impl<'k> Builder<'k> {
+impl<'k> ProofBuilder<'k> {
     pub(super) fn new(kernel: &'k Offloaded, layout: &'k ArgLayout, relevant: Vec<bool>) -> Self {
         Self {
             nodes: kernel.into(),
@@ -59,7 +60,7 @@ impl<'k> Builder<'k> {
             proof: Proof {
                 start: Vec::new(),
                 leaves: Vec::new(),
-                steps: Vec::new(),
+                instructions: Vec::new(),
                 has_requirements: false,
                 is_unprovable: false,
                 examined: HashMap::new(),
@@ -68,8 +69,8 @@ impl<'k> Builder<'k> {
             fitted: Vec::new(),
             leaves: HashMap::new(),
             constants: HashMap::new(),
-            slots: HashMap::new(),
-            node_of_slot: HashMap::new(),
+            registers: HashMap::new(),
+            op_of_register: HashMap::new(),
             unconstrained: HashSet::new(),
             replaced: Vec::new(),
             values: HashMap::new(),
@@ -145,10 +146,10 @@ impl<'k> Builder<'k> {
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             Stmt::For { var, begin, end, body, .. } => {
                 let (begin, end) = (self.value(begin), self.value(end));
-                let slot = self.slot();
+                let register = self.new_register();
                 self.invalidate(&[body]);
-                self.set(var, slot);
-                let enter = Step::EnterLoop { var: slot, begin, end, skip_to: PENDING };
+                self.set(var, register);
+                let enter = Instruction::EnterLoop { var: register, begin, end, skip_to: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.invalidate(&[body]);
             }
@@ -156,9 +157,9 @@ impl<'k> Builder<'k> {
             Stmt::Phase { var, body, .. } => {
                 let begin = self.constant(Interval::point(0));
                 let end = self.constant(Interval::point(i128::from(self.threads)));
-                let slot = self.slot();
-                self.set(var, slot);
-                let enter = Step::EnterLoop { var: slot, begin, end, skip_to: PENDING };
+                let register = self.new_register();
+                self.set(var, register);
+                let enter = Instruction::EnterLoop { var: register, begin, end, skip_to: PENDING };
                 self.region(Some(enter), &[], |this| this.block(body));
                 self.invalidate(&[body]);
             }
@@ -190,7 +191,7 @@ impl<'k> Builder<'k> {
         let mut truth = None;
         for (is, block, other) in [(true, then, otherwise), (false, otherwise, then)] {
             let facts = self.facts(cond, is);
-            let enter = Step::EnterBranch { cond: value, is, skip_to: PENDING };
+            let enter = Instruction::EnterBranch { cond: value, is, skip_to: PENDING };
             let mut found = None;
             self.region(Some(enter), &facts, |this| {
                 this.block(block);
@@ -209,59 +210,59 @@ impl<'k> Builder<'k> {
             }
         }
         self.invalidate(&[then, otherwise]);
-        for (local, slot) in joined {
-            self.set(local, slot);
+        for (local, register) in joined {
+            self.set(local, register);
         }
         self.implications.extend(truth);
     }
 
     /// A value to which the branches add theirs.
-    fn cleared(&mut self, cond: Slot) -> Slot {
-        let slot = self.slot();
-        self.push(Step::Clear { slot, cond });
-        slot
+    fn cleared(&mut self, cond: Register) -> Register {
+        let register = self.new_register();
+        self.push(Instruction::Clear { register, cond });
+        register
     }
 
     /// Adds the locals' values at the end of a branch to those after it.
-    fn join(&mut self, joined: &[(LocalId, Slot)]) {
-        for &(local, slot) in joined {
+    fn join(&mut self, joined: &[(LocalId, Register)]) {
+        for &(local, register) in joined {
             // Declared in the branch itself, and not used after it.
             if let Some(value) = self.locals[local.index()] {
-                self.add_to(slot, value);
+                self.add_to(register, value);
             }
         }
     }
 
-    fn add_to(&mut self, slot: Slot, value: Slot) {
+    fn add_to(&mut self, register: Register, value: Register) {
         if self.unconstrained.contains(&value) {
-            self.unconstrained.insert(slot);
+            self.unconstrained.insert(register);
         }
-        self.push(Step::Join { slot, value });
+        self.push(Instruction::Join { register, value });
     }
 
     /// One of two values, each with what the condition says about it.
-    fn selected(&mut self, cond: ExprId, then: ExprId, otherwise: ExprId) -> Slot {
+    fn selected(&mut self, cond: ExprId, then: ExprId, otherwise: ExprId) -> Register {
         let of_cond = self.value(cond);
         let facts = [true, false].map(|is| self.facts(cond, is));
         if facts.iter().all(Vec::is_empty) {
             let (then, otherwise) = (self.value(then), self.value(otherwise));
-            return self.compute(Node::Select(of_cond, then, otherwise));
+            return self.compute(IntervalOp::Select(of_cond, then, otherwise));
         }
-        let slot = self.cleared(of_cond);
+        let register = self.cleared(of_cond);
         for (is, value, facts) in [(true, then, &facts[0]), (false, otherwise, &facts[1])] {
-            let enter = Step::EnterBranch { cond: of_cond, is, skip_to: PENDING };
+            let enter = Instruction::EnterBranch { cond: of_cond, is, skip_to: PENDING };
             self.region(Some(enter), facts, |this| {
                 let value = this.value(value);
-                this.add_to(slot, value);
+                this.add_to(register, value);
             });
         }
-        slot
+        register
     }
 
     fn define(&mut self, local: LocalId, value: ExprId) {
         if self.relevant[local.index()] {
-            let slot = self.value(value);
-            self.set(local, slot);
+            let register = self.value(value);
+            self.set(local, register);
             self.record_implications(local, value);
             if !self.nodes.locals[local].mutable && is_stable(self.nodes, value) {
                 self.definitions.insert(local, value);
@@ -270,8 +271,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Gives a local a new value.
-    pub(super) fn set(&mut self, local: LocalId, slot: Slot) {
-        self.locals[local.index()] = Some(slot);
+    pub(super) fn set(&mut self, local: LocalId, register: Register) {
+        self.locals[local.index()] = Some(register);
         self.implications.remove(&local);
         self.values.clear();
     }
@@ -283,8 +284,8 @@ impl<'k> Builder<'k> {
 
     fn forget(&mut self, locals: Vec<LocalId>) {
         for local in locals {
-            let slot = self.unknown(self.nodes.locals[local].ty);
-            self.set(local, slot);
+            let register = self.unknown(self.nodes.locals[local].ty);
+            self.set(local, register);
         }
     }
 
@@ -304,29 +305,32 @@ impl<'k> Builder<'k> {
 
     /// Builds a region: statements that may be skipped, and in which `facts` hold. Values computed in it are known only
     /// in it. A region that requires nothing and gives no value is dropped.
-    fn region(&mut self, enter: Option<Step>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
-        let (start, replaced) = (self.proof.steps.len(), self.replaced.len());
+    fn region(&mut self, enter: Option<Instruction>, facts: &[Fact], body: impl FnOnce(&mut Self)) {
+        let (start, replaced) = (self.proof.instructions.len(), self.replaced.len());
         let (required, fitted) = (self.required.len(), self.fitted.len());
         let (locals, implications) = (self.locals.clone(), self.implications.clone());
-        self.proof.steps.extend(enter);
+        self.proof.instructions.extend(enter);
         self.assume(facts);
         body(self);
-        let end = self.proof.steps.len();
-        let region_steps = &mut self.proof.steps[start..];
-        let is_needed = |step: &Step| {
-            matches!(step, Step::Require { .. } | Step::Fit { .. } | Step::Join { .. })
+        let end = self.proof.instructions.len();
+        let region_instructions = &mut self.proof.instructions[start..];
+        let is_needed = |instruction: &Instruction| {
+            matches!(
+                instruction,
+                Instruction::Require { .. } | Instruction::Fit { .. } | Instruction::Join { .. }
+            )
         };
-        if region_steps.iter().any(is_needed) {
-            region_steps.iter_mut().for_each(|step| step.end_at(end));
+        if region_instructions.iter().any(is_needed) {
+            region_instructions.iter_mut().for_each(|instruction| instruction.end_at(end));
         } else {
-            self.proof.steps.truncate(start);
+            self.proof.instructions.truncate(start);
         }
         self.required.truncate(required);
         self.fitted.truncate(fitted);
-        for (node, before) in self.replaced.drain(replaced..).rev() {
+        for (op, before) in self.replaced.drain(replaced..).rev() {
             match before {
-                Some(slot) => self.slots.insert(node, slot),
-                None => self.slots.remove(&node),
+                Some(register) => self.registers.insert(op, register),
+                None => self.registers.remove(&op),
             };
         }
         self.locals = locals;
@@ -354,7 +358,7 @@ impl<'k> Builder<'k> {
                     match extent.copied().unwrap_or(SharedExtent::Constant(0)) {
                         SharedExtent::Constant(number) => Below::Number(number),
                         SharedExtent::Local(local) => match self.locals[local.index()] {
-                            Some(slot) => Below::Slot(slot),
+                            Some(register) => Below::Register(register),
                             None => Below::Number(0),
                         },
                     }
@@ -364,95 +368,95 @@ impl<'k> Builder<'k> {
             if !self.required.contains(&(index, below)) {
                 self.required.push((index, below));
                 let (site, axis) = (element.site, axis as u8);
-                self.proof.steps.push(Step::Require { index, below, site, axis });
+                self.proof.instructions.push(Instruction::Require { index, below, site, axis });
                 self.proof.has_requirements = true;
                 self.proof.is_unprovable |= self.unconstrained.contains(&index);
             }
         }
     }
 
-    pub(super) fn push(&mut self, step: Step) {
-        self.proof.steps.push(step);
+    pub(super) fn push(&mut self, instruction: Instruction) {
+        self.proof.instructions.push(instruction);
     }
 
-    pub(super) fn slot(&mut self) -> Slot {
+    pub(super) fn new_register(&mut self) -> Register {
         self.proof.start.push(Interval::WRAPPED);
-        (self.proof.start.len() - 1) as Slot
+        (self.proof.start.len() - 1) as Register
     }
 
-    fn constant(&mut self, interval: Interval) -> Slot {
-        if let Some(slot) = self.constants.get(&interval) {
-            return *slot;
+    fn constant(&mut self, interval: Interval) -> Register {
+        if let Some(register) = self.constants.get(&interval) {
+            return *register;
         }
-        let slot = self.slot();
-        self.constants.insert(interval, slot);
-        self.proof.start[slot as usize] = interval;
-        slot
+        let register = self.new_register();
+        self.constants.insert(interval, register);
+        self.proof.start[register as usize] = interval;
+        register
     }
 
-    pub(super) fn leaf(&mut self, leaf: Leaf) -> Slot {
-        if let Some(slot) = self.leaves.get(&leaf) {
-            return *slot;
+    pub(super) fn leaf(&mut self, leaf: Leaf) -> Register {
+        if let Some(register) = self.leaves.get(&leaf) {
+            return *register;
         }
-        let slot = self.slot();
-        self.leaves.insert(leaf, slot);
-        self.proof.leaves.push((slot, leaf));
-        slot
+        let register = self.new_register();
+        self.leaves.insert(leaf, register);
+        self.proof.leaves.push((register, leaf));
+        register
     }
 
-    /// An unknown value of this type. Each one has its own slot, because no two need be equal.
-    fn unknown(&mut self, ty: ScalarType) -> Slot {
-        let slot = self.slot();
-        self.proof.start[slot as usize] = Interval::of(ty);
+    /// An unknown value of this type. Each one has its own register, because no two need be equal.
+    fn unknown(&mut self, ty: ScalarType) -> Register {
+        let register = self.new_register();
+        self.proof.start[register as usize] = Interval::of(ty);
         if ty.is_int() && ty.size() >= 4 {
-            self.unconstrained.insert(slot);
+            self.unconstrained.insert(register);
         }
-        slot
+        register
     }
 
-    pub(super) fn compute(&mut self, node: Node) -> Slot {
-        if let Some(slot) = self.slots.get(&node) {
-            return *slot;
+    pub(super) fn compute(&mut self, op: IntervalOp) -> Register {
+        if let Some(register) = self.registers.get(&op) {
+            return *register;
         }
-        let slot = self.slot();
-        if let Node::Cast(_, a) = node
+        let register = self.new_register();
+        if let IntervalOp::Cast(_, a) = op
             && self.unconstrained.contains(&a)
         {
-            self.unconstrained.insert(slot);
+            self.unconstrained.insert(register);
         }
-        if let Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = node
+        if let IntervalOp::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) = op
             && (self.unconstrained.contains(&a) || self.unconstrained.contains(&b))
         {
-            self.unconstrained.insert(slot);
+            self.unconstrained.insert(register);
         }
-        self.enter(node, slot);
-        self.node_of_slot.insert(slot, node);
-        self.push(Step::Compute(slot, node));
-        slot
+        self.enter(op, register);
+        self.op_of_register.insert(register, op);
+        self.push(Instruction::Compute(register, op));
+        register
     }
 
-    /// Makes `slot` the value of `node` until the end of the region.
-    pub(super) fn replace(&mut self, node: Node, slot: Slot) {
-        self.enter(node, slot);
+    /// Makes `register` the value of `op` until the end of the region.
+    pub(super) fn replace(&mut self, op: IntervalOp, register: Register) {
+        self.enter(op, register);
         self.values.clear();
     }
 
-    fn enter(&mut self, node: Node, slot: Slot) {
-        let before = self.slots.insert(node, slot);
-        self.replaced.push((node, before));
+    fn enter(&mut self, op: IntervalOp, register: Register) {
+        let before = self.registers.insert(op, register);
+        self.replaced.push((op, before));
     }
 
-    /// The slot of a value. The slot of a float has no meaning, and no index uses it.
-    pub(super) fn value(&mut self, value: ExprId) -> Slot {
-        if let Some(slot) = self.values.get(&value) {
-            return *slot;
+    /// The register of a value. The register of a float has no meaning, and no index uses it.
+    pub(super) fn value(&mut self, value: ExprId) -> Register {
+        if let Some(register) = self.values.get(&value) {
+            return *register;
         }
-        let slot = self.value_of(value);
-        self.values.insert(value, slot);
+        let register = self.value_of(value);
+        self.values.insert(value, register);
         if self.examines {
-            self.examine(value, slot);
+            self.examine(value, register);
         }
-        slot
+        register
     }
 
     /// Whether an operation has an operand that cannot fit into 32 bits, and a result that hardly can then: a hash, for
@@ -473,7 +477,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Lets launches find out whether a 64-bit value fits into 32 bits, unless it cannot be known.
-    fn examine(&mut self, value: ExprId, slot: Slot) {
+    fn examine(&mut self, value: ExprId, register: Register) {
         let ty = self.nodes.exprs[value].ty;
         if !matches!(ty, ScalarType::U64 | ScalarType::I64) {
             return;
@@ -484,16 +488,16 @@ impl<'k> Builder<'k> {
         };
         let may_fit = match constant {
             Some(constant) => constant.fits(ty),
-            None => !self.unconstrained.contains(&slot) && !self.has_wide_operand(value),
+            None => !self.unconstrained.contains(&register) && !self.has_wide_operand(value),
         };
         *self.proof.examined.entry(value).or_insert(true) &= may_fit;
-        if may_fit && constant.is_none() && !self.fitted.contains(&slot) {
-            self.fitted.push(slot);
-            self.push(Step::Fit { slot, ty });
+        if may_fit && constant.is_none() && !self.fitted.contains(&register) {
+            self.fitted.push(register);
+            self.push(Instruction::Fit { register, ty });
         }
     }
 
-    fn value_of(&mut self, value: ExprId) -> Slot {
+    fn value_of(&mut self, value: ExprId) -> Register {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
@@ -506,7 +510,7 @@ impl<'k> Builder<'k> {
                 None => self.unknown(ty),
             },
             ExprKind::Local(local) => match self.locals[local.index()] {
-                Some(slot) => slot,
+                Some(register) => register,
                 None => self.unknown(ty),
             },
             ExprKind::Param(param) => {
@@ -519,9 +523,9 @@ impl<'k> Builder<'k> {
             }
             ExprKind::Unary { op, value } => match op {
                 UnaryOp::Neg | UnaryOp::Not => {
-                    let node = if op == UnaryOp::Neg { Node::Neg } else { Node::Not };
+                    let make = if op == UnaryOp::Neg { IntervalOp::Neg } else { IntervalOp::Not };
                     let value = self.value(value);
-                    self.compute(node(ty, value))
+                    self.compute(make(ty, value))
                 }
                 UnaryOp::CountOnes | UnaryOp::LeadingZeros | UnaryOp::TrailingZeros => {
                     let most = Interval { lo: 0, hi: 8 * ty.size() as i128 };
@@ -535,16 +539,16 @@ impl<'k> Builder<'k> {
                     return self.unknown(ty);
                 }
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
-                self.compute(Node::Binary(op, operands, lhs, rhs))
+                self.compute(IntervalOp::Binary(op, operands, lhs, rhs))
             }
             ExprKind::Math { function, ref args } => match (function, &args[..]) {
                 (MathFn::Min | MathFn::Max, &[a, b]) => {
                     let (a, b) = (self.value(a), self.value(b));
-                    self.compute(Node::Limit(function, a, b))
+                    self.compute(IntervalOp::Limit(function, a, b))
                 }
                 (MathFn::Abs, &[a]) => {
                     let a = self.value(a);
-                    self.compute(Node::Abs(ty, a))
+                    self.compute(IntervalOp::Abs(ty, a))
                 }
                 _ => self.unknown(ty),
             },
@@ -553,12 +557,12 @@ impl<'k> Builder<'k> {
                     return self.unknown(ty);
                 }
                 let value = self.value(value);
-                self.compute(Node::Cast(ty, value))
+                self.compute(IntervalOp::Cast(ty, value))
             }
             ExprKind::Select { cond, then, otherwise } => self.selected(cond, then, otherwise),
             ExprKind::DivRem { op, lhs, rhs, .. } => {
                 let (lhs, rhs) = (self.value(lhs), self.value(rhs));
-                self.compute(Node::DivRem(op, ty, lhs, rhs))
+                self.compute(IntervalOp::DivRem(op, ty, lhs, rhs))
             }
             ExprKind::Load(Element { array: Array::Local(array), .. }) => {
                 match self.tables.get(&array) {

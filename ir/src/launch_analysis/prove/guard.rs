@@ -4,15 +4,15 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    build::{Builder, Fact, is_stable},
-    program::{Node, PENDING, Slot, Solve, Step},
+    build::{Fact, ProofBuilder, is_stable},
+    proof::{Instruction, IntervalOp, PENDING, Register, Solve},
 };
 use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
 
 /// The maximum depth to which a comparison is solved. It bounds the work, since each operator has two operands.
 const DEPTH: u32 = 4;
 
-impl Builder<'_> {
+impl ProofBuilder<'_> {
     /// The facts that hold if `cond` has the value `is`.
     pub(super) fn facts(&self, cond: ExprId, is: bool) -> Vec<Fact> {
         match self.nodes.exprs[cond].kind {
@@ -59,23 +59,23 @@ impl Builder<'_> {
             for (side, from, op, by) in [(lhs, left, op, right), (rhs, right, mirrored(op), left)] {
                 if !matches!(self.nodes.exprs[side].kind, ExprKind::Const(_)) {
                     let ty = self.nodes.exprs[side].ty;
-                    let slot = self.narrowed(from, ty, Some(op), by);
-                    self.constrain(side, slot, DEPTH);
+                    let register = self.narrowed(from, ty, Some(op), by);
+                    self.constrain(side, register, DEPTH);
                 }
             }
         }
     }
 
-    /// Narrows a value, and the values that it is computed from, to the interval in the slot `within`.
-    fn constrain(&mut self, value: ExprId, within: Slot, depth: u32) {
+    /// Narrows a value, and the values that it is computed from, to the interval in the register `within`.
+    fn constrain(&mut self, value: ExprId, within: Register, depth: u32) {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = expr.ty;
         match expr.kind {
             ExprKind::Local(local) => {
                 if let Some(from) = self.locals[local.index()] {
-                    let slot = self.narrowed(from, ty, None, within);
-                    self.set(local, slot);
+                    let register = self.narrowed(from, ty, None, within);
+                    self.set(local, register);
                 }
                 if depth > 0
                     && let Some(definition) = self.definitions.get(&local)
@@ -101,10 +101,10 @@ impl Builder<'_> {
             }
             _ => return,
         }
-        let slot = self.value(value);
-        if let Some(node) = self.node_of_slot.get(&slot).copied() {
-            let narrowed = self.narrowed(slot, ty, None, within);
-            self.replace(node, narrowed);
+        let register = self.value(value);
+        if let Some(op) = self.op_of_register.get(&register).copied() {
+            let narrowed = self.narrowed(register, ty, None, within);
+            self.replace(op, narrowed);
         }
     }
 
@@ -112,7 +112,7 @@ impl Builder<'_> {
         &mut self,
         depth: u32,
         solve: Solve,
-        within: Slot,
+        within: Register,
         operand: ExprId,
         other: ExprId,
         ty: ScalarType,
@@ -121,14 +121,20 @@ impl Builder<'_> {
             return;
         }
         let (known, other) = (self.value(operand), self.value(other));
-        let within = self.compute(Node::Solve(solve, ty, [known, within, other]));
+        let within = self.compute(IntervalOp::Solve(solve, ty, [known, within, other]));
         self.constrain(operand, within, depth - 1);
     }
 
-    fn narrowed(&mut self, from: Slot, ty: ScalarType, op: Option<BinaryOp>, by: Slot) -> Slot {
-        let slot = self.slot();
-        self.push(Step::Narrow { slot, from, ty, op, by, skip_to: PENDING });
-        slot
+    fn narrowed(
+        &mut self,
+        from: Register,
+        ty: ScalarType,
+        op: Option<BinaryOp>,
+        by: Register,
+    ) -> Register {
+        let register = self.new_register();
+        self.push(Instruction::Narrow { register, from, ty, op, by, skip_to: PENDING });
+        register
     }
 }
 

@@ -1,14 +1,14 @@
-//! The bounds proof: whether all accesses of a task are inside their tensors. It is a small program over intervals,
-//! built once per task and evaluated in each launch.
+//! The bounds proof: whether all accesses of a task are inside their tensors. It computes intervals by instructions
+//! that are built once per task and evaluated in each launch.
 //!
-//! The program computes only what indices, bounds of inner loops and branch conditions depend on. A local stands for
-//! the interval of its value; a local that changes in a loop, and a loaded element, for all values of its type. Inside
-//! a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches that
-//! the launch never takes and loops that it makes empty are skipped: they need no proof.
+//! The instructions compute only what indices, bounds of inner loops and branch conditions depend on. A local stands
+//! for the interval of its value; a local that changes in a loop, and a loaded element, for all values of its type.
+//! Inside a branch, and after a branch that ends early, the condition narrows the compared values ([`guard`]). Branches
+//! that the launch never takes and loops that it makes empty are skipped: they need no proof.
 
 mod build;
 mod guard;
-mod program;
+mod proof;
 
 use super::interval::Interval;
 use crate::{
@@ -17,18 +17,18 @@ use crate::{
     extents::Extents,
 };
 
-use build::Builder;
-use program::{Leaf, Slot};
+use build::ProofBuilder;
+use proof::{Leaf, Register};
 
-pub use program::UnprovenIndex;
-pub(super) use program::{Outcome, Proof};
+pub use proof::UnprovenIndex;
+pub(super) use proof::{Proof, ProofOutcome};
 
 /// Conservative bounds of a loop whose bounds the device computes.
 #[derive(Debug)]
 pub(super) struct ConservativeBounds {
     values: Proof,
     /// The begin and end of each dimension.
-    dims: Vec<(Slot, Slot, ScalarType)>,
+    dims: Vec<(Register, Register, ScalarType)>,
 }
 
 /// What the bounds proof of a task knows about the 64-bit values in its body. In a launch with [32-bit
@@ -58,14 +58,14 @@ impl Narrowable {
 
 impl Proof {
     pub(super) fn new(kernel: &Offloaded, layout: &ArgLayout, task: &Task) -> Self {
-        let mut builder = Builder::new(kernel, layout, build::relevant(kernel.into(), task));
+        let mut builder = ProofBuilder::new(kernel, layout, build::relevant(kernel.into(), task));
         builder.threads = task.kind.threads().unwrap_or(1);
         builder.find_tables(task);
         builder.block(task.prelude);
         builder.examines = true;
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
-            let slot = builder.leaf(Leaf::Dimension(at));
-            builder.set(dim.var, slot);
+            let register = builder.leaf(Leaf::Dimension(at));
+            builder.set(dim.var, register);
         }
         builder.block(task.body);
         builder.finish()
@@ -80,7 +80,7 @@ impl ConservativeBounds {
         task: &Task,
         needed: Vec<bool>,
     ) -> Self {
-        let mut builder = Builder::new(kernel, layout, needed);
+        let mut builder = ProofBuilder::new(kernel, layout, needed);
         builder.block(task.prelude);
         let mut dims = Vec::new();
         for dim in task.kind.dims().into_iter().flatten() {
@@ -99,10 +99,13 @@ impl ConservativeBounds {
     /// nothing runs beyond [`MAX_BOUND`].
     pub(super) fn extents(&self, args: &[u64]) -> Extents {
         let mut extents = Extents::default();
-        let slots = self.values.run(args, &extents);
+        let registers = self.values.run(args, &extents);
         for &(begin, end, ty) in &self.dims {
             // Without values, because an index in the prelude may be out of range, every bound is possible.
-            let of = |slot: Slot| match slots.as_ref().map(|slots| slots[slot as usize]) {
+            let of = |register: Register| match registers
+                .as_ref()
+                .map(|registers| registers[register as usize])
+            {
                 Some(value) if !value.is_wrapped() => value,
                 _ => Interval::of(ty),
             };

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::{
     build::{TaskBuilder, int_type},
-    program::Guards,
+    check::Guards,
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, Stmt,
-    races::{Guard, Index, Node, Scope, Slot},
+    races::{Guard, Index, NodeId, Uniformity, ValueNode},
     visit::Nodes,
 };
 
@@ -17,7 +17,7 @@ use crate::{
 pub(super) struct Broadcast {
     array: LocalId,
     index: Index,
-    value: Slot,
+    value: NodeId,
     by: By,
 }
 
@@ -35,11 +35,13 @@ impl TaskBuilder<'_> {
     pub(super) fn only_thread(&self) -> Option<i128> {
         let threads = self.task.threads.filter(|_| self.in_phase)?;
         let [Guard { cond, is: true }] = self.guards[self.guards_of_block..] else { return None };
-        let Node::Binary(BinaryOp::Eq, ty, a, b) = self.steps.node(cond) else { return None };
-        let thread = |slot: Slot| self.steps.node(slot) == Node::Var(self.task.dims - 1);
+        let ValueNode::Binary(BinaryOp::Eq, ty, a, b) = self.builder.node(cond) else {
+            return None;
+        };
+        let thread = |id: NodeId| self.builder.node(id) == ValueNode::Var(self.task.dims - 1);
         let number = match (thread(a), thread(b)) {
-            (true, false) => self.steps.constant(b, ty)?,
-            (false, true) => self.steps.constant(a, ty)?,
+            (true, false) => self.builder.constant(b, ty)?,
+            (false, true) => self.builder.constant(a, ty)?,
             _ => return None,
         };
         (0..i128::from(threads)).contains(&number).then_some(number)
@@ -65,22 +67,22 @@ impl TaskBuilder<'_> {
     }
 
     /// Whether an element with a constant index is inside its array: outside nothing is stored.
-    pub(super) fn is_inside(&self, index: &[Slot], extents: &[Slot]) -> bool {
-        let ty = self.steps.program.index_type;
+    pub(super) fn is_inside(&self, index: &[NodeId], extents: &[NodeId]) -> bool {
+        let ty = self.builder.graph.index_type;
         index.len() == extents.len()
             && index.iter().zip(extents).all(|(at, extent)| {
-                let [at, extent] = [at, extent].map(|slot| self.steps.constant(*slot, ty));
+                let [at, extent] = [at, extent].map(|id| self.builder.constant(*id, ty));
                 at.zip(extent).is_some_and(|(at, extent)| at < extent)
             })
     }
 
     /// Whether each thread has an element of its own number, and stores it once in the phase.
-    fn is_own(&self, index: &[Slot], extents: &[Slot]) -> bool {
+    fn is_own(&self, index: &[NodeId], extents: &[NodeId]) -> bool {
         let ([at], [extent], Some(threads)) = (index, extents, self.task.threads) else {
             return false;
         };
-        let length = self.steps.constant(*extent, self.steps.program.index_type);
-        self.steps.node(*at) == Node::Var(self.task.dims - 1)
+        let length = self.builder.constant(*extent, self.builder.graph.index_type);
+        self.builder.node(*at) == ValueNode::Var(self.task.dims - 1)
             && self.loops.len() == self.loops_of_block
             && length.is_some_and(|length| length >= i128::from(threads))
     }
@@ -102,37 +104,37 @@ impl TaskBuilder<'_> {
     }
 
     /// The value where the conditions hold, an unknown one elsewhere.
-    fn under(&mut self, guards: &[Guard], value: Slot, array: LocalId) -> Slot {
+    fn under(&mut self, guards: &[Guard], value: NodeId, array: LocalId) -> NodeId {
         let ty = int_type(self.nodes.locals[array].ty);
         guards.iter().rev().fold(value, |value, guard| {
-            let other = self.steps.unknown(ty, Scope::Iteration);
+            let other = self.builder.unknown(ty, Uniformity::Iteration);
             let (then, otherwise) = if guard.is { (value, other) } else { (other, value) };
-            self.steps.push(Node::Select(guard.cond, then, otherwise))
+            self.builder.push(ValueNode::Select(guard.cond, then, otherwise))
         })
     }
 
-    /// The value that a slot has for one thread. Its unknown parts are those of the block.
+    /// The value that a node has for one thread. Its unknown parts are those of the block.
     fn of_thread(
         &mut self,
-        slot: Slot,
+        id: NodeId,
         thread: i128,
-        known: &mut HashMap<Slot, Slot>,
-    ) -> Option<Slot> {
-        if let Some(slot) = known.get(&slot) {
-            return Some(*slot);
+        known: &mut HashMap<NodeId, NodeId>,
+    ) -> Option<NodeId> {
+        if let Some(id) = known.get(&id) {
+            return Some(*id);
         }
-        let of_block = match self.steps.node(slot) {
-            _ if self.steps.scope(slot) < Scope::Iteration => slot,
-            Node::Var(_) => self.steps.number(thread),
-            Node::Unknown { ty, .. } => self.steps.unknown(ty, Scope::Block),
-            Node::Inner { .. } | Node::Distinct(_) => return None,
-            Node::Ticket { counter, .. } => {
-                let mut counter = self.steps.program.counters[counter].clone();
+        let of_block = match self.builder.node(id) {
+            _ if self.builder.uniformity(id) < Uniformity::Iteration => id,
+            ValueNode::Var(_) => self.builder.number(thread),
+            ValueNode::Unknown { ty, .. } => self.builder.unknown(ty, Uniformity::Block),
+            ValueNode::Inner { .. } | ValueNode::Distinct(_) => return None,
+            ValueNode::Ticket { counter, .. } => {
+                let mut counter = self.builder.graph.counters[counter].clone();
                 if counter.source.is_of_block() {
                     return None;
                 }
-                for slot in counter.cell.iter_mut().chain([&mut counter.amount]) {
-                    *slot = self.of_thread(*slot, thread, known)?;
+                for id in counter.cell.iter_mut().chain([&mut counter.amount]) {
+                    *id = self.of_thread(*id, thread, known)?;
                 }
                 counter.is_of_one_thread = true;
                 self.ticket(counter)
@@ -143,11 +145,11 @@ impl TaskBuilder<'_> {
                     *operand = self.of_thread(*operand, thread, known)?;
                 }
                 let mut operands = operands.into_iter();
-                node.for_operands(|slot| *slot = operands.next().unwrap_or(*slot));
-                self.steps.push(node)
+                node.for_operands(|id| *id = operands.next().unwrap_or(*id));
+                self.builder.push(node)
             }
         };
-        known.insert(slot, of_block);
+        known.insert(id, of_block);
         Some(of_block)
     }
 }

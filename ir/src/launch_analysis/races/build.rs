@@ -1,7 +1,7 @@
-//! Builds the programs of the race check: collects the accesses, the operations and conditions that they depend on, and
-//! the pairs that only a launch can decide.
+//! Builds the race check of a launch: collects the accesses, the value graph of the indices and conditions that they
+//! depend on, and the pairs that only a launch can decide.
 //!
-//! The builder follows the code in order and knows the current slot of each local. Where two paths meet, a local is a
+//! The builder follows the code in order and knows the current node of each local. Where two paths meet, a local is a
 //! selection of both values; a local that a loop assigns is unknown in it, unless the loop adds the same amount in each
 //! iteration.
 
@@ -12,21 +12,22 @@ use smallvec::SmallVec;
 use super::{
     broadcast::Broadcast,
     cause::{Origins, ValueOrigin},
+    check::{Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount},
     load::Float,
     pairs::{classes, conflicting_pairs, uncountable, without_repetition},
-    program::{
-        Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount,
-    },
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded,
     ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
-    races::{Builder, Counter, Guard, Index, IntType, Node, Scope, Slot, Stored, TicketSource},
+    races::{
+        Counter, GraphBuilder, Guard, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
+        ValueNode,
+    },
     visit::{Nodes, Reach},
 };
 
-type Env = HashMap<LocalId, Slot>;
+type Env = HashMap<LocalId, NodeId>;
 
 pub(super) struct TaskBuilder<'k> {
     pub(super) nodes: Nodes<'k>,
@@ -38,31 +39,31 @@ pub(super) struct TaskBuilder<'k> {
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
-    temp_values: HashMap<TempId, Slot>,
-    pub(super) steps: Builder,
+    temp_values: HashMap<TempId, NodeId>,
+    pub(super) builder: GraphBuilder,
     pub(super) origins: Origins,
     pub(super) env: Env,
     /// The values of the current statement's expressions, which share operands.
-    pub(super) values: HashMap<ExprId, Slot>,
+    pub(super) values: HashMap<ExprId, NodeId>,
     /// Reads of unchanged tensors.
-    pub(super) loads: HashMap<(ParamId, Index), Slot>,
+    pub(super) loads: HashMap<(ParamId, Index), NodeId>,
     /// Reads of shared arrays that no phase has changed since.
-    pub(super) shared_loads: HashMap<(LocalId, Index), Slot>,
+    pub(super) shared_loads: HashMap<(LocalId, Index), NodeId>,
     /// Loads from shared arrays that the phase does not change: the array, the index and the number of the phase.
-    pub(super) kept_loads: Vec<(Slot, LocalId, Index, usize)>,
+    pub(super) kept_loads: Vec<(NodeId, LocalId, Index, usize)>,
     /// What is stored in each shared array of integers; none if that is not known.
     pub(super) stored: HashMap<LocalId, Option<Stored>>,
-    /// The slots of loads from shared arrays.
-    pub(super) loads_of_shared: Vec<(Slot, LocalId)>,
+    /// The nodes of loads from shared arrays.
+    pub(super) loads_of_shared: Vec<(NodeId, LocalId)>,
     /// The arrays that the current phase changes.
     pub(super) changed_here: HashSet<Array>,
-    /// The slots of floats that have the same value wherever they are used: what is read from memory, arguments,
+    /// The nodes of floats that have the same value wherever they are used: what is read from memory, arguments,
     /// constants, locals, and what exact operations make of these.
-    pub(super) exact_floats: HashSet<Slot>,
-    /// The slots of constants, arguments and comparisons of floats.
-    pub(super) floats: HashMap<Float, Slot>,
+    pub(super) exact_floats: HashSet<NodeId>,
+    /// The nodes of constants, arguments and comparisons of floats.
+    pub(super) floats: HashMap<Float, NodeId>,
     /// The results of operations that the race check does not follow, by their operands.
-    results: HashMap<Operation, Slot>,
+    results: HashMap<OpaqueOperation, NodeId>,
     pub(super) shared_dims: HashMap<LocalId, Index>,
     pub(super) in_prelude: bool,
     /// The number of the current phase, from 1; between phases, that of the previous phase.
@@ -82,7 +83,7 @@ pub(super) struct TaskBuilder<'k> {
     /// What single threads store in the current phase.
     pub(super) broadcasts: Vec<Broadcast>,
     /// What a thread gives to the collective of the current phase.
-    pub(super) input: Option<Slot>,
+    pub(super) input: Option<NodeId>,
     /// The number of loops that were followed turn by turn; none if that is not wanted.
     pub(super) unrolled: Option<usize>,
     pub(super) task: TaskRaces,
@@ -162,14 +163,14 @@ pub(super) fn assigned(nodes: Nodes<'_>, block: BlockId) -> (Vec<LocalId>, Vec<T
 
 /// An operation whose result the race check does not follow.
 #[derive(PartialEq, Eq, Hash)]
-struct Operation {
-    operator: Operator,
+struct OpaqueOperation {
+    operator: OpaqueOperator,
     ty: ScalarType,
     operands: Index,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Operator {
+enum OpaqueOperator {
     Unary(UnaryOp),
     Cast,
     Math(MathFn),
@@ -207,7 +208,7 @@ impl<'k> TaskBuilder<'k> {
             uncountable: uncountable(kernel, task),
             temps: assigned(nodes, task.body).1,
             temp_values: HashMap::new(),
-            steps: Builder::default(),
+            builder: GraphBuilder::default(),
             origins: Origins::new(),
             env: Env::new(),
             values: HashMap::new(),
@@ -235,7 +236,7 @@ impl<'k> TaskBuilder<'k> {
             unrolled: unroll.then_some(0),
             task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
         };
-        builder.steps.program.index_type = Some(ScalarType::U64);
+        builder.builder.graph.index_type = Some(ScalarType::U64);
         builder.serial_tasks(kernel, task);
         builder.block(task.prelude);
         builder.guards.clear();
@@ -245,17 +246,17 @@ impl<'k> TaskBuilder<'k> {
         let mut locals: Vec<LocalId> = builder.env.keys().copied().collect();
         locals.retain(|local| reach.assigned[local.index()]);
         locals.sort_unstable();
-        builder.forget(&locals, Scope::Iteration);
+        builder.forget(&locals, Uniformity::Iteration);
         builder.task.dims = task.kind.dims().map_or(0, <[_]>::len);
         if let Some(threads) = task.kind.threads() {
             builder.task.block_uniform.extend(0..builder.task.dims);
-            builder.steps.block_vars = builder.task.dims;
+            builder.builder.block_vars = builder.task.dims;
             builder.task.dims += 1;
             builder.task.threads = Some(threads);
         }
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
-            let slot = builder.steps.push(Node::Var(at));
-            builder.env.insert(dim.var, slot);
+            let id = builder.builder.push(ValueNode::Var(at));
+            builder.env.insert(dim.var, id);
         }
         if task.kind.has_device_bounds() {
             builder.bounds(task.kind.dims().unwrap_or_default());
@@ -263,7 +264,7 @@ impl<'k> TaskBuilder<'k> {
         builder.block(task.body);
         builder.know_stored();
         builder.pairs();
-        builder.task.program = std::mem::take(&mut builder.steps.program);
+        builder.task.graph = std::mem::take(&mut builder.builder.graph);
         builder.task.origins = std::mem::take(&mut builder.origins);
         (builder.task, builder.unrolled.unwrap_or_default())
     }
@@ -288,12 +289,12 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Makes locals unknown.
-    pub(super) fn forget(&mut self, locals: &[LocalId], scope: Scope) {
+    pub(super) fn forget(&mut self, locals: &[LocalId], uniformity: Uniformity) {
         for local in locals {
             let ty = int_type(self.nodes.locals[*local].ty);
-            let slot = self.unknown_from(ValueOrigin::Changed(*local), ty, scope);
-            self.env.insert(*local, slot);
-            self.define(*local, slot);
+            let id = self.unknown_from(ValueOrigin::Changed(*local), ty, uniformity);
+            self.env.insert(*local, id);
+            self.define(*local, id);
         }
     }
 
@@ -306,12 +307,12 @@ impl<'k> TaskBuilder<'k> {
         self.task.accesses.len()
     }
 
-    /// The scope of values that the current code computes in a way that is not followed.
-    pub(super) fn scope_here(&self) -> Scope {
+    /// The uniformity of values that the current code computes in a way that is not followed.
+    pub(super) fn uniformity_here(&self) -> Uniformity {
         match self.task.threads {
-            _ if self.in_prelude => Scope::Loop,
-            Some(_) if !self.in_phase => Scope::Block,
-            _ => Scope::Iteration,
+            _ if self.in_prelude => Uniformity::Loop,
+            Some(_) if !self.in_phase => Uniformity::Block,
+            _ => Uniformity::Iteration,
         }
     }
 
@@ -332,17 +333,17 @@ impl<'k> TaskBuilder<'k> {
         self.values.clear();
         match *stmt {
             Stmt::Let { local, value } => {
-                let slot = self.effect(value);
-                self.env.insert(local, slot);
-                self.define(local, slot);
+                let id = self.effect(value);
+                self.env.insert(local, id);
+                self.define(local, id);
             }
             Stmt::Eval { value } => {
                 self.effect(value);
             }
             Stmt::Assign { local, value } => {
-                let slot = self.value(value);
-                self.env.insert(local, slot);
-                self.define(local, slot);
+                let id = self.value(value);
+                self.env.insert(local, id);
+                self.define(local, id);
             }
             Stmt::Store { ref element, value } => {
                 self.access(element, AccessKind::Write);
@@ -368,8 +369,8 @@ impl<'k> TaskBuilder<'k> {
             }
             Stmt::SetTemp { temp, value } => {
                 if self.in_prelude && self.guards.is_empty() && self.loops.is_empty() {
-                    let slot = self.value(value);
-                    self.temp_values.insert(temp, slot);
+                    let id = self.value(value);
+                    self.temp_values.insert(temp, id);
                 }
             }
             Stmt::CollectiveInput { value, .. } => self.input = Some(self.value(value)),
@@ -382,10 +383,10 @@ impl<'k> TaskBuilder<'k> {
         false
     }
 
-    pub(super) fn ticket(&mut self, counter: Counter) -> Slot {
-        let id = self.steps.program.counters.len();
-        self.steps.program.counters.push(counter);
-        self.steps.push(Node::Ticket { counter: id, id: id as u32 })
+    pub(super) fn ticket(&mut self, counter: Counter) -> NodeId {
+        let number = self.builder.graph.counters.len();
+        self.builder.graph.counters.push(counter);
+        self.builder.push(ValueNode::Ticket { counter: number, addition: number as u32 })
     }
 
     fn branch(&mut self, cond: ExprId, then: BlockId, otherwise: BlockId) -> bool {
@@ -420,9 +421,9 @@ impl<'k> TaskBuilder<'k> {
                 locals.sort_unstable();
                 for local in locals {
                     if let (Some(then), Some(otherwise)) = (env.get(&local), other.get(&local)) {
-                        let slot = self.steps.push(Node::Select(cond, *then, *otherwise));
-                        env.insert(local, slot);
-                        self.define(local, slot);
+                        let id = self.builder.push(ValueNode::Select(cond, *then, *otherwise));
+                        env.insert(local, id);
+                        self.define(local, id);
                     }
                 }
                 self.env = env;
@@ -432,7 +433,7 @@ impl<'k> TaskBuilder<'k> {
     }
 
     /// Follows an expression at the root of a statement, which may access a tensor. Returns its value.
-    fn effect(&mut self, value: ExprId) -> Slot {
+    fn effect(&mut self, value: ExprId) -> NodeId {
         let nodes = self.nodes;
         let ty = int_type(nodes.exprs[value].ty);
         match nodes.exprs[value].kind {
@@ -448,10 +449,10 @@ impl<'k> TaskBuilder<'k> {
                         let (array, phase) = (array.raw(), self.phase as u32);
                         (TicketSource::Shared { array, phase }, self.loops_of_block)
                     }
-                    _ => return self.unknown_from(origin, ty, Scope::Iteration),
+                    _ => return self.unknown_from(origin, ty, Uniformity::Iteration),
                 };
                 if !is_int || self.in_prelude {
-                    return self.unknown_from(origin, ty, Scope::Iteration);
+                    return self.unknown_from(origin, ty, Uniformity::Iteration);
                 }
                 // A concurrent task may draw tickets, even if this one cannot.
                 let amount = self.value(value);
@@ -460,7 +461,7 @@ impl<'k> TaskBuilder<'k> {
                 self.task.increments.push(CounterIncrement { source, amount, ty, loops, by_one });
                 self.note_added(element, amount, by_one);
                 if self.uncountable.contains(&element.array) {
-                    return self.unknown_from(origin, ty, Scope::Iteration);
+                    return self.unknown_from(origin, ty, Uniformity::Iteration);
                 }
                 let cell = element.index.iter().map(|index| self.value(*index)).collect();
                 let extents = self.extents(element.array);
@@ -534,38 +535,40 @@ impl<'k> TaskBuilder<'k> {
         dims.into_iter().all(pinned)
     }
 
-    /// The loop variable that the slot's value equals, up to a uniform offset.
-    fn tracked_dimension(&self, slot: Slot) -> Option<usize> {
-        match self.steps.node(slot) {
+    /// The loop variable that the node's value equals, up to a uniform offset.
+    fn tracked_dimension(&self, id: NodeId) -> Option<usize> {
+        match self.builder.node(id) {
             // Different numbers stay different, also if the sum wraps.
-            Node::Binary(BinaryOp::Add | BinaryOp::Sub, _, a, b) => {
-                if self.steps.scope(b) == Scope::Loop {
+            ValueNode::Binary(BinaryOp::Add | BinaryOp::Sub, _, a, b) => {
+                if self.builder.uniformity(b) == Uniformity::Loop {
                     self.tracked_dimension(a)
-                } else if self.steps.scope(a) == Scope::Loop {
+                } else if self.builder.uniformity(a) == Uniformity::Loop {
                     self.tracked_dimension(b)
                 } else {
                     None
                 }
             }
-            Node::Cast { from: Some(from), to: Some(to), value } if to.size() >= from.size() => {
+            ValueNode::Cast { from: Some(from), to: Some(to), value }
+                if to.size() >= from.size() =>
+            {
                 self.tracked_dimension(value)
             }
-            Node::Var(at) if at < self.task.dims => Some(at),
+            ValueNode::Var(at) if at < self.task.dims => Some(at),
             _ => None,
         }
     }
 
     /// The value of an expression without side effects, and of a division.
-    pub(super) fn value(&mut self, value: ExprId) -> Slot {
-        if let Some(slot) = self.values.get(&value) {
-            return *slot;
+    pub(super) fn value(&mut self, value: ExprId) -> NodeId {
+        if let Some(id) = self.values.get(&value) {
+            return *id;
         }
-        let slot = self.new_value(value);
-        self.values.insert(value, slot);
-        slot
+        let id = self.new_value(value);
+        self.values.insert(value, id);
+        id
     }
 
-    fn new_value(&mut self, value: ExprId) -> Slot {
+    fn new_value(&mut self, value: ExprId) -> NodeId {
         let nodes = self.nodes;
         let expr = &nodes.exprs[value];
         let ty = int_type(expr.ty);
@@ -573,106 +576,112 @@ impl<'k> TaskBuilder<'k> {
         let node = match expr.kind {
             ExprKind::Local(local) => {
                 return match self.env.get(&local) {
-                    Some(slot) => *slot,
-                    None => self.steps.unknown(ty, Scope::Iteration),
+                    Some(id) => *id,
+                    None => self.builder.unknown(ty, Uniformity::Iteration),
                 };
             }
             ExprKind::Const(constant) => match constant.as_int() {
-                Some(value) => Node::Const(value),
+                Some(value) => ValueNode::Const(value),
                 None => {
-                    return self.float(Float::Constant(expr.ty, constant.bits()), ty, Scope::Loop);
+                    return self.float(
+                        Float::Constant(expr.ty, constant.bits()),
+                        ty,
+                        Uniformity::Loop,
+                    );
                 }
             },
             ExprKind::Param(param) if expr.ty.is_float() => {
-                return self.float(Float::Argument(param), ty, Scope::Loop);
+                return self.float(Float::Argument(param), ty, Uniformity::Loop);
             }
             ExprKind::Binary { op, lhs, rhs } if op.is_comparison() && of_float(lhs) => {
                 let operands = [lhs, rhs].map(|value| self.value(value));
-                if !operands.iter().all(|slot| self.exact_floats.contains(slot)) {
-                    return self.steps.result_of(ty, &operands);
+                if !operands.iter().all(|id| self.exact_floats.contains(id)) {
+                    return self.builder.result_of(ty, &operands);
                 }
-                let scope = self.steps.scope_of(&operands);
-                return self.float(Float::Comparison(op, operands), ty, scope);
+                let uniformity = self.builder.uniformity_of(&operands);
+                return self.float(Float::Comparison(op, operands), ty, uniformity);
             }
-            ExprKind::Param(param) => Node::Argument { word: self.layout.word(param), ty: expr.ty },
+            ExprKind::Param(param) => {
+                ValueNode::Argument { word: self.layout.word(param), ty: expr.ty }
+            }
             ExprKind::Dim { tensor, axis } => {
                 let word = self.layout.word(tensor) + 1 + usize::from(axis);
-                Node::Argument { word, ty: expr.ty }
+                ValueNode::Argument { word, ty: expr.ty }
             }
             ExprKind::Temp(temp) => {
-                if let Some(slot) = self.temp_values.get(&temp) {
-                    return *slot;
+                if let Some(id) = self.temp_values.get(&temp) {
+                    return *id;
                 }
                 let is_set = self.temps.contains(&temp);
-                let scope = if is_set { Scope::Iteration } else { Scope::Loop };
-                return self.steps.unknown(ty, scope);
+                let uniformity = if is_set { Uniformity::Iteration } else { Uniformity::Loop };
+                return self.builder.unknown(ty, uniformity);
             }
             ExprKind::Unary { op, value } if !of_float(value) => {
                 let of = int_type(nodes.exprs[value].ty);
-                Node::Unary(op, of, self.value(value))
+                ValueNode::Unary(op, of, self.value(value))
             }
             ExprKind::Binary { op, lhs, rhs } if !of_float(lhs) => {
                 let of = int_type(nodes.exprs[lhs].ty);
-                Node::Binary(op, of, self.value(lhs), self.value(rhs))
+                ValueNode::Binary(op, of, self.value(lhs), self.value(rhs))
             }
             ExprKind::DivRem { op, lhs, rhs, .. } => {
-                Node::DivRem(op, ty, self.value(lhs), self.value(rhs))
+                ValueNode::DivRem(op, ty, self.value(lhs), self.value(rhs))
             }
             ExprKind::Math { function, ref args } if expr.ty.is_int() => {
                 match (function, &args[..]) {
                     (MathFn::Min | MathFn::Max, &[a, b]) => {
-                        Node::Limit(function, ty, self.value(a), self.value(b))
+                        ValueNode::Limit(function, ty, self.value(a), self.value(b))
                     }
-                    (MathFn::Abs, &[a]) => Node::Abs(ty, self.value(a)),
-                    _ => return self.operation(expr.ty, &expr.kind),
+                    (MathFn::Abs, &[a]) => ValueNode::Abs(ty, self.value(a)),
+                    _ => return self.opaque(expr.ty, &expr.kind),
                 }
             }
             ExprKind::Select { cond, then, otherwise } => {
-                Node::Select(self.value(cond), self.value(then), self.value(otherwise))
+                ValueNode::Select(self.value(cond), self.value(then), self.value(otherwise))
             }
             ExprKind::Cast { value } if !of_float(value) && !expr.ty.is_float() => {
                 let from = int_type(nodes.exprs[value].ty);
-                Node::Cast { from, to: ty, value: self.value(value) }
+                ValueNode::Cast { from, to: ty, value: self.value(value) }
             }
             ExprKind::Load(_) | ExprKind::Atomic { .. } => {
-                return self.steps.unknown(ty, Scope::Iteration);
+                return self.builder.unknown(ty, Uniformity::Iteration);
             }
-            ref other => return self.operation(expr.ty, other),
+            ref other => return self.opaque(expr.ty, other),
         };
-        self.steps.push(node)
+        self.builder.push(node)
     }
 
     /// Makes a local's value exact: a float is computed once, where the local is defined.
-    fn define(&mut self, local: LocalId, slot: Slot) {
-        self.exact_floats.extend(self.nodes.locals[local].ty.is_float().then_some(slot));
+    fn define(&mut self, local: LocalId, id: NodeId) {
+        self.exact_floats.extend(self.nodes.locals[local].ty.is_float().then_some(id));
     }
 
     /// The result of an operation that is not followed. The same operation on the same operands has the same result,
     /// except where compilers may contract float arithmetic.
-    fn operation(&mut self, ty: ScalarType, kind: &ExprKind) -> Slot {
+    fn opaque(&mut self, ty: ScalarType, kind: &ExprKind) -> NodeId {
         let operands: SmallVec<[ExprId; 4]> = kind.operands().collect();
         let operator = match *kind {
-            ExprKind::Unary { op, .. } => Some(Operator::Unary(op)),
-            ExprKind::Cast { .. } => Some(Operator::Cast),
+            ExprKind::Unary { op, .. } => Some(OpaqueOperator::Unary(op)),
+            ExprKind::Cast { .. } => Some(OpaqueOperator::Cast),
             ExprKind::Math { function, .. } if ty.is_int() || is_exact(function) => {
-                Some(Operator::Math(function))
+                Some(OpaqueOperator::Math(function))
             }
             _ => None,
         };
-        let slots: Index = operands.iter().map(|operand| self.value(*operand)).collect();
-        let is_exact = operands.iter().zip(&slots).all(|(operand, slot)| {
-            !self.nodes.exprs[*operand].ty.is_float() || self.exact_floats.contains(slot)
+        let ids: Index = operands.iter().map(|operand| self.value(*operand)).collect();
+        let is_exact = operands.iter().zip(&ids).all(|(operand, id)| {
+            !self.nodes.exprs[*operand].ty.is_float() || self.exact_floats.contains(id)
         });
         let Some(operator) = operator.filter(|_| is_exact) else {
-            return self.steps.result_of(int_type(ty), &slots);
+            return self.builder.result_of(int_type(ty), &ids);
         };
-        let operation = Operation { operator, ty, operands: slots };
-        if let Some(slot) = self.results.get(&operation) {
-            return *slot;
+        let opaque = OpaqueOperation { operator, ty, operands: ids };
+        if let Some(id) = self.results.get(&opaque) {
+            return *id;
         }
-        let slot = self.steps.result_of(int_type(ty), &operation.operands);
-        self.exact_floats.extend(ty.is_float().then_some(slot));
-        self.results.insert(operation, slot);
-        slot
+        let id = self.builder.result_of(int_type(ty), &opaque.operands);
+        self.exact_floats.extend(ty.is_float().then_some(id));
+        self.results.insert(opaque, id);
+        id
     }
 }

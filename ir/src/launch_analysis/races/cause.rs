@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::{
     build::TaskBuilder,
-    program::{Access, TaskRaces, array_of},
+    check::{Access, TaskRaces, array_of},
 };
 use crate::{
     Array, LocalId, SiteId,
-    races::{IntType, Node, Obstacle, Scope, Slot, obstacle},
+    races::{IntType, NodeId, Obstacle, Uniformity, ValueNode, obstacle},
 };
 
 /// What prevents the proof that two accesses do not race.
@@ -52,14 +52,19 @@ pub enum ValueOrigin {
     Changed(LocalId),
 }
 
-pub(super) type Origins = HashMap<Slot, ValueOrigin>;
+pub(super) type Origins = HashMap<NodeId, ValueOrigin>;
 
 impl TaskBuilder<'_> {
     /// An unknown value whose origin is known.
-    pub(super) fn unknown_from(&mut self, origin: ValueOrigin, ty: IntType, scope: Scope) -> Slot {
-        let slot = self.steps.unknown(ty, scope);
-        self.origins.insert(slot, origin);
-        slot
+    pub(super) fn unknown_from(
+        &mut self,
+        origin: ValueOrigin,
+        ty: IntType,
+        uniformity: Uniformity,
+    ) -> NodeId {
+        let id = self.builder.unknown(ty, uniformity);
+        self.origins.insert(id, origin);
+        id
     }
 }
 
@@ -67,17 +72,17 @@ impl TaskRaces {
     /// What prevents the proof that these accesses do not race.
     pub(super) fn cause(&self, accesses: [&Access; 2], args: &[u64]) -> Cause {
         let unknown = |access: &Access| {
-            let reached = self.program.reached(&access.index);
-            let steps = self.program.steps.iter().zip(0..).zip(reached);
-            let mut varying = steps.filter(|((step, _), reached)| *reached && step.varies());
-            varying.find_map(|((_, slot), _)| self.origins.get(&slot).copied())
+            let reached = self.graph.reached(&access.index);
+            let nodes = self.graph.nodes.iter().zip(0..).zip(reached);
+            let mut varying = nodes.filter(|((node, _), reached)| *reached && node.varies());
+            varying.find_map(|((_, id), _)| self.origins.get(&id).copied())
         };
-        let of_index = |access: &Access| obstacle(&self.program, &access.index);
+        let of_index = |access: &Access| obstacle(&self.graph, &access.index);
         let of_guards = |access: &Access| {
-            let conditions: Vec<Slot> = access.guards.iter().map(|guard| guard.cond).collect();
-            obstacle(&self.program, &conditions)
+            let conditions: Vec<NodeId> = access.guards.iter().map(|guard| guard.cond).collect();
+            obstacle(&self.graph, &conditions)
         };
-        let not_followed = |found: Option<(Slot, Obstacle)>, in_condition: bool| {
+        let not_followed = |found: Option<(NodeId, Obstacle)>, in_condition: bool| {
             found.map(|(_, kind)| Cause::Obstacle { kind, in_condition })
         };
         let all = accesses.iter().copied();
@@ -90,22 +95,22 @@ impl TaskRaces {
 
     /// Why a ticket that an index depends on does not separate the accesses.
     fn ticket(&self, access: &Access, args: &[u64]) -> Option<Cause> {
-        let reached = self.program.reached(&access.index);
-        let mut nodes = self.program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+        let reached = self.graph.reached(&access.index);
+        let mut nodes = self.graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counter = nodes.find_map(|(node, _)| match node {
-            Node::Ticket { counter, .. } => Some(&self.program.counters[*counter]),
+            ValueNode::Ticket { counter, .. } => Some(&self.graph.counters[*counter]),
             _ => None,
         })?;
         let array = array_of(counter.source);
-        let word = |slot: Slot| match self.program.steps[slot as usize] {
-            Node::Argument { word, .. } => args.get(word).copied(),
+        let word = |id: NodeId| match self.graph.nodes[id as usize] {
+            ValueNode::Argument { word, .. } => args.get(word).copied(),
             _ => None,
         };
         for (cell, extent) in counter.cell.iter().zip(&counter.extents) {
-            let reached = self.program.reached(&[*cell]);
-            let mut sources = self.program.steps.iter().zip(reached);
-            let is_fixed = !sources.any(|(step, reached)| reached && step.varies());
-            let Some(at) = access.index.iter().position(|slot| slot == cell) else {
+            let reached = self.graph.reached(&[*cell]);
+            let mut sources = self.graph.nodes.iter().zip(reached);
+            let is_fixed = !sources.any(|(node, reached)| reached && node.varies());
+            let Some(at) = access.index.iter().position(|id| id == cell) else {
                 if is_fixed {
                     continue;
                 }

@@ -3,11 +3,11 @@
 use super::{
     build::{TaskBuilder, int_type},
     cause::ValueOrigin,
-    program::AccessKind,
+    check::AccessKind,
 };
 use crate::{
     Array, BinaryOp, Element, ParamId, ScalarType, SharedExtent,
-    races::{Index, IntType, Node, Scope, Slot, TensorRead},
+    races::{Index, IntType, NodeId, TensorRead, Uniformity, ValueNode},
 };
 
 /// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic has not: a compiler
@@ -16,50 +16,50 @@ use crate::{
 pub(super) enum Float {
     Constant(ScalarType, u64),
     Argument(ParamId),
-    Comparison(BinaryOp, [Slot; 2]),
+    Comparison(BinaryOp, [NodeId; 2]),
 }
 
 impl TaskBuilder<'_> {
     /// Follows a load. Returns its value.
-    pub(super) fn load(&mut self, element: &Element, ty: IntType) -> Slot {
+    pub(super) fn load(&mut self, element: &Element, ty: IntType) -> NodeId {
         self.access(element, AccessKind::Read);
         let origin = ValueOrigin::Read(element.array, element.site);
         let tensor = match element.array {
             Array::Tensor(tensor) => tensor,
             Array::Shared(array) => return self.shared_load(element, array, ty),
-            Array::Local(_) => return self.unknown_from(origin, ty, Scope::Iteration),
+            Array::Local(_) => return self.unknown_from(origin, ty, Uniformity::Iteration),
         };
         if self.in_prelude {
-            return self.steps.unknown(ty, Scope::Loop);
+            return self.builder.unknown(ty, Uniformity::Loop);
         }
         if self.changed[tensor.index()] {
-            return self.unknown_from(origin, ty, Scope::Iteration);
+            return self.unknown_from(origin, ty, Uniformity::Iteration);
         }
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
-        if let Some(slot) = self.loads.get(&(tensor, index.clone())) {
-            return *slot;
+        if let Some(id) = self.loads.get(&(tensor, index.clone())) {
+            return *id;
         }
         let is_distinct = self.nodes.params[tensor.index()].kind.is_distinct();
-        let slot = if is_distinct && self.steps.scope_of(&index) > Scope::Loop {
+        let id = if is_distinct && self.builder.uniformity_of(&index) > Uniformity::Loop {
             let extents = self.extents(element.array);
             let (tensor, index) = (tensor.raw(), index.clone());
-            let read = self.steps.distinct(TensorRead { tensor, ty, index, extents });
-            let slot = self.steps.push(read);
-            self.origins.insert(slot, origin);
-            slot
+            let read = self.builder.distinct(TensorRead { tensor, ty, index, extents });
+            let id = self.builder.push(read);
+            self.origins.insert(id, origin);
+            id
         } else {
-            let scope = self.steps.scope_of(&index);
-            let slot = self.unknown_from(origin, ty, scope);
-            if scope > Scope::Loop && ty.is_some_and(|ty| !ty.is_float()) {
+            let uniformity = self.builder.uniformity_of(&index);
+            let id = self.unknown_from(origin, ty, uniformity);
+            if uniformity > Uniformity::Loop && ty.is_some_and(|ty| !ty.is_float()) {
                 let (tensor, index, extents) = (tensor.raw(), index.clone(), Index::new());
                 let read = TensorRead { tensor, ty, index, extents };
-                self.steps.program.reads.push((slot, read));
+                self.builder.graph.reads.push((id, read));
             }
-            slot
+            id
         };
-        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
-        self.loads.insert((tensor, index), slot);
-        slot
+        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(id));
+        self.loads.insert((tensor, index), id);
+        id
     }
 
     /// The extents of a tensor or shared array.
@@ -70,28 +70,28 @@ impl TaskBuilder<'_> {
                 let first = self.layout.word(tensor) + 1;
                 let words = first..first + rank;
                 let ty = ScalarType::U64;
-                words.map(|word| self.steps.push(Node::Argument { word, ty })).collect()
+                words.map(|word| self.builder.push(ValueNode::Argument { word, ty })).collect()
             }
             Array::Shared(array) => self.shared_dims.get(&array).cloned().unwrap_or_default(),
             Array::Local(_) => Index::new(),
         }
     }
 
-    pub(super) fn shared_extent(&mut self, extent: SharedExtent) -> Slot {
+    pub(super) fn shared_extent(&mut self, extent: SharedExtent) -> NodeId {
         match extent {
-            SharedExtent::Constant(number) => self.steps.number(i128::from(number)),
+            SharedExtent::Constant(number) => self.builder.number(i128::from(number)),
             SharedExtent::Local(local) => match self.env.get(&local) {
-                Some(slot) => *slot,
-                None => self.steps.unknown(int_type(ScalarType::U64), Scope::Loop),
+                Some(id) => *id,
+                None => self.builder.unknown(int_type(ScalarType::U64), Uniformity::Loop),
             },
         }
     }
 
     /// The unknown value of a float that is exact, or of a comparison.
-    pub(super) fn float(&mut self, float: Float, ty: IntType, scope: Scope) -> Slot {
+    pub(super) fn float(&mut self, float: Float, ty: IntType, uniformity: Uniformity) -> NodeId {
         let is_number = !matches!(float, Float::Comparison(..));
-        let slot = *self.floats.entry(float).or_insert_with(|| self.steps.unknown(ty, scope));
-        self.exact_floats.extend(is_number.then_some(slot));
-        slot
+        let id = *self.floats.entry(float).or_insert_with(|| self.builder.unknown(ty, uniformity));
+        self.exact_floats.extend(is_number.then_some(id));
+        id
     }
 }

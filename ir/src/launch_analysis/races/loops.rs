@@ -2,12 +2,12 @@
 
 use super::{
     build::{TaskBuilder, assigned, int_type},
-    program::TripCount,
+    check::TripCount,
 };
 use crate::{
     BinaryOp, BlockId, DivRemOp, ExprId, ExprKind, LocalId, LoopDim, MathFn, ScalarType, Stmt,
     UnaryOp,
-    races::{Guard, IntType, Node, Slot},
+    races::{Guard, IntType, NodeId, ValueNode},
 };
 
 /// The maximum number of iterations of a `loop`. No launch lasts long enough for more.
@@ -22,10 +22,10 @@ impl TaskBuilder<'_> {
     pub(super) fn bounds(&mut self, dims: &[LoopDim]) {
         for (at, dim) in dims.iter().enumerate() {
             let ty = int_type(self.nodes.locals[dim.var].ty);
-            let variable = self.steps.push(Node::Var(at));
+            let variable = self.builder.push(ValueNode::Var(at));
             let (begin, end) = (self.value(dim.begin), self.value(dim.end));
-            let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
-            let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
+            let from = self.builder.push(ValueNode::Binary(BinaryOp::Le, ty, begin, variable));
+            let below = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, variable, end));
             self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
         }
     }
@@ -33,28 +33,29 @@ impl TaskBuilder<'_> {
     pub(super) fn counted_loop(
         &mut self,
         var: LocalId,
-        [begin, end]: [Slot; 2],
+        [begin, end]: [NodeId; 2],
         body: BlockId,
         down: bool,
     ) {
         let ty = int_type(self.nodes.locals[var].ty);
-        let scope = self.scope_here();
-        let variable = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        let uniformity = self.uniformity_here();
+        let variable =
+            self.builder.push(ValueNode::Inner { var: None, uniformity, ty, begin, end });
         self.loops.push(TripCount::Range { ty, begin, end });
         let nth = if down {
-            let last = self.steps.number(1);
-            let last = self.steps.push(Node::Binary(BinaryOp::Sub, ty, end, last));
-            self.steps.push(Node::Binary(BinaryOp::Sub, ty, last, variable))
+            let last = self.builder.number(1);
+            let last = self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, end, last));
+            self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, last, variable))
         } else {
-            self.steps.push(Node::Binary(BinaryOp::Sub, ty, variable, begin))
+            self.builder.push(ValueNode::Binary(BinaryOp::Sub, ty, variable, begin))
         };
         let guards = self.guards.len();
-        let from = self.steps.push(Node::Binary(BinaryOp::Le, ty, begin, variable));
-        let below = self.steps.push(Node::Binary(BinaryOp::Lt, ty, variable, end));
+        let from = self.builder.push(ValueNode::Binary(BinaryOp::Le, ty, begin, variable));
+        let below = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, variable, end));
         self.guards.extend([from, below].map(|cond| Guard { cond, is: true }));
         // The difference of two signed values may exceed their type, but not the unsigned type of the same size.
         let unsigned = ty.map(ScalarType::unsigned);
-        let nth = self.steps.push(Node::Cast { from: ty, to: unsigned, value: nth });
+        let nth = self.builder.push(ValueNode::Cast { from: ty, to: unsigned, value: nth });
         self.repeated(body, nth, unsigned, Some((var, variable)));
         self.guards.truncate(guards);
         self.loops.pop();
@@ -66,21 +67,21 @@ impl TaskBuilder<'_> {
             self.forget_shared();
             self.block(body);
             self.forget_shared();
-            self.forget(&locals, self.scope_here());
+            self.forget(&locals, self.uniformity_here());
             return;
         }
         let ty = Some(ScalarType::U64);
-        let scope = self.scope_here();
-        let begin = self.steps.number(0);
+        let uniformity = self.uniformity_here();
+        let begin = self.builder.number(0);
         let bound = self.bound_of(body);
-        let end = bound.unwrap_or_else(|| self.steps.number(ENDLESS));
-        let nth = self.steps.push(Node::Inner { var: None, scope, ty, begin, end });
+        let end = bound.unwrap_or_else(|| self.builder.number(ENDLESS));
+        let nth = self.builder.push(ValueNode::Inner { var: None, uniformity, ty, begin, end });
         self.loops.push(match bound {
             Some(end) => TripCount::Range { ty, begin, end },
             None => TripCount::Unknown,
         });
         let guards = self.guards.len();
-        let cond = self.steps.push(Node::Binary(BinaryOp::Lt, ty, nth, end));
+        let cond = self.builder.push(ValueNode::Binary(BinaryOp::Lt, ty, nth, end));
         self.guards.push(Guard { cond, is: true });
         self.repeated(body, nth, ty, None);
         self.guards.truncate(guards);
@@ -88,7 +89,7 @@ impl TaskBuilder<'_> {
     }
 
     /// The maximum trip count of `while local < end { …; local += by }`, if `end` and `by` do not change.
-    fn bound_of(&mut self, body: BlockId) -> Option<Slot> {
+    fn bound_of(&mut self, body: BlockId) -> Option<NodeId> {
         let nodes = self.nodes;
         let Stmt::If { cond, then, otherwise } = *nodes.blocks[body].stmts.first()? else {
             return None;
@@ -114,29 +115,36 @@ impl TaskBuilder<'_> {
         let of = int_type(ty);
         let (first, end, by) = (*self.env.get(&local)?, self.value(rhs), self.value(by));
         // The local grows without overflow, so that it stays below `end` until the loop ends.
-        let [one, most] = [1, ty.int_range()?.1].map(|value| self.steps.number(value));
-        let grows = self.steps.push(Node::Binary(BinaryOp::Ge, of, by, one));
-        let room = self.steps.push(Node::Binary(BinaryOp::Sub, of, most, by));
-        let fits = self.steps.push(Node::Binary(BinaryOp::Le, of, end, room));
+        let [one, most] = [1, ty.int_range()?.1].map(|value| self.builder.number(value));
+        let grows = self.builder.push(ValueNode::Binary(BinaryOp::Ge, of, by, one));
+        let room = self.builder.push(ValueNode::Binary(BinaryOp::Sub, of, most, by));
+        let fits = self.builder.push(ValueNode::Binary(BinaryOp::Le, of, end, room));
         let is_bool = int_type(ScalarType::Bool);
-        let is_bounded = self.steps.push(Node::Binary(BinaryOp::And, is_bool, grows, fits));
-        let last = self.steps.push(Node::Limit(MathFn::Max, of, first, end));
-        let distance = self.steps.push(Node::Binary(BinaryOp::Sub, of, last, first));
+        let is_bounded = self.builder.push(ValueNode::Binary(BinaryOp::And, is_bool, grows, fits));
+        let last = self.builder.push(ValueNode::Limit(MathFn::Max, of, first, end));
+        let distance = self.builder.push(ValueNode::Binary(BinaryOp::Sub, of, last, first));
         let unsigned = int_type(ty.unsigned());
-        let distance = self.steps.push(Node::Cast { from: of, to: unsigned, value: distance });
+        let distance =
+            self.builder.push(ValueNode::Cast { from: of, to: unsigned, value: distance });
         let to = Some(ScalarType::U64);
-        let distance = self.steps.push(Node::Cast { from: unsigned, to, value: distance });
+        let distance = self.builder.push(ValueNode::Cast { from: unsigned, to, value: distance });
         // The quotient, rounded up.
-        let by = self.steps.push(Node::Cast { from: of, to, value: by });
-        let rest = self.steps.push(Node::Binary(BinaryOp::Sub, to, by, one));
-        let sum = self.steps.push(Node::Binary(BinaryOp::Add, to, distance, rest));
-        let trip_count = self.steps.push(Node::DivRem(DivRemOp::Div, to, sum, by));
-        let endless = self.steps.number(ENDLESS);
-        Some(self.steps.push(Node::Select(is_bounded, trip_count, endless)))
+        let by = self.builder.push(ValueNode::Cast { from: of, to, value: by });
+        let rest = self.builder.push(ValueNode::Binary(BinaryOp::Sub, to, by, one));
+        let sum = self.builder.push(ValueNode::Binary(BinaryOp::Add, to, distance, rest));
+        let trip_count = self.builder.push(ValueNode::DivRem(DivRemOp::Div, to, sum, by));
+        let endless = self.builder.number(ENDLESS);
+        Some(self.builder.push(ValueNode::Select(is_bounded, trip_count, endless)))
     }
 
     /// Follows the body of a loop, in iteration `nth`. The loop's variable is not known before it.
-    fn repeated(&mut self, body: BlockId, nth: Slot, ty: IntType, var: Option<(LocalId, Slot)>) {
+    fn repeated(
+        &mut self,
+        body: BlockId,
+        nth: NodeId,
+        ty: IntType,
+        var: Option<(LocalId, NodeId)>,
+    ) {
         let nodes = self.nodes;
         let (mut locals, _) = assigned(nodes, body);
         locals.sort_unstable();
@@ -150,21 +158,22 @@ impl TaskBuilder<'_> {
                 let times = if ty == of_local {
                     nth
                 } else {
-                    self.steps.push(Node::Cast { from: ty, to: of_local, value: nth })
+                    self.builder.push(ValueNode::Cast { from: ty, to: of_local, value: nth })
                 };
-                let share = self.steps.push(Node::Binary(BinaryOp::Mul, of_local, times, by));
+                let share =
+                    self.builder.push(ValueNode::Binary(BinaryOp::Mul, of_local, times, by));
                 let before = *self.env.get(&local)?;
-                Some((local, self.steps.push(Node::Binary(op, of_local, before, share))))
+                Some((local, self.builder.push(ValueNode::Binary(op, of_local, before, share))))
             })
             .collect();
-        let scope = self.scope_here();
-        self.forget(&locals, scope);
+        let uniformity = self.uniformity_here();
+        self.forget(&locals, uniformity);
         self.env.extend(steady);
         self.env.extend(var);
         self.forget_shared();
         self.block(body);
         self.forget_shared();
-        self.forget(&locals, scope);
+        self.forget(&locals, uniformity);
     }
 
     /// The locals to which each iteration of a loop adds the same amount, or from which it subtracts the same amount.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::program::{Access, Pair, TaskRaces};
+use super::check::{Access, Pair, TaskRaces};
 use crate::{Array, AtomicOp, BlockId, Element, ExprKind, Offloaded, Stmt, Task, visit::Nodes};
 
 /// A number for each access. Accesses of one element under the same conditions have the same number.

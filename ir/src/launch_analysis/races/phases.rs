@@ -8,20 +8,20 @@ use smallvec::SmallVec;
 use super::{
     build::{TaskBuilder, assigned, int_type},
     cause::ValueOrigin,
+    check::CounterIncrement,
     pairs::{changed_in, uncountable_in},
-    program::CounterIncrement,
 };
 use crate::{
     Array, AtomicOp, BinaryOp, BlockId, Collective, CollectiveOp, Element, ExprId, LocalId,
     ReduceOp, ScalarType,
-    races::{Counter, Index, IntType, Node, Scope, Slot, Stored, TicketSource},
+    races::{Counter, Index, IntType, NodeId, Stored, TicketSource, Uniformity, ValueNode},
 };
 
 impl TaskBuilder<'_> {
     pub(super) fn phase(&mut self, var: LocalId, body: BlockId, collective: Option<Collective>) {
         let nodes = self.nodes;
-        let slot = self.steps.push(Node::Var(self.task.dims - 1));
-        self.env.insert(var, slot);
+        let id = self.builder.push(ValueNode::Var(self.task.dims - 1));
+        self.env.insert(var, id);
         self.phase += 1;
         self.uncountable.retain(|array| matches!(array, Array::Tensor(_)));
         let mut uncountable = HashSet::new();
@@ -37,28 +37,34 @@ impl TaskBuilder<'_> {
         self.block(body);
         self.keep_broadcasts(body);
         let locals = assigned(nodes, body).0;
-        self.forget(&locals, Scope::Iteration);
+        self.forget(&locals, Uniformity::Iteration);
         (self.in_phase, self.thread) = (false, None);
         let input = self.input.take();
         let Some(Collective { op, local }) = collective else { return };
         let ty = nodes.locals[local].ty;
         match (op, input) {
             (CollectiveOp::Scan { op: ReduceOp::Add, exclusive }, Some(amount)) if ty.is_int() => {
-                let sum = self.prefix_sum(local, slot, amount, exclusive);
+                let sum = self.prefix_sum(local, id, amount, exclusive);
                 self.env.insert(local, sum);
             }
             (CollectiveOp::Reduce(op), input) => {
-                self.forget(&[local], Scope::Block);
+                self.forget(&[local], Uniformity::Block);
                 let sum = self.env.get(&local).copied().filter(|_| op == ReduceOp::Add);
                 let total = input.zip(sum).filter(|_| ty.is_int());
-                self.steps.program.totals.extend(total.map(|(amount, sum)| [amount, sum, slot]));
+                self.builder.graph.totals.extend(total.map(|(amount, sum)| [amount, sum, id]));
             }
-            _ => self.forget(&[local], Scope::Iteration),
+            _ => self.forget(&[local], Uniformity::Iteration),
         }
     }
 
     /// The sum of the amounts of the threads before the thread, or up to it.
-    fn prefix_sum(&mut self, local: LocalId, thread: Slot, amount: Slot, exclusive: bool) -> Slot {
+    fn prefix_sum(
+        &mut self,
+        local: LocalId,
+        thread: NodeId,
+        amount: NodeId,
+        exclusive: bool,
+    ) -> NodeId {
         let ty = int_type(self.nodes.locals[local].ty);
         let source = TicketSource::Scan(local.raw());
         let cell = Index::from_slice(&[thread]);
@@ -80,7 +86,7 @@ impl TaskBuilder<'_> {
         if exclusive {
             return before;
         }
-        self.steps.push(Node::Binary(BinaryOp::Add, ty, before, amount))
+        self.builder.push(ValueNode::Binary(BinaryOp::Add, ty, before, amount))
     }
 
     /// Makes the elements of shared arrays unknown where block-level code has several ways.
@@ -110,7 +116,7 @@ impl TaskBuilder<'_> {
     }
 
     /// Notes an addition to a shared array.
-    pub(super) fn note_added(&mut self, element: &Element, amount: Slot, by_one: bool) {
+    pub(super) fn note_added(&mut self, element: &Element, amount: NodeId, by_one: bool) {
         let Array::Shared(array) = element.array else { return };
         let threads = match self.task.threads {
             _ if by_one => 1,
@@ -131,8 +137,8 @@ impl TaskBuilder<'_> {
         let loads = &self.loads_of_shared;
         let mut used: HashMap<LocalId, HashSet<LocalId>> = HashMap::new();
         for (array, stored) in &self.stored {
-            let stored: Vec<Slot> = stored.iter().flat_map(Stored::slots).copied().collect();
-            let reached = self.steps.program.reached(&stored);
+            let stored: Vec<NodeId> = stored.iter().flat_map(Stored::ids).copied().collect();
+            let reached = self.builder.graph.reached(&stored);
             let loads = loads.iter().filter(|(load, _)| reached[*load as usize]);
             used.insert(*array, loads.map(|(_, array)| *array).collect());
         }
@@ -151,14 +157,14 @@ impl TaskBuilder<'_> {
             };
             known.extend(stored.filter(|_| !uses_itself(*array)).map(|stored| (*load, stored)));
         }
-        self.steps.program.stored = known;
+        self.builder.graph.stored = known;
         self.know_totals();
     }
 
     /// Tells which loads are made after all additions to a counter that a phase counts with. The task only adds to it.
     fn know_totals(&mut self) {
         let mut totals = Vec::new();
-        for (at, counter) in self.steps.program.counters.iter().enumerate() {
+        for (at, counter) in self.builder.graph.counters.iter().enumerate() {
             let TicketSource::Shared { array, phase } = counter.source else { continue };
             let array = LocalId::new(array);
             let only_adds = |stored: &Option<Stored>| {
@@ -173,33 +179,33 @@ impl TaskBuilder<'_> {
                 totals.extend(after.map(|(load, ..)| (at, *load)));
             }
         }
-        self.steps.program.totals_of_counters = totals;
+        self.builder.graph.totals_of_counters = totals;
     }
 
     /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
-    pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
-        let slot = self.shared_value(element, array, ty);
-        if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&(slot, array)) {
-            let is_unknown = matches!(self.steps.node(slot), Node::Unknown { .. });
-            self.loads_of_shared.extend(is_unknown.then_some((slot, array)));
+    pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
+        let id = self.shared_value(element, array, ty);
+        if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&(id, array)) {
+            let is_unknown = matches!(self.builder.node(id), ValueNode::Unknown { .. });
+            self.loads_of_shared.extend(is_unknown.then_some((id, array)));
         }
-        slot
+        id
     }
 
-    fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> Slot {
+    fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
         let origin = ValueOrigin::Read(element.array, element.site);
         if !self.in_phase || self.changed_here.contains(&element.array) {
-            return self.unknown_from(origin, ty, Scope::Iteration);
+            return self.unknown_from(origin, ty, Uniformity::Iteration);
         }
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();
-        if let Some(slot) = self.shared_loads.get(&(array, index.clone())) {
-            return *slot;
+        if let Some(id) = self.shared_loads.get(&(array, index.clone())) {
+            return *id;
         }
-        let scope = self.steps.scope_of(&index).max(Scope::Block);
-        let slot = self.unknown_from(origin, ty, scope);
-        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(slot));
-        self.kept_loads.push((slot, array, index.clone(), self.phase));
-        self.shared_loads.insert((array, index), slot);
-        slot
+        let uniformity = self.builder.uniformity_of(&index).max(Uniformity::Block);
+        let id = self.unknown_from(origin, ty, uniformity);
+        self.exact_floats.extend(ty.is_some_and(ScalarType::is_float).then_some(id));
+        self.kept_loads.push((id, array, index.clone(), self.phase));
+        self.shared_loads.insert((array, index), id);
+        id
     }
 }

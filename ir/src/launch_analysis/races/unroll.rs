@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::build::{TaskBuilder, int_type};
 use crate::{
     BlockId, ExprKind, LocalId, ScalarType, Stmt, UnaryOp,
-    races::{Node, Slot},
+    races::{NodeId, ValueNode},
     visit::Nodes,
 };
 
@@ -44,9 +44,15 @@ impl TaskBuilder<'_> {
     }
 
     /// Follows a loop over few constant values turn by turn. Returns false if it is none.
-    fn unrolled_for(&mut self, var: LocalId, bounds: [Slot; 2], body: BlockId, down: bool) -> bool {
+    fn unrolled_for(
+        &mut self,
+        var: LocalId,
+        bounds: [NodeId; 2],
+        body: BlockId,
+        down: bool,
+    ) -> bool {
         let ty = int_type(self.nodes.locals[var].ty);
-        let [Some(begin), Some(end)] = bounds.map(|slot| self.steps.constant(slot, ty)) else {
+        let [Some(begin), Some(end)] = bounds.map(|id| self.builder.constant(id, ty)) else {
             return false;
         };
         if !self.unrolls() || end - begin > TURNS || leaves(self.nodes, body) {
@@ -57,8 +63,8 @@ impl TaskBuilder<'_> {
         let values: Vec<i128> = if down { turns.rev().collect() } else { turns.collect() };
         let known = self.known();
         for value in values {
-            let slot = self.steps.push(Node::Const(value));
-            self.env.insert(var, slot);
+            let id = self.builder.push(ValueNode::Const(value));
+            self.env.insert(var, id);
             self.block(body);
             self.env.retain(|local, _| known.contains(local));
         }
@@ -96,8 +102,8 @@ impl TaskBuilder<'_> {
                 return false;
             }
             self.values.clear();
-            let slot = self.value(cond);
-            match self.steps.constant(slot, int_type(ScalarType::Bool)) {
+            let id = self.value(cond);
+            match self.builder.constant(id, int_type(ScalarType::Bool)) {
                 Some(value) if value == end => return true,
                 Some(_) => {
                     self.unrolled = self.unrolled.map(|count| count + 1);

@@ -2,8 +2,8 @@
 //! their own inverse.
 
 use super::{
-    Formula, IntType, Involution, Linear, Node, Reading, Slot, TensorRead, Terms, TicketSource,
-    int_range, widens,
+    Formula, IntType, Involution, Linear, NodeId, Reading, TensorRead, Terms, TicketSource,
+    ValueNode, int_range, widens,
 };
 use crate::UnaryOp;
 
@@ -53,10 +53,10 @@ impl Terms<'_> {
     }
 
     fn read(&self, side: usize, reading: Reading) -> (TensorRead, bool) {
-        let program = self.sides[side].program;
+        let graph = self.sides[side].graph;
         match reading {
-            Reading::Distinct(at) => (program.distinct[at].clone(), true),
-            Reading::Any(at) => (program.reads[at].1.clone(), false),
+            Reading::Distinct(at) => (graph.distinct[at].clone(), true),
+            Reading::Any(at) => (graph.reads[at].1.clone(), false),
         }
     }
 
@@ -76,7 +76,7 @@ impl Terms<'_> {
         let mut same = vec![Formula::equal(value, other_value)?];
         let differ = [Formula::less(value, other_value)?, Formula::less(other_value, value)?];
         for (dim, at) in first.index.iter().zip(&second.index).enumerate() {
-            let types = sides.map(|side| self.sides[side].program.index_type);
+            let types = sides.map(|side| self.sides[side].graph.index_type);
             let x = self.exact(sides[0], *at.0, types[0])?;
             let y = self.exact(sides[1], *at.1, types[1])?;
             // Outside of the tensor, all elements are zero.
@@ -129,8 +129,8 @@ impl Terms<'_> {
         (other_side, other_counter): (usize, usize),
         other_ticket: &Linear,
     ) -> Option<()> {
-        let counter = self.sides[side].program.counters[counter].clone();
-        let other = self.sides[other_side].program.counters[other_counter].clone();
+        let counter = self.sides[side].graph.counters[counter].clone();
+        let other = self.sides[other_side].graph.counters[other_counter].clone();
         // Blocks do not share their counters. Within a block, a ticket that one thread draws for all may be the very
         // one that the other side has as its own.
         let differ = if self.is_in_block() {
@@ -150,7 +150,7 @@ impl Terms<'_> {
         if counter.source != other.source {
             return None;
         }
-        let types = [side, other_side].map(|side| self.sides[side].program.index_type);
+        let types = [side, other_side].map(|side| self.sides[side].graph.index_type);
         let mut cases = Vec::new();
         for (dim, (at, at_other)) in counter.cell.iter().zip(&other.cell).enumerate() {
             let at = self.exact(side, *at, types[0])?;
@@ -279,7 +279,7 @@ impl Terms<'_> {
     pub(super) fn reversed(
         &mut self,
         side: usize,
-        value: Slot,
+        value: NodeId,
         ty: IntType,
         bits: u32,
     ) -> Option<Linear> {
@@ -297,15 +297,20 @@ impl Terms<'_> {
     }
 
     /// The type and the operand of a reversal of bits, possibly in a wider type.
-    pub(super) fn reversal(&self, side: usize, of: Slot, ty: IntType) -> Option<(IntType, Slot)> {
-        let steps = &self.sides[side].program.steps;
-        match steps[of as usize] {
-            Node::Unary(UnaryOp::ReverseBits, own, value) if own == ty => Some((own, value)),
-            Node::Cast { from, to, value }
+    pub(super) fn reversal(
+        &self,
+        side: usize,
+        of: NodeId,
+        ty: IntType,
+    ) -> Option<(IntType, NodeId)> {
+        let nodes = &self.sides[side].graph.nodes;
+        match nodes[of as usize] {
+            ValueNode::Unary(UnaryOp::ReverseBits, own, value) if own == ty => Some((own, value)),
+            ValueNode::Cast { from, to, value }
                 if to == ty && widens(from, to) && int_range(from).0 == 0 =>
             {
-                match steps[value as usize] {
-                    Node::Unary(UnaryOp::ReverseBits, own, value) if own == from => {
+                match nodes[value as usize] {
+                    ValueNode::Unary(UnaryOp::ReverseBits, own, value) if own == from => {
                         Some((own, value))
                     }
                     _ => None,

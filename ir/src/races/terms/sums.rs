@@ -4,8 +4,8 @@
 //! No amount is negative, and the sum of all fits the type, so that nothing wraps. Amounts are bounded by those of any
 //! thread, whatever holds for the threads of the two accesses.
 
-use super::{Formula, IntType, Linear, Side, Slot, Terms, TicketSource, range_of};
-use crate::races::{Counter, Stored, node::int_range};
+use super::{Formula, IntType, Linear, LoopContext, NodeId, Terms, TicketSource, range_of};
+use crate::races::{Counter, Stored, value_graph::int_range};
 
 /// The bounds of the amounts that the threads of a block give.
 #[derive(Clone, Copy)]
@@ -18,8 +18,14 @@ struct Amounts {
 
 impl Terms<'_> {
     /// The bounds of the amounts, if their sum cannot wrap.
-    fn amounts(&mut self, side: usize, amount: Slot, ty: IntType, thread: Slot) -> Option<Amounts> {
-        let index_type = self.sides[side].program.index_type;
+    fn amounts(
+        &mut self,
+        side: usize,
+        amount: NodeId,
+        ty: IntType,
+        thread: NodeId,
+    ) -> Option<Amounts> {
+        let index_type = self.sides[side].graph.index_type;
         let thread = self.exact(side, thread, index_type)?;
         let (least, most) = range_of(self.sides[side], amount, ty)?;
         let (first, last) = self.system.range(&thread)?;
@@ -28,20 +34,19 @@ impl Terms<'_> {
         fits.then_some(Amounts { most, last })
     }
 
-    /// The value of a slot that is the sum of an amount over all threads.
-    pub(super) fn total(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
-        let totals = &self.sides[side].program.totals;
-        let [amount, _, thread] = *totals.iter().find(|[_, sum, _]| *sum == slot)?;
+    /// The value of a node that is the sum of an amount over all threads.
+    pub(super) fn total(&mut self, side: usize, id: NodeId, ty: IntType) -> Option<Linear> {
+        let totals = &self.sides[side].graph.totals;
+        let [amount, _, thread] = *totals.iter().find(|[_, sum, _]| *sum == id)?;
         let Amounts { most, last } = self.amounts(side, amount, ty, thread)?;
         Some(self.fresh(0, (last + 1) * most))
     }
 
-    /// The value of a slot that is loaded from a shared array: one of those that the task stores there, or zero, plus
+    /// The value of a node that is loaded from a shared array: one of those that the task stores there, or zero, plus
     /// what is added to it.
-    pub(super) fn stored(&mut self, side: usize, slot: Slot, ty: IntType) -> Option<Linear> {
-        let program = self.sides[side].program;
-        let (_, Stored { values, added }) =
-            program.stored.iter().find(|(load, _)| *load == slot)?;
+    pub(super) fn stored(&mut self, side: usize, id: NodeId, ty: IntType) -> Option<Linear> {
+        let graph = self.sides[side].graph;
+        let (_, Stored { values, added }) = graph.stored.iter().find(|(load, _)| *load == id)?;
         let mut range = (0, 0);
         for value in values {
             let (least, most) = range_of(self.sides[side], *value, ty)?;
@@ -62,9 +67,9 @@ impl Terms<'_> {
         counter: usize,
         ticket: &Linear,
     ) -> Option<()> {
-        let program = self.sides[side].program;
-        let Counter { ty, amount, .. } = program.counters[counter];
-        let totals = program.totals_of_counters.iter().filter(|(of, _)| *of == counter);
+        let graph = self.sides[side].graph;
+        let Counter { ty, amount, .. } = graph.counters[counter];
+        let totals = graph.totals_of_counters.iter().filter(|(of, _)| *of == counter);
         for (_, total) in totals {
             // The counter does not wrap if the sum of all amounts is known to fit.
             self.stored(side, *total, ty)?;
@@ -78,20 +83,20 @@ impl Terms<'_> {
     /// The value of a prefix sum: at most the number of earlier threads times the largest amount. With the thread's own
     /// amount it is at most the sum over all threads, and less by at most what the later ones can add.
     pub(super) fn prefix_sum(&mut self, side: usize, counter: usize) -> Option<Linear> {
-        let Side { program, .. } = self.sides[side];
+        let LoopContext { graph, .. } = self.sides[side];
         let Counter { source: TicketSource::Scan(_), ty, ref cell, amount, .. } =
-            program.counters[counter]
+            graph.counters[counter]
         else {
             return None;
         };
-        let thread_slot = *cell.first()?;
-        let Amounts { most, last } = self.amounts(side, amount, ty, thread_slot)?;
+        let thread_id = *cell.first()?;
+        let Amounts { most, last } = self.amounts(side, amount, ty, thread_id)?;
         let sum = self.fresh(0, last * most);
-        let thread = self.exact(side, thread_slot, program.index_type)?;
+        let thread = self.exact(side, thread_id, graph.index_type)?;
         self.system.add(Formula::at_most(&sum, &thread.scale(most)?));
         let end = sum.add(&self.exact(side, amount, ty)?)?;
         let rest = thread.scale(-1)?.add_constant(last)?.scale(most)?;
-        for [_, total, _] in program.totals.iter().filter(|[of, ..]| *of == amount) {
+        for [_, total, _] in graph.totals.iter().filter(|[of, ..]| *of == amount) {
             let total = self.exact(side, *total, ty)?;
             self.system.add(Formula::at_most(&end, &total));
             self.system.add(Formula::at_most(&total, &end.add(&rest)?));
@@ -105,11 +110,11 @@ impl Terms<'_> {
         sums: [(usize, &Counter, &Linear); 2],
     ) -> Option<()> {
         let mut of = |(side, counter, sum): (usize, &Counter, &Linear)| {
-            let index_type = self.sides[side].program.index_type;
-            let thread_slot = *counter.cell.first()?;
-            let thread = self.exact(side, thread_slot, index_type)?;
+            let index_type = self.sides[side].graph.index_type;
+            let thread_id = *counter.cell.first()?;
+            let thread = self.exact(side, thread_id, index_type)?;
             let amount = self.exact(side, counter.amount, counter.ty)?;
-            let bounds = self.amounts(side, counter.amount, counter.ty, thread_slot)?;
+            let bounds = self.amounts(side, counter.amount, counter.ty, thread_id)?;
             Some((thread, amount, bounds.most, sum.clone()))
         };
         let [first, second] = [of(sums[0])?, of(sums[1])?];

@@ -1,4 +1,4 @@
-//! Programs of the race check: the operations that indices and conditions are computed by.
+//! The value graph of the race check: the operations that indices and conditions are computed by.
 
 use std::collections::HashMap;
 
@@ -7,35 +7,35 @@ use smallvec::SmallVec;
 use super::{AffineForm, Space, Var, VarKind};
 use crate::{BinaryOp, Const, DivRemOp, MathFn, ScalarType, UnaryOp};
 
-/// The number of a step, whose value it stands for.
-pub type Slot = u32;
+/// The number of a node in its graph.
+pub type NodeId = u32;
 
 /// An integer type or bool. None is an integer of unknown type, which is assumed not to overflow.
 pub type IntType = Option<ScalarType>;
 
-/// The affine forms of the steps, where they have one.
-pub type Values = SmallVec<[Option<AffineForm>; 24]>;
+/// The affine forms of the nodes, where they have one.
+pub type AffineForms = SmallVec<[Option<AffineForm>; 24]>;
 
 /// The operations of a loop that indices and conditions depend on.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
-    /// Step `i` computes slot `i` from earlier slots.
-    pub steps: Vec<Node>,
+pub struct ValueGraph {
+    /// Each node computes its value from those of earlier nodes.
+    pub nodes: Vec<ValueNode>,
     /// The variables of the space after those of the parallel loop: of inner loops, and unknown values.
     pub vars: Vec<VarKind>,
     /// The atomic additions whose old values are tickets, and prefix sums.
     pub counters: Vec<Counter>,
-    /// The sums of an amount over all threads of a block: the slots of the amount, the sum and the thread's number.
-    pub totals: Vec<[Slot; 3]>,
+    /// The sums of an amount over all threads of a block: the nodes of the amount, the sum and the thread's number.
+    pub totals: Vec<[NodeId; 3]>,
     /// Loads from counters in shared arrays after all of the additions of a phase, which do not exceed them: the
     /// counters' indices in `counters`, and the loads.
-    pub totals_of_counters: Vec<(usize, Slot)>,
+    pub totals_of_counters: Vec<(usize, NodeId)>,
     /// Loads from shared arrays, with what the task stores in the array.
-    pub stored: Vec<(Slot, Stored)>,
+    pub stored: Vec<(NodeId, Stored)>,
     /// The reads of tensors whose elements all differ.
     pub distinct: Vec<TensorRead>,
     /// The unknown values that are elements of tensors which the loop does not change: equal if their indices are.
-    pub reads: Vec<(Slot, TensorRead)>,
+    pub reads: Vec<(NodeId, TensorRead)>,
     /// The type of indices.
     pub index_type: IntType,
 }
@@ -44,26 +44,26 @@ pub struct Program {
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     /// The values that are stored.
-    pub values: Vec<Slot>,
+    pub values: Vec<NodeId>,
     /// The amounts that are added atomically, and how often a block adds each at most.
-    pub added: Vec<(Slot, i128)>,
+    pub added: Vec<(NodeId, i128)>,
 }
 
 impl Stored {
     /// All values and amounts.
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub fn ids(&self) -> impl Iterator<Item = &NodeId> {
         self.values.iter().chain(self.added.iter().map(|(amount, _)| amount))
     }
 
     /// All values and amounts.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+    pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut NodeId> {
         self.values.iter_mut().chain(self.added.iter_mut().map(|(amount, _)| amount))
     }
 }
 
 /// An operation, or a value that is not computed from others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Node {
+pub enum ValueNode {
     /// A number.
     Const(i128),
     /// A word of the argument block.
@@ -80,18 +80,18 @@ pub enum Node {
         /// The index in the space, if there was room.
         var: Option<usize>,
         /// Which iterations have the same value.
-        scope: Scope,
+        uniformity: Uniformity,
         /// The variable's type.
         ty: IntType,
         /// The first value.
-        begin: Slot,
+        begin: NodeId,
         /// One past the last value.
-        end: Slot,
+        end: NodeId,
     },
     /// A value that is not known on the host.
     Unknown {
         /// Which iterations have the same value.
-        scope: Scope,
+        uniformity: Uniformity,
         /// The index in the space, if there was room.
         var: Option<usize>,
         /// The value's type.
@@ -100,25 +100,25 @@ pub enum Node {
     /// The old value of an atomic addition, or a prefix sum, by its counter. No other one of the same source and cell
     /// is between this one and this one plus its amount.
     Ticket {
-        /// The index in [`Program::counters`].
+        /// The index in [`ValueGraph::counters`].
         counter: usize,
         /// Distinguishes the additions.
-        id: u32,
+        addition: u32,
     },
-    /// An element of a tensor whose elements all differ, by the index in [`Program::distinct`].
+    /// An element of a tensor whose elements all differ, by the index in [`ValueGraph::distinct`].
     Distinct(usize),
     /// An operation on one value of the type.
-    Unary(UnaryOp, IntType, Slot),
+    Unary(UnaryOp, IntType, NodeId),
     /// The absolute value.
-    Abs(IntType, Slot),
+    Abs(IntType, NodeId),
     /// An operation on two values. The type is that of the left operand.
-    Binary(BinaryOp, IntType, Slot, Slot),
+    Binary(BinaryOp, IntType, NodeId, NodeId),
     /// Division or remainder, truncating. A zero divisor gives zero.
-    DivRem(DivRemOp, IntType, Slot, Slot),
+    DivRem(DivRemOp, IntType, NodeId, NodeId),
     /// The minimum or maximum.
-    Limit(MathFn, IntType, Slot, Slot),
+    Limit(MathFn, IntType, NodeId, NodeId),
     /// The second value if the first is true, else the third.
-    Select(Slot, Slot, Slot),
+    Select(NodeId, NodeId, NodeId),
     /// A conversion as by `as`.
     Cast {
         /// The type of the operand.
@@ -126,13 +126,13 @@ pub enum Node {
         /// The type of the result.
         to: IntType,
         /// The operand.
-        value: Slot,
+        value: NodeId,
     },
 }
 
 /// Which iterations have the same unknown value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Scope {
+pub enum Uniformity {
     /// All iterations of the loop.
     Loop,
     /// The threads of a block during a phase.
@@ -175,12 +175,12 @@ pub struct Counter {
     /// The type of the elements.
     pub ty: IntType,
     /// The index of the element; of a prefix sum, the number of the thread.
-    pub cell: SmallVec<[Slot; 3]>,
+    pub cell: SmallVec<[NodeId; 3]>,
     /// The extents of the tensor, outside of which the old value is always zero. Without extents, the element is
     /// assumed to be inside.
-    pub extents: SmallVec<[Slot; 3]>,
+    pub extents: SmallVec<[NodeId; 3]>,
     /// The amount, which is not negative.
-    pub amount: Slot,
+    pub amount: NodeId,
     /// Whether one thread of each block draws the ticket for all of them.
     pub is_of_one_thread: bool,
 }
@@ -193,18 +193,18 @@ pub struct TensorRead {
     /// The type of the elements.
     pub ty: IntType,
     /// The index of the element.
-    pub index: SmallVec<[Slot; 3]>,
+    pub index: SmallVec<[NodeId; 3]>,
     /// The extents of the tensor, outside of which the value is zero. Without extents, the element is assumed to be
     /// inside.
-    pub extents: SmallVec<[Slot; 3]>,
+    pub extents: SmallVec<[NodeId; 3]>,
 }
 
-impl Program {
-    /// Marks the steps that these slots depend on.
+impl ValueGraph {
+    /// Marks the nodes that these depend on.
     #[must_use]
-    pub fn reached(&self, slots: &[Slot]) -> Vec<bool> {
-        let mut reached = vec![false; self.steps.len()];
-        self.reach(slots, &mut reached);
+    pub fn reached(&self, ids: &[NodeId]) -> Vec<bool> {
+        let mut reached = vec![false; self.nodes.len()];
+        self.reach(ids, &mut reached);
         reached
     }
 
@@ -215,27 +215,27 @@ impl Program {
         self.reads.retain(|(_, read)| counts[&read.tensor] > 1);
     }
 
-    pub(crate) fn reach(&self, slots: &[Slot], reached: &mut [bool]) {
-        let mut rest: Vec<Slot> = slots.to_vec();
-        while let Some(slot) = rest.pop() {
-            if std::mem::replace(&mut reached[slot as usize], true) {
+    pub(crate) fn reach(&self, ids: &[NodeId], reached: &mut [bool]) {
+        let mut rest: Vec<NodeId> = ids.to_vec();
+        while let Some(id) = rest.pop() {
+            if std::mem::replace(&mut reached[id as usize], true) {
                 continue;
             }
-            let node = &self.steps[slot as usize];
+            let node = &self.nodes[id as usize];
             rest.extend(node.operands());
             match node {
-                Node::Ticket { counter, .. } => {
+                ValueNode::Ticket { counter, .. } => {
                     let Counter { cell, extents, amount, .. } = &self.counters[*counter];
                     rest.extend(cell.iter().chain(extents).chain([amount]));
                 }
-                Node::Distinct(read) => {
+                ValueNode::Distinct(read) => {
                     let TensorRead { index, extents, .. } = &self.distinct[*read];
                     rest.extend(index.iter().chain(extents));
                 }
-                Node::Unknown { .. } => {
-                    let stored = self.stored.iter().find(|(load, _)| *load == slot);
-                    rest.extend(stored.iter().flat_map(|(_, stored)| stored.slots()));
-                    let read = self.reads.iter().find(|(load, _)| *load == slot);
+                ValueNode::Unknown { .. } => {
+                    let stored = self.stored.iter().find(|(load, _)| *load == id);
+                    rest.extend(stored.iter().flat_map(|(_, stored)| stored.ids()));
+                    let read = self.reads.iter().find(|(load, _)| *load == id);
                     rest.extend(read.iter().flat_map(|(_, read)| &read.index));
                 }
                 _ => {}
@@ -244,108 +244,112 @@ impl Program {
     }
 }
 
-/// A program in construction. Equal operations get one slot.
+/// A graph in construction. Equal operations are one node.
 #[derive(Debug, Default)]
-pub struct Builder {
-    /// The program so far.
-    pub program: Program,
+pub struct GraphBuilder {
+    /// The graph so far.
+    pub graph: ValueGraph,
     /// The number of parallel variables that are the same for all threads of a block.
     pub block_vars: usize,
-    slots: HashMap<Node, Slot>,
-    scopes: Vec<Scope>,
-    /// The values of the steps that are constants.
-    constants: Values,
+    ids: HashMap<ValueNode, NodeId>,
+    uniformities: Vec<Uniformity>,
+    /// The values of the nodes that are constants.
+    constants: AffineForms,
 }
 
-impl Builder {
-    /// Adds a step, or finds an equal one.
-    pub fn push(&mut self, node: Node) -> Slot {
-        let is_unique = matches!(node, Node::Unknown { .. } | Node::Inner { .. });
-        if !is_unique && let Some(slot) = self.slots.get(&node) {
-            return *slot;
+impl GraphBuilder {
+    /// Adds a node, or finds an equal one.
+    pub fn push(&mut self, node: ValueNode) -> NodeId {
+        let is_unique = matches!(node, ValueNode::Unknown { .. } | ValueNode::Inner { .. });
+        if !is_unique && let Some(id) = self.ids.get(&node) {
+            return *id;
         }
-        let scope = match node {
-            Node::Unknown { scope, .. } | Node::Inner { scope, .. } => scope,
-            Node::Var(at) if at < self.block_vars => Scope::Block,
-            Node::Var(_) | Node::Ticket { .. } | Node::Distinct(_) => Scope::Iteration,
-            _ => self.scope_of(&node.operands()),
+        let uniformity = match node {
+            ValueNode::Unknown { uniformity, .. } | ValueNode::Inner { uniformity, .. } => {
+                uniformity
+            }
+            ValueNode::Var(at) if at < self.block_vars => Uniformity::Block,
+            ValueNode::Var(_) | ValueNode::Ticket { .. } | ValueNode::Distinct(_) => {
+                Uniformity::Iteration
+            }
+            _ => self.uniformity_of(&node.operands()),
         };
-        let slot = self.program.steps.len() as Slot;
-        self.program.steps.push(node);
-        self.scopes.push(scope);
+        let id = self.graph.nodes.len() as NodeId;
+        self.graph.nodes.push(node);
+        self.uniformities.push(uniformity);
         let operands = node.operands();
-        let is_constant = matches!(node, Node::Const(_))
+        let is_constant = matches!(node, ValueNode::Const(_))
             || !operands.is_empty()
-                && !matches!(node, Node::Inner { .. })
-                && operands.iter().all(|slot| self.constants[*slot as usize].is_some());
+                && !matches!(node, ValueNode::Inner { .. })
+                && operands.iter().all(|id| self.constants[*id as usize].is_some());
         let constant = is_constant
             .then(|| node.evaluate(&[], &mut Space::new(), &self.constants))
             .flatten()
             .filter(|form| form.value().is_some());
         self.constants.push(constant);
         if !is_unique {
-            self.slots.insert(node, slot);
+            self.ids.insert(node, id);
         }
-        slot
+        id
     }
 
     /// Adds a number.
-    pub fn number(&mut self, value: i128) -> Slot {
-        self.push(Node::Const(value))
+    pub fn number(&mut self, value: i128) -> NodeId {
+        self.push(ValueNode::Const(value))
     }
 
-    /// The step that reads an element of a tensor whose elements all differ.
-    pub fn distinct(&mut self, read: TensorRead) -> Node {
-        let reads = &mut self.program.distinct;
+    /// The node that reads an element of a tensor whose elements all differ.
+    pub fn distinct(&mut self, read: TensorRead) -> ValueNode {
+        let reads = &mut self.graph.distinct;
         let at = reads.iter().position(|known| *known == read).unwrap_or_else(|| {
             reads.push(read);
             reads.len() - 1
         });
-        Node::Distinct(at)
+        ValueNode::Distinct(at)
     }
 
     /// Adds an unknown value.
-    pub fn unknown(&mut self, ty: IntType, scope: Scope) -> Slot {
-        self.push(Node::Unknown { scope, var: None, ty })
+    pub fn unknown(&mut self, ty: IntType, uniformity: Uniformity) -> NodeId {
+        self.push(ValueNode::Unknown { uniformity, var: None, ty })
     }
 
     /// Adds the unknown result of an operation, which is the same wherever the operands are.
-    pub fn result_of(&mut self, ty: IntType, operands: &[Slot]) -> Slot {
-        let scope = self.scope_of(operands);
-        self.unknown(ty, scope)
+    pub fn result_of(&mut self, ty: IntType, operands: &[NodeId]) -> NodeId {
+        let uniformity = self.uniformity_of(operands);
+        self.unknown(ty, uniformity)
     }
 
     /// Which iterations have the same value.
     #[must_use]
-    pub fn scope(&self, slot: Slot) -> Scope {
-        self.scopes[slot as usize]
+    pub fn uniformity(&self, id: NodeId) -> Uniformity {
+        self.uniformities[id as usize]
     }
 
-    /// Which iterations have the same values in all of these slots.
+    /// Which iterations have the same values in all of these nodes.
     #[must_use]
-    pub fn scope_of(&self, slots: &[Slot]) -> Scope {
-        slots.iter().map(|slot| self.scope(*slot)).max().unwrap_or(Scope::Loop)
+    pub fn uniformity_of(&self, ids: &[NodeId]) -> Uniformity {
+        ids.iter().map(|id| self.uniformity(*id)).max().unwrap_or(Uniformity::Loop)
     }
 
-    /// The value of a step of type `ty` that is a constant.
+    /// The value of a node of type `ty` that is a constant.
     #[must_use]
-    pub fn constant(&self, slot: Slot, ty: IntType) -> Option<i128> {
+    pub fn constant(&self, id: NodeId, ty: IntType) -> Option<i128> {
         // The form is correct modulo the type's size.
         let (first, last) = int_range(ty);
-        self.constants[slot as usize]?.value().filter(|value| (first..=last).contains(value))
+        self.constants[id as usize]?.value().filter(|value| (first..=last).contains(value))
     }
 
-    /// The node of a slot.
+    /// The node with an id.
     #[must_use]
-    pub fn node(&self, slot: Slot) -> Node {
-        self.program.steps[slot as usize]
+    pub fn node(&self, id: NodeId) -> ValueNode {
+        self.graph.nodes[id as usize]
     }
 }
 
-impl Node {
-    /// The slots that the operation uses.
+impl ValueNode {
+    /// The nodes that the operation uses.
     #[must_use]
-    pub fn operands(&self) -> SmallVec<[Slot; 3]> {
+    pub fn operands(&self) -> SmallVec<[NodeId; 3]> {
         match *self {
             Self::Const(_) | Self::Argument { .. } | Self::Var(_) => SmallVec::new(),
             Self::Unknown { .. } | Self::Ticket { .. } | Self::Distinct(_) => SmallVec::new(),
@@ -364,13 +368,13 @@ impl Node {
     pub(crate) fn varies(&self) -> bool {
         match self {
             Self::Var(_) | Self::Inner { .. } | Self::Ticket { .. } | Self::Distinct(_) => true,
-            Self::Unknown { scope, .. } => *scope != Scope::Loop,
+            Self::Unknown { uniformity, .. } => *uniformity != Uniformity::Loop,
             _ => false,
         }
     }
 
     /// Replaces the operands.
-    pub(crate) fn for_operands(&mut self, mut change: impl FnMut(&mut Slot)) {
+    pub(crate) fn for_operands(&mut self, mut change: impl FnMut(&mut NodeId)) {
         match self {
             Self::Const(_) | Self::Argument { .. } | Self::Var(_) => {}
             Self::Unknown { .. } | Self::Ticket { .. } | Self::Distinct(_) => {}
@@ -384,25 +388,30 @@ impl Node {
     }
 
     /// The affine form of the operation's value, if it has one. It is correct modulo the size of the value's type.
-    pub fn evaluate(self, args: &[u64], space: &mut Space, values: &Values) -> Option<AffineForm> {
-        let get = |slot: Slot| values[slot as usize];
+    pub fn evaluate(
+        self,
+        args: &[u64],
+        space: &mut Space,
+        values: &AffineForms,
+    ) -> Option<AffineForm> {
+        let get = |id: NodeId| values[id as usize];
         match self {
             Self::Const(value) => Some(AffineForm::constant(value)),
             Self::Argument { word, ty } => argument(args, word, ty).map(AffineForm::constant),
             Self::Var(at) => Some(AffineForm::var(at)),
             Self::Inner { var, ty, begin, end, .. } => {
                 let all = int_range(ty);
-                let range = |slot| get(slot).and_then(|form| exact_range(space, &form, ty));
+                let range = |id| get(id).and_then(|form| exact_range(space, &form, ty));
                 let first = range(begin).map_or(all.0, |range| range.0);
                 let last = range(end).map_or(all.1, |range| range.1 - 1);
                 space.set(var?, Var::new(VarKind::Inner, first, last));
                 var.map(AffineForm::var)
             }
-            Self::Unknown { scope, var, ty } => {
+            Self::Unknown { uniformity, var, ty } => {
                 let (first, last) = int_range(ty);
-                let kind = match scope {
-                    Scope::Loop => VarKind::Fixed,
-                    Scope::Block | Scope::Iteration => VarKind::Inner,
+                let kind = match uniformity {
+                    Uniformity::Loop => VarKind::Fixed,
+                    Uniformity::Block | Uniformity::Iteration => VarKind::Inner,
                 };
                 space.set(var?, Var::new(kind, first, last));
                 var.map(AffineForm::var)

@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use super::{
     blocker::Blocker,
     clique::Rank,
-    request::{Shape, Signature},
+    request::{CollectiveKind, Signature},
 };
-use crate::{memory::Piece, remote::Remote};
+use crate::{memory::Payload, remote::Remote};
 
-/// The position of a meeting among those of its clique.
+/// The position of a matched call among those of its clique.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Place {
+pub(crate) enum MatchedCallId {
     /// The collective call of this number.
     Collective(u64),
     /// The send of this number from one rank to another, and its receive.
@@ -27,20 +27,20 @@ pub(crate) enum Place {
 }
 
 #[derive(Debug)]
-pub(crate) struct Meeting {
-    place: Place,
+pub(crate) struct MatchedCall {
+    id: MatchedCallId,
     signature: Signature,
     /// The rank that came first, whose signature it is.
     first: usize,
     /// Of a transfer, the sender and the receiver, which may be the same.
     ranks: Vec<Arc<Rank>>,
     mismatched: AtomicBool,
-    seats: Mutex<Vec<Seated>>,
+    progress: Mutex<Vec<RankProgress>>,
 }
 
-/// What a rank has done so far. It owns no lock of a world, so a meeting may be used in any.
+/// What a rank has done so far. It owns no lock of a world, so a matched call may be used in any.
 #[derive(Debug, Default)]
-struct Seated {
+struct RankProgress {
     called: bool,
     /// The operations of its call, once they are enqueued.
     start: Option<Remote>,
@@ -48,25 +48,25 @@ struct Seated {
     /// Whether its start was reached in the stream.
     started: bool,
     /// What it sends, once it is read.
-    sent: Option<Piece>,
+    sent: Option<Payload>,
 }
 
-/// A rank's seat in a meeting.
+/// A rank's part of a matched call.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
-    pub(crate) meeting: Arc<Meeting>,
+pub(crate) struct RankCall {
+    pub(crate) call: Arc<MatchedCall>,
     pub(crate) index: usize,
 }
 
-impl Meeting {
+impl MatchedCall {
     pub(crate) fn new(
-        place: Place,
+        id: MatchedCallId,
         signature: Signature,
         first: usize,
         ranks: Vec<Arc<Rank>>,
     ) -> Self {
-        let seats = Mutex::new(ranks.iter().map(|_| Seated::default()).collect());
-        Self { place, signature, first, ranks, mismatched: AtomicBool::new(false), seats }
+        let progress = Mutex::new(ranks.iter().map(|_| RankProgress::default()).collect());
+        Self { id, signature, first, ranks, mismatched: AtomicBool::new(false), progress }
     }
 
     /// Compares the call of a rank with the first one. Returns a description if they do not match.
@@ -75,33 +75,33 @@ impl Meeting {
             return None;
         }
         self.mismatched.store(true, Relaxed);
-        let Self { place, signature: expected, first, .. } = self;
-        Some(format!("rank {rank}: {signature}, rank {first}: {expected}, {place}"))
+        let Self { id, signature: expected, first, .. } = self;
+        Some(format!("rank {rank}: {signature}, rank {first}: {expected}, {id}"))
     }
 
-    /// Takes the seat of a rank, which calls now.
-    pub(crate) fn take_seat(self: &Arc<Self>, index: usize) -> Seat {
-        if let Some(seat) = self.seats.lock().get_mut(index) {
-            seat.called = true;
+    /// Notes that a rank calls now.
+    pub(crate) fn join(self: &Arc<Self>, index: usize) -> RankCall {
+        if let Some(rank) = self.progress.lock().get_mut(index) {
+            rank.called = true;
         }
-        Seat { meeting: self.clone(), index }
+        RankCall { call: self.clone(), index }
     }
 
     /// Whether all ranks have called, so that none has to find it any more.
     pub(crate) fn is_full(&self) -> bool {
-        self.seats.lock().iter().all(|seat| seat.called)
+        self.progress.lock().iter().all(|rank| rank.called)
     }
 
     /// The ranks whose calls are missing, or will never be complete.
     pub(crate) fn describe_missing(&self) -> String {
-        let mut text = format!("{}, {}", self.signature, self.place);
+        let mut text = format!("{}, {}", self.signature, self.id);
         if self.mismatched.load(Relaxed) {
             text += ": the calls of the ranks do not match";
         }
-        for (index, (rank, seat)) in self.ranks.iter().zip(&*self.seats.lock()).enumerate() {
-            let call = match (self.signature.shape, index) {
-                (Shape::Transfer, 0) => " its send",
-                (Shape::Transfer, _) => " its receive",
+        for (index, (rank, progress)) in self.ranks.iter().zip(&*self.progress.lock()).enumerate() {
+            let call = match (self.signature.kind, index) {
+                (CollectiveKind::Transfer, 0) => " its send",
+                (CollectiveKind::Transfer, _) => " its receive",
                 _ => "",
             };
             let number = rank.number;
@@ -111,7 +111,7 @@ impl Meeting {
                 text += &format!(": the context of rank {number} is lost");
             } else if rank.is_broken() {
                 text += &format!(": the communicator of rank {number} is broken");
-            } else if seat.start.is_none() {
+            } else if progress.start.is_none() {
                 text += &format!(": rank {number} has not enqueued{call}");
             }
         }
@@ -119,34 +119,34 @@ impl Meeting {
     }
 }
 
-impl Seat {
+impl RankCall {
     pub(crate) fn rank(&self) -> &Rank {
-        &self.meeting.ranks[self.index]
+        &self.call.ranks[self.index]
     }
 
     /// The operations of the call, before any of them can run.
     pub(crate) fn enqueue(&self, start: Remote, read: Option<Remote>) {
-        self.with(|seat| (seat.start, seat.read) = (Some(start), read));
+        self.with(|rank| (rank.start, rank.read) = (Some(start), read));
     }
 
     /// The start is reached.
     pub(crate) fn start(&self) {
-        self.with(|seat| seat.started = true);
+        self.with(|rank| rank.started = true);
     }
 
     /// The send buffer is read.
-    pub(crate) fn send(&self, piece: Piece) {
-        self.with(|seat| seat.sent = Some(piece));
+    pub(crate) fn send(&self, payload: Payload) {
+        self.with(|rank| rank.sent = Some(payload));
     }
 
     /// What a read still waits for: the starts of all ranks.
     pub(crate) fn before_read(&self) -> Option<Blocker> {
-        self.first_missing(|seat| (!seat.started).then_some(seat.start.as_ref()))
+        self.first_missing(|rank| (!rank.started).then_some(rank.start.as_ref()))
     }
 
     /// What a write still waits for: the reads of all ranks that send something.
     pub(crate) fn before_write(&self) -> Option<Blocker> {
-        self.first_missing(|seat| match (&seat.start, &seat.read, &seat.sent) {
+        self.first_missing(|rank| match (&rank.start, &rank.read, &rank.sent) {
             (Some(_), None, _) | (_, _, Some(_)) => None,
             (_, read, None) => Some(read.as_ref()),
         })
@@ -154,41 +154,41 @@ impl Seat {
 
     /// The starts, for the clock of a read.
     pub(crate) fn starts(&self) -> Vec<Remote> {
-        self.meeting.seats.lock().iter().filter_map(|seat| seat.start.clone()).collect()
+        self.call.progress.lock().iter().filter_map(|rank| rank.start.clone()).collect()
     }
 
     /// The reads, for the clock of a write.
     pub(crate) fn reads(&self) -> Vec<Remote> {
-        self.meeting.seats.lock().iter().filter_map(|seat| seat.read.clone()).collect()
+        self.call.progress.lock().iter().filter_map(|rank| rank.read.clone()).collect()
     }
 
     /// What the ranks sent, in their order. `None` if something is missing.
-    pub(crate) fn sent(&self) -> Vec<Option<Piece>> {
-        self.meeting.seats.lock().iter().map(|seat| seat.sent.clone()).collect()
+    pub(crate) fn sent(&self) -> Vec<Option<Payload>> {
+        self.call.progress.lock().iter().map(|rank| rank.sent.clone()).collect()
     }
 
-    fn with(&self, action: impl FnOnce(&mut Seated)) {
-        if let Some(seat) = self.meeting.seats.lock().get_mut(self.index) {
-            action(seat);
+    fn with(&self, action: impl FnOnce(&mut RankProgress)) {
+        if let Some(rank) = self.call.progress.lock().get_mut(self.index) {
+            action(rank);
         }
     }
 
-    /// The first seat that is not as far as this one needs: `missing` gives its operation, if it exists.
+    /// The first rank that is not as far as this one needs: `missing` gives its operation, if it exists.
     fn first_missing(
         &self,
-        missing: impl Fn(&Seated) -> Option<Option<&Remote>>,
+        missing: impl Fn(&RankProgress) -> Option<Option<&Remote>>,
     ) -> Option<Blocker> {
-        let meeting = &self.meeting;
+        let call = &self.call;
         if self.rank().is_aborted() {
             return None;
         }
-        let stuck = || Some(Blocker::Meeting(meeting.clone()));
-        if self.rank().is_broken() || meeting.mismatched.load(Relaxed) {
+        let stuck = || Some(Blocker::MatchedCall(call.clone()));
+        if self.rank().is_broken() || call.mismatched.load(Relaxed) {
             return stuck();
         }
         let mut first = None;
-        for (seat, rank) in meeting.seats.lock().iter().zip(&meeting.ranks) {
-            match missing(seat) {
+        for (progress, rank) in call.progress.lock().iter().zip(&call.ranks) {
+            match missing(progress) {
                 None => {}
                 Some(Some(operation)) if !rank.is_gone() => {
                     first.get_or_insert_with(|| Blocker::from(operation));
@@ -200,7 +200,7 @@ impl Seat {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MatchedCallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Collective(number) => write!(f, "collective call {number} of the communicator"),

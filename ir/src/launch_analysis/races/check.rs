@@ -1,4 +1,4 @@
-//! The program of the race check, and its evaluation in a launch.
+//! The race check of a kernel: what is kept of its tasks, and the evaluation in a launch.
 
 use std::cell::Cell;
 
@@ -9,9 +9,10 @@ use crate::{
     Array, GroupId, LocalId, ParamId, SiteId, TaskId,
     extents::Extents,
     races::{
-        AffineForm, Collision, Guard, GuardedIndex, Index, IntType, MAX_VARS, MAX_WORK, Node,
-        Program, Scope, Side, Slot, Space, TicketSource, Values, Var, VarKind, collision, disjoint,
-        disjoint_in_loop, exact_range, int_range, range_of, refuted_between, refuted_in_loop,
+        AffineForm, AffineForms, Collision, Guard, GuardedIndex, Index, IntType, LoopContext,
+        MAX_VARS, MAX_WORK, NodeId, Space, TicketSource, Uniformity, ValueGraph, ValueNode, Var,
+        VarKind, collision, disjoint, disjoint_in_loop, exact_range, int_range, range_of,
+        refuted_between, refuted_in_loop,
     },
 };
 
@@ -48,7 +49,7 @@ pub struct Overflow {
     pub increments: Option<u128>,
 }
 
-/// The race check of a kernel: a program for each task, and the pairs of tasks that run concurrently.
+/// The race check of a kernel: a value graph for each task, and the pairs of tasks that run concurrently.
 #[derive(Debug)]
 pub(crate) struct Races {
     pub(super) tasks: Vec<TaskRaces>,
@@ -62,7 +63,7 @@ pub(crate) struct Races {
 #[derive(Clone, Debug)]
 pub(super) struct CounterIncrement {
     pub(super) source: TicketSource,
-    pub(super) amount: Slot,
+    pub(super) amount: NodeId,
     pub(super) ty: IntType,
     /// The inner loops around it; if blocks count by themselves, those in the phase.
     pub(super) loops: SmallVec<[TripCount; 2]>,
@@ -75,8 +76,8 @@ pub(super) struct CounterIncrement {
 pub(super) enum TripCount {
     Range {
         ty: IntType,
-        begin: Slot,
-        end: Slot,
+        begin: NodeId,
+        end: NodeId,
     },
     /// A `loop`, which runs until a `break`.
     Unknown,
@@ -96,8 +97,8 @@ pub(super) struct TaskRaces {
     pub(super) threads: Option<u32>,
     /// The variables that are equal for all threads of a block.
     pub(super) block_uniform: Vec<usize>,
-    pub(super) program: Program,
-    /// The steps whose affine forms are needed.
+    pub(super) graph: ValueGraph,
+    /// The nodes whose affine forms are needed.
     pub(super) has_form: Vec<bool>,
     pub(super) accesses: Vec<Access>,
     /// Where unknown values come from.
@@ -155,9 +156,9 @@ impl Races {
     /// The words of the argument block that the check depends on, except those of the loops' extents.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
         let tasks = self.tasks.iter().chain(self.unrolled.iter().flat_map(|races| &races.tasks));
-        let steps = tasks.flat_map(|task| &task.program.steps);
-        steps.filter_map(|step| match step {
-            Node::Argument { word, .. } => Some(*word),
+        let nodes = tasks.flat_map(|task| &task.graph.nodes);
+        nodes.filter_map(|node| match node {
+            ValueNode::Argument { word, .. } => Some(*word),
             _ => None,
         })
     }
@@ -208,16 +209,21 @@ impl Races {
                 if is_disjoint(space) {
                     return None;
                 }
-                let (program, args) = (&task.program, launch.args);
+                let (graph, args) = (&task.graph, launch.args);
                 let budget = Cell::new(MAX_WORK);
-                let side = Side { program, args, space, is_counter: &|_| false, budget: &budget };
+                let context =
+                    LoopContext { graph, args, space, is_counter: &|_| false, budget: &budget };
                 let (index_a, index_b) = (a.guarded_index(), b.guarded_index());
                 let refuted = |is_counter: IsCounter<'_>| {
                     let is_counter = |counter| is_counter([0, counter]);
-                    refuted_in_loop(Side { is_counter: &is_counter, ..side }, index_a, index_b)
+                    refuted_in_loop(
+                        LoopContext { is_counter: &is_counter, ..context },
+                        index_a,
+                        index_b,
+                    )
                 };
                 let counter = race(&refuted, &overflow, &[task])?;
-                let example = collision(side, index_a, index_b).map(Box::new);
+                let example = collision(context, index_a, index_b).map(Box::new);
                 let cause = task.cause([a, b], args);
                 let (sites, thread) = ([a.site, b.site], a.thread);
                 Some(Race { task: id, object: a.object, sites, counter, example, cause, thread })
@@ -246,15 +252,15 @@ impl Races {
                 let [first, second] = [0, 1].map(|side| move |counter| is_counter([side, counter]));
                 let args = launch.args;
                 let sides = [
-                    Side {
-                        program: &tasks[0].program,
+                    LoopContext {
+                        graph: &tasks[0].graph,
                         args,
                         space: &space_a,
                         is_counter: &first,
                         budget: &budget,
                     },
-                    Side {
-                        program: &tasks[1].program,
+                    LoopContext {
+                        graph: &tasks[1].graph,
                         args,
                         space: &space_b,
                         is_counter: &second,
@@ -281,7 +287,7 @@ impl Races {
         launch: Launch<'_>,
         concurrent: &dyn Fn(usize) -> bool,
     ) -> Option<Overflow> {
-        let counter = &task.program.counters[counter];
+        let counter = &task.graph.counters[counter];
         let bits = 8 * counter.ty?.size() as u32;
         let most = match counter.source {
             TicketSource::Scan(_) => int_range(counter.ty).1.unsigned_abs(),
@@ -321,15 +327,15 @@ fn race(
         return None;
     }
     let mut counters = tasks.iter().enumerate().flat_map(|(side, task)| {
-        (0..task.program.counters.len()).map(move |counter| [side, counter])
+        (0..task.graph.counters.len()).map(move |counter| [side, counter])
     });
     let overflow = counters.find_map(overflow);
     Some(overflow.filter(|_| refuted(&|_| true)))
 }
 
 impl Access {
-    fn forms(&self, values: &Values) -> SmallVec<[Option<AffineForm>; 3]> {
-        self.index.iter().map(|slot| values[*slot as usize]).collect()
+    fn forms(&self, values: &AffineForms) -> SmallVec<[Option<AffineForm>; 3]> {
+        self.index.iter().map(|id| values[*id as usize]).collect()
     }
 
     fn guarded_index(&self) -> GuardedIndex<'_> {
@@ -356,8 +362,8 @@ impl TaskRaces {
         let threads = u128::from(self.threads.unwrap_or(1));
         let (space, values) = self.evaluate(args, extents);
         let budget = Cell::new(MAX_WORK);
-        let side = Side {
-            program: &self.program,
+        let context = LoopContext {
+            graph: &self.graph,
             args,
             space: &space,
             is_counter: &|_| false,
@@ -373,7 +379,7 @@ impl TaskRaces {
                 // A launch that makes more additions would take years.
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
             }
-            let (least, most) = range_of(side, increment.amount, increment.ty)
+            let (least, most) = range_of(context, increment.amount, increment.ty)
                 .unwrap_or_else(|| int_range(increment.ty));
             if matches!(source, TicketSource::Scan(_)) && least < 0 {
                 return None;
@@ -383,7 +389,7 @@ impl TaskRaces {
         increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
     }
 
-    fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, Values) {
+    fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, AffineForms) {
         let mut space = Space::new();
         for &(begin, end) in extents.dims() {
             space.push(Var::new(VarKind::Parallel, begin, end - 1));
@@ -391,12 +397,12 @@ impl TaskRaces {
         if let Some(threads) = self.threads {
             space.push(Var::new(VarKind::Parallel, 0, i128::from(threads) - 1));
         }
-        for kind in &self.program.vars {
+        for kind in &self.graph.vars {
             space.push(Var::new(*kind, 0, (1 << 64) - 1));
         }
-        let mut values = Values::new();
-        for (step, has_form) in self.program.steps.iter().zip(&self.has_form) {
-            let value = if *has_form { step.evaluate(args, &mut space, &values) } else { None };
+        let mut values = AffineForms::new();
+        for (node, has_form) in self.graph.nodes.iter().zip(&self.has_form) {
+            let value = if *has_form { node.evaluate(args, &mut space, &values) } else { None };
             values.push(value);
         }
         (space, values)
@@ -404,39 +410,39 @@ impl TaskRaces {
 
     /// What the tickets are drawn from that the accesses depend on which `compared` marks.
     pub(super) fn counted(&self, compared: &[bool]) -> Vec<TicketSource> {
-        let program = &self.program;
-        let mut reached = vec![false; program.steps.len()];
+        let graph = &self.graph;
+        let mut reached = vec![false; graph.nodes.len()];
         let compared = self.accesses.iter().zip(compared).filter(|(_, compared)| **compared);
         for (access, _) in compared {
-            program.reach(&access.index, &mut reached);
-            access.guards.iter().for_each(|guard| program.reach(&[guard.cond], &mut reached));
+            graph.reach(&access.index, &mut reached);
+            access.guards.iter().for_each(|guard| graph.reach(&[guard.cond], &mut reached));
         }
-        let nodes = program.steps.iter().zip(&reached).filter(|(_, reached)| **reached);
+        let nodes = graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
         let counters = nodes.filter_map(|(node, _)| match node {
-            Node::Ticket { counter, .. } => Some(program.counters[*counter].source),
+            ValueNode::Ticket { counter, .. } => Some(graph.counters[*counter].source),
             _ => None,
         });
         counters.collect()
     }
 
-    /// Removes the steps, conditions and additions that no comparison needs, and numbers the variables.
+    /// Removes the nodes, conditions and additions that no comparison needs, and numbers the variables.
     pub(super) fn prune(&mut self, compared: &[bool], is_counted: &dyn Fn(TicketSource) -> bool) {
         self.increments.retain(|increment| is_counted(increment.source));
-        let program = &mut self.program;
-        program.keep_compared_reads();
-        let mut needed = vec![false; program.steps.len()];
+        let graph = &mut self.graph;
+        graph.keep_compared_reads();
+        let mut needed = vec![false; graph.nodes.len()];
         for increment in &self.increments {
-            program.reach(&[increment.amount], &mut needed);
+            graph.reach(&[increment.amount], &mut needed);
             for trip_count in &increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
-                    program.reach(&[*begin, *end], &mut needed);
+                    graph.reach(&[*begin, *end], &mut needed);
                 }
             }
         }
         for (access, compared) in self.accesses.iter_mut().zip(compared) {
             if *compared {
-                program.reach(&access.index, &mut needed);
-                access.guards = relevant(program, &access.index, &access.guards);
+                graph.reach(&access.index, &mut needed);
+                access.guards = relevant(graph, &access.index, &access.guards);
             } else {
                 access.index.clear();
                 access.extents.clear();
@@ -445,42 +451,42 @@ impl TaskRaces {
         }
         let mut has_form = needed.clone();
         for access in &self.accesses {
-            program.reach(&access.extents, &mut needed);
+            graph.reach(&access.extents, &mut needed);
             let conditions: Index = access.guards.iter().map(|guard| guard.cond).collect();
-            program.reach(&conditions, &mut needed);
+            graph.reach(&conditions, &mut needed);
         }
         let mut at = 0;
         let mut number = vec![0; needed.len()];
         for (number, needed) in number.iter_mut().zip(&needed) {
             *number = at;
-            at += Slot::from(*needed);
+            at += NodeId::from(*needed);
         }
-        let moved = |slot: &mut Slot| *slot = number[*slot as usize];
-        self.origins.retain(|slot, _| needed[*slot as usize]);
+        let moved = |id: &mut NodeId| *id = number[*id as usize];
+        self.origins.retain(|id, _| needed[*id as usize]);
         let origins = std::mem::take(&mut self.origins).into_iter();
-        self.origins = origins.map(|(slot, origin)| (number[slot as usize], origin)).collect();
+        self.origins = origins.map(|(id, origin)| (number[id as usize], origin)).collect();
         let mut kept = needed.iter();
-        program.steps.retain(|_| *kept.next().unwrap_or(&false));
+        graph.nodes.retain(|_| *kept.next().unwrap_or(&false));
         let mut kept = needed.iter();
         has_form.retain(|_| *kept.next().unwrap_or(&false));
-        program.steps.iter_mut().for_each(|step| step.for_operands(moved));
-        for counter in &mut program.counters {
+        graph.nodes.iter_mut().for_each(|node| node.for_operands(moved));
+        for counter in &mut graph.counters {
             // The counters of pruned tickets keep their places. Nothing reads them.
-            let slots = counter.cell.iter_mut().chain(&mut counter.extents);
-            slots.chain([&mut counter.amount]).for_each(moved);
+            let ids = counter.cell.iter_mut().chain(&mut counter.extents);
+            ids.chain([&mut counter.amount]).for_each(moved);
         }
-        program.totals.retain(|slots| slots.iter().all(|at| needed[*at as usize]));
-        program.totals.iter_mut().flatten().for_each(moved);
-        program.totals_of_counters.retain(|(_, load)| needed[*load as usize]);
-        program.totals_of_counters.iter_mut().for_each(|(_, load)| moved(load));
-        program.stored.retain(|(load, _)| needed[*load as usize]);
-        for (load, stored) in &mut program.stored {
-            stored.slots_mut().chain([load]).for_each(moved);
+        graph.totals.retain(|ids| ids.iter().all(|at| needed[*at as usize]));
+        graph.totals.iter_mut().flatten().for_each(moved);
+        graph.totals_of_counters.retain(|(_, load)| needed[*load as usize]);
+        graph.totals_of_counters.iter_mut().for_each(|(_, load)| moved(load));
+        graph.stored.retain(|(load, _)| needed[*load as usize]);
+        for (load, stored) in &mut graph.stored {
+            stored.nodes_mut().chain([load]).for_each(moved);
         }
-        program.reads.retain(|(load, _)| needed[*load as usize]);
-        program.reads.iter_mut().for_each(|(load, _)| moved(load));
-        let reads = program.reads.iter_mut().map(|(_, read)| read);
-        for read in program.distinct.iter_mut().chain(reads) {
+        graph.reads.retain(|(load, _)| needed[*load as usize]);
+        graph.reads.iter_mut().for_each(|(load, _)| moved(load));
+        let reads = graph.reads.iter_mut().map(|(_, read)| read);
+        for read in graph.distinct.iter_mut().chain(reads) {
             read.index.iter_mut().chain(&mut read.extents).for_each(moved);
         }
         for access in &mut self.accesses {
@@ -495,17 +501,23 @@ impl TaskRaces {
                 }
             }
         }
-        for (step, has_form) in program.steps.iter_mut().zip(&has_form) {
-            let (var, kind, is_uniform) = match step {
-                Node::Inner { var, scope, .. } => (var, VarKind::Inner, *scope < Scope::Iteration),
-                Node::Unknown { var, scope: Scope::Loop, .. } => (var, VarKind::Fixed, false),
-                Node::Unknown { var, scope: Scope::Block, .. } => (var, VarKind::Inner, true),
+        for (node, has_form) in graph.nodes.iter_mut().zip(&has_form) {
+            let (var, kind, is_uniform) = match node {
+                ValueNode::Inner { var, uniformity, .. } => {
+                    (var, VarKind::Inner, *uniformity < Uniformity::Iteration)
+                }
+                ValueNode::Unknown { var, uniformity: Uniformity::Loop, .. } => {
+                    (var, VarKind::Fixed, false)
+                }
+                ValueNode::Unknown { var, uniformity: Uniformity::Block, .. } => {
+                    (var, VarKind::Inner, true)
+                }
                 _ => continue,
             };
-            let at = self.dims + program.vars.len();
+            let at = self.dims + graph.vars.len();
             if *has_form && at < MAX_VARS {
                 *var = Some(at);
-                program.vars.push(kind);
+                graph.vars.push(kind);
                 self.block_uniform.extend(is_uniform.then_some(at));
             }
         }
@@ -515,17 +527,17 @@ impl TaskRaces {
 
 /// The conditions that depend on arguments alone, on the variables of the parallel loop, or on a value that an index
 /// depends on.
-fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
-    let varies = |slot: usize| {
-        !matches!(program.steps[slot], Node::Const(_) | Node::Argument { .. })
-            && program.steps[slot].operands().is_empty()
+fn relevant(graph: &ValueGraph, index: &[NodeId], guards: &Guards) -> Guards {
+    let varies = |id: usize| {
+        !matches!(graph.nodes[id], ValueNode::Const(_) | ValueNode::Argument { .. })
+            && graph.nodes[id].operands().is_empty()
     };
-    let sources = |slots: &[Slot]| {
-        let reached = program.reached(slots);
+    let sources = |ids: &[NodeId]| {
+        let reached = graph.reached(ids);
         (0..reached.len()).filter(|at| reached[*at] && varies(*at)).collect::<Vec<_>>()
     };
     let mut known = sources(index);
-    known.extend((0..program.steps.len()).filter(|at| matches!(program.steps[*at], Node::Var(_))));
+    known.extend((0..graph.nodes.len()).filter(|at| matches!(graph.nodes[*at], ValueNode::Var(_))));
     let mut rest: Vec<(Guard, Vec<usize>)> =
         guards.iter().map(|guard| (*guard, sources(&[guard.cond]))).collect();
     let mut relevant = Guards::new();
@@ -542,10 +554,10 @@ fn relevant(program: &Program, index: &[Slot], guards: &Guards) -> Guards {
 
 impl TripCount {
     /// The maximum trip count; none if unknown.
-    fn max(self, space: &Space, values: &Values) -> Option<u128> {
+    fn max(self, space: &Space, values: &AffineForms) -> Option<u128> {
         let Self::Range { ty, begin, end } = self else { return None };
         let all = int_range(ty);
-        let of = |slot: Slot| values[slot as usize].and_then(|form| exact_range(space, &form, ty));
+        let of = |id: NodeId| values[id as usize].and_then(|form| exact_range(space, &form, ty));
         // Both bounds depend on the same iteration, so their difference may be more precise than their ranges.
         let (begin_form, end_form) = (values[begin as usize], values[end as usize]);
         let exact_both = of(begin).is_some() && of(end).is_some();

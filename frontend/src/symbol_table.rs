@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 /// A scoped symbol table. A binding shadows earlier bindings of its name until its scope is left.
 #[derive(Clone, Debug)]
-pub(crate) struct Names<B> {
+pub(crate) struct SymbolTable<B> {
     bindings: Vec<(String, B)>,
     /// The indices in `bindings` of each name, the newest last.
     positions: HashMap<String, Vec<usize>>,
 }
 
-impl<B> Names<B> {
+impl<B> SymbolTable<B> {
     pub(crate) fn new() -> Self {
         Self { bindings: Vec::new(), positions: HashMap::new() }
     }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_lookup_returns_the_newest_binding_in_scope() {
-        let mut names = Names::new();
+        let mut names = SymbolTable::new();
         names.bind("a", 1);
         let outer = names.mark();
         names.bind("a", 2);

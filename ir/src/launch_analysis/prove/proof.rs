@@ -1,4 +1,4 @@
-//! The program of a bounds proof, and its evaluation in a launch.
+//! Bounds proofs: instructions that compute the intervals of indices, and their evaluation in a launch.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use crate::{
     launch_analysis::interval::Interval,
 };
 
-/// A value of the program, by its index.
-pub(super) type Slot = u32;
+/// A value that instructions compute, by its index.
+pub(super) type Register = u32;
 
-/// The jump target of a step whose region is not complete.
+/// The jump target of an instruction whose region is not complete.
 pub(super) const PENDING: usize = usize::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Proof {
-    /// The initial values of the slots: the constants.
+    /// The initial values of the registers: the constants.
     pub(super) start: Vec<Interval>,
-    /// The slots that are set at the start of each evaluation.
-    pub(super) leaves: Vec<(Slot, Leaf)>,
-    pub(super) steps: Vec<Step>,
+    /// The registers that are set at the start of each evaluation.
+    pub(super) leaves: Vec<(Register, Leaf)>,
+    pub(super) instructions: Vec<Instruction>,
     pub(crate) has_requirements: bool,
     /// Whether an index may be any value of its type, so that no arguments can prove it.
     pub(super) is_unprovable: bool,
-    /// The 64-bit values that were [examined](Step::Fit), by whether they may fit into 32 bits.
+    /// The 64-bit values that were [examined](Instruction::Fit), by whether they may fit into 32 bits.
     pub(super) examined: HashMap<ExprId, bool>,
 }
 
@@ -36,71 +36,71 @@ pub(super) enum Leaf {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Node {
-    Neg(ScalarType, Slot),
-    Not(ScalarType, Slot),
-    Abs(ScalarType, Slot),
-    Cast(ScalarType, Slot),
-    Binary(BinaryOp, ScalarType, Slot, Slot),
-    Limit(MathFn, Slot, Slot),
-    DivRem(DivRemOp, ScalarType, Slot, Slot),
-    Select(Slot, Slot, Slot),
+pub(super) enum IntervalOp {
+    Neg(ScalarType, Register),
+    Not(ScalarType, Register),
+    Abs(ScalarType, Register),
+    Cast(ScalarType, Register),
+    Binary(BinaryOp, ScalarType, Register, Register),
+    Limit(MathFn, Register, Register),
+    DivRem(DivRemOp, ScalarType, Register, Register),
+    Select(Register, Register, Register),
     /// Narrows an operand from the known range of an operator's result.
-    Solve(Solve, ScalarType, [Slot; 3]),
+    Solve(Solve, ScalarType, [Register; 3]),
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
-    Compute(Slot, Node),
+pub(super) enum Instruction {
+    Compute(Register, IntervalOp),
     /// Sets a loop variable. If the loop is empty, skips it.
     EnterLoop {
-        var: Slot,
-        begin: Slot,
-        end: Slot,
+        var: Register,
+        begin: Register,
+        end: Register,
         skip_to: usize,
     },
     /// Skips a branch that is not taken.
     EnterBranch {
-        cond: Slot,
+        cond: Register,
         is: bool,
         skip_to: usize,
     },
     /// Narrows a value by a comparison `op` with `by`, or without an `op` to the interval of `by`. If the result is
     /// empty, skips the code that follows.
     Narrow {
-        slot: Slot,
-        from: Slot,
+        register: Register,
+        from: Register,
         ty: ScalarType,
         op: Option<BinaryOp>,
-        by: Slot,
+        by: Register,
         skip_to: usize,
     },
     /// Begins a value that depends on the branch that is taken: it is nothing yet. It is wrapped if the condition is.
     Clear {
-        slot: Slot,
-        cond: Slot,
+        register: Register,
+        cond: Register,
     },
     /// Adds a branch's value to it.
     Join {
-        slot: Slot,
-        value: Slot,
+        register: Register,
+        value: Register,
     },
     Require {
-        index: Slot,
+        index: Register,
         below: Below,
         site: SiteId,
         axis: u8,
     },
     /// Examines whether a value of type `ty`, which has 64 bits, fits into 32 bits.
     Fit {
-        slot: Slot,
+        register: Register,
         ty: ScalarType,
     },
 }
 
 /// What the bounds proof of a task gives in a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ProofOutcome {
     /// Whether all indices are in range.
     pub(crate) in_bounds: bool,
     /// Whether all examined values fit into 32 bits.
@@ -128,7 +128,7 @@ pub(super) enum Below {
     /// A constant extent of a shared array.
     Number(u32),
     /// Another extent of a shared array.
-    Slot(Slot),
+    Register(Register),
 }
 
 /// How to compute an operand of an operator from the result and the other operand.
@@ -203,8 +203,8 @@ impl Proof {
 
     /// The extents that indices are compared with.
     pub(crate) fn extents<'a>(&'a self, args: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Require { below: Below::Word(word), .. } => Some(args[*word]),
+        self.instructions.iter().filter_map(|instruction| match instruction {
+            Instruction::Require { below: Below::Word(word), .. } => Some(args[*word]),
             _ => None,
         })
     }
@@ -217,14 +217,14 @@ impl Proof {
 
     /// As [`holds`](Self::holds), and whether the values fit into 32 bits. With `all`, an index out of range does not
     /// end the evaluation.
-    pub(crate) fn outcome(&self, args: &[u64], extents: &Extents, all: bool) -> Outcome {
+    pub(crate) fn outcome(&self, args: &[u64], extents: &Extents, all: bool) -> ProofOutcome {
         let (mut in_bounds, mut fits) = (true, true);
         let unproven = |_| {
             in_bounds = false;
             all
         };
-        self.run_with(args, extents, unproven, |slot, ty| fits &= slot.fits(ty));
-        Outcome { in_bounds, fits }
+        self.run_with(args, extents, unproven, |register, ty| fits &= register.fits(ty));
+        ProofOutcome { in_bounds, fits }
     }
 
     /// Whether a value may fit into 32 bits, so that launches [find out](Self::outcome) whether it does.
@@ -243,13 +243,13 @@ impl Proof {
         found
     }
 
-    /// Evaluates the program. Returns the final values of the slots, or none if an index may be out of range.
+    /// Evaluates the instructions. Returns the final values of the registers, or none if an index may be out of range.
     pub(super) fn run(&self, args: &[u64], extents: &Extents) -> Option<SmallVec<[Interval; 24]>> {
         self.run_with(args, extents, |_| false, |_, _| ())
     }
 
-    /// Evaluates the program. Where an index may be out of range, it goes on if `unproven` returns true. `fit` receives
-    /// the values that are [examined](Step::Fit).
+    /// Evaluates the instructions. Where an index may be out of range, it goes on if `unproven` returns true. `fit`
+    /// receives the values that are [examined](Instruction::Fit).
     #[inline(always)]
     fn run_with(
         &self,
@@ -258,9 +258,9 @@ impl Proof {
         mut unproven: impl FnMut(UnprovenIndex) -> bool,
         mut fit: impl FnMut(Interval, ScalarType),
     ) -> Option<SmallVec<[Interval; 24]>> {
-        let mut slots: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
-        for &(slot, leaf) in &self.leaves {
-            slots[slot as usize] = match leaf {
+        let mut registers: SmallVec<[Interval; 24]> = SmallVec::from_slice(&self.start);
+        for &(register, leaf) in &self.leaves {
+            registers[register as usize] = match leaf {
                 Leaf::Argument { word, ty } => Interval::of_argument(args[word], ty),
                 Leaf::Dimension(at) => match extents.dims().get(at) {
                     Some(&(begin, end)) => Interval { lo: begin, hi: end - 1 },
@@ -269,27 +269,29 @@ impl Proof {
             };
         }
         let mut at = 0;
-        while let Some(&step) = self.steps.get(at) {
+        while let Some(&instruction) = self.instructions.get(at) {
             at += 1;
-            match step {
-                Step::Compute(slot, node) => slots[slot as usize] = node.evaluate(&slots),
-                Step::EnterLoop { var, begin, end, skip_to } => {
-                    let (begin, end) = (slots[begin as usize], slots[end as usize]);
+            match instruction {
+                Instruction::Compute(register, op) => {
+                    registers[register as usize] = op.evaluate(&registers)
+                }
+                Instruction::EnterLoop { var, begin, end, skip_to } => {
+                    let (begin, end) = (registers[begin as usize], registers[end as usize]);
                     let is_bounded = !begin.is_wrapped() && !end.is_wrapped();
                     if is_bounded && begin.lo >= end.hi {
                         at = skip_to;
                     }
                     let inside = Interval { lo: begin.lo, hi: end.hi - 1 };
-                    slots[var as usize] = if is_bounded { inside } else { Interval::WRAPPED };
+                    registers[var as usize] = if is_bounded { inside } else { Interval::WRAPPED };
                 }
-                Step::EnterBranch { cond, is, skip_to } => {
-                    let cond = slots[cond as usize];
+                Instruction::EnterBranch { cond, is, skip_to } => {
+                    let cond = registers[cond as usize];
                     if cond.value() == Some(i128::from(!is)) {
                         at = skip_to;
                     }
                 }
-                Step::Narrow { slot, from, ty, op, by, skip_to } => {
-                    let of = |slot: Slot| match slots[slot as usize] {
+                Instruction::Narrow { register, from, ty, op, by, skip_to } => {
+                    let of = |register: Register| match registers[register as usize] {
                         // A wrapped value is still a value of its type.
                         value if value.is_wrapped() => Interval::of(ty),
                         value => value,
@@ -298,29 +300,29 @@ impl Proof {
                     if narrowed.is_wrapped() {
                         at = skip_to;
                     }
-                    slots[slot as usize] = narrowed;
+                    registers[register as usize] = narrowed;
                 }
-                Step::Clear { slot, cond } => {
-                    let is_known = !slots[cond as usize].is_wrapped();
-                    slots[slot as usize] =
+                Instruction::Clear { register, cond } => {
+                    let is_known = !registers[cond as usize].is_wrapped();
+                    registers[register as usize] =
                         if is_known { Interval::NOTHING } else { Interval::WRAPPED };
                 }
-                Step::Join { slot, value } => {
-                    let (known, value) = (slots[slot as usize], slots[value as usize]);
-                    slots[slot as usize] = match known {
+                Instruction::Join { register, value } => {
+                    let (known, value) = (registers[register as usize], registers[value as usize]);
+                    registers[register as usize] = match known {
                         Interval::NOTHING => value,
                         _ if known.is_wrapped() || value.is_wrapped() => Interval::WRAPPED,
                         _ => known.join(value),
                     };
                 }
-                Step::Fit { slot, ty } => fit(slots[slot as usize], ty),
-                Step::Require { index, below, site, axis } => {
-                    let index = slots[index as usize];
+                Instruction::Fit { register, ty } => fit(registers[register as usize], ty),
+                Instruction::Require { index, below, site, axis } => {
+                    let index = registers[index as usize];
                     let below = match below {
                         Below::Word(word) => i128::from(args[word]),
                         Below::Number(number) => i128::from(number),
                         // An extent that may have wrapped bounds nothing.
-                        Below::Slot(slot) => match slots[slot as usize] {
+                        Below::Register(register) => match registers[register as usize] {
                             extent if extent.is_wrapped() => 0,
                             extent => extent.lo,
                         },
@@ -336,12 +338,12 @@ impl Proof {
                 }
             }
         }
-        Some(slots)
+        Some(registers)
     }
 }
 
-impl Step {
-    /// Sets the jump target of the step, unless it is already set.
+impl Instruction {
+    /// Sets the jump target of the instruction, unless it is already set.
     pub(super) fn end_at(&mut self, end: usize) {
         if let Self::EnterLoop { skip_to, .. }
         | Self::EnterBranch { skip_to, .. }
@@ -353,9 +355,9 @@ impl Step {
     }
 }
 
-impl Node {
-    fn evaluate(self, slots: &[Interval]) -> Interval {
-        let get = |slot: Slot| slots[slot as usize];
+impl IntervalOp {
+    fn evaluate(self, registers: &[Interval]) -> Interval {
+        let get = |register: Register| registers[register as usize];
         if let Self::Solve(solve, ty, [known, within, other]) = self {
             return solve.evaluate(ty, get(known), get(within), get(other));
         }

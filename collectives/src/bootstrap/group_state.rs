@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Error;
 use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
-use super::message::{Call, Failure, Message};
+use super::message::{Failure, GroupCall, Message};
 use crate::{ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// No rank is lost.
@@ -39,18 +39,18 @@ pub(crate) struct Shared {
     lost: AtomicUsize,
     /// Whether the calls of any communicator do not match.
     pub(crate) mismatched: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct GroupState {
     /// The error that ended the group's operations.
     pub(crate) failure: Option<Error>,
     /// By rank: the operation that it has called, and its library if that joins a communicator. On rank 0 only.
-    pub(crate) arrived: Vec<Option<(Call, String)>>,
+    pub(crate) arrived: Vec<Option<(GroupCall, String)>>,
     /// The last operation that rank 0 has released, and its payload; or why it has refused it.
-    pub(crate) released: Option<(Call, Released)>,
+    pub(crate) released: Option<(GroupCall, Released)>,
     /// The ranks that rank 0 said it is waiting for.
     pub(crate) waiting_for: Option<Vec<usize>>,
     /// By rank: whether it has left in order.
@@ -63,7 +63,7 @@ pub(crate) struct State {
     leaving: Option<Instant>,
 }
 
-impl State {
+impl GroupState {
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
@@ -71,10 +71,10 @@ impl State {
 
 impl Shared {
     pub(crate) fn new(config: &super::RankConfig, links: Vec<Link>) -> Self {
-        let state = State {
+        let state = GroupState {
             arrived: vec![None; config.world_size],
             left: vec![false; config.world_size],
-            ..State::default()
+            ..GroupState::default()
         };
         Self {
             rank: config.rank,
@@ -91,16 +91,16 @@ impl Shared {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, GroupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a change of the state.
     pub(crate) fn wait<'a>(
         &self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, GroupState>,
         most: Duration,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, GroupState> {
         self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -208,7 +208,7 @@ impl Shared {
         true
     }
 
-    fn note_lost(&self, state: &mut State, rank: usize) {
+    fn note_lost(&self, state: &mut GroupState, rank: usize) {
         // The first one counts.
         let _ = self.lost.compare_exchange(NONE, rank, Ordering::AcqRel, Ordering::Relaxed);
         state.failure.get_or_insert(Error::PeerLost { rank });
