@@ -26,6 +26,7 @@ macro_rules! for_each_case {
             memory::an_allocation_of_too_much_is_out_of_memory
             memory::allocations_are_aligned_and_separate
             memory::bytes_survive_a_round_trip
+            memory::pageable_memory_is_read_before_the_call_returns
             memory::copies_and_fills_of_zero_bytes_do_nothing
             memory::a_copy_within_the_device_copies
             memory::fills_write_exactly_their_range

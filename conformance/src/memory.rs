@@ -3,7 +3,7 @@
 use quadrants_rhi::{DevicePtr, Error, MemoryAt, StreamHandle};
 
 use crate::{
-    Outcome::Passed,
+    Outcome::{Passed, Skipped},
     Subject,
     support::{Buffer, CaseResult, Pinned, Stream, ensure, is_invalid_argument, pattern},
 };
@@ -92,6 +92,23 @@ pub(crate) fn bytes_survive_a_round_trip(subject: &Subject) -> CaseResult {
         let data = pattern(bytes, seed);
         let buffer = Buffer::holding(&*subject.device, &data)?;
         ensure!(buffer.read(DEFAULT)? == data, "a round trip changed the {bytes} bytes");
+    }
+    Ok(Passed)
+}
+
+pub(crate) fn pageable_memory_is_read_before_the_call_returns(subject: &Subject) -> CaseResult {
+    let device = &*subject.device;
+    if !device.capabilities().pageable_uploads {
+        return Ok(Skipped("copies from pageable memory may wait"));
+    }
+    let buffer = Buffer::new(device, 4096)?;
+    for value in 0..4 {
+        let mut source = vec![value; 4096];
+        // SAFETY: both have the bytes. The source does not change during the call.
+        unsafe { device.copy_htod_async(buffer.memory, source.as_ptr(), 4096, DEFAULT)? };
+        source.fill(9);
+        let read = buffer.read(DEFAULT)?;
+        ensure!(read == [value; 4096], "the copy read what was written after its call");
     }
     Ok(Passed)
 }

@@ -88,7 +88,10 @@ impl CudaDevice {
         let capabilities = {
             let entered = table_device::enter(&context)?;
             let graphs = graph::available(entered.table);
-            read_capabilities(entered.table, device, &info, graphs, Ok(()))?
+            let mut capabilities = read_capabilities(entered.table, device, &info, graphs, Ok(()))?;
+            // The driver's API reference, "API synchronization behavior", promises both. HIP's does not.
+            capabilities.pageable_uploads = true;
+            capabilities
         };
         Ok(Self { context, info, capabilities, peers: AtomicU64::new(0) })
     }

@@ -42,6 +42,9 @@ pub struct Capabilities {
     /// Whether streams run concurrently with the host. False on the CPU, where every operation is complete when its
     /// call returns.
     pub asynchronous: bool,
+    /// Whether a copy from pageable memory reads its source before the call returns, and does not wait for earlier work:
+    /// then a small copy needs no pinned memory in between.
+    pub pageable_uploads: bool,
     /// The accepted stream priorities.
     pub priorities: PriorityRange,
     /// The size in bytes of the largest argument block that a launch passes by value; at least 1024.
@@ -60,6 +63,7 @@ impl Capabilities {
             stream_ordered_memory_reason: None,
             graphs: false,
             asynchronous: true,
+            pageable_uploads: false,
             priorities: PriorityRange::default(),
             max_argument_bytes: DEFAULT_MAX_ARGUMENT_BYTES,
         }

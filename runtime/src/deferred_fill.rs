@@ -12,10 +12,10 @@ use std::sync::{
 use parking_lot::{Mutex, MutexGuard};
 use quadrants_rhi::StreamHandle;
 
-use crate::{Buffer, Completed, Context, EventLease, Result, Stamp, Stream, fill::enqueue_upload};
-
-/// Uploads of at most this many bytes are deferred: copying them twice on the host costs less than an event.
-const LARGEST_UPLOAD: usize = 16 << 10;
+use crate::{
+    Buffer, Completed, Context, EventLease, Result, Stamp, Stream,
+    fill::{LARGEST_COPIED_UPLOAD, enqueue_owned_upload, enqueue_upload},
+};
 
 /// The fill of a buffer that is not enqueued yet, if there is one.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl Buffer {
         contents: &[u8],
         likely: &Stream,
     ) -> Result<Option<Self>> {
-        if contents.len() > LARGEST_UPLOAD {
+        if contents.len() > LARGEST_COPIED_UPLOAD {
             return Ok(None);
         }
         let bytes = Contents::At { offset: 0, bytes: contents.into() };
@@ -164,7 +164,7 @@ impl Buffer {
         }
         let is_written = match contents.len() {
             0 => true,
-            ..=LARGEST_UPLOAD => self.write_deferred(offset, contents),
+            1..=LARGEST_COPIED_UPLOAD => self.write_deferred(offset, contents),
             _ => self.write_now(offset, contents, likely)?,
         };
         if is_written {
@@ -287,7 +287,7 @@ impl Buffer {
                     context.observe(context.device().fill_u8_async(memory, 0, bytes, stream))
                 }
                 Contents::At { offset, bytes } => {
-                    enqueue_upload(context, self.address().offset(*offset), bytes, stream)
+                    enqueue_owned_upload(context, self.address().offset(*offset), bytes, stream)
                 }
             }
         }

@@ -151,7 +151,40 @@ impl Context {
     }
 }
 
-/// Enqueues copies of `contents` on `stream`, in chunks through staging memory. The host waits only for staging memory.
+/// Uploads of at most this many bytes are copied once more on the host: to be enqueued later, or because the driver then
+/// needs no staging memory. That costs less than an event.
+pub(crate) const LARGEST_COPIED_UPLOAD: usize = 16 << 10;
+
+/// Enqueues a copy of at most [`LARGEST_COPIED_UPLOAD`] bytes on `stream`. The bytes are owned here, so that they are in
+/// pageable memory.
+///
+/// # Errors
+/// The device's error. No copy is then in flight.
+///
+/// # Safety
+/// As for [`enqueue_upload`].
+#[expect(clippy::borrowed_box, reason = "the owner of the bytes matters")]
+pub(crate) unsafe fn enqueue_owned_upload(
+    context: &Arc<Context>,
+    dst: DevicePtr,
+    contents: &Box<[u8]>,
+    stream: StreamHandle,
+) -> Result<()> {
+    let device = context.device();
+    // SAFETY: the caller guarantees the destination and the stream. Where the source is in pageable memory, such a
+    // device reads it during the call.
+    unsafe {
+        match device.capabilities().pageable_uploads {
+            true => {
+                let (from, bytes) = (contents.as_ptr(), contents.len());
+                context.observe(device.copy_htod_async(dst, from, bytes, stream))
+            }
+            false => enqueue_staged_upload(context, dst, contents, stream),
+        }
+    }
+}
+
+/// Enqueues copies of `contents` on `stream`. The host waits only for staging memory.
 ///
 /// # Errors
 /// The device's error. No copy is then in flight.
@@ -159,6 +192,31 @@ impl Context {
 /// # Safety
 /// `dst` has as many bytes as `contents` and is valid for work on `stream`, which is a live stream of this context.
 pub(crate) unsafe fn enqueue_upload(
+    context: &Arc<Context>,
+    dst: DevicePtr,
+    contents: &[u8],
+    stream: StreamHandle,
+) -> Result<()> {
+    let pageable = context.device().capabilities().pageable_uploads;
+    // SAFETY: by the caller.
+    unsafe {
+        match contents.len() {
+            ..=LARGEST_COPIED_UPLOAD if pageable => {
+                enqueue_owned_upload(context, dst, &contents.into(), stream)
+            }
+            _ => enqueue_staged_upload(context, dst, contents, stream),
+        }
+    }
+}
+
+/// Enqueues copies of `contents` on `stream`, in chunks through staging memory. The host waits only for staging memory.
+///
+/// # Errors
+/// The device's error. No copy is then in flight.
+///
+/// # Safety
+/// As for [`enqueue_upload`].
+unsafe fn enqueue_staged_upload(
     context: &Arc<Context>,
     dst: DevicePtr,
     contents: &[u8],
