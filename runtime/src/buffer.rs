@@ -103,11 +103,15 @@ impl Buffer {
 
     /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
     /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A small
-    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does.
+    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does, if there is one.
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
-    pub fn zeroed_async(context: &Arc<Context>, bytes: usize, likely: &Stream) -> Result<Self> {
+    pub fn zeroed_async(
+        context: &Arc<Context>,
+        bytes: usize,
+        likely: Option<&Stream>,
+    ) -> Result<Self> {
         if !context.device().capabilities().asynchronous {
             return Self::zeroed(context, bytes);
         }
@@ -140,7 +144,7 @@ impl Buffer {
     pub fn from_bytes_async(
         context: &Arc<Context>,
         contents: &[u8],
-        likely: &Stream,
+        likely: Option<&Stream>,
     ) -> Result<Self> {
         if !context.device().capabilities().asynchronous {
             return Self::from_bytes(context, contents);
@@ -269,7 +273,7 @@ impl Buffer {
     pub(crate) fn unfilled(
         context: &Arc<Context>,
         bytes: usize,
-        likely: &Stream,
+        likely: Option<&Stream>,
     ) -> Result<(Self, Completed)> {
         context.check()?;
         context.drop_idle_owners();
@@ -277,7 +281,7 @@ impl Buffer {
         if bytes == 0 {
             return Ok((buffer, Completed::new()));
         }
-        let (memory, after) = match context.reuse_block(bytes, Some(likely.id()))? {
+        let (memory, after) = match context.reuse_block(bytes, likely.map(Stream::id))? {
             Some(block) => (block.memory, block.after),
             None => {
                 // SAFETY: until the guard is dropped, this thread only calls this device.

@@ -110,11 +110,12 @@ impl Contents {
 }
 
 impl Buffer {
-    /// Zeroed memory that is filled when it is first used. `likely` is the stream that probably uses it first.
+    /// Zeroed memory that is filled when it is first used. `likely` is the stream that probably uses it first, if there
+    /// is one: the memory may have earlier work on that stream, after which the first use is ordered.
     pub(crate) fn deferred_zeros(
         context: &Arc<Context>,
         bytes: usize,
-        likely: &Stream,
+        likely: Option<&Stream>,
     ) -> Result<Self> {
         Self::deferred(context, bytes, likely, Contents::Zeros)
     }
@@ -123,7 +124,7 @@ impl Buffer {
     pub(crate) fn deferred_bytes(
         context: &Arc<Context>,
         contents: &[u8],
-        likely: &Stream,
+        likely: Option<&Stream>,
     ) -> Result<Option<Self>> {
         if contents.len() > LARGEST_COPIED_UPLOAD {
             return Ok(None);
@@ -135,7 +136,7 @@ impl Buffer {
     fn deferred(
         context: &Arc<Context>,
         bytes: usize,
-        likely: &Stream,
+        likely: Option<&Stream>,
         contents: Contents,
     ) -> Result<Self> {
         let (buffer, after) = Self::unfilled(context, bytes, likely)?;

@@ -137,7 +137,8 @@ impl DeviceTensor {
     /// A contiguous copy in the order of `stream`, on which alone it is used. This has `count` elements.
     fn to_contiguous(&self, count: usize, stream: &rt::Stream) -> Result<Self> {
         let storage = self.storage.resized(count);
-        let buffer = Buffer::zeroed_async(&self.program.shared.context, storage.bytes, stream)?;
+        let buffer =
+            Buffer::zeroed_async(&self.program.shared.context, storage.bytes, Some(stream))?;
         let copy = Self::new(buffer, storage, &self.program);
         copy.order_fill_before(stream)?;
         copy.copy_runs(self, count, stream)?;

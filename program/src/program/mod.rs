@@ -167,6 +167,7 @@ impl ProgramBuilder {
             manager: StreamManager::default(),
             loader,
             launches: AtomicU64::new(1),
+            has_streams: false.into(),
             graphs,
             host_exclusion,
             operation_names: OperationNames::default(),
@@ -429,7 +430,7 @@ impl Stream {
         let inner = program.inner();
         // SAFETY: by the caller.
         let stream = unsafe { RtStream::from_raw(&inner.shared.context, handle)? };
-        Ok(Self { state: StreamState::new(&inner.shared, stream)?, program: inner.clone() })
+        Self::of(inner, stream)
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct ProgramShared {
     pub(crate) context: Arc<Context>,
     pub(crate) loader: KernelLoader,
     pub(crate) launches: AtomicU64,
+    /// Whether the program ever had another stream of the user than the default one.
+    pub(crate) has_streams: AtomicBool,
     pub(crate) graphs: Graphs,
     pub(crate) host_exclusion: HostExclusion,
     pub(crate) operation_names: OperationNames,

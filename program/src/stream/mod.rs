@@ -115,6 +115,12 @@ impl Stream {
 
     pub(crate) fn create(program: &Arc<ProgramInner>, options: StreamOptions) -> Result<Self> {
         let stream = rt::Stream::new(&program.shared.context, options)?;
+        Self::of(program, stream)
+    }
+
+    /// A stream of the user.
+    pub(crate) fn of(program: &Arc<ProgramInner>, stream: Arc<rt::Stream>) -> Result<Self> {
+        program.shared.has_streams.store(true, Relaxed);
         Ok(Self { state: StreamState::new(&program.shared, stream)?, program: program.clone() })
     }
 }

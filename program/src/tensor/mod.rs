@@ -23,7 +23,7 @@ use crate::{
         ProgramInner,
         device_tensor::{DeviceTensor, Usability},
     },
-    thread_state::current_stream::with_current_or_default,
+    thread_state::current_stream::with_likely,
     value::{
         layout::{Layout, StorageLayout, count},
         strided::{Strided, row_major},
@@ -69,8 +69,8 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         layout: Layout,
     ) -> Result<Self> {
         let storage = storage::<T>(&shape, layout)?;
-        let buffer = with_current_or_default(program, |stream| {
-            Buffer::zeroed_async(&program.shared.context, storage.bytes, &stream.stream)
+        let buffer = with_likely(program, |stream| {
+            Buffer::zeroed_async(&program.shared.context, storage.bytes, stream)
         })?;
         Ok(Self::new(DeviceTensor::new(buffer, storage, program), shape))
     }

@@ -9,7 +9,10 @@ use crate::{
     arguments::operation_tensors::OperationTensors,
     launcher::operation_names::OperationUse,
     state::{ProgramInner, device_tensor::DeviceTensor, order::wait_for_stamps},
-    thread_state::{capture, current_stream::with_current_or_default},
+    thread_state::{
+        capture,
+        current_stream::{with_current_or_default, with_likely},
+    },
     value::layout::{CopyRange, StorageLayout},
 };
 
@@ -26,9 +29,7 @@ impl DeviceTensor {
     ) -> Result<Self> {
         let context = &program.shared.context;
         Self::from_bytes(program, elements, storage.into(), |bytes| {
-            with_current_or_default(program, |stream| {
-                Buffer::from_bytes_async(context, bytes, &stream.stream)
-            })
+            with_likely(program, |stream| Buffer::from_bytes_async(context, bytes, stream))
         })
     }
 

@@ -3,7 +3,13 @@
 //! The scopes of a thread are a linked list through the stack frames of their `with_scope` calls. The thread-local has
 //! no destructor, so that the destructors of other thread-locals can still launch.
 
-use std::{cell::Cell, ptr, sync::Arc};
+use std::{
+    cell::Cell,
+    ptr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use quadrants_runtime as rt;
 
 use crate::state::{ProgramInner, StreamState};
 
@@ -66,5 +72,21 @@ pub(crate) fn with_current_or_default<R>(
 ) -> R {
     with_current(Some(program), |current| {
         then(current.map_or(&program.default, |(_, stream)| stream))
+    })
+}
+
+/// Calls `then` with the stream that probably uses a new tensor first: the current one, or the default stream of a
+/// program that never had another one.
+pub(crate) fn with_likely<R>(
+    program: &Arc<ProgramInner>,
+    then: impl FnOnce(Option<&rt::Stream>) -> R,
+) -> R {
+    with_current(Some(program), |current| {
+        let stream = match current {
+            Some((_, stream)) => Some(stream),
+            None if program.shared.has_streams.load(Relaxed) => None,
+            None => Some(&program.default),
+        };
+        then(stream.map(|stream| &*stream.stream))
     })
 }

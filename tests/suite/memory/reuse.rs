@@ -369,6 +369,25 @@ fn a_lost_context_makes_no_calls_for_the_memory_of_drops(backend: TestBackend) -
     Ok(())
 }
 
+#[on_gpu_backends]
+fn memory_of_one_stream_does_not_delay_another(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let world = on.world.as_ref().expect("simulated");
+    // Work that nothing waits for does not run.
+    world.set_schedule(Schedule::Lazy);
+    let (program, s) = (&on.program, on.program.create_stream()?);
+    set(1.0, &mut program.zeros::<f32, 1>([N])?).launch()?;
+    let mut x = program.zeros::<f32, 1>([N])?;
+    set(2.0, &mut x).launch_on(&s)?;
+    s.synchronize()?;
+    let trace = world.trace();
+    let launch = |nth: usize| trace.launches("set_0").nth(nth).expect("launched").op;
+    assert!(!trace.happens_before(launch(0), launch(1)), "the other stream's work");
+    assert!(world.live().pending > 0, "the default stream is at work");
+    assert_eq!(x.to_vec()?, [2.0; N]);
+    Ok(())
+}
+
 /// A generator of numbers below a bound (xorshift).
 struct Numbers(u64);
 
