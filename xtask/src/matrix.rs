@@ -234,7 +234,7 @@ pub(crate) fn test(
             execute(tests, Listener::default(), run, "")?;
             let mut docs = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--doc"]);
             docs.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
-            docs.args(["--", "--show-output"]);
+            // With `--show-output`, rustdoc would build each example by itself, which takes four times as long.
             execute(docs, Listener::default(), run, "")?;
         } else {
             let own =

@@ -299,8 +299,22 @@ fn a_partly_provable_loop_has_an_interior() {
 /// of an interior are in range too.
 #[test]
 fn proofs_with_guards_are_sound() {
+    // The longest test of the crate: on two threads.
+    let [first, second] = std::thread::scope(|scope| {
+        [1..=2_500, 2_501..=5_000]
+            .map(|seeds| scope.spawn(|| random_proofs(seeds)))
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let [safe, proven, unsafe_runs, split] = std::array::from_fn(|at| first[at] + second[at]);
+    assert!(split > 500, "{split} launches have an interior");
+    assert!(unsafe_runs > 2_000, "{unsafe_runs} runs leave their bounds");
+    assert!(proven * 10 > safe * 3, "{proven} of {safe} proven");
+}
+
+/// The number of runs in range, of proofs, of runs out of range, and of launches with an interior.
+fn random_proofs(seeds: std::ops::RangeInclusive<u64>) -> [u32; 4] {
     let (mut safe, mut proven, mut unsafe_runs, mut split) = (0, 0, 0, 0);
-    for seed in 1..=5_000 {
+    for seed in seeds {
         let mut rng = Rng::new(seed);
         let mut g = Guarded::new();
         let mut drawn = Drawn { scope: vec![g.i], changing: vec![], bools: vec![] };
@@ -327,9 +341,7 @@ fn proofs_with_guards_are_sound() {
             split += u32::from(!proof && !found.is_empty());
         }
     }
-    assert!(split > 500, "{split} launches have an interior");
-    assert!(unsafe_runs > 2_000, "{unsafe_runs} runs leave their bounds");
-    assert!(proven * 10 > safe * 3, "{proven} of {safe} proven");
+    [safe, proven, unsafe_runs, split]
 }
 
 /// The locals of a random piece of code.

@@ -272,7 +272,13 @@ fn an_altered_call_in_a_random_sequence_is_an_error(
     let Some(ranks) = Ranks::open(backend, RANKS, &Program::builder()) else { return Ok(()) };
     let simulated = ranks.worlds().next().is_some();
     let is_slow = !simulated && backend != TestBackend::Cpu;
-    for seed in 0..if is_slow { 12 } else if full_size() { 60 } else { 24 } {
+    for seed in 0..if is_slow {
+        12
+    } else if full_size() {
+        60
+    } else {
+        24
+    } {
         schedule(&ranks, seed);
         let mut rng = Rng::new(seed);
         let all: Vec<Step> = (0..8).map(|_| random_step(&mut rng)).collect();
