@@ -187,7 +187,7 @@ pub(crate) unsafe fn enqueue_owned_upload(
 /// Enqueues copies of `contents` on `stream`. The host waits only for staging memory.
 ///
 /// # Errors
-/// The device's error. No copy is then in flight.
+/// The device's error. Copies of a part of the contents may then be in flight, if there is more than one chunk.
 ///
 /// # Safety
 /// `dst` has as many bytes as `contents` and is valid for work on `stream`, which is a live stream of this context.
@@ -212,7 +212,7 @@ pub(crate) unsafe fn enqueue_upload(
 /// Enqueues copies of `contents` on `stream`, in chunks through staging memory. The host waits only for staging memory.
 ///
 /// # Errors
-/// The device's error. No copy is then in flight.
+/// The device's error. Copies of earlier chunks may then be in flight.
 ///
 /// # Safety
 /// As for [`enqueue_upload`].
