@@ -224,12 +224,7 @@ fn random_step(work: &mut Work<'_>, next: &mut impl FnMut(usize) -> usize, n: i3
             let (used_on, written_on) = (vec![], Some(on));
             let expected = work.tensors[at].expected.clone();
             work.tensors[at].used_on.push(on);
-            work.tensors.push(Known {
-                tensor: clone,
-                expected,
-                used_on,
-                written_on,
-            });
+            work.tensors.push(Known { tensor: clone, expected, used_on, written_on });
         }
         // A stream ends, and its number is used again.
         13 => {
@@ -341,10 +336,12 @@ fn random_work(
 #[on_all_backends]
 fn random_work_is_in_order(backend: TestBackend) -> Result<()> {
     for hazards in [Hazards::Check, Hazards::Explicit] {
-        let Some(on) = backend.open_with(Program::builder().hazards(hazards)) else { return Ok(()) };
+        let Some(on) = backend.open_with(Program::builder().hazards(hazards)) else {
+            return Ok(());
+        };
         for seed in seeds(6) {
             set_seed(on.world.as_ref(), seed);
-                    random_work(&on.program, seed, 80, |error| panic!("seed {seed}: {error:?}"))?;
+            random_work(&on.program, seed, 80, |error| panic!("seed {seed}: {error:?}"))?;
             on.program.device_sync()?;
             check(on.world.as_ref(), seed);
             let pools = on.program.pool_statistics();
@@ -365,7 +362,7 @@ fn random_work_is_in_order_with_blocking_allocation(
     let program = Program::open(opened)?;
     for seed in seeds(4) {
         set_seed(Some(&world), seed);
-            random_work(&program, seed, 80, |error| panic!("seed {seed}: {error:?}"))?;
+        random_work(&program, seed, 80, |error| panic!("seed {seed}: {error:?}"))?;
         check(Some(&world), seed);
     }
     Ok(())
@@ -408,7 +405,7 @@ fn random_failures_lose_no_fill(backend: TestBackend, #[values(0.0, 0.02)] any: 
     let mut failures = 0;
     for seed in seeds(6) {
         set_seed(Some(world), seed);
-            if any > 0.0 {
+        if any > 0.0 {
             world.fail_often(None, any / 10.0, Code::UNKNOWN);
         }
         for call in calls {
@@ -448,7 +445,10 @@ fn copies_between_devices_are_between_writes(backend: TestBackend) -> Result<()>
             s.scope(|| t.scope(|| x.copy_to(&mut y)))?;
             y.write(&vec![7; n])?;
             step(&mut y).launch()?;
-            assert!(y.to_vec()?[..3] == [21, 22, 23] && x.to_vec()?[..3] == [150, 151, 152], "seed {seed}");
+            assert!(
+                y.to_vec()?[..3] == [21, 22, 23] && x.to_vec()?[..3] == [150, 151, 152],
+                "seed {seed}"
+            );
         }
         drop((x, y, s, t));
         check(here.world.as_ref(), seed);
@@ -474,8 +474,11 @@ fn turn(x: &mut Tensor<Item, 2>) {
 
 #[on_all_backends]
 fn writes_of_structs_and_of_nothing_are_ordered(backend: TestBackend) -> Result<()> {
-    let Some(on) = backend.open_with(Program::builder().hazards(Hazards::Check)) else { return Ok(()) };
-    let (program, streams) = (&on.program, [(); 2].map(|()| on.program.create_stream().expect("a stream")));
+    let Some(on) = backend.open_with(Program::builder().hazards(Hazards::Check)) else {
+        return Ok(());
+    };
+    let (program, streams) =
+        (&on.program, [(); 2].map(|()| on.program.create_stream().expect("a stream")));
     for seed in seeds(8) {
         set_seed(on.world.as_ref(), seed);
         for layout in [Layout::ArrayOfStructs, Layout::StructOfArrays] {
@@ -513,7 +516,8 @@ fn launches_stop_waiting_for_fills_that_are_complete(backend: TestBackend) -> Re
     copy_all(&x, &mut to).launch_on(&s)?;
     order(program, &s, &t)?;
     copy_all(&y, &mut to).launch_on(&t)?;
-    let wait = if backend == TestBackend::Cuda { "cuStreamWaitEvent" } else { "hipStreamWaitEvent" };
+    let wait =
+        if backend == TestBackend::Cuda { "cuStreamWaitEvent" } else { "hipStreamWaitEvent" };
     let waits = world.calls(wait);
     for _ in 0..100 {
         add(&x, &mut sum).launch_on(&u)?;
@@ -521,6 +525,32 @@ fn launches_stop_waiting_for_fills_that_are_complete(backend: TestBackend) -> Re
     }
     let waits = world.calls(wait) - waits;
     assert!(waits < 20, "{waits}");
+    Ok(())
+}
+
+/// Two failures in a row: nothing then tells when the copy is complete.
+#[on_gpu_backends]
+fn pinned_memory_outlives_a_copy_without_an_event(
+    backend: TestBackend,
+    #[values(false, true)] is_read: bool,
+) -> Result<()> {
+    let Some(on) = backend.open_simulated() else { return Ok(()) };
+    let (world, program) = (on.world.as_ref().expect("simulated"), &on.program);
+    world.set_schedule(Schedule::Lazy);
+    let mut x = program.zeros::<i32, 1>([4])?;
+    set_all(3, &mut x).launch()?;
+    let mut pinned = program.pinned::<i32>(4)?;
+    let (record, wait) = match backend {
+        TestBackend::Cuda => ("cuEventRecord", "cuStreamSynchronize"),
+        _ => ("hipEventRecord", "hipStreamSynchronize"),
+    };
+    world.fail(record, 1, Code::UNKNOWN);
+    world.fail(wait, 1, Code::UNKNOWN);
+    assert!(x.read_async(&mut pinned).is_err());
+    assert_eq!(world.armed_faults(), 0);
+    if is_read {
+        assert_eq!(pinned.as_slice()?, [3; 4]);
+    }
     Ok(())
 }
 
