@@ -55,6 +55,17 @@ struct CopiesOfStream {
     writes: bool,
     /// Recorded after them.
     event: Event,
+    /// Whether the event could not be recorded after the last of them, nor the host wait for it.
+    is_unrecorded: bool,
+}
+
+impl CopiesOfStream {
+    fn wait(&self, program: &ProgramInner) -> Result<()> {
+        match self.is_unrecorded {
+            true => Ok(program.shared.context.synchronize()?),
+            false => self.event.synchronize(),
+        }
+    }
 }
 
 impl Program {
@@ -118,10 +129,11 @@ impl<T> Pinned<T> {
     fn wait(&self, all: bool) -> Result<()> {
         let mut copies = self.copies.lock();
         for copies in copies.iter_mut().filter(|of| of.writes || (all && of.reads)) {
-            let waited = copies.event.synchronize();
+            let waited = copies.wait(&self.program);
             // After an error of a kernel, the copies are complete.
             if matches!(waited, Ok(()) | Err(Error::Kernel(_))) {
                 (copies.reads, copies.writes) = (false, false);
+                copies.is_unrecorded = false;
             }
             waited?;
         }
@@ -141,19 +153,24 @@ impl<T> Pinned<T> {
             Some(at) => at,
             None => {
                 let event = Event::create(&self.program, EventOptions::default())?;
-                copies.push(CopiesOfStream { stream: id, reads: false, writes: false, event });
+                let (reads, writes, is_unrecorded) = (false, false, false);
+                copies.push(CopiesOfStream { stream: id, reads, writes, event, is_unrecorded });
                 copies.len() - 1
             }
         };
         for earlier in copies.iter().filter(|earlier| earlier.stream != id) {
             if earlier.writes || (writes && earlier.reads) {
-                earlier.event.wait_on(stream)?;
+                match earlier.is_unrecorded {
+                    true => earlier.wait(&self.program)?,
+                    false => earlier.event.wait_on(stream)?,
+                }
             }
         }
         if writes {
             // Whoever waits for this copy waits for them.
             for earlier in copies.iter_mut().filter(|earlier| earlier.stream != id) {
                 (earlier.reads, earlier.writes) = (false, false);
+                earlier.is_unrecorded = false;
             }
         }
         copies[at].reads |= !writes;
@@ -162,9 +179,12 @@ impl<T> Pinned<T> {
         // Also after a failure: a part of the copy may be enqueued.
         if let Err(error) = copies[at].event.record_on(stream) {
             // Then nothing else tells when the copy is complete.
+            copies[at].is_unrecorded = true;
             stream.stream.synchronize()?;
+            copies[at].is_unrecorded = false;
             return Err(error);
         }
+        copies[at].is_unrecorded = false;
         copied
     }
 }
@@ -173,7 +193,11 @@ impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
         let mut is_complete = true;
         for copy in self.copies.get_mut().iter().filter(|of| of.reads || of.writes) {
-            if let Err(error) = copy.event.wait_at_end() {
+            let waited = match copy.is_unrecorded {
+                true => copy.wait(&self.program),
+                false => copy.event.wait_at_end(),
+            };
+            if let Err(error) = waited {
                 is_complete = false;
                 self.program.shared.defer(error);
             }

@@ -75,6 +75,7 @@ impl CudaDevice {
             capability(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             capability(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?
         );
+        let accesses_pageable = capability(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)? != 0;
         let mut info = read_info(&table, device, ordinal, arch, driver_version)?;
         // `kDLCUDA`; `kDLCUDAHost` is pinned memory, `kDLCUDAManaged` managed memory.
         info.dlpack = Some(DlpackNames {
@@ -89,8 +90,10 @@ impl CudaDevice {
             let entered = table_device::enter(&context)?;
             let graphs = graph::available(entered.table);
             let mut capabilities = read_capabilities(entered.table, device, &info, graphs, Ok(()))?;
-            // The driver's API reference, "API synchronization behavior", promises both. HIP's does not.
-            capabilities.pageable_uploads = true;
+            // Drivers stage such a copy before the call returns, also behind unfinished work; the API reference
+            // ("API synchronization behavior") no longer says when. A device that accesses pageable memory itself may
+            // read it later.
+            capabilities.pageable_uploads = !accesses_pageable;
             capabilities
         };
         Ok(Self { context, info, capabilities, peers: AtomicU64::new(0) })

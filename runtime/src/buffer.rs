@@ -308,7 +308,7 @@ impl Buffer {
             match self.fill() {
                 // All other work is ordered after the fill.
                 Some(_) if users.is_empty() && self.deferred.has_event() => {
-                    self.wait_for_event(stream)?;
+                    self.wait_for_fill_on(stream)?;
                 }
                 Some(fill) if users.is_empty() => context.order_fill_before_free(fill)?,
                 _ => drop(context.order_after(stream, users)?),
@@ -537,19 +537,18 @@ impl Buffer {
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn read_if_complete(&self, offset: usize, out: &mut [u8]) -> Result<bool> {
-        let Context { registry, .. } = &*self.context;
         self.context.check()?;
         if self.deferred.is_set() {
+            if !self.is_deferred_ready()? {
+                return Ok(false);
+            }
             self.finish_fill()?;
         }
         if !self.is_event_complete()? {
             return Ok(false);
         }
         for writer in self.writers() {
-            // SAFETY: the registry leases the stream.
-            let query = |stream| unsafe { self.context.device().stream_query(stream) };
-            let query = |stream| self.context.observe(query(stream));
-            if !registry.is_complete(writer) && !registry.query(writer, query)? {
+            if !self.context.is_work_complete(writer)? {
                 return Ok(false);
             }
         }
@@ -627,7 +626,7 @@ impl Buffer {
         let completed = unsafe {
             match deferred.as_deref() {
                 Some(Some(fill)) => self.enqueue_fill(fill, stream.handle(), |_| true)?,
-                _ if users.is_empty() => self.wait_for_event(stream.handle())?,
+                _ if users.is_empty() => self.wait_for_fill_on(stream.handle())?,
                 _ => {}
             }
             self.context.order_after(stream.handle(), users)?
@@ -673,6 +672,20 @@ impl Drop for Buffer {
 }
 
 impl Context {
+    /// Whether the work of a stamp is complete, by a query of its stream.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub(crate) fn is_work_complete(&self, stamp: Stamp) -> Result<bool> {
+        if self.registry.is_complete(stamp) {
+            return Ok(true);
+        }
+        self.registry.query(stamp, |stream| {
+            // SAFETY: the registry leases the stream.
+            self.observe(unsafe { self.device().stream_query(stream) })
+        })
+    }
+
     fn wait_for_fill(&self, fill: Stamp) -> Result<()> {
         self.check()?;
         match self.registry.find(fill) {

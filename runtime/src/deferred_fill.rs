@@ -154,7 +154,8 @@ impl Buffer {
     /// use.
     ///
     /// # Errors
-    /// [`Error::OutOfBuffer`](crate::Error::OutOfBuffer), or the device's error.
+    /// [`Error::OutOfBuffer`](crate::Error::OutOfBuffer), or the device's error. Then a part of the contents may be
+    /// written, and later work must be ordered after this, too.
     pub fn write_async(&mut self, offset: usize, contents: &[u8], likely: &Stream) -> Result<bool> {
         self.check_range(offset, contents.len())?;
         let context = self.context();
@@ -163,15 +164,13 @@ impl Buffer {
         if !asynchronous || self.is_shared() || self.is_exposed() {
             return Ok(false);
         }
-        let is_written = match contents.len() {
-            0 => true,
-            1..=LARGEST_COPIED_UPLOAD => self.write_deferred(offset, contents),
-            _ => self.write_now(offset, contents, likely)?,
-        };
-        if is_written {
-            self.forget_distinct();
+        // Also where the write fails: some of the contents may be written.
+        self.forget_distinct();
+        match contents.len() {
+            0 => Ok(true),
+            1..=LARGEST_COPIED_UPLOAD => Ok(self.write_deferred(offset, contents)),
+            _ => self.write_now(offset, contents, likely),
         }
-        Ok(is_written)
     }
 
     fn write_deferred(&mut self, offset: usize, contents: &[u8]) -> bool {
@@ -218,13 +217,12 @@ impl Buffer {
         }
         // SAFETY: as above, but all work that uses the memory and is not complete is earlier work of this stream.
         let written = unsafe { enqueue_upload(context, to, contents, likely.handle()) };
+        // Also after a failure, as above.
         let stamp = likely.next_stamp();
-        self.stamp_write(stamp);
-        written?;
         self.order_later_work_after_fill();
         *self.deferred.event.get_mut() = context.record_fill(likely);
         *self.fill.get_mut() = stamp.pack();
-        Ok(true)
+        written.map(|()| true)
     }
 
     /// Enqueues the deferred fill on `stream`. Returns false if there is none.
@@ -305,18 +303,39 @@ impl Buffer {
         self.context().order_event_before((fill, event), stream).map(Some)
     }
 
-    /// Makes later work of the stream wait for such a fill.
+    /// Makes later work of the stream wait for a fill that is enqueued and may be incomplete.
     ///
     /// # Errors
     /// The device's error.
     ///
     /// # Safety
     /// `stream` is a live stream of the context, which is current.
-    pub(crate) unsafe fn wait_for_event(&self, stream: StreamHandle) -> Result<()> {
-        let Some(event) = &*self.deferred.event.lock() else { return Ok(()) };
+    pub(crate) unsafe fn wait_for_fill_on(&self, stream: StreamHandle) -> Result<()> {
         let context = self.context();
         // SAFETY: the event is leased, and the caller guarantees the stream.
-        context.observe(unsafe { context.device().stream_wait_event(stream, event.handle()) })
+        unsafe {
+            match &*self.deferred.event.lock() {
+                Some(event) => {
+                    context.observe(context.device().stream_wait_event(stream, event.handle()))
+                }
+                None => context.order_after(stream, self.fill()).map(drop),
+            }
+        }
+    }
+
+    /// Whether all work of the user is complete that the deferred fill is ordered after.
+    ///
+    /// # Errors
+    /// The failure of earlier work.
+    pub(crate) fn is_deferred_ready(&self) -> Result<bool> {
+        let context = self.context();
+        for stamp in self.deferred.after() {
+            let is_internal = context.fill_streams.index_of(stamp.stream).is_some();
+            if !is_internal && !context.is_work_complete(stamp)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The host waits for such a fill. Returns whether there is one.

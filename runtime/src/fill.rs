@@ -83,6 +83,11 @@ impl Context {
             return Ok(true);
         }
         let awaited = &stream.awaited_fills;
+        // Also where a wait follows: only the last fill is remembered, so that a stream that uses the fills of several
+        // streams in turn would wait for them at each launch.
+        if awaited.is_time_for_query() && self.is_event_complete(fill, event)? {
+            return Ok(true);
+        }
         if fill.stream != stream.id() && !awaited.covers(fill) {
             // SAFETY: until the guard is dropped, this thread only calls this device.
             let _current = unsafe { self.make_current()? };
@@ -93,12 +98,8 @@ impl Context {
             awaited.add(fill);
             // The wait is work of the stream.
             let _ = stream.next_stamp();
-            return Ok(false);
         }
-        if !awaited.is_time_for_query() {
-            return Ok(false);
-        }
-        self.is_event_complete(fill, event)
+        Ok(false)
     }
 
     /// Whether a fill is complete, by a query of the event after it.
@@ -187,7 +188,7 @@ pub(crate) unsafe fn enqueue_owned_upload(
 /// Enqueues copies of `contents` on `stream`. The host waits only for staging memory.
 ///
 /// # Errors
-/// The device's error. No copy is then in flight.
+/// The device's error. Copies of a part of the contents may then be in flight, if there is more than one chunk.
 ///
 /// # Safety
 /// `dst` has as many bytes as `contents` and is valid for work on `stream`, which is a live stream of this context.
@@ -212,7 +213,7 @@ pub(crate) unsafe fn enqueue_upload(
 /// Enqueues copies of `contents` on `stream`, in chunks through staging memory. The host waits only for staging memory.
 ///
 /// # Errors
-/// The device's error. No copy is then in flight.
+/// The device's error. Copies of earlier chunks may then be in flight.
 ///
 /// # Safety
 /// As for [`enqueue_upload`].

@@ -14,6 +14,7 @@ use crate::{
     Result, Stamp,
     error::creation_error,
     raw_stream::destroy_stream,
+    stamps::MAX_SEQUENCE,
     stream_registry::{Position, StreamRegistry},
 };
 
@@ -53,7 +54,10 @@ impl AwaitedFills {
     /// Whether the stream waits for this fill, which is on a stream of the user.
     pub(crate) fn covers(&self, fill: Stamp) -> bool {
         let awaited = Stamp::unpack(self.of_user.load(Acquire));
-        awaited.is_some_and(|of| of.stream == fill.stream && of.sequence >= fill.sequence)
+        // The largest position stands for all later ones.
+        let is_exact = fill.sequence < MAX_SEQUENCE;
+        let covers = |of: Stamp| of.stream == fill.stream && of.sequence >= fill.sequence;
+        is_exact && awaited.is_some_and(covers)
     }
 
     /// Records that the stream waits for this fill, which is on a stream of the user.

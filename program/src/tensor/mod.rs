@@ -319,7 +319,7 @@ impl<T: KernelValue, const N: usize> Tensor<T, N> {
         }
     }
 
-    /// Sets all elements to `value`, after every launch that uses the tensor. Waits only for those launches.
+    /// Sets all elements to `value`, as [`write`](Self::write) does.
     ///
     /// # Errors
     /// Errors of the device.

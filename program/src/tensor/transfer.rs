@@ -188,9 +188,13 @@ impl DeviceTensor {
                 true => Ok(false),
                 false => buffer.write_async(span.device, bytes, &stream.stream),
             }
-        })?;
-        if is_written {
+        });
+        // Also after an error: a part of the bytes may be on their way.
+        if !matches!(is_written, Ok(false)) {
             self.usability.set_fill_pending();
+        }
+        let is_written = is_written?;
+        if is_written {
             // Earlier uses are ordered before the write, and later ones after it.
             if let Some(tracker) = &self.program.shared.hazards {
                 tracker.forget(buffer);

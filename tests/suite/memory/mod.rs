@@ -2,6 +2,7 @@
 //! with it; no other stream waits for either; slices, host arrays and tensors of other devices follow the same order.
 
 mod concurrent_uploads;
+mod deferred;
 mod devices;
 mod host_api;
 mod host_arrays;

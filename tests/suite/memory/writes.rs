@@ -105,7 +105,7 @@ fn writes_of_slices_and_of_tensors_in_graphs_are_ordered_too(backend: TestBacken
 }
 
 /// A generator of numbers below a bound (xorshift).
-fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
+pub(super) fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move |below| {
         state ^= state << 13;
