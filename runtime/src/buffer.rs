@@ -4,7 +4,7 @@ use std::{
     any::Any,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
@@ -14,13 +14,12 @@ use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 use crate::{
     AccessHistory, Completed, Context, Error, Result, Stamp, Stream,
     block_cache::WORD,
-    deferred_fill::DeferredFill,
     fill::enqueue_upload,
     fill_streams::InternalStream,
+    pending_fill::PendingFill,
     pending_owners::Owner,
     staging::{Pinned, STAGING_CHUNK},
     stamps::{MAX_SEQUENCE, Stamps},
-    stream_registry::PendingWork,
 };
 
 /// A block of device memory with the stamps of its uses.
@@ -44,10 +43,8 @@ pub struct Buffer {
     shared: AtomicBool,
     written_by_graph: AtomicBool,
     distinct: OnceLock<Box<Mutex<DistinctElements>>>,
-    /// The stamp of allocation and first fill, or of a later write by the host, as long as they may be incomplete, else
-    /// 0.
-    pub(crate) fill: AtomicU64,
-    pub(crate) deferred: DeferredFill,
+    /// Allocation and first fill, or a later write by the host, as long as they may be incomplete.
+    pub(crate) pending: PendingFill,
 }
 
 /// Elements that all differ, as the first one's address and their number, and the writers of the buffer for which that
@@ -56,7 +53,7 @@ type DistinctElements = Vec<((DevicePtr, usize), Vec<Stamp>)>;
 
 /// Where the memory of a new buffer comes from.
 #[derive(Clone, Copy)]
-enum Source {
+pub(crate) enum BlockOrigin {
     Driver,
     Cache,
 }
@@ -81,10 +78,10 @@ impl Buffer {
     /// The device's error, for example that it is out of memory.
     pub unsafe fn uninit(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let stream = context.fill_streams.allocate.handle;
-        Self::filled(context, bytes, (stream, None), |_, source| match source {
-            Source::Driver => context.wait_for(stream),
+        Self::filled(context, bytes, (stream, None), |_, origin| match origin {
+            BlockOrigin::Driver => context.wait_for(stream),
             // All work that used it is complete.
-            Source::Cache => Ok(()),
+            BlockOrigin::Cache => Ok(()),
         })
     }
 
@@ -101,29 +98,6 @@ impl Buffer {
         })
     }
 
-    /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
-    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A small
-    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does, if there is one.
-    ///
-    /// # Errors
-    /// The device's error, for example that it is out of memory.
-    pub fn zeroed_async(
-        context: &Arc<Context>,
-        bytes: usize,
-        likely: Option<&Stream>,
-    ) -> Result<Self> {
-        if !context.device().capabilities().asynchronous {
-            return Self::zeroed(context, bytes);
-        }
-        if context.blocks.class_of(bytes).is_some() {
-            return Self::deferred_zeros(context, bytes, likely);
-        }
-        Self::filled_async(context, bytes, &context.fill_streams.allocate, |memory, stream| {
-            // SAFETY: the memory is for work on this stream, which is internal, and has `bytes`.
-            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })
-        })
-    }
-
     /// Allocates memory with the given contents.
     ///
     /// # Errors
@@ -133,30 +107,6 @@ impl Buffer {
         Self::filled(context, contents.len(), (stream, Some(id)), |memory, _| {
             // SAFETY: the memory is for work on this stream and has the bytes.
             unsafe { upload(context, memory, contents, stream) }
-        })
-    }
-
-    /// Allocates memory with the given contents without waiting for the copy, as [`zeroed_async`](Self::zeroed_async)
-    /// does. The contents are copied before this returns. The host waits only if much staging memory is in use.
-    ///
-    /// # Errors
-    /// The device's error, for example that it is out of memory.
-    pub fn from_bytes_async(
-        context: &Arc<Context>,
-        contents: &[u8],
-        likely: Option<&Stream>,
-    ) -> Result<Self> {
-        if !context.device().capabilities().asynchronous {
-            return Self::from_bytes(context, contents);
-        }
-        context.check()?;
-        if let Some(buffer) = Self::deferred_bytes(context, contents, likely)? {
-            return Ok(buffer);
-        }
-        let on = context.upload_stream(contents.len())?;
-        Self::filled_async(context, contents.len(), on, |memory, stream| {
-            // SAFETY: the memory is for work on this stream, which is internal, and has the bytes.
-            unsafe { enqueue_upload(context, memory, contents, stream) }
         })
     }
 
@@ -204,7 +154,11 @@ impl Buffer {
         Ok(buffer)
     }
 
-    fn without_memory(context: &Arc<Context>) -> Self {
+    pub(crate) fn set_memory(&mut self, memory: DevicePtr, bytes: usize) {
+        (self.memory, self.bytes) = (memory, bytes);
+    }
+
+    pub(crate) fn without_memory(context: &Arc<Context>) -> Self {
         Self {
             context: context.clone(),
             memory: DevicePtr::NULL,
@@ -217,33 +171,17 @@ impl Buffer {
             shared: AtomicBool::new(false),
             written_by_graph: AtomicBool::new(false),
             distinct: OnceLock::new(),
-            fill: AtomicU64::new(0),
-            deferred: DeferredFill::default(),
+            pending: PendingFill::default(),
         }
-    }
-
-    /// [`filled`](Self::filled) on an internal stream. The fill may be incomplete.
-    fn filled_async(
-        context: &Arc<Context>,
-        bytes: usize,
-        on: &InternalStream,
-        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
-    ) -> Result<Self> {
-        let stream = (on.handle, Some(on.id));
-        let buffer = Self::filled(context, bytes, stream, |memory, _| fill(memory, on.handle))?;
-        if bytes > 0 {
-            buffer.fill.store(on.next_stamp().pack(), Relaxed);
-        }
-        Ok(buffer)
     }
 
     /// Takes memory from the cache, or allocates it on `stream`, and calls `fill`, which fills it there. With an id,
     /// which is that of the stream, cached memory may have pending work on that stream.
-    fn filled(
+    pub(crate) fn filled(
         context: &Arc<Context>,
         bytes: usize,
         (stream, id): (StreamHandle, Option<u32>),
-        fill: impl FnOnce(DevicePtr, Source) -> Result<()>,
+        fill: impl FnOnce(DevicePtr, BlockOrigin) -> Result<()>,
     ) -> Result<Self> {
         context.check()?;
         context.drop_idle_owners();
@@ -253,12 +191,12 @@ impl Buffer {
         if bytes == 0 {
             return Ok(buffer);
         }
-        let (memory, source) = match context.reuse_block(bytes, id)? {
-            Some(block) => (block.memory, Source::Cache),
+        let (memory, origin) = match context.reuse_block(bytes, id)? {
+            Some(block) => (block.memory, BlockOrigin::Cache),
             // SAFETY: the caller's stream is live.
-            None => (unsafe { context.allocate_block(bytes, stream)? }, Source::Driver),
+            None => (unsafe { context.allocate_block(bytes, stream)? }, BlockOrigin::Driver),
         };
-        if let Err(error) = fill(memory, source) {
+        if let Err(error) = fill(memory, origin) {
             // SAFETY: a pending fill is on this stream, before the free. All other work that used reused memory is
             // complete, or on that stream, too.
             context.destroyed(unsafe { context.device().free_async(memory, stream) });
@@ -268,46 +206,18 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Takes memory from the cache, or allocates it on an internal stream. Returns also the work that its first use
-    /// must be ordered after. Cached memory may have pending work on the stream `likely`.
-    pub(crate) fn unfilled(
-        context: &Arc<Context>,
-        bytes: usize,
-        likely: Option<&Stream>,
-    ) -> Result<(Self, Completed)> {
-        context.check()?;
-        context.drop_idle_owners();
-        let mut buffer = Self::without_memory(context);
-        if bytes == 0 {
-            return Ok((buffer, Completed::new()));
-        }
-        let (memory, after) = match context.reuse_block(bytes, likely.map(Stream::id))? {
-            Some(block) => (block.memory, block.after),
-            None => {
-                // SAFETY: until the guard is dropped, this thread only calls this device.
-                let _current = unsafe { context.make_current()? };
-                let on = &context.fill_streams.allocate;
-                // SAFETY: the internal stream lives as long as the context.
-                let memory = unsafe { context.allocate_block(bytes, on.handle)? };
-                (memory, Completed::from_iter([on.next_stamp()]))
-            }
-        };
-        (buffer.memory, buffer.bytes) = (memory, bytes);
-        Ok((buffer, after))
-    }
-
     /// Frees the memory in stream order after all uses, which are all stamped. The buffer is not used afterwards.
     fn free(&self) -> Result<()> {
         let (context, stream) = (&self.context, self.context.free_on);
         let mut users = self.stamps();
-        users.extend(self.deferred.after());
+        users.extend(self.pending.after());
         // SAFETY: the internal stream lives as long as the context. The free is ordered after every stamped use, and
         // all uses are stamped. While the context is current, this thread only calls this device.
         unsafe {
             let _current = context.make_current()?;
-            match self.fill() {
+            match self.pending.stamp() {
                 // All other work is ordered after the fill.
-                Some(_) if users.is_empty() && self.deferred.has_event() => {
+                Some(_) if users.is_empty() && self.pending.has_event() => {
                     self.wait_for_fill_on(stream)?;
                 }
                 Some(fill) if users.is_empty() => context.order_fill_before_free(fill)?,
@@ -315,56 +225,6 @@ impl Buffer {
             }
             context.observe(context.device().free_async(self.memory, stream))
         }
-    }
-
-    pub(crate) fn fill(&self) -> Option<Stamp> {
-        Stamp::unpack(self.fill.load(Relaxed))
-    }
-
-    /// Whether the first fill, or the last [`write_async`](Self::write_async), may be incomplete.
-    #[must_use]
-    pub fn is_fill_pending(&self) -> bool {
-        self.deferred.is_set() || self.fill().is_some()
-    }
-
-    /// Orders later work of `stream` after the first fill, or the last [`write_async`](Self::write_async). The host
-    /// does not wait. Returns whether the fill is known to be complete; then no further call is needed.
-    ///
-    /// # Errors
-    /// The device's error.
-    pub fn order_fill_before(&self, stream: &Stream) -> Result<bool> {
-        if self.enqueue_deferred(stream)? {
-            return Ok(false);
-        }
-        let Some(fill) = self.fill() else { return Ok(true) };
-        let is_complete = match self.order_event_before(stream)? {
-            Some(is_complete) => is_complete,
-            None => self.context.order_fill_before(fill, stream)?,
-        };
-        if is_complete {
-            self.fill_completed();
-        }
-        Ok(is_complete)
-    }
-
-    /// Waits for the first fill, or the last [`write_async`](Self::write_async).
-    ///
-    /// # Errors
-    /// The failure of the fill.
-    pub fn finish_fill(&self) -> Result<()> {
-        if self.deferred.is_set() {
-            // Waits for a copy of nothing.
-            return self
-                .transfer(0, self.bytes, |_| None, |_, stream| self.context.wait_for(stream))
-                .map(drop);
-        }
-        if let Some(fill) = self.fill() {
-            if !self.finish_event()? {
-                self.context.wait_for_fill(fill)?;
-            }
-            self.fill_completed();
-        }
-        Ok(())
     }
 
     /// The context.
@@ -475,7 +335,7 @@ impl Buffer {
     #[must_use]
     pub fn users(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         let mut users = self.enqueued_users();
-        users.extend(self.deferred.after());
+        users.extend(self.pending.after());
         users
     }
 
@@ -483,7 +343,7 @@ impl Buffer {
     pub(crate) fn enqueued_users(&self) -> Completed {
         let mut users = self.stamps();
         if users.is_empty() {
-            users.extend(self.fill());
+            users.extend(self.pending.stamp());
         }
         users
     }
@@ -505,8 +365,8 @@ impl Buffer {
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         let mut writers = self.writers.all();
-        if writers.is_empty() && !self.deferred.has_event() {
-            writers.extend(self.fill());
+        if writers.is_empty() && !self.pending.has_event() {
+            writers.extend(self.pending.stamp());
         }
         writers
     }
@@ -538,7 +398,7 @@ impl Buffer {
     /// As for [`read`](Self::read).
     pub fn read_if_complete(&self, offset: usize, out: &mut [u8]) -> Result<bool> {
         self.context.check()?;
-        if self.deferred.is_set() {
+        if self.pending.is_deferred() {
             if !self.is_deferred_ready()? {
                 return Ok(false);
             }
@@ -620,7 +480,7 @@ impl Buffer {
         let mut stream = self.context.lease_stream()?;
         // The stream must not return to the pool before `copy` has waited.
         stream.set_unjoined(true);
-        let mut deferred = Some(self.deferred.lock()).filter(|fill| fill.is_some());
+        let mut deferred = Some(self.pending.lock_deferred()).filter(|fill| fill.is_some());
         let users: Completed = users(self).into_iter().collect();
         // SAFETY: the stream is leased.
         let completed = unsafe {
@@ -635,10 +495,10 @@ impl Buffer {
         copy(self.memory.offset(offset), stream.handle())?;
         stream.set_unjoined(false);
         if let Some(fill) = deferred.as_deref_mut() {
-            self.deferred.clear(fill);
+            self.pending.clear_deferred(fill);
         }
         // The copy was ordered after the fill, and is complete.
-        self.fill_completed();
+        self.pending.set_complete();
         self.context.registry.complete(completed.iter().copied());
         Ok(completed)
     }
@@ -655,7 +515,7 @@ impl Drop for Buffer {
         let context = &self.context;
         // Then the memory is lost, too.
         if context.is_lost() {
-            return self.deferred.forget_event();
+            return self.pending.forget_event();
         }
         if let Some(class) = context.blocks.class_of(self.bytes) {
             match context.keep_block(self.memory, class, self.users()) {
@@ -686,20 +546,7 @@ impl Context {
         })
     }
 
-    fn wait_for_fill(&self, fill: Stamp) -> Result<()> {
-        self.check()?;
-        match self.registry.find(fill) {
-            Some(PendingWork::Stream(stream)) => {
-                self.wait_for(stream.handle)?;
-                self.registry.complete([stream.newest]);
-                Ok(())
-            }
-            // Internal streams are not retired.
-            Some(PendingWork::Event(_)) | None => Ok(()),
-        }
-    }
-
-    fn wait_for(&self, stream: StreamHandle) -> Result<()> {
+    pub(crate) fn wait_for(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the context's streams live as long as it does.
         unsafe { self.wait_for_stream(stream) }
     }
@@ -712,7 +559,11 @@ impl Context {
     ///
     /// # Safety
     /// `stream` is a live stream of this context.
-    unsafe fn allocate_block(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
+    pub(crate) unsafe fn allocate_block(
+        &self,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<DevicePtr> {
         let class = self.blocks.class_of(bytes).unwrap_or(bytes);
         // SAFETY: by the caller.
         unsafe { self.allocate(class, stream) }

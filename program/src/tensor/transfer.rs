@@ -186,7 +186,7 @@ impl DeviceTensor {
             let bytes = &bytes[span.host..][..span.bytes];
             match stream.is_captured() {
                 true => Ok(false),
-                false => buffer.write_async(span.device, bytes, &stream.stream),
+                false => buffer.write_without_wait(span.device, bytes, &stream.stream),
             }
         });
         // Also after an error: a part of the bytes may be on their way.

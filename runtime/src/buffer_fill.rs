@@ -1,115 +1,156 @@
-//! Small fills and uploads that are enqueued with the first use of the buffer, on the stream of that use: most buffers
-//! are used on one stream, which then waits for no other one.
+//! Fills of a buffer that may be incomplete: the first one, and writes by the host. Small ones are enqueued with the
+//! first use of the buffer, on the stream of that use: most buffers are used on one stream, which then waits for no
+//! other one.
 
-use std::sync::{
-    Arc,
-    atomic::{
-        AtomicBool,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
-use quadrants_rhi::StreamHandle;
+use quadrants_rhi::{DevicePtr, StreamHandle};
 
 use crate::{
     Buffer, Completed, Context, EventLease, Result, Stamp, Stream,
     fill::{LARGEST_COPIED_UPLOAD, enqueue_owned_upload, enqueue_upload},
+    fill_streams::InternalStream,
+    pending_fill::{Contents, DeferredFill},
+    stream_registry::PendingWork,
 };
 
-/// The fill of a buffer that is not enqueued yet, if there is one.
-#[derive(Debug, Default)]
-pub(crate) struct DeferredFill {
-    /// Release and acquire: a thread that finds no deferred fill finds the stamp of the fill that another thread
-    /// enqueued.
-    is_set: AtomicBool,
-    fill: Mutex<Option<Box<Fill>>>,
-    /// The event after the fill, where it was enqueued on a stream of the user and may be incomplete. Other streams
-    /// wait for it, and not for the later work of that stream.
-    event: Mutex<Option<EventLease>>,
-}
-
-/// A fill that is not enqueued yet.
-#[derive(Debug)]
-pub(crate) struct Fill {
-    contents: Contents,
-    /// Earlier work on the memory that has no stamp in the buffer: its allocation, the uses by an earlier owner, or
-    /// attempts to enqueue the fill.
-    after: Completed,
-}
-
-#[derive(Debug)]
-enum Contents {
-    /// All bytes of the buffer.
-    Zeros,
-    At {
-        offset: usize,
-        bytes: Box<[u8]>,
-    },
-}
-
-impl DeferredFill {
-    pub(crate) fn is_set(&self) -> bool {
-        self.is_set.load(Acquire)
-    }
-
-    /// Whether the fill was enqueued on a stream of the user and may be incomplete.
-    pub(crate) fn has_event(&self) -> bool {
-        self.event.lock().is_some()
-    }
-
-    /// Earlier work on the memory that has no stamp in the buffer.
-    pub(crate) fn after(&self) -> Completed {
-        match self.is_set() {
-            true => {
-                self.fill.lock().as_ref().map_or_else(Completed::new, |fill| fill.after.clone())
-            }
-            false => Completed::new(),
-        }
-    }
-
-    /// Drops the event without a call of the driver.
-    pub(crate) fn forget_event(&mut self) {
-        self.event.get_mut().take().map(EventLease::into_handle);
-    }
-
-    fn set(&self, contents: Contents, after: Completed) {
-        *self.fill.lock() = Some(Box::new(Fill { contents, after }));
-        self.is_set.store(true, Release);
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Box<Fill>>> {
-        self.fill.lock()
-    }
-
-    /// Records that the fill was enqueued, which is locked.
-    pub(crate) fn clear(&self, fill: &mut Option<Box<Fill>>) {
-        *fill = None;
-        self.is_set.store(false, Release);
-    }
-}
-
-impl Contents {
-    /// Changes the bytes from `offset` on. Returns false if they are not all among these.
-    fn overwrite(&mut self, offset: usize, contents: &[u8], all: usize) -> bool {
-        match self {
-            _ if offset == 0 && contents.len() == all => {
-                *self = Self::At { offset, bytes: contents.into() }
-            }
-            Self::Zeros => return false,
-            Self::At { offset: first, bytes } => {
-                let at = offset
-                    .checked_sub(*first)
-                    .and_then(|at| bytes.get_mut(at..)?.get_mut(..contents.len()));
-                let Some(bytes) = at else { return false };
-                bytes.copy_from_slice(contents);
-            }
-        }
-        true
-    }
-}
-
 impl Buffer {
+    /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
+    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A small
+    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does, if there is one.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    pub fn zeroed_async(
+        context: &Arc<Context>,
+        bytes: usize,
+        likely: Option<&Stream>,
+    ) -> Result<Self> {
+        if !context.device().capabilities().asynchronous {
+            return Self::zeroed(context, bytes);
+        }
+        if context.blocks.class_of(bytes).is_some() {
+            return Self::deferred_zeros(context, bytes, likely);
+        }
+        Self::filled_async(context, bytes, &context.fill_streams.allocate, |memory, stream| {
+            // SAFETY: the memory is for work on this stream, which is internal, and has `bytes`.
+            context.observe(unsafe { context.device().fill_u8_async(memory, 0, bytes, stream) })
+        })
+    }
+
+    /// Allocates memory with the given contents without waiting for the copy, as [`zeroed_async`](Self::zeroed_async)
+    /// does. The contents are copied before this returns. The host waits only if much staging memory is in use.
+    ///
+    /// # Errors
+    /// The device's error, for example that it is out of memory.
+    pub fn from_bytes_async(
+        context: &Arc<Context>,
+        contents: &[u8],
+        likely: Option<&Stream>,
+    ) -> Result<Self> {
+        if !context.device().capabilities().asynchronous {
+            return Self::from_bytes(context, contents);
+        }
+        context.check()?;
+        if let Some(buffer) = Self::deferred_bytes(context, contents, likely)? {
+            return Ok(buffer);
+        }
+        let on = context.upload_stream(contents.len())?;
+        Self::filled_async(context, contents.len(), on, |memory, stream| {
+            // SAFETY: the memory is for work on this stream, which is internal, and has the bytes.
+            unsafe { enqueue_upload(context, memory, contents, stream) }
+        })
+    }
+
+    /// [`filled`](Self::filled) on an internal stream. The fill may be incomplete.
+    fn filled_async(
+        context: &Arc<Context>,
+        bytes: usize,
+        on: &InternalStream,
+        fill: impl FnOnce(DevicePtr, StreamHandle) -> Result<()>,
+    ) -> Result<Self> {
+        let stream = (on.handle, Some(on.id));
+        let buffer = Self::filled(context, bytes, stream, |memory, _| fill(memory, on.handle))?;
+        if bytes > 0 {
+            buffer.pending.set_enqueued(on.next_stamp(), None);
+        }
+        Ok(buffer)
+    }
+
+    /// Takes memory from the cache, or allocates it on an internal stream. Returns also the work that its first use
+    /// must be ordered after. Cached memory may have pending work on the stream `likely`.
+    pub(crate) fn unfilled(
+        context: &Arc<Context>,
+        bytes: usize,
+        likely: Option<&Stream>,
+    ) -> Result<(Self, Completed)> {
+        context.check()?;
+        context.drop_idle_owners();
+        let mut buffer = Self::without_memory(context);
+        if bytes == 0 {
+            return Ok((buffer, Completed::new()));
+        }
+        let (memory, after) = match context.reuse_block(bytes, likely.map(Stream::id))? {
+            Some(block) => (block.memory, block.after),
+            None => {
+                // SAFETY: until the guard is dropped, this thread only calls this device.
+                let _current = unsafe { context.make_current()? };
+                let on = &context.fill_streams.allocate;
+                // SAFETY: the internal stream lives as long as the context.
+                let memory = unsafe { context.allocate_block(bytes, on.handle)? };
+                (memory, Completed::from_iter([on.next_stamp()]))
+            }
+        };
+        buffer.set_memory(memory, bytes);
+        Ok((buffer, after))
+    }
+
+    /// Whether the first fill, or the last [`write_without_wait`](Self::write_without_wait), may be incomplete.
+    #[must_use]
+    pub fn is_fill_pending(&self) -> bool {
+        self.pending.is_deferred() || self.pending.stamp().is_some()
+    }
+
+    /// Orders later work of `stream` after the first fill, or the last [`write_without_wait`](Self::write_without_wait). The host
+    /// does not wait. Returns whether the fill is known to be complete; then no further call is needed.
+    ///
+    /// # Errors
+    /// The device's error.
+    pub fn order_fill_before(&self, stream: &Stream) -> Result<bool> {
+        if self.enqueue_deferred(stream)? {
+            return Ok(false);
+        }
+        let Some(fill) = self.pending.stamp() else { return Ok(true) };
+        let is_complete = match self.order_event_before(stream)? {
+            Some(is_complete) => is_complete,
+            None => self.context().order_fill_before(fill, stream)?,
+        };
+        if is_complete {
+            self.pending.set_complete();
+        }
+        Ok(is_complete)
+    }
+
+    /// Waits for the first fill, or the last [`write_without_wait`](Self::write_without_wait).
+    ///
+    /// # Errors
+    /// The failure of the fill.
+    pub fn finish_fill(&self) -> Result<()> {
+        if self.pending.is_deferred() {
+            // Waits for a copy of nothing.
+            return self
+                .transfer(0, self.bytes(), |_| None, |_, stream| self.context().wait_for(stream))
+                .map(drop);
+        }
+        if let Some(fill) = self.pending.stamp() {
+            if !self.finish_event()? {
+                self.context().wait_for_fill(fill)?;
+            }
+            self.pending.set_complete();
+        }
+        Ok(())
+    }
+
     /// Zeroed memory that is filled when it is first used. `likely` is the stream that probably uses it first, if there
     /// is one: the memory may have earlier work on that stream, after which the first use is ordered.
     pub(crate) fn deferred_zeros(
@@ -141,7 +182,7 @@ impl Buffer {
     ) -> Result<Self> {
         let (buffer, after) = Self::unfilled(context, bytes, likely)?;
         if bytes > 0 {
-            buffer.deferred.set(contents, after);
+            buffer.pending.defer(contents, after);
         }
         Ok(buffer)
     }
@@ -156,7 +197,12 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`](crate::Error::OutOfBuffer), or the device's error. Then a part of the contents may be
     /// written, and later work must be ordered after this, too.
-    pub fn write_async(&mut self, offset: usize, contents: &[u8], likely: &Stream) -> Result<bool> {
+    pub fn write_without_wait(
+        &mut self,
+        offset: usize,
+        contents: &[u8],
+        likely: &Stream,
+    ) -> Result<bool> {
         self.check_range(offset, contents.len())?;
         let context = self.context();
         context.check()?;
@@ -174,25 +220,24 @@ impl Buffer {
     }
 
     fn write_deferred(&mut self, offset: usize, contents: &[u8]) -> bool {
-        if let Some(fill) = &mut *self.deferred.fill.lock() {
+        if let Some(fill) = &mut *self.pending.lock_deferred() {
             return fill.contents.overwrite(offset, contents, self.bytes());
         }
         let contents = Contents::At { offset, bytes: contents.into() };
         let after = self.users().into_iter().collect();
         self.order_later_work_after_fill();
-        self.deferred.set(contents, after);
+        self.pending.defer(contents, after);
         true
     }
 
     /// Forgets the uses so far: later work is ordered after a fill that is ordered after them.
     fn order_later_work_after_fill(&mut self) {
         self.forget_uses();
-        self.fill.store(0, Relaxed);
-        *self.deferred.event.lock() = None;
+        self.pending.set_complete();
     }
 
     fn write_now(&mut self, offset: usize, contents: &[u8], likely: &Stream) -> Result<bool> {
-        if self.deferred.is_set() {
+        if self.pending.is_deferred() {
             return Ok(false);
         }
         let context = &self.context().clone();
@@ -209,7 +254,7 @@ impl Buffer {
             let written = unsafe { enqueue_upload(context, to, contents, on.handle) };
             self.order_later_work_after_fill();
             // Also after a failure: some of the copies may be enqueued.
-            self.fill.store(on.next_stamp().pack(), Relaxed);
+            self.pending.set_enqueued(on.next_stamp(), None);
             return written.map(|()| true);
         }
         if !pending.all(|stamp| stamp.stream == likely.id()) {
@@ -220,8 +265,7 @@ impl Buffer {
         // Also after a failure, as above.
         let stamp = likely.next_stamp();
         self.order_later_work_after_fill();
-        *self.deferred.event.get_mut() = context.record_fill(likely);
-        *self.fill.get_mut() = stamp.pack();
+        self.pending.set_enqueued(stamp, context.record_fill(likely));
         written.map(|()| true)
     }
 
@@ -230,10 +274,10 @@ impl Buffer {
     /// # Errors
     /// The device's error. The fill stays deferred.
     pub(crate) fn enqueue_deferred(&self, stream: &Stream) -> Result<bool> {
-        if !self.deferred.is_set() {
+        if !self.pending.is_deferred() {
             return Ok(false);
         }
-        let mut deferred = self.deferred.lock();
+        let mut deferred = self.pending.lock_deferred();
         // Else another thread enqueued it in the meantime.
         let Some(fill) = &mut *deferred else { return Ok(false) };
         let context = self.context();
@@ -255,9 +299,8 @@ impl Buffer {
             fill.after.push(stamp);
         }
         enqueued?;
-        *self.deferred.event.lock() = context.record_fill(stream);
-        self.fill.store(stamp.pack(), Relaxed);
-        self.deferred.clear(&mut deferred);
+        self.pending.set_enqueued(stamp, context.record_fill(stream));
+        self.pending.clear_deferred(&mut deferred);
         Ok(true)
     }
 
@@ -270,7 +313,7 @@ impl Buffer {
     /// `stream` is a live stream of the context, and the fill is this buffer's. Work at other stamps is ordered before.
     pub(crate) unsafe fn enqueue_fill(
         &self,
-        fill: &Fill,
+        fill: &DeferredFill,
         stream: StreamHandle,
         relevant: impl Fn(&Stamp) -> bool,
     ) -> Result<()> {
@@ -298,8 +341,8 @@ impl Buffer {
     /// # Errors
     /// The device's error.
     pub(crate) fn order_event_before(&self, stream: &Stream) -> Result<Option<bool>> {
-        let event = self.deferred.event.lock();
-        let (Some(event), Some(fill)) = (&*event, self.fill()) else { return Ok(None) };
+        let event = self.pending.event();
+        let (Some(event), Some(fill)) = (&*event, self.pending.stamp()) else { return Ok(None) };
         self.context().order_event_before((fill, event), stream).map(Some)
     }
 
@@ -314,11 +357,11 @@ impl Buffer {
         let context = self.context();
         // SAFETY: the event is leased, and the caller guarantees the stream.
         unsafe {
-            match &*self.deferred.event.lock() {
+            match &*self.pending.event() {
                 Some(event) => {
                     context.observe(context.device().stream_wait_event(stream, event.handle()))
                 }
-                None => context.order_after(stream, self.fill()).map(drop),
+                None => context.order_after(stream, self.pending.stamp()).map(drop),
             }
         }
     }
@@ -329,7 +372,7 @@ impl Buffer {
     /// The failure of earlier work.
     pub(crate) fn is_deferred_ready(&self) -> Result<bool> {
         let context = self.context();
-        for stamp in self.deferred.after() {
+        for stamp in self.pending.after() {
             let is_internal = context.fill_streams.index_of(stamp.stream).is_some();
             if !is_internal && !context.is_work_complete(stamp)? {
                 return Ok(false);
@@ -343,7 +386,7 @@ impl Buffer {
     /// # Errors
     /// The failure of earlier work.
     pub(crate) fn finish_event(&self) -> Result<bool> {
-        let Some(event) = &*self.deferred.event.lock() else { return Ok(false) };
+        let Some(event) = &*self.pending.event() else { return Ok(false) };
         // SAFETY: the event is leased.
         unsafe { self.context().wait_for_event(event.handle())? };
         Ok(true)
@@ -354,20 +397,27 @@ impl Buffer {
     /// # Errors
     /// The failure of earlier work.
     pub(crate) fn is_event_complete(&self) -> Result<bool> {
-        match (&*self.deferred.event.lock(), self.fill()) {
+        match (&*self.pending.event(), self.pending.stamp()) {
             (Some(event), Some(fill)) => self.context().is_event_complete(fill, event),
             _ => Ok(true),
         }
     }
-
-    /// Records that the fill is complete.
-    pub(crate) fn fill_completed(&self) {
-        self.fill.store(0, Relaxed);
-        *self.deferred.event.lock() = None;
-    }
 }
 
 impl Context {
+    fn wait_for_fill(&self, fill: Stamp) -> Result<()> {
+        self.check()?;
+        match self.registry.find(fill) {
+            Some(PendingWork::Stream(stream)) => {
+                self.wait_for(stream.handle)?;
+                self.registry.complete([stream.newest]);
+                Ok(())
+            }
+            // Internal streams are not retired.
+            Some(PendingWork::Event(_)) | None => Ok(()),
+        }
+    }
+
     /// Records a leased event after the fill that was enqueued on `stream`. An error becomes a deferred error: without
     /// the event, other streams wait for all work of this one.
     fn record_fill(self: &Arc<Self>, stream: &Stream) -> Option<EventLease> {
