@@ -42,8 +42,8 @@ pub struct Capabilities {
     /// Whether streams run concurrently with the host. False on the CPU, where every operation is complete when its
     /// call returns.
     pub asynchronous: bool,
-    /// Whether a copy from pageable memory reads its source before the call returns, and does not wait for earlier work:
-    /// then a small copy needs no pinned memory in between.
+    /// Whether a copy from pageable memory reads its source before the call returns, and does not wait for earlier
+    /// work: then a small copy needs no pinned memory in between.
     pub pageable_uploads: bool,
     /// The accepted stream priorities.
     pub priorities: PriorityRange,

@@ -360,8 +360,8 @@ impl Buffer {
         stamps
     }
 
-    /// The newest stamp of each stream that wrote the buffer; if there is none, the stamp of a first fill on an internal
-    /// stream that may be incomplete.
+    /// The newest stamp of each stream that wrote the buffer; if there is none, the stamp of a first fill on an
+    /// internal stream that may be incomplete.
     #[must_use]
     pub fn writers(&self) -> impl IntoIterator<Item = Stamp> + use<> {
         let mut writers = self.writers.all();

@@ -16,8 +16,9 @@ use crate::{
 
 impl Buffer {
     /// Allocates zeroed memory without waiting for the fill: call [`order_fill_before`](Self::order_fill_before) before
-    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A small
-    /// fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does, if there is one.
+    /// other work uses the address. [`read`](Self::read), [`write`](Self::write) and the drop need no such call. A
+    /// small fill is enqueued on the stream that uses the buffer first; `likely` is the one that probably does, if
+    /// there is one.
     ///
     /// # Errors
     /// The device's error, for example that it is out of memory.
@@ -111,8 +112,9 @@ impl Buffer {
         self.pending.is_deferred() || self.pending.stamp().is_some()
     }
 
-    /// Orders later work of `stream` after the first fill, or the last [`write_without_wait`](Self::write_without_wait). The host
-    /// does not wait. Returns whether the fill is known to be complete; then no further call is needed.
+    /// Orders later work of `stream` after the first fill, or the last
+    /// [`write_without_wait`](Self::write_without_wait). The host does not wait. Returns whether the fill is known to
+    /// be complete; then no further call is needed.
     ///
     /// # Errors
     /// The device's error.

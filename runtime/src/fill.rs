@@ -152,12 +152,12 @@ impl Context {
     }
 }
 
-/// Uploads of at most this many bytes are copied once more on the host: to be enqueued later, or because the driver then
-/// needs no staging memory. That costs less than an event.
+/// Uploads of at most this many bytes are copied once more on the host: to be enqueued later, or because the driver
+/// then needs no staging memory. That costs less than an event.
 pub(crate) const LARGEST_COPIED_UPLOAD: usize = 16 << 10;
 
-/// Enqueues a copy of at most [`LARGEST_COPIED_UPLOAD`] bytes on `stream`. The bytes are owned here, so that they are in
-/// pageable memory.
+/// Enqueues a copy of at most [`LARGEST_COPIED_UPLOAD`] bytes on `stream`. The bytes are owned here, so that they are
+/// in pageable memory.
 ///
 /// # Errors
 /// The device's error. No copy is then in flight.
