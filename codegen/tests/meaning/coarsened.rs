@@ -302,7 +302,7 @@ fn case(of: &Loop) -> Case<'_> {
 #[test]
 fn iterations_that_run_together_compute_what_single_ones_do() {
     let number = |variable| env::var(variable).ok().and_then(|text| text.parse().ok());
-    let many = if samples::full_size() { 1000 } else { 100 };
+    let many = if samples::full_size() { 1000 } else { 60 };
     let count: u64 = number("QUADRANTS_TEST_KERNELS").unwrap_or(many);
     let first: u64 = number("QUADRANTS_TEST_SEED").unwrap_or(1);
     let all: Vec<Loop> = (first..first + count).map(random_loop).collect();

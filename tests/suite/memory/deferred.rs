@@ -7,7 +7,7 @@ use quadrants::{
     self as qd, Error, Event, Hazards, KernelValue, Layout, Program, Result, Stream, Tensor, Vector,
 };
 use quadrants_driver_sim::{Code, CudaVersion, RocmVersion, Schedule, WorldLease};
-use quadrants_tests::{Release, TestBackend, on_all_backends, on_gpu_backends};
+use quadrants_tests::{Release, TestBackend, full_size, on_all_backends, on_gpu_backends};
 
 use super::writes::numbers;
 use crate::common::{order, set};
@@ -16,12 +16,9 @@ const MIB: usize = 1 << 20;
 const SCHEDULES: [Schedule; 4] =
     [Schedule::Adversarial, Schedule::Lazy, Schedule::Random, Schedule::Eager];
 
-/// The seeds of the random tests: `QUADRANTS_DEFERRED_SEEDS`, or `few`.
+/// The seeds of the random tests: `few` in a quick run.
 fn seeds(few: u64) -> std::ops::Range<u64> {
-    let wanted = std::env::var("QUADRANTS_DEFERRED_SEEDS").ok();
-    let first = std::env::var("QUADRANTS_DEFERRED_FIRST").ok();
-    let first = first.and_then(|text| text.parse().ok()).unwrap_or(0);
-    first..first + wanted.and_then(|text| text.parse().ok()).unwrap_or(few)
+    0..if full_size() { 50 * few } else { few }
 }
 
 fn set_seed(world: Option<&WorldLease>, seed: u64) {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quadrants::{Hazards, Program, Result};
 use quadrants_driver_sim::{Schedule, WorldLease};
-use quadrants_tests::{TestBackend, on_gpu_backends};
+use quadrants_tests::{TestBackend, full_size, on_gpu_backends};
 use scenarios::{Outcome, SCENARIOS, Scenario};
 
 use crate::faults::current;
@@ -103,6 +103,10 @@ fn every_wait_record_and_context_switch_is_necessary(
     #[values(None, Some(0))] limit: Option<usize>,
 ) -> Result<()> {
     let Some(_on) = backend.open_simulated() else { return Ok(()) };
+    // Argument buffers are the same code on both backends.
+    if limit.is_some() && backend == TestBackend::AmdGpu && !full_size() {
+        return Ok(());
+    }
     let seeds = std::env::var("QUADRANTS_MUTATION_SEEDS").ok().and_then(|text| text.parse().ok());
     let tries = [Schedule::Adversarial, Schedule::Lazy, Schedule::Eager].map(|how| (how, 0));
     let random = (0..seeds.unwrap_or(24)).map(|seed| (Schedule::Random, seed));
