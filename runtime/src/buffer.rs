@@ -148,7 +148,7 @@ impl Buffer {
         context.check()?;
         context.drop_idle_owners();
         let mut buffer = Self::without_memory(context);
-        (buffer.memory, buffer.bytes) = (memory, bytes);
+        buffer.set_memory(memory, bytes);
         buffer.owner = Some(Box::new(Mutex::new(owner)));
         buffer.expose();
         Ok(buffer)
@@ -202,7 +202,7 @@ impl Buffer {
             context.destroyed(unsafe { context.device().free_async(memory, stream) });
             return Err(error);
         }
-        (buffer.memory, buffer.bytes) = (memory, bytes);
+        buffer.set_memory(memory, bytes);
         Ok(buffer)
     }
 

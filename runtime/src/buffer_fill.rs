@@ -122,11 +122,10 @@ impl Buffer {
         if self.enqueue_deferred(stream)? {
             return Ok(false);
         }
+        let event = self.pending.event();
         let Some(fill) = self.pending.stamp() else { return Ok(true) };
-        let is_complete = match self.order_event_before(stream)? {
-            Some(is_complete) => is_complete,
-            None => self.context().order_fill_before(fill, stream)?,
-        };
+        let is_complete = self.context().order_fill_before(fill, event.as_ref(), stream)?;
+        drop(event);
         if is_complete {
             self.pending.set_complete();
         }
@@ -337,17 +336,6 @@ impl Buffer {
         }
     }
 
-    /// Orders later work of `stream` after the fill, if it was enqueued on a stream of the user and may be incomplete.
-    /// Returns whether the fill is known to be complete; None if there is no such fill.
-    ///
-    /// # Errors
-    /// The device's error.
-    pub(crate) fn order_event_before(&self, stream: &Stream) -> Result<Option<bool>> {
-        let event = self.pending.event();
-        let (Some(event), Some(fill)) = (&*event, self.pending.stamp()) else { return Ok(None) };
-        self.context().order_event_before((fill, event), stream).map(Some)
-    }
-
     /// Makes later work of the stream wait for a fill that is enqueued and may be incomplete.
     ///
     /// # Errors
@@ -400,7 +388,7 @@ impl Buffer {
     /// The failure of earlier work.
     pub(crate) fn is_event_complete(&self) -> Result<bool> {
         match (&*self.pending.event(), self.pending.stamp()) {
-            (Some(event), Some(fill)) => self.context().is_event_complete(fill, event),
+            (Some(event), Some(fill)) => self.context().is_fill_complete(fill, Some(event)),
             _ => Ok(true),
         }
     }

@@ -39,14 +39,15 @@ impl Context {
         Ok(slot.get().unwrap_or(&streams.allocate))
     }
 
-    /// Orders later work of `stream` after the first fill `fill`. The host does not wait. Returns whether the fill is
-    /// known to be complete.
+    /// Orders later work of `stream` after the first fill `fill`; `event` is behind it, if it is on a stream of the user.
+    /// The host does not wait. Returns whether the fill is known to be complete.
     ///
     /// # Errors
     /// The device's error.
     pub(crate) fn order_fill_before(
         self: &Arc<Self>,
         fill: Stamp,
+        event: Option<&EventLease>,
         stream: &Stream,
     ) -> Result<bool> {
         self.check()?;
@@ -54,59 +55,50 @@ impl Context {
             return Ok(true);
         }
         let awaited = &stream.awaited_fills;
-        // SAFETY: the handle lives as long as the stream is borrowed.
-        if unsafe { self.await_fill(fill, stream.handle(), awaited)? } {
-            // The wait is work of the stream.
-            let _ = stream.next_stamp();
-            return Ok(false);
-        }
-        if !awaited.is_time_for_query() {
-            return Ok(false);
-        }
-        self.registry.query(fill, |handle| {
-            // SAFETY: the stream is leased.
-            self.observe(unsafe { self.device().stream_query(handle) })
-        })
-    }
-
-    /// As [`order_fill_before`](Self::order_fill_before), for a fill on a stream of the user, with the event after it.
-    ///
-    /// # Errors
-    /// The device's error.
-    pub(crate) fn order_event_before(
-        &self,
-        (fill, event): (Stamp, &EventLease),
-        stream: &Stream,
-    ) -> Result<bool> {
-        self.check()?;
-        if self.registry.is_complete(fill) {
+        // Before a wait, because only the last fill on a stream of the user is remembered: a stream that uses the fills
+        // of several streams in turn would wait for them at each launch.
+        if awaited.is_time_for_query() && self.is_fill_complete(fill, event)? {
             return Ok(true);
         }
-        let awaited = &stream.awaited_fills;
-        // Also where a wait follows: only the last fill is remembered, so that a stream that uses the fills of several
-        // streams in turn would wait for them at each launch.
-        if awaited.is_time_for_query() && self.is_event_complete(fill, event)? {
-            return Ok(true);
-        }
-        if fill.stream != stream.id() && !awaited.covers(fill) {
-            // SAFETY: until the guard is dropped, this thread only calls this device.
-            let _current = unsafe { self.make_current()? };
-            // SAFETY: the event is leased, and the stream lives as long as its borrow.
-            let waited =
-                unsafe { self.device().stream_wait_event(stream.handle(), event.handle()) };
-            self.observe(waited)?;
-            awaited.add(fill);
+        let waits = match event {
+            Some(event) => self.await_event((fill, event), stream)?,
+            // SAFETY: the handle lives as long as the stream is borrowed.
+            None => unsafe { self.await_fill(fill, stream.handle(), awaited)? },
+        };
+        if waits {
             // The wait is work of the stream.
             let _ = stream.next_stamp();
         }
         Ok(false)
     }
 
-    /// Whether a fill is complete, by a query of the event after it.
+    /// Makes later work of `stream` wait for a fill on another stream of the user, unless it does already. Returns
+    /// whether a wait was enqueued.
+    fn await_event(&self, (fill, event): (Stamp, &EventLease), stream: &Stream) -> Result<bool> {
+        let awaited = &stream.awaited_fills;
+        if fill.stream == stream.id() || awaited.covers(fill) {
+            return Ok(false);
+        }
+        // SAFETY: until the guard is dropped, this thread only calls this device.
+        let _current = unsafe { self.make_current()? };
+        // SAFETY: the event is leased, and the stream lives as long as its borrow.
+        let waited = unsafe { self.device().stream_wait_event(stream.handle(), event.handle()) };
+        self.observe(waited)?;
+        awaited.add(fill);
+        Ok(true)
+    }
+
+    /// Whether a fill is complete, by a query of the event after it, or else of its stream.
     ///
     /// # Errors
     /// The failure of earlier work.
-    pub(crate) fn is_event_complete(&self, fill: Stamp, event: &EventLease) -> Result<bool> {
+    pub(crate) fn is_fill_complete(&self, fill: Stamp, event: Option<&EventLease>) -> Result<bool> {
+        let Some(event) = event else {
+            return self.registry.query(fill, |handle| {
+                // SAFETY: the stream is leased.
+                self.observe(unsafe { self.device().stream_query(handle) })
+            });
+        };
         // SAFETY: the event is leased.
         let complete = self.observe(unsafe { self.device().event_query(event.handle()) })?;
         if complete {

@@ -118,7 +118,8 @@ impl RawTensor {
 }
 
 impl<T: KernelValue, const N: usize> Tensor<T, N> {
-    /// Where the tensor is in device memory, for other code. Waits for its first fill, and for no other work.
+    /// Where the tensor is in device memory, for other code. Waits for its first fill, or the last
+    /// write by the host, and for the work that these are ordered after.
     ///
     /// From now on, other code may write the tensor, so the program remembers nothing about its elements: a check by
     /// the facade's `distinct` is made each time. What other code does with the address has no stamps and is invisible
