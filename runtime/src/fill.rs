@@ -39,8 +39,8 @@ impl Context {
         Ok(slot.get().unwrap_or(&streams.allocate))
     }
 
-    /// Orders later work of `stream` after the first fill `fill`; `event` is behind it, if it is on a stream of the user.
-    /// The host does not wait. Returns whether the fill is known to be complete.
+    /// Orders later work of `stream` after the first fill `fill`; `event` is behind it, if it is on a stream of the
+    /// user. The host does not wait. Returns whether the fill is known to be complete.
     ///
     /// # Errors
     /// The device's error.
