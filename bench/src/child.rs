@@ -22,7 +22,7 @@ use crate::{
 /// Rows and columns of the stencil's tensors.
 pub const N: usize = 256;
 /// The option that makes this program a child.
-const CHILD: &str = "--child";
+pub const CHILD: &str = "--child";
 
 /// One step of a five-point stencil.
 #[qd::kernel]

@@ -144,7 +144,7 @@ impl Corpus {
             };
             let on_gpu = arch == Arch::Cuda;
             let raw = (on_gpu && Raw::is_installed()).then(Raw::load);
-            let small = std::env::args().any(|arg| arg == "--small");
+            let small = options.small();
             let failures = RefCell::default();
             let corpus = Corpus { options, program, raw, on_gpu, small, failures };
             for case in cases {

@@ -7,11 +7,21 @@ use crate::line::{Line, Rate, Side, Target};
 /// Warm-up rounds, for caches, clocks and lazy initialization.
 const WARM_UP: usize = 3;
 
-/// What a bench was told on its command line: `--backend NAME`, `--filter TEXT`, `--samples N`.
+/// Measures cases and their rivals, and prints a line of JSON for each.
+#[derive(clap::Parser)]
 pub struct Options {
+    /// Only this backend.
+    #[arg(long, value_parser = ["all", "cpu", "cuda"])]
     backend: Option<String>,
+    /// Only cases whose `bench: case` has this text.
+    #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// How many samples each side gives.
+    #[arg(long, value_name = "N")]
     samples: Option<usize>,
+    /// Compares results without timing them (corpus only).
+    #[arg(long)]
+    small: bool,
 }
 
 /// One case to measure.
@@ -27,18 +37,15 @@ pub struct Case {
 pub type Rival<'a> = (&'a str, &'a mut dyn FnMut() -> f64);
 
 impl Options {
-    /// Reads the command line.
-    ///
-    /// # Panics
-    ///
-    /// If `--samples` has no number: a bench has no caller that could go on.
+    /// Reads the command line. Prints the help, or what is wrong with the arguments, and ends the process where that
+    /// is all there is to do.
     pub fn from_args() -> Self {
-        let option = |name: &str| std::env::args().skip_while(|a| a != name).nth(1);
-        Self {
-            backend: option("--backend"),
-            filter: option("--filter"),
-            samples: option("--samples").map(|n| n.parse().expect("--samples takes a number")),
-        }
+        clap::Parser::parse()
+    }
+
+    /// Whether results are to be compared without timing.
+    pub fn small(&self) -> bool {
+        self.small
     }
 
     /// Whether the cases of this backend are to run: all do where none is named.

@@ -7,7 +7,9 @@ use std::process::Command;
 
 use quadrants::{self as qd, Graph, Kernel, Program, Result, Stream, Tensor};
 use quadrants_bench::{
-    Case, Options, Target, idle,
+    Case, Options, Target,
+    child::CHILD,
+    idle,
     kernels::{saxpy, saxpy_at_run_time},
 };
 
@@ -179,8 +181,9 @@ mod counted {
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    if let (Some(case), Some(Ok(count))) = (args.next(), args.next().map(|n| n.parse())) {
-        return launches(&case, count);
+    if args.next().as_deref() == Some(CHILD) {
+        let (case, count) = (args.next().expect("a case"), args.next().expect("how many launches"));
+        return launches(&case, count.parse().expect("a number of launches"));
     }
     let options = Options::from_args();
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
@@ -202,7 +205,7 @@ fn count(case: &str, launches: usize) -> u64 {
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=*counted::*")
         .arg(program)
-        .args([case, &launches.to_string()])
+        .args([CHILD, case, &launches.to_string()])
         .output()
         .expect("valgrind runs");
     let said = String::from_utf8_lossy(&output.stderr);

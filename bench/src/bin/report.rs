@@ -1,16 +1,26 @@
 //! The table, the JSON file and the plot of the lines that benches printed.
 //!
-//! `report FOLDER`, lines on standard input: writes `bench.json` and `bench.svg` there and prints the table as
-//! Markdown.
+//! `report FOLDER`, with the lines on standard input.
 
-use std::{error::Error, fs, io, path::Path};
+use std::{
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use plotters::prelude::*;
 use quadrants_bench::{Line, Target};
 
+/// Writes bench.json and bench.svg from the lines on standard input, and prints the table as Markdown.
+#[derive(clap::Parser)]
+struct Args {
+    /// Where the files go.
+    folder: PathBuf,
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args().nth(1).ok_or("report FOLDER")?;
-    let folder = Path::new(&folder);
+    let Args { folder } = clap::Parser::parse();
+    let folder = folder.as_path();
     let lines = io::stdin()
         .lines()
         .filter_map(|line| match line {
