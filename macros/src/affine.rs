@@ -101,7 +101,7 @@ impl AffineTensor {
             quote!(&[#(#axes),*])
         });
         quote! {
-            let mut #name = #support::WithAccess::inspect_boxes(#name, &mut #ok, &[#(#accesses),*]);
+            let mut #name = #support::WithCheckMode::inspect_boxes(#name, &mut #ok, &[#(#accesses),*]);
         }
     }
 }

@@ -84,10 +84,10 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
             }
 
-            impl #support::WithAccess for Views {
+            impl #support::WithCheckMode for Views {
                 #[inline(always)]
-                fn with_access(self, access: #support::Access) -> Self {
-                    Self { #(#names: #support::WithAccess::with_access(self.#names, access),)* }
+                fn with_check_mode(self, check_mode: #support::CheckMode) -> Self {
+                    Self { #(#names: #support::WithCheckMode::with_check_mode(self.#names, check_mode),)* }
                 }
             }
 

@@ -86,11 +86,11 @@ impl<'a> Scope<'a> {
         let mut seen = HashSet::new();
         let tensors = self.visible(true).filter(|name| used.contains(name) && seen.insert(*name));
         tensors
-            .map(|name| quote!(let mut #name = #support::WithAccess::with_access(#name, #support::Access::Unchecked);))
+            .map(|name| quote!(let mut #name = #support::WithCheckMode::with_check_mode(#name, #support::CheckMode::Unchecked);))
             .collect()
     }
 
-    /// New bindings of the names in scope that `code` uses. Tensors in a loop get the access of its `chunk`.
+    /// New bindings of the names in scope that `code` uses. Tensors in a loop get the check mode of its `chunk`.
     pub(super) fn rebound(&self, code: &impl ToTokens, chunk: Option<&Ident>) -> TokenStream {
         let used: HashSet<Ident> = idents(code).into_iter().collect();
         let mut seen = HashSet::new();
@@ -99,7 +99,7 @@ impl<'a> Scope<'a> {
         let names = names.filter(|(name, _)| used.contains(name) && seen.insert(name.clone()));
         let bindings = names.map(|(name, is_tensor)| match chunk {
             Some(chunk) if *is_tensor => {
-                quote!(let mut #name = #support::WithAccess::with_access(#name, #chunk.access);)
+                quote!(let mut #name = #support::WithCheckMode::with_check_mode(#name, #chunk.check_mode);)
             }
             _ => quote!(let mut #name = #name;),
         });

@@ -229,7 +229,7 @@ impl Strips {
         };
         quote! {{
             let mut #begin = #begin;
-            if #chunk.access.is_unchecked() { #all }
+            if #chunk.check_mode.is_unchecked() { #all }
             #plain
         }}
     }
@@ -272,7 +272,7 @@ impl Strips {
             #[allow(unused_variables, unused_mut)]
             let mut #wide_begin = #begin;
             #[allow(unused_variables, unused_assignments)]
-            #strips_label: while #chunk.access.is_unchecked() && #begin < #end {
+            #strips_label: while #chunk.check_mode.is_unchecked() && #begin < #end {
                 #(#strips)*
                 let #next = #support::strip_end::<_, #narrowest>(#begin, #end);
                 let #next = ::core::option::Option::unwrap_or(#next, #end);

@@ -207,17 +207,17 @@ fn escape<'launch>(
                 32usize,
                 #[inline(always)]
                 move |([(begin0, end0)], chunk)| {
-                    let mut steps = ::quadrants::macro_support::body::WithAccess::with_access(
+                    let mut steps = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                         steps,
-                        chunk.access,
+                        chunk.check_mode,
                     );
-                    let mut c = ::quadrants::macro_support::body::WithAccess::with_access(
+                    let mut c = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                         c,
-                        chunk.access,
+                        chunk.check_mode,
                     );
                     let mut limit = limit;
                     let mut ok = true;
-                    let mut steps = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                    let mut steps = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                         steps,
                         &mut ok,
                         &[
@@ -236,7 +236,7 @@ fn escape<'launch>(
                     }
                     {
                         let mut begin0 = begin0;
-                        if chunk.access.is_unchecked() {
+                        if chunk.check_mode.is_unchecked() {
                             #[allow(unused_variables, unused_assignments)]
                             for strip in ::quadrants::macro_support::body::whole_strips::<
                                 _,
@@ -543,7 +543,7 @@ fn escape<'launch>(
                                         ),
                                     );
                                     let mut ok = range.start < range.end;
-                                    let mut c = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                    let mut c = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                                         c,
                                         &mut ok,
                                         &[

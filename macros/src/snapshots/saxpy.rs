@@ -155,17 +155,17 @@ pub fn saxpy<'launch>(
                 ::quadrants::macro_support::body::Simple(10u32),
                 #[inline(always)]
                 move |([(begin0, end0)], chunk)| {
-                    let mut y = ::quadrants::macro_support::body::WithAccess::with_access(
+                    let mut y = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                         y,
-                        chunk.access,
+                        chunk.check_mode,
                     );
-                    let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
+                    let mut x = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                         x,
-                        chunk.access,
+                        chunk.check_mode,
                     );
                     let mut a = a;
                     let mut ok = true;
-                    let mut y = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                    let mut y = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                         y,
                         &mut ok,
                         &[
@@ -179,7 +179,7 @@ pub fn saxpy<'launch>(
                             ],
                         ],
                     );
-                    let mut x = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                    let mut x = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                         x,
                         &mut ok,
                         &[

@@ -252,13 +252,13 @@ fn step<'launch>(
                             #[inline(always)]
                             move |([(begin0, end0)], chunk)| {
                                 let mut half = half;
-                                let mut a = ::quadrants::macro_support::body::WithAccess::with_access(
+                                let mut a = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                                     a,
-                                    chunk.access,
+                                    chunk.check_mode,
                                 );
                                 let mut dt = dt;
                                 let mut ok = true;
-                                let mut a = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                let mut a = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                                     a,
                                     &mut ok,
                                     &[
@@ -343,9 +343,9 @@ fn step<'launch>(
                                 10u32,
                                 #[inline(always)]
                                 move |([(begin0, end0), (begin1, end1)], chunk)| {
-                                    let mut b = ::quadrants::macro_support::body::WithAccess::with_access(
+                                    let mut b = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                                         b,
-                                        chunk.access,
+                                        chunk.check_mode,
                                     );
                                     let (mut b, private0) = ::quadrants::macro_support::body::gate::<
                                         __OK,
@@ -358,7 +358,7 @@ fn step<'launch>(
                                         >(copies0, b, chunk),
                                     );
                                     let mut ok = true;
-                                    let mut b = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                                    let mut b = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                                         b,
                                         &mut ok,
                                         &[

@@ -149,16 +149,16 @@ fn sum<'launch>(
                     10u32,
                     #[inline(always)]
                     move |([(begin0, end0)], chunk)| {
-                        let mut total = ::quadrants::macro_support::body::WithAccess::with_access(
+                        let mut total = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                             total,
-                            chunk.access,
+                            chunk.check_mode,
                         );
-                        let mut x = ::quadrants::macro_support::body::WithAccess::with_access(
+                        let mut x = ::quadrants::macro_support::body::WithCheckMode::with_check_mode(
                             x,
-                            chunk.access,
+                            chunk.check_mode,
                         );
                         let mut ok = true;
-                        let mut total = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                        let mut total = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                             total,
                             &mut ok,
                             &[
@@ -171,7 +171,7 @@ fn sum<'launch>(
                                 ],
                             ],
                         );
-                        let mut x = ::quadrants::macro_support::body::WithAccess::inspect_boxes(
+                        let mut x = ::quadrants::macro_support::body::WithCheckMode::inspect_boxes(
                             x,
                             &mut ok,
                             &[

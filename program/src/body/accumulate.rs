@@ -33,7 +33,7 @@ impl<T: Copy> Accumulator<T> {
     /// Adds the result of a part of a chunk, unless this is an inspection. The parts of a chunk come in order.
     #[inline(always)]
     pub(super) fn add(&self, chunk: Chunk, value: T, combine: impl Fn(T, T) -> T) {
-        if !chunk.access.is_inspection() {
+        if !chunk.check_mode.is_inspection() {
             self.add_result(chunk, value, combine);
         }
     }

@@ -8,13 +8,13 @@ use quadrants_ir::{
 };
 
 use super::{
-    access::Access,
+    check_mode::CheckMode,
     failure::Errors,
     launch::Launch,
     level::{Level, Multiversioned},
     print::TextArgument,
     run::Run,
-    view::{View, WithAccess},
+    view::{View, WithCheckMode},
 };
 use crate::{
     KernelValue,
@@ -36,8 +36,8 @@ pub struct Cx<'a, L> {
 pub struct Args<'a> {
     words: &'a [u64],
     errors: Errors,
-    /// The access outside of loops.
-    access: Access,
+    /// The check mode outside of loops.
+    check_mode: CheckMode,
 }
 
 /// A type that a kernel takes by reference: a tensor, or a struct of tensors.
@@ -52,7 +52,7 @@ pub struct Args<'a> {
 )]
 pub unsafe trait TensorParam {
     /// The type of the parameter in a CPU body.
-    type View: WithAccess;
+    type View: WithCheckMode;
 
     /// The type of the parameter in the IR, when passed by `&mut`.
     const PARAM: ParamType;
@@ -113,7 +113,11 @@ impl<'a, L: Level> Cx<'a, L> {
     #[must_use]
     pub fn args(&self) -> Args<'a> {
         let words = &self.args[FIRST_PARAM_WORD..];
-        Args { words, errors: self.launch.errors, access: Access::checked_unless(self.is_proven()) }
+        Args {
+            words,
+            errors: self.launch.errors,
+            check_mode: CheckMode::checked_unless(self.is_proven()),
+        }
     }
 
     /// `assert!` in an iteration: reports a failed condition as a device error. The caller then ends the iteration.
@@ -177,7 +181,7 @@ impl Args<'_> {
         // SAFETY: the maker of the `Cx` guarantees the block's addresses and extents.
         unsafe {
             let storage = T::storage(&mut Memory::new(&mut next));
-            View::new(storage, shape, self.errors, self.access)
+            View::new(storage, shape, self.errors, self.check_mode)
         }
     }
 

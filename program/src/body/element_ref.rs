@@ -5,7 +5,7 @@
 //! is, selects fields and elements of the value, and is read and written by value. Scalars that the body does not use
 //! are not loaded.
 
-use super::access::Access;
+use super::check_mode::CheckMode;
 use crate::value::{HasElement, HasField, KernelValue, element::Element};
 
 /// A reference to a value in a tensor's memory, or to nothing if the index was out of range: then reads return zeros
@@ -19,8 +19,8 @@ pub struct ElementRef<T: KernelValue> {
 
 impl<T: KernelValue> ElementRef<T> {
     #[inline(always)]
-    pub(super) fn of(location: T::Location, access: Access) -> Self {
-        Self { location, writes: !access.is_inspection() }
+    pub(super) fn of(location: T::Location, check_mode: CheckMode) -> Self {
+        Self { location, writes: !check_mode.is_inspection() }
     }
 
     /// Reads the value.

@@ -14,10 +14,10 @@
 //!
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
-mod access;
 mod accumulate;
 mod atomic;
 mod builtin_methods;
+mod check_mode;
 mod cx;
 mod element_ref;
 mod failure;
@@ -43,7 +43,6 @@ mod strips;
 mod thread_block;
 mod view;
 
-pub use access::Access;
 pub use accumulate::{
     Accumulator, local_add, local_and, local_finish_add, local_finish_and, local_finish_max,
     local_finish_min, local_finish_or, local_finish_xor, local_max, local_min, local_or, local_sub,
@@ -55,6 +54,7 @@ pub use atomic::{
     atomic_or, atomic_xor,
 };
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
+pub use check_mode::CheckMode;
 pub use cx::{Args, Cx, TensorParam, accept, tensor_field};
 pub use element_ref::ElementRef;
 pub use failure::{
@@ -107,7 +107,7 @@ pub use strips::{
     without_ends,
 };
 pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block_weight, grid};
-pub use view::{ElementCount, Elements, View, WithAccess, index_of, indices_of};
+pub use view::{ElementCount, Elements, View, WithCheckMode, index_of, indices_of};
 
 pub use crate::value::{
     HasElement, HasField, Unknown,

@@ -8,7 +8,7 @@ use quadrants_ir::Const;
 pub use crate::dsl::LoopInt;
 
 use super::{
-    access::{Access, Inspection},
+    check_mode::{CheckMode, Inspection},
     cx::Cx,
     launch::LoopAt,
     level::{Level, Multiversioned},
@@ -56,7 +56,7 @@ pub struct Chunk {
     /// The chunk of the loop. One thread runs a chunk, which may have several parts.
     pub(super) id: ChunkId,
     /// How the iterations access tensors.
-    pub access: Access,
+    pub check_mode: CheckMode,
 }
 
 impl Weight for u32 {
@@ -234,19 +234,19 @@ struct Inspected<'a, F, T>(&'a F, T, ChunkId, &'a Cell<bool>);
 /// What the code of a block of a region is called with.
 struct RegionBlock<'a, F>(&'a F);
 
-// The access is a constant in each `code`, so that the loop is compiled once for each access.
+// The check mode is a constant in each `code`, so that the loop is compiled once for each check mode.
 
 impl<T, F: Fn((T, Chunk))> Multiversioned<Unchecked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Unchecked(body, part, id): Unchecked<'_, F, T>) {
-        body((part, Chunk { id, access: Access::Unchecked }));
+        body((part, Chunk { id, check_mode: CheckMode::Unchecked }));
     }
 }
 
 impl<T, F: Fn((T, Chunk))> Multiversioned<Checked<'_, F, T>> for F {
     #[inline(always)]
     fn code(Checked(body, part, id): Checked<'_, F, T>) {
-        body((part, Chunk { id, access: Access::Checked }));
+        body((part, Chunk { id, check_mode: CheckMode::Checked }));
     }
 }
 
@@ -255,7 +255,7 @@ impl<T, F: Fn((T, Chunk))> Multiversioned<Inspected<'_, F, T>> for F {
     fn code(Inspected(body, part, id, all_inside): Inspected<'_, F, T>) {
         all_inside.set(Inspection::run(
             #[inline(always)]
-            |inspection| body((part, Chunk { id, access: Access::Inspect(inspection) })),
+            |inspection| body((part, Chunk { id, check_mode: CheckMode::Inspect(inspection) })),
         ));
     }
 }

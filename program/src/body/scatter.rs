@@ -51,7 +51,7 @@ impl<T> Scatter<T> {
 impl<T: Element> Scatter<T> {
     /// The tensor for a part of a chunk, and whether it is a private copy, whose elements start with `identity`.
     ///
-    /// Inlined, because LLVM must see that the view has the access of the chunk.
+    /// Inlined, because LLVM must see that the view has the check mode of the chunk.
     #[inline(always)]
     fn view<const N: usize>(
         &self,
@@ -59,7 +59,7 @@ impl<T: Element> Scatter<T> {
         chunk: Chunk,
         identity: T,
     ) -> (View<T, N>, bool) {
-        if chunk.access.is_inspection() {
+        if chunk.check_mode.is_inspection() {
             return (tensor, false);
         }
         match self.copy(tensor.len(), chunk.id, identity) {

@@ -8,7 +8,8 @@ use std::{
 use quadrants_ir::abi::ErrorRecord;
 
 use super::{
-    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithAccess, gate,
+    Body, CheckedParts, Cx, Elements, Level, LoopAt, NativeBody, Run, TensorParam, WithCheckMode,
+    gate,
 };
 use crate::{BoxError, KernelValue, Tensor, device_error::check, dsl::ndrange};
 
@@ -38,7 +39,8 @@ unsafe impl Body for Saxpy {
             5,
             #[inline(always)]
             move |([(begin, end)], chunk)| {
-                let (x, y) = (x.with_access(chunk.access), y.with_access(chunk.access));
+                let (x, y) =
+                    (x.with_check_mode(chunk.check_mode), y.with_check_mode(chunk.check_mode));
                 for i in begin..end {
                     let sum = y.element_ref(i).read() + a * x.element_ref(i).read();
                     y.element_ref(i).write(sum);

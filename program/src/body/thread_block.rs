@@ -6,7 +6,7 @@ use std::{ops::Range, panic::Location};
 use smallvec::{SmallVec, smallvec};
 
 use super::{
-    access::Access,
+    check_mode::CheckMode,
     cx::Cx,
     element_ref::ElementRef,
     failure::Errors,
@@ -32,7 +32,7 @@ pub struct ThreadBlock<G = usize> {
     index: G,
     threads: usize,
     errors: Errors,
-    access: Access,
+    check_mode: CheckMode,
 }
 
 /// A shared array of a thread block. Out-of-range indices behave as those of a [`View`](super::View).
@@ -42,7 +42,7 @@ pub struct SharedArray<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    access: Access,
+    check_mode: CheckMode,
 }
 
 impl<G: Copy> ThreadBlock<G> {
@@ -99,7 +99,7 @@ impl<L: Level> Cx<'_, L> {
         if self.launch.run.prints {
             Printer::move_to(&index.numbers());
         }
-        ThreadBlock { index, threads, errors: self.launch.errors, access: chunk.access }
+        ThreadBlock { index, threads, errors: self.launch.errors, check_mode: chunk.check_mode }
     }
 }
 
@@ -149,7 +149,13 @@ impl<G: Copy> ThreadBlock<G> {
             );
         };
         let (memory, storage) = zeros::<T>(count(&shape));
-        SharedArray { _memory: memory, storage, shape, errors: self.errors, access: self.access }
+        SharedArray {
+            _memory: memory,
+            storage,
+            shape,
+            errors: self.errors,
+            check_mode: self.check_mode,
+        }
     }
 }
 
@@ -209,9 +215,9 @@ impl<T: KernelValue, const N: usize> SharedArray<T, N> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        let inside = self.access.allows(&index, &self.shape, self.errors, caller);
+        let inside = self.check_mode.allows(&index, &self.shape, self.errors, caller);
         let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
-        ElementRef::of(T::element_location(self.storage, flat), self.access)
+        ElementRef::of(T::element_location(self.storage, flat), self.check_mode)
     }
 }
 
@@ -243,13 +249,13 @@ macro_rules! indexing {
             #[inline(always)]
             #[track_caller]
             fn check(&self, $i: $index) {
-                self.access.allows(&$array, &self.shape, self.errors, Location::caller());
+                self.check_mode.allows(&$array, &self.shape, self.errors, Location::caller());
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 let inside = is_inside(&$array, &self.shape);
                 let element = inside.then(|| flat_index(&$array, &self.shape));
-                ElementRef::of(T::element_location(self.storage, element), self.access)
+                ElementRef::of(T::element_location(self.storage, element), self.check_mode)
             }
         }
     )*};

@@ -5,7 +5,7 @@ use std::panic::Location;
 use quadrants_ir::Const;
 
 use super::{
-    access::Access,
+    check_mode::CheckMode,
     element_ref::ElementRef,
     failure::Errors,
     index::{flat_index, is_inside, outside},
@@ -19,13 +19,13 @@ use crate::value::{
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
-/// Its [`Access`] says what happens to an index that is out of range. In loops it is a constant after inlining, so that
+/// Its [`CheckMode`] says what happens to an index that is out of range. In loops it is a constant after inlining, so that
 /// each loop is compiled once for each.
 pub struct View<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],
     errors: Errors,
-    access: Access,
+    check_mode: CheckMode,
 }
 
 // Not derived: that would require `T: Copy`, and be a second error of a struct that is not `Copy`.
@@ -38,11 +38,11 @@ impl<T: KernelValue, const N: usize> Clone for View<T, N> {
 
 impl<T: KernelValue, const N: usize> Copy for View<T, N> {}
 
-/// A view, or a struct of views, whose access can be chosen.
-pub trait WithAccess: Copy {
-    /// The same view with another access.
+/// A view, or a struct of views, whose check mode can be chosen.
+pub trait WithCheckMode: Copy {
+    /// The same view with another check mode.
     #[must_use]
-    fn with_access(self, access: Access) -> Self;
+    fn with_check_mode(self, check_mode: CheckMode) -> Self;
 
     /// In an inspection, checks boxes of indices, each given by its smallest and largest index along each axis. Sets
     /// `ok` to false if an index is out of range. The result must not be used in this case: its accesses are not
@@ -115,15 +115,15 @@ unsafe impl<T: KernelValue, const N: usize> Sync for View<T, N> {}
 impl<T: KernelValue, const N: usize> View<T, N> {
     /// # Safety
     /// As long as the view and its copies are used, the memory must be valid for reads of the elements, and for writes
-    /// if the kernel may write the tensor. While the access is unchecked, every index used must be within `shape`.
+    /// if the kernel may write the tensor. In the mode `Unchecked`, every index used must be within `shape`.
     #[inline(always)]
     pub(super) const unsafe fn new(
         storage: T::Storage,
         shape: [usize; N],
         errors: Errors,
-        access: Access,
+        check_mode: CheckMode,
     ) -> Self {
-        Self { storage, shape, errors, access }
+        Self { storage, shape, errors, check_mode }
     }
 
     /// The number of elements.
@@ -161,9 +161,9 @@ impl<T: KernelValue, const N: usize> View<T, N> {
     /// A reference to an element; to nothing if the index is checked and out of range.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn at(&self, index: [usize; N], caller: &Location<'_>) -> ElementRef<T> {
-        let inside = self.access.allows(&index, &self.shape, self.errors, caller);
+        let inside = self.check_mode.allows(&index, &self.shape, self.errors, caller);
         let flat = if inside { Some(flat_index(&index, &self.shape)) } else { None };
-        ElementRef::of(T::element_location(self.storage, flat), self.access)
+        ElementRef::of(T::element_location(self.storage, flat), self.check_mode)
     }
 }
 
@@ -184,7 +184,7 @@ impl<T: Element, const N: usize> View<T, N> {
     #[inline(always)]
     pub(super) fn at_flat(self, at: usize) -> ElementRef<T> {
         debug_assert!(at < self.len(), "the position is within the tensor");
-        ElementRef::of(T::element_location(self.storage, Some(at)), Access::Unchecked)
+        ElementRef::of(T::element_location(self.storage, Some(at)), CheckMode::Unchecked)
     }
 }
 
@@ -195,15 +195,15 @@ impl<T: KernelValue, const N: usize> ElementCount for View<T, N> {
     }
 }
 
-impl<T: KernelValue, const N: usize> WithAccess for View<T, N> {
+impl<T: KernelValue, const N: usize> WithCheckMode for View<T, N> {
     #[inline(always)]
-    fn with_access(self, access: Access) -> Self {
-        Self { access, ..self }
+    fn with_check_mode(self, check_mode: CheckMode) -> Self {
+        Self { check_mode, ..self }
     }
 
     #[inline(always)]
     fn inspect_boxes(self, ok: &mut bool, boxes: &[&[(usize, usize)]]) -> Self {
-        let Access::Inspect(inspection) = self.access else { return self };
+        let CheckMode::Inspect(inspection) = self.check_mode else { return self };
         let mut wrong = 0;
         for bounds in boxes {
             for (&(low, high), &extent) in bounds.iter().zip(&self.shape) {
@@ -214,7 +214,7 @@ impl<T: KernelValue, const N: usize> WithAccess for View<T, N> {
             inspection.record(wrong);
             *ok = wrong >= 0;
         }
-        self.with_access(Access::Inspected)
+        self.with_check_mode(CheckMode::Inspected)
     }
 }
 
@@ -231,14 +231,14 @@ macro_rules! indexing {
             #[inline(always)]
             #[track_caller]
             fn check(&self, $i: $index) {
-                self.access.allows(&$array, &self.shape, self.errors, Location::caller());
+                self.check_mode.allows(&$array, &self.shape, self.errors, Location::caller());
             }
             #[inline(always)]
             fn element_ref_or_none(&self, $i: $index) -> ElementRef<T> {
                 if is_inside(&$array, &self.shape) {
                     self.element_ref($i)
                 } else {
-                    ElementRef::of(T::element_location(self.storage, None), self.access)
+                    ElementRef::of(T::element_location(self.storage, None), self.check_mode)
                 }
             }
         }
@@ -255,23 +255,23 @@ mod tests {
     use quadrants_ir::{abi::ErrorRecord, types::name_number};
 
     use super::*;
-    use crate::body::access::Inspection;
+    use crate::body::check_mode::Inspection;
     use crate::body::failure::LOCATION_SITE;
 
-    fn view(data: &mut [f32; 6], record: *mut ErrorRecord, access: Access) -> View<f32, 2> {
+    fn view(data: &mut [f32; 6], record: *mut ErrorRecord, check_mode: CheckMode) -> View<f32, 2> {
         let first = data.as_mut_ptr().cast();
         // SAFETY: six elements, and a record that outlives the view.
         unsafe {
             let mut next = |_| Component { first, step: 1, plane: 0 };
             let storage = f32::storage(&mut Memory::new(&mut next));
-            View::new(storage, [2, 3], Errors::new(record, 1), access)
+            View::new(storage, [2, 3], Errors::new(record, 1), check_mode)
         }
     }
 
     #[test]
     fn elements_are_in_row_major_order() {
         let mut data = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
-        let proven = view(&mut data, std::ptr::null_mut(), Access::Unchecked);
+        let proven = view(&mut data, std::ptr::null_mut(), CheckMode::Unchecked);
         assert_eq!(proven.element_ref([1, 1]).read(), 4.0);
         proven.element_ref([0, 2]).write(9.0);
         assert_eq!((proven.len(), proven.shape()), (6, [2, 3]));
@@ -282,7 +282,7 @@ mod tests {
     fn out_of_range_reads_zero_drops_writes_and_is_recorded() {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
-        let checked = view(&mut data, &raw mut record, Access::Checked);
+        let checked = view(&mut data, &raw mut record, CheckMode::Checked);
         checked.element_ref([1, 3]).write(9.0);
         let line = line!() - 1;
         assert_eq!(checked.element_ref([2, 0]).read(), 0.0);
@@ -301,7 +301,7 @@ mod tests {
     fn an_inspection_finds_wrong_indices_and_writes_nothing() {
         let mut data = [1.0; 6];
         let mut record = ErrorRecord::default();
-        let checked = view(&mut data, &raw mut record, Access::Checked);
+        let checked = view(&mut data, &raw mut record, CheckMode::Checked);
         for (index, inside) in [
             ([0, 0], true),
             ([1, 2], true),
@@ -312,7 +312,7 @@ mod tests {
             ([usize::MAX / 2, 0], false),
         ] {
             let found = Inspection::run(|inspection| {
-                let view = checked.with_access(Access::Inspect(inspection));
+                let view = checked.with_check_mode(CheckMode::Inspect(inspection));
                 assert_eq!(view.element_ref(index).read(), if inside { 1.0 } else { 0.0 });
                 view.element_ref(index).write(2.0);
                 crate::body::atomic_add(view.element_ref([0, 0]), 2.0);
@@ -351,7 +351,7 @@ mod tests {
         let view: View<Pair, 1> = unsafe {
             let mut next = |_| components.pop().unwrap();
             let storage = Pair::storage(&mut Memory::new(&mut next));
-            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1), Access::Unchecked)
+            View::new(storage, [3], Errors::new(std::ptr::null_mut(), 1), CheckMode::Unchecked)
         };
         view.element_ref(1).write((2.5, [3, 4]));
         view.element_ref(2).field::<{ name_number("1") }>().element(1).write(9);

@@ -1,4 +1,4 @@
-//! [`Access`]: whether the indices of tensors are checked.
+//! [`CheckMode`]: whether the indices of tensors are checked.
 
 use std::{panic::Location, ptr::NonNull};
 
@@ -9,7 +9,7 @@ use super::{
 
 /// How the current statements or iterations access tensors.
 #[derive(Clone, Copy, Debug)]
-pub enum Access {
+pub enum CheckMode {
     /// Every index is known to be in range: nothing is checked.
     Unchecked,
     /// Every index is checked. If it is out of range, a read returns zero, a write does nothing, and both record an
@@ -29,7 +29,7 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 pub struct Inspection(NonNull<i64>);
 
-impl Access {
+impl CheckMode {
     /// [`Checked`](Self::Checked), unless the accesses are proven.
     #[inline(always)]
     pub(super) fn checked_unless(proven: bool) -> Self {
