@@ -60,10 +60,10 @@ pub enum TopStmt {
     /// A grid of thread blocks with shared memory and barriers.
     BlockFor(BlockFor),
     /// A `stream_parallel` block. These do not nest.
-    Group {
-        /// The number of the group, from 1 in source order.
-        group: GroupId,
-        /// The statements of the group.
+    RegionBlock {
+        /// The number of the block, from 1 in source order.
+        region_block: RegionBlockId,
+        /// The statements of the block.
         body: Vec<TopStmt>,
     },
     /// The scalars of the kernel's return value. Must be the last statement.
@@ -585,20 +585,20 @@ tags! {
     /// The id of a site.
     SiteId = Site, "!";
     /// The id of a `stream_parallel` block; 0 means "none".
-    GroupId = Group, "group";
+    RegionBlockId = RegionBlock, "group";
     /// The id of a temporary of the launch.
     TempId = Temp, "t";
 }
 
-/// The tag type of [`GroupId`].
+/// The tag type of [`RegionBlockId`].
 #[derive(Clone, Copy, Debug)]
-pub enum Group {}
+pub enum RegionBlock {}
 
 /// The tag type of [`TempId`].
 #[derive(Clone, Copy, Debug)]
 pub enum Temp {}
 
-impl GroupId {
-    /// The group of code outside every `stream_parallel` block.
+impl RegionBlockId {
+    /// The id for code outside every `stream_parallel` block.
     pub const NONE: Self = Self::new(0);
 }

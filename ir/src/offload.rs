@@ -7,14 +7,14 @@
 //!   temporaries of the launch: set at the end of the task, read in the preludes of later tasks. If a later serial task
 //!   assigns a mutable one, it sets the temporary again.
 //! * A parallel loop or grid of blocks becomes one task. Its bounds stay on the device if they depend on tensors,
-//!   mutable locals or divisions that can fail: a serial task of the same group computes them into temporaries. The
+//!   mutable locals or divisions that can fail: a serial task of the same block computes them into temporaries. The
 //!   same holds for bounds computed with floats, because host and device may round differently.
 //! * A parallel loop combines into a local through its temporary: [`Stmt::Reduce`] becomes [`Stmt::ReduceTemp`].
 //! * The return value is set in a serial task: the preceding one if it is serial, else a new one.
 
 use crate::{
-    Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, GroupId, Kernel, LocalId, LoopDim,
-    Offloaded, ParallelFor, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt,
+    Block, BlockFor, BlockId, Const, Expr, ExprId, ExprKind, Kernel, LocalId, LoopDim, Offloaded,
+    ParallelFor, RegionBlockId, Site, SiteId, SiteKind, Stmt, Task, TaskKind, TempId, TopStmt,
     VerifyError,
     schedule::TaskSchedule,
     verify,
@@ -33,7 +33,7 @@ pub enum OffloadError {
 
 /// A future task.
 struct Item<'k> {
-    group: GroupId,
+    region_block: RegionBlockId,
     kind: ItemKind<'k>,
     reach: Reach,
     defines: Vec<LocalId>,
@@ -92,7 +92,7 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
             tasks: Vec::new(),
         },
     };
-    offloader.collect(&kernel.body, GroupId::NONE);
+    offloader.collect(&kernel.body, RegionBlockId::NONE);
     offloader.check_shared_extents()?;
     offloader.close_over_repeated();
     offloader.choose_temps();
@@ -103,25 +103,25 @@ pub fn offload(kernel: &Kernel) -> Result<Offloaded, OffloadError> {
 }
 
 impl<'k> Offloader<'k> {
-    fn collect(&mut self, body: &'k [TopStmt], group: GroupId) {
+    fn collect(&mut self, body: &'k [TopStmt], region_block: RegionBlockId) {
         for stmt in body {
             match stmt {
-                TopStmt::Serial(block) => self.collect_serial(*block, group),
+                TopStmt::Serial(block) => self.collect_serial(*block, region_block),
                 TopStmt::ParallelFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    self.push(group, ItemKind::Loop(each, bounds_site), reach);
+                    self.push(region_block, ItemKind::Loop(each, bounds_site), reach);
                 }
                 TopStmt::BlockFor(each) => {
                     let (reach, bounds_site) = self.collect_loop(&each.dims, each.body, each.line);
-                    self.push(group, ItemKind::Blocks(each, bounds_site), reach);
+                    self.push(region_block, ItemKind::Blocks(each, bounds_site), reach);
                 }
-                TopStmt::Group { group, body } => self.collect(body, *group),
+                TopStmt::RegionBlock { region_block, body } => self.collect(body, *region_block),
                 TopStmt::Return(values) => self.collect_return(values),
             }
         }
     }
 
-    fn collect_serial(&mut self, block: BlockId, group: GroupId) {
+    fn collect_serial(&mut self, block: BlockId, region_block: RegionBlockId) {
         let nodes = self.nodes;
         let mut rest = Vec::new();
         let mut defines = Vec::new();
@@ -144,7 +144,7 @@ impl<'k> Offloader<'k> {
             return;
         }
         let kind = ItemKind::Serial { block, stmts: rest };
-        self.items.push(Item { group, kind, reach, defines });
+        self.items.push(Item { region_block, kind, reach, defines });
     }
 
     /// The nodes that a loop uses, and a new site for its bounds if only the device can evaluate them.
@@ -193,7 +193,7 @@ impl<'k> Offloader<'k> {
     fn collect_return(&mut self, values: &[ExprId]) {
         let sets = values.iter().zip(0..).map(|(value, at)| Stmt::SetResult { at, value: *value });
         let sets: Vec<Stmt> = sets.collect();
-        // A kernel with groups has no `Return`, so the previous item is in no group either.
+        // A kernel with such blocks has no `Return`, so the previous item is in none either.
         if let Some(Item { kind: ItemKind::Serial { stmts, .. }, reach, .. }) =
             self.items.last_mut()
         {
@@ -204,11 +204,11 @@ impl<'k> Offloader<'k> {
         let mut reach = Reach::new(self.nodes);
         sets.iter().for_each(|set| self.nodes.reach_stmt(set, &mut reach));
         let block = self.out.blocks.push(Block::default());
-        self.push(GroupId::NONE, ItemKind::Serial { block, stmts: sets }, reach);
+        self.push(RegionBlockId::NONE, ItemKind::Serial { block, stmts: sets }, reach);
     }
 
-    fn push(&mut self, group: GroupId, kind: ItemKind<'k>, reach: Reach) {
-        self.items.push(Item { group, kind, reach, defines: Vec::new() });
+    fn push(&mut self, region_block: RegionBlockId, kind: ItemKind<'k>, reach: Reach) {
+        self.items.push(Item { region_block, kind, reach, defines: Vec::new() });
     }
 
     fn is_host_value(&self, value: ExprId) -> bool {
@@ -272,7 +272,7 @@ impl<'k> Offloader<'k> {
         let accesses = item.reach.accesses();
         self.out.tasks.push(Task {
             kind,
-            group: item.group,
+            region_block: item.region_block,
             prelude,
             body,
             accesses,

@@ -83,8 +83,8 @@ impl Printer<'_> {
                     let text = format!("blocks {} of {}", self.dims(&each.dims), each.threads);
                     self.nested(&text, each.body);
                 }
-                TopStmt::Group { group, body } => {
-                    self.open(&format!("group {}", group.raw()));
+                TopStmt::RegionBlock { region_block, body } => {
+                    self.open(&format!("group {}", region_block.raw()));
                     self.top(body);
                     self.close();
                 }
@@ -97,16 +97,16 @@ impl Printer<'_> {
     }
 
     fn task(&mut self, at: usize, task: &Task) {
-        let group = match task.group.raw() {
+        let block = match task.region_block.raw() {
             0 => String::new(),
-            group => format!(" group {group}"),
+            number => format!(" group {number}"),
         };
         let accesses: Vec<String> = task.accesses.iter().map(|a| self.access(*a)).collect();
         let accesses = match accesses.join(", ") {
             list if list.is_empty() => list,
             list => format!(" [{list}]"),
         };
-        self.open(&format!("task {at}{group}{accesses}"));
+        self.open(&format!("task {at}{block}{accesses}"));
         if task.schedule != TaskSchedule::default() {
             for line in task.schedule.lines(self.nodes) {
                 self.line(&format!("schedule: {line}"));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arena, Block, BlockId, Expr, GroupId, Local, LocalId, LoopDim, Options, Param, ParamId,
+    Arena, Block, BlockId, Expr, Local, LocalId, LoopDim, Options, Param, ParamId, RegionBlockId,
     ScalarType, Site, SiteId, SiteKind, Stmt,
     arena::{Id, Tag},
     task_schedule::TaskSchedule,
@@ -49,8 +49,8 @@ pub struct Offloaded {
 pub struct Task {
     /// The kind, with the loop's dimensions.
     pub kind: TaskKind,
-    /// The group of its `stream_parallel` block, or [`GroupId::NONE`].
-    pub group: GroupId,
+    /// Its `stream_parallel` block, or [`RegionBlockId::NONE`].
+    pub region_block: RegionBlockId,
     /// Pure definitions, and loads of temporaries, that the bounds and the body use. Every thread runs the prelude.
     pub prelude: BlockId,
     /// The serial code, or the body of one iteration or block.

@@ -202,7 +202,10 @@ impl Generator<'_> {
             let mark = self.scope.len();
             let items = self.items(3);
             self.scope.truncate(mark);
-            body.push(TopStmt::Group { group: GroupId::new(group), body: items });
+            body.push(TopStmt::RegionBlock {
+                region_block: RegionBlockId::new(group),
+                body: items,
+            });
         }
         self.builder.kernel.body = body;
     }

@@ -68,10 +68,10 @@ fn without_items(kernel: &Kernel, out: &mut Vec<Kernel>) {
             less.results.clear();
         }
         out.push(less);
-        if let TopStmt::Group { body, .. } = &kernel.body[at] {
+        if let TopStmt::RegionBlock { body, .. } = &kernel.body[at] {
             for inner in 0..body.len() {
                 let mut less = kernel.clone();
-                if let TopStmt::Group { body, .. } = &mut less.body[at] {
+                if let TopStmt::RegionBlock { body, .. } = &mut less.body[at] {
                     body.remove(inner);
                 }
                 out.push(less);
@@ -121,7 +121,7 @@ fn reached_blocks(kernel: &Kernel) -> Vec<BlockId> {
             TopStmt::Serial(block) => blocks.push(*block),
             TopStmt::ParallelFor(parallel) => blocks.push(parallel.body),
             TopStmt::BlockFor(grid) => blocks.push(grid.body),
-            TopStmt::Group { body, .. } => todo.extend(body.iter().rev()),
+            TopStmt::RegionBlock { body, .. } => todo.extend(body.iter().rev()),
             TopStmt::Return(_) => {}
         }
     }
@@ -157,7 +157,7 @@ fn roots(kernel: &Kernel) -> Vec<ExprId> {
             | TopStmt::BlockFor(BlockFor { dims, .. }) => {
                 roots.extend(dims.iter().flat_map(|dim| [dim.begin, dim.end]));
             }
-            TopStmt::Group { body, .. } => todo.extend(body),
+            TopStmt::RegionBlock { body, .. } => todo.extend(body),
             TopStmt::Return(values) => roots.extend(values),
             TopStmt::Serial(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use quadrants_ir::{GroupId, LoopDim, ParallelFor, TopStmt, types::Type};
+use quadrants_ir::{LoopDim, ParallelFor, RegionBlockId, TopStmt, types::Type};
 
 use super::{
     Lowerer, Result, conditional, early_return,
@@ -113,8 +113,8 @@ impl Lowerer {
         }
         self.flush(&mut body);
         self.frame.names.leave(scope);
-        let group = GroupId::new(top.len() as u32 + 1);
-        top.push(TopStmt::Group { group, body });
+        let group = RegionBlockId::new(top.len() as u32 + 1);
+        top.push(TopStmt::RegionBlock { region_block: group, body });
         Ok(())
     }
 

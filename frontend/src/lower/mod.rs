@@ -85,7 +85,7 @@ fn add_loops(body: &[TopStmt], loops: &mut Vec<usize>) {
         match stmt {
             TopStmt::ParallelFor(each) => loops.push(each.dims.len()),
             TopStmt::BlockFor(_) => loops.push(0),
-            TopStmt::Group { body, .. } => add_loops(body, loops),
+            TopStmt::RegionBlock { body, .. } => add_loops(body, loops),
             TopStmt::Serial(_) | TopStmt::Return(_) => {}
         }
     }

@@ -332,7 +332,7 @@ fn blocks_become_groups_with_the_lets_that_they_use() {
     let params = || vec![scalar(I32), scalar(I32), tensor(I32, 1, true), tensor(I32, 1, true)];
     let source = source_with(&function, params, &[], &[|| Const::from(100).into()]);
     let kernel = lower(&source).unwrap();
-    assert!(kernel.body.iter().all(|stmt| matches!(stmt, TopStmt::Group { .. })));
+    assert!(kernel.body.iter().all(|stmt| matches!(stmt, TopStmt::RegionBlock { .. })));
     let groups = groups(&kernel);
     assert!(groups.is_sorted() && groups.first() == Some(&1) && groups.last() == Some(&2));
     let args = [number(7), number(2), values(&[0, 10]), values(&[20, 30])];

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use quadrants_frontend::builder::{KernelBuilder, TensorParam, Value, Var};
 use quadrants_ir::{
-    Array, Const, GroupId, Kernel, MathFn, Offloaded, ScalarType,
+    Array, Const, Kernel, MathFn, Offloaded, RegionBlockId, ScalarType,
     ScalarType::{I32, I64, U32, U64},
     SiteKind, TaskId,
     abi::{ErrorRecord, Form},
@@ -375,8 +375,8 @@ fn run(
             found.proven += u64::from(proven);
             found.checked += u64::from(!proven);
             record_accesses(&mut of_task, &memory.touched, at);
-            if task.group != GroupId::NONE {
-                record_accesses(&mut blocks, &memory.touched, u64::from(task.group.raw()));
+            if task.region_block != RegionBlockId::NONE {
+                record_accesses(&mut blocks, &memory.touched, u64::from(task.region_block.raw()));
             }
         }
         found.races |= conflicts(&of_task);

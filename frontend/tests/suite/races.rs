@@ -12,7 +12,7 @@ use quadrants_frontend::{
     builder::{KernelBuilder, TensorParam, Value},
 };
 use quadrants_ir::{
-    Const, GroupId, Kernel, Offloaded,
+    Const, Kernel, Offloaded, RegionBlockId,
     ScalarType::{self, I8, I16, I32, U8, U16, U32, U64},
     abi::Form,
     interp::{Fault, Interpreter, Memory, SliceMemory},
@@ -482,8 +482,8 @@ fn races(kernel: &Offloaded, args: &Args) -> bool {
             memory.touched.clear();
             interpreter.run_range(id, Form::Checked, &words, &mut memory, at..at + 1).unwrap();
             record_accesses(&mut of_task, &memory.touched, at);
-            if task.group != GroupId::NONE {
-                record_accesses(&mut blocks, &memory.touched, u64::from(task.group.raw()));
+            if task.region_block != RegionBlockId::NONE {
+                record_accesses(&mut blocks, &memory.touched, u64::from(task.region_block.raw()));
             }
         }
         if conflicts(&of_task) {

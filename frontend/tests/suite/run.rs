@@ -1,7 +1,7 @@
 //! Helpers that offload kernels and run them in the interpreter.
 
 use quadrants_ir::{
-    Const, GroupId, Kernel, Offloaded,
+    Const, Kernel, Offloaded, RegionBlockId,
     abi::{ErrorRecord, Form, result_word, temporary_bytes},
     interp::{Interpreter, SliceMemory},
     offload,
@@ -90,8 +90,8 @@ pub(crate) fn run(kernel: &Kernel, args: &[Arg]) -> Outcome {
 
 pub(crate) fn groups(kernel: &Kernel) -> Vec<u32> {
     let offloaded = offload(kernel).unwrap();
-    let group = |(_, task): (_, &quadrants_ir::Task)| -> GroupId { task.group };
-    offloaded.tasks().map(group).map(GroupId::raw).collect()
+    let group = |(_, task): (_, &quadrants_ir::Task)| -> RegionBlockId { task.region_block };
+    offloaded.tasks().map(group).map(RegionBlockId::raw).collect()
 }
 
 fn run_offloaded(kernel: &Offloaded, args: &[Arg]) -> Outcome {

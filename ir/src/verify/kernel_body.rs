@@ -8,8 +8,8 @@ use super::{
     stmts::{CodeKind, Context, StmtVerifier},
 };
 use crate::{
-    AtomicOp, BlockId, ExprKind, GroupId, Kernel, LocalId, LoopDim, Offloaded, Param, ParamId,
-    ParamKind, ScalarType, Stmt, Task, TaskKind, TopStmt,
+    AtomicOp, BlockId, ExprKind, Kernel, LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind,
+    RegionBlockId, ScalarType, Stmt, Task, TaskKind, TopStmt,
     abi::{MAX_BLOCK_SIZE, MAX_RANK},
     visit::{Nodes, Reach},
 };
@@ -44,15 +44,16 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, None)?;
     let mut verifier = StmtVerifier::new(nodes, None, &kernel.results);
-    let grouped = kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::Group { .. }));
-    let mut groups = 0;
+    let has_region_blocks =
+        kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::RegionBlock { .. }));
+    let mut region_blocks = 0;
     for (at, stmt) in kernel.body.iter().enumerate() {
         let location = Location::Top(at);
         match stmt {
-            TopStmt::Group { group, body } => {
-                groups += 1;
-                if group.raw() != groups {
-                    return Err((location, Rule::GroupNumber));
+            TopStmt::RegionBlock { region_block, body } => {
+                region_blocks += 1;
+                if region_block.raw() != region_blocks {
+                    return Err((location, Rule::RegionBlockNumber));
                 }
                 let checkpoint = verifier.checkpoint();
                 for stmt in body {
@@ -74,8 +75,8 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
             }
             _ => check_item(&mut verifier, stmt, location)?,
         }
-        if grouped && !is_allowed_next_to_groups(nodes, stmt) {
-            return Err((location, Rule::GroupMixed));
+        if has_region_blocks && !is_allowed_next_to_region_blocks(nodes, stmt) {
+            return Err((location, Rule::RegionBlockMixed));
         }
     }
     let returns = matches!(kernel.body.last(), Some(TopStmt::Return(_)));
@@ -98,7 +99,7 @@ fn check_item(
         }
         TopStmt::ParallelFor(each) => (&each.dims, each.block_size, each.body, PARALLEL),
         TopStmt::BlockFor(each) => (&each.dims, Some(each.threads), each.body, BLOCK),
-        TopStmt::Group { .. } => return Err((location, Rule::GroupNested)),
+        TopStmt::RegionBlock { .. } => return Err((location, Rule::RegionBlockNested)),
         TopStmt::Return(_) => return Err((location, Rule::Return)),
     };
     let checkpoint = verifier.checkpoint();
@@ -171,9 +172,9 @@ fn check_dims(verifier: &mut StmtVerifier<'_>, dims: &[LoopDim]) -> Result<(), R
     dims.iter().try_for_each(|dim| verifier.define_loop_var(dim.var))
 }
 
-fn is_allowed_next_to_groups(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
+fn is_allowed_next_to_region_blocks(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
     match stmt {
-        TopStmt::Group { .. } => true,
+        TopStmt::RegionBlock { .. } => true,
         TopStmt::Serial(block) => nodes.blocks[*block].stmts.iter().all(|stmt| match stmt {
             Stmt::Let { local, value } => {
                 !nodes.locals[*local].mutable && nodes.is_side_effect_free(*value)
@@ -240,13 +241,13 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     let nodes = Nodes::from(kernel);
     check_head(&kernel.name, nodes, Some(&kernel.temps))?;
     let mut verifier = StmtVerifier::new(nodes, Some(&kernel.temps), &kernel.results);
-    let mut group = GroupId::NONE;
+    let mut region_block = RegionBlockId::NONE;
     for (at, task) in kernel.tasks.iter().enumerate() {
         let location = Location::Top(at);
-        if task.group < group {
-            return Err((location, Rule::GroupNumber));
+        if task.region_block < region_block {
+            return Err((location, Rule::RegionBlockNumber));
         }
-        group = task.group;
+        region_block = task.region_block;
         verifier.start_task();
         check_task(&mut verifier, task, location)?;
         let mut reach = Reach::new(nodes);

@@ -26,8 +26,8 @@
 //!
 //! Before offloading it also checks that:
 //!
-//! * groups are numbered from 1 in source order and do not nest; next to groups, the top level has only serial blocks
-//!   of pure, immutable `Let`s;
+//! * `stream_parallel` blocks are numbered from 1 in source order and do not nest; next to them, the top level has only
+//!   serial blocks of pure, immutable `Let`s;
 //! * `Return` is the last statement if and only if the kernel has a result, and has its types;
 //! * there are no temporaries, and no `SetTemp`, `ReduceTemp` or `SetResult`.
 //!
@@ -168,12 +168,14 @@ pub enum Rule {
     PerThread { name: String },
     #[error("`break` or `continue` outside a loop")]
     OutsideLoop,
-    #[error("groups must be numbered from 1 in source order")]
-    GroupNumber,
-    #[error("groups must not be nested")]
-    GroupNested,
-    #[error("next to groups, the top level must have only pure immutable definitions")]
-    GroupMixed,
+    #[error("`stream_parallel` blocks must be numbered from 1 in source order")]
+    RegionBlockNumber,
+    #[error("`stream_parallel` blocks must not be nested")]
+    RegionBlockNested,
+    #[error(
+        "next to `stream_parallel` blocks, the top level must have only pure immutable definitions"
+    )]
+    RegionBlockMixed,
     #[error("a kernel must return if and only if it has a result, as its last statement")]
     Return,
     #[error("temporaries and `SetResult` exist only after offloading")]

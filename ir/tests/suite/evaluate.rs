@@ -183,7 +183,7 @@ impl Evaluator<'_> {
                 }
                 TopStmt::ParallelFor(parallel) => self.dims(&parallel.dims, parallel.body),
                 TopStmt::BlockFor(_) => unreachable!("not generated"),
-                TopStmt::Group { body, .. } => self.top(body),
+                TopStmt::RegionBlock { body, .. } => self.top(body),
                 TopStmt::Return(values) => {
                     self.results = values.iter().map(|value| self.expr(*value).into()).collect();
                 }

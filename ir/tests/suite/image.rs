@@ -17,7 +17,7 @@ fn grouped() -> Kernel {
         let at = m.read(i);
         let store = m.store(tensor, &[at], value);
         let body = vec![m.parallel(&[(i, zero, end)], vec![store])];
-        TopStmt::Group { group: GroupId::new(group), body }
+        TopStmt::RegionBlock { region_block: RegionBlockId::new(group), body }
     });
     let body = body.collect();
     m.kernel.body = body;
@@ -89,7 +89,7 @@ fn the_hash_depends_on_the_content_only() {
     let kernel = image().kernel;
     assert_eq!(hash(&kernel), hash(&kernel.clone()));
     let mut regrouped = kernel.clone();
-    regrouped.tasks[1].group = GroupId::new(1);
+    regrouped.tasks[1].region_block = RegionBlockId::new(1);
     assert_ne!(hash(&kernel), hash(&regrouped), "group numbers count");
     let mut strict = kernel.clone();
     strict.options.strict = true;

@@ -226,7 +226,8 @@ fn every_task_has_the_number_of_its_group() {
     let store = m.store(c, &[at], old_value);
     let after = m.parallel(&[(last, zero, one)], vec![store]);
 
-    let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
+    let group =
+        |number, body| TopStmt::RegionBlock { region_block: RegionBlockId::new(number), body };
     m.kernel.body = vec![shared, group(1, vec![fill]), group(2, vec![serial, after])];
     assert_eq!(
         print(&m.kernel),

@@ -34,7 +34,9 @@ fn broken_value(build: impl FnOnce(&mut Builder) -> ExprId) -> Rule {
 
 /// The rule that a statement next to a group violates.
 fn broken_beside_group(build: impl FnOnce(&mut Builder) -> TopStmt) -> Rule {
-    broken(|m| vec![build(m), TopStmt::Group { group: GroupId::new(1), body: vec![] }])
+    broken(|m| {
+        vec![build(m), TopStmt::RegionBlock { region_block: RegionBlockId::new(1), body: vec![] }]
+    })
 }
 
 fn ty(expected: ScalarType, found: ScalarType) -> Rule {
@@ -424,7 +426,8 @@ fn the_verifier_checks_locals() {
         let first = m.serial(vec![Stmt::Let { local: v, value: one }]);
         let value = m.read(v);
         let second = m.serial(vec![Stmt::Let { local: w, value }]);
-        let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
+        let group =
+            |number, body| TopStmt::RegionBlock { region_block: RegionBlockId::new(number), body };
         vec![group(1, vec![first]), group(2, vec![second])]
     });
     assert_eq!(of_another_group, named(undefined, "v"));
@@ -475,31 +478,32 @@ fn the_verifier_checks_loops() {
 
 #[test]
 fn the_verifier_checks_groups() {
-    let group = |number, body| TopStmt::Group { group: GroupId::new(number), body };
-    assert_eq!(broken(|_| vec![group(2, vec![])]), Rule::GroupNumber);
-    assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), Rule::GroupNumber);
-    assert_eq!(broken(|_| vec![group(1, vec![group(2, vec![])])]), Rule::GroupNested);
+    let group =
+        |number, body| TopStmt::RegionBlock { region_block: RegionBlockId::new(number), body };
+    assert_eq!(broken(|_| vec![group(2, vec![])]), Rule::RegionBlockNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), Rule::RegionBlockNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![group(2, vec![])])]), Rule::RegionBlockNested);
     let beside = broken_beside_group(|m| {
         let (i, zero) = (m.local("i", I32), m.constant(0i32));
         m.parallel(&[(i, zero, zero)], vec![])
     });
-    assert_eq!(beside, Rule::GroupMixed);
+    assert_eq!(beside, Rule::RegionBlockMixed);
     let mutable = broken_beside_group(|m| {
         let (local, value) = (m.variable("v", I32), m.constant(0i32));
         m.serial(vec![Stmt::Let { local, value }])
     });
-    assert_eq!(mutable, Rule::GroupMixed);
+    assert_eq!(mutable, Rule::RegionBlockMixed);
     let reading = broken_beside_group(|m| {
         let (x, zero, local) = (m.tensor("x", I32, 1), m.constant(0u64), m.local("v", I32));
         let value = m.load(x, &[zero]);
         m.serial(vec![Stmt::Let { local, value }])
     });
-    assert_eq!(reading, Rule::GroupMixed);
+    assert_eq!(reading, Rule::RegionBlockMixed);
     let returning = broken(|m| {
         m.kernel.results = vec![I32];
         vec![group(1, vec![]), TopStmt::Return(vec![m.constant(0i32)])]
     });
-    assert_eq!(returning, Rule::GroupMixed);
+    assert_eq!(returning, Rule::RegionBlockMixed);
 }
 
 #[test]
@@ -537,7 +541,10 @@ fn temporaries_exist_only_after_offloading() {
 fn the_verifier_checks_tasks() {
     verify_offloaded(&offloaded()).unwrap();
     let stmts = |k: &mut Offloaded, block: BlockId| k.blocks[block].stmts.clone();
-    assert_eq!(broken_tasks(|k| k.tasks[0].group = GroupId::new(1)), Rule::GroupNumber);
+    assert_eq!(
+        broken_tasks(|k| k.tasks[0].region_block = RegionBlockId::new(1)),
+        Rule::RegionBlockNumber
+    );
     assert_eq!(broken_tasks(|k| k.tasks[0].accesses.clear()), Rule::Accesses);
     assert_eq!(broken_tasks(|k| k.tasks[1].accesses[0].read = true), Rule::Accesses);
     assert_eq!(broken_tasks(|k| k.temps.clear()), Rule::IdRange);

@@ -463,7 +463,7 @@ impl Executable {
                     file: op.at.file().into(),
                     line: op.at.line(),
                     task: 0,
-                    group: 0,
+                    region_block: 0,
                     stream: op.stamp.stream,
                     bytes,
                 });
@@ -478,7 +478,7 @@ impl Executable {
                         file: kernel.file.as_str().into(),
                         line: kernel.tasks[task].line,
                         task: task as u32,
-                        group: kernel.tasks[task].group.index() as u32,
+                        region_block: kernel.tasks[task].region_block.index() as u32,
                         stream: op.stamp.stream,
                         bytes: None,
                     };

@@ -226,7 +226,7 @@ fn cache_folder_by(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use quadrants_ir::{
-        GroupId, TaskId,
+        RegionBlockId, TaskId,
         abi::{Form, Forms},
     };
     use quadrants_samples as samples;
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(keyed("a", &moved, Form::Proven, Passing::Value).key("x"), first.key("x"));
 
         let mut grouped = kernel.clone();
-        grouped.tasks[0].group = GroupId::new(1);
+        grouped.tasks[0].region_block = RegionBlockId::new(1);
         let mut strict = kernel.clone();
         strict.options.strict = true;
         let others = [

@@ -48,7 +48,7 @@ pub struct TaskExplanation {
     /// What the task is: `loop`, `thread blocks`, or `serial code`.
     pub kind: &'static str,
     /// The number of the task's `stream_parallel` block, from 1; 0 outside of these.
-    pub group: u32,
+    pub region_block: u32,
     /// Whether accesses are checked.
     pub is_checked: bool,
     /// The decisions of the schedule. Empty on the CPU, whose code rustc compiles.
@@ -77,8 +77,8 @@ impl Display for Explanation {
         write!(f, "kernel `{}`", self.kernel)?;
         for task in &self.tasks {
             write!(f, "\n  {}:{}: {}", self.file, task.line, task.kind)?;
-            if task.group > 0 {
-                write!(f, " in block {} of its region", task.group)?;
+            if task.region_block > 0 {
+                write!(f, " in block {} of its region", task.region_block)?;
             }
             match task.schedule.as_slice() {
                 [] if task.is_checked => write!(f, ", bounds checks")?,
@@ -270,7 +270,7 @@ impl KernelContext {
                     TaskKind::RangeFor { .. } => "loop",
                     TaskKind::BlockFor { .. } => "thread blocks",
                 },
-                group: task.group.raw(),
+                region_block: task.region_block.raw(),
                 is_checked,
                 schedule: scheduled.map_or_else(Vec::new, |kernel| schedule_of(kernel, id)),
                 grid: grid.map(|config| (config.grid_dim, config.block_dim)),

@@ -8,7 +8,7 @@
 use std::{slice, sync::Arc};
 
 use quadrants_ir::{
-    GroupId, Offloaded, Task, TaskId, TaskKind,
+    Offloaded, RegionBlockId, Task, TaskId, TaskKind,
     abi::DEFAULT_BLOCK_SIZE,
     launch_analysis::{Extents, LaunchAnalysis},
     schedule::Grid,
@@ -86,11 +86,13 @@ impl Plan {
             steps.push(Step::Native);
             return Self { steps, shapes: 1, single_call: true };
         }
-        let mut last = GroupId::NONE;
+        let mut last = RegionBlockId::NONE;
         for (id, task) in kernel.tasks() {
-            match (task.group, steps.last_mut()) {
-                (group, _) if group == GroupId::NONE => steps.push(Step::Task(id)),
-                (group, Some(Step::Region(region))) if group == last => {
+            match (task.region_block, steps.last_mut()) {
+                (region_block, _) if region_block == RegionBlockId::NONE => {
+                    steps.push(Step::Task(id))
+                }
+                (region_block, Some(Step::Region(region))) if region_block == last => {
                     if let Some(block) = region.blocks.last_mut() {
                         block.push(id);
                     }
@@ -101,7 +103,7 @@ impl Plan {
                     steps.push(Step::Region(Region { blocks, ..Region::default() }));
                 }
             }
-            last = task.group;
+            last = task.region_block;
         }
         let single_call = matches!(steps.as_slice(), [Step::Task(_)]);
         Self { steps, shapes: kernel.tasks.len(), single_call }

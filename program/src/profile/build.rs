@@ -206,7 +206,7 @@ impl Build<'_> {
             file: "".into(),
             line: 0,
             task: 0,
-            group: 0,
+            region_block: 0,
             reads: 0,
             writes: 0,
             nodes: Arc::default(),
@@ -222,7 +222,8 @@ impl Build<'_> {
             What::Task(Some((names, task))) => {
                 (span.name, span.file) = (names.name.clone(), names.file.clone());
                 span.task = *task as u32;
-                (span.line, span.group) = names.tasks.get(*task).copied().unwrap_or_default();
+                (span.line, span.region_block) =
+                    names.tasks.get(*task).copied().unwrap_or_default();
             }
             What::Bytes(kind, bytes) => {
                 (span.kind, span.bytes) = (*kind, Some(*bytes));
@@ -275,7 +276,7 @@ impl Build<'_> {
                 file: node.file.clone(),
                 line: node.line,
                 task: node.task,
-                group: node.group,
+                region_block: node.region_block,
                 reads: 0,
                 writes: 0,
                 bytes: node.bytes,
@@ -298,7 +299,7 @@ impl Build<'_> {
             file: "".into(),
             line: 0,
             task: 0,
-            group: 0,
+            region_block: 0,
             reads: 0,
             writes: 0,
             nodes: Arc::default(),

@@ -90,7 +90,7 @@ impl Timeline {
             }
             if span.kind == SpanKind::Task {
                 arg("task", &span.task)?;
-                arg("group", &span.group)?;
+                arg("group", &span.region_block)?;
             }
             if let Some(graph) = graphs.get(&span.nodes) {
                 arg("graph", graph)?;
@@ -157,7 +157,7 @@ impl Timeline {
                     quoted(&node.file),
                     node.line,
                     node.task,
-                    node.group,
+                    node.region_block,
                     node.stream
                 )?;
                 if let Some(bytes) = node.bytes {

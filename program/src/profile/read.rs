@@ -128,7 +128,7 @@ fn nodes(graph: &JsonValue) -> Result<Arc<[GraphNode]>, String> {
             file: string(node, "file")?.into(),
             line: number(node, "line")?,
             task: number(node, "task")?,
-            group: number(node, "group")?,
+            region_block: number(node, "group")?,
             stream: number(node, "stream")?,
             bytes: if node["bytes"].is_null() { None } else { Some(number(node, "bytes")?) },
         })
@@ -166,7 +166,7 @@ fn span(event: &JsonValue, label: &str, graphs: &[Arc<[GraphNode]>]) -> Result<S
         file: if has_place { string(args, "file")?.into() } else { Arc::from("") },
         line,
         task: of_task("task")?,
-        group: of_task("group")?,
+        region_block: of_task("group")?,
         reads: of_foreign("reads")?,
         writes: of_foreign("writes")?,
         nodes: nodes.unwrap_or_default(),

@@ -26,7 +26,7 @@ pub(super) struct KernelNames {
     pub(super) id: u32,
     pub(super) name: Arc<str>,
     pub(super) file: Arc<str>,
-    /// The line and the group of each task.
+    /// The line and the `stream_parallel` block of each task.
     pub(super) tasks: Vec<(u32, u32)>,
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Session {
 
 impl KernelNames {
     fn new(id: u32, kernel: &Offloaded) -> Self {
-        let tasks = kernel.tasks.iter().map(|task| (task.line, task.group.index() as u32));
+        let tasks = kernel.tasks.iter().map(|task| (task.line, task.region_block.index() as u32));
         let (name, file) = (kernel.name.as_str().into(), kernel.file.as_str().into());
         Self { id, name, file, tasks: tasks.collect() }
     }

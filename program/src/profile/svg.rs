@@ -434,8 +434,8 @@ fn tooltip(span: &Span) -> String {
     if !span.file.is_empty() {
         text += &format!("\n{}:{}", span.file, span.line);
     }
-    if span.group > 0 {
-        text += &format!("\nblock {}", span.group);
+    if span.region_block > 0 {
+        text += &format!("\nblock {}", span.region_block);
     }
     if span.kind == SpanKind::Foreign {
         text += &format!("\nforeign operation: reads {}, writes {}", span.reads, span.writes);

@@ -79,7 +79,7 @@ pub struct Span {
     /// The number of the task in its kernel.
     pub task: u32,
     /// The number of the task's `stream_parallel` block; 0 for none.
-    pub group: u32,
+    pub region_block: u32,
     /// How many tensors a foreign operation only reads.
     pub reads: u32,
     /// How many tensors a foreign operation writes.
@@ -116,7 +116,7 @@ pub struct GraphNode {
     /// The number of the task in its kernel.
     pub task: u32,
     /// The number of the task's `stream_parallel` block; 0 for none.
-    pub group: u32,
+    pub region_block: u32,
     /// The id of the stream that it was captured on.
     pub stream: u32,
     /// The number of bytes of a copy.

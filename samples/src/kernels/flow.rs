@@ -1,7 +1,7 @@
 //! Sample kernels of statements and loops: ranges of every type and rank, branches, assertions, serial blocks with
 //! temporaries and results, and names that are reserved in C++.
 
-use quadrants_ir::{BinaryOp, Const, GroupId, Offloaded, ScalarType, Stmt, TopStmt};
+use quadrants_ir::{BinaryOp, Const, Offloaded, RegionBlockId, ScalarType, Stmt, TopStmt};
 
 use crate::Builder;
 
@@ -197,7 +197,7 @@ fn groups() -> Offloaded {
             b.push_store(tensor, i, value);
         });
         let body = b.kernel.body.drain(b.kernel.body.len() - 1..).collect();
-        b.kernel.body.push(TopStmt::Group { group: GroupId::new(group), body });
+        b.kernel.body.push(TopStmt::RegionBlock { region_block: RegionBlockId::new(group), body });
     }
     b.finish()
 }

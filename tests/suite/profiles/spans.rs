@@ -39,7 +39,7 @@ fn every_launch_is_one_span_with_kernel_line_and_stream(
     assert_eq!((on_stream(stream.id()), on_stream(program.default_stream().id())), (5, 2));
     for span in spans_of(&timeline, SpanKind::Task) {
         assert!(span.file.ends_with("profiles/mod.rs"), "{span:#?}");
-        assert_eq!((span.task, span.group), (0, 0));
+        assert_eq!((span.task, span.region_block), (0, 0));
     }
     // Launches after the profile are as before.
     program.sync()?;
@@ -67,7 +67,7 @@ fn the_tasks_of_regions_have_groups_and_workers(backend: TestBackend) -> quadran
     assert_eq!(tasks(&timeline), expected.into());
     for span in spans_of(&timeline, SpanKind::Task) {
         let in_first = span.line == BLOCK_LINES[0];
-        assert_eq!(span.group, if in_first { 1 } else { 2 }, "{span:#?}");
+        assert_eq!(span.region_block, if in_first { 1 } else { 2 }, "{span:#?}");
         assert_eq!(track_of(&timeline, span) == TrackKind::Worker, !in_first, "{span:#?}");
     }
     let arrows = |kind| timeline.arrows().iter().filter(|arrow| arrow.kind == kind).count();
@@ -207,7 +207,8 @@ fn the_nodes_of_a_graph_have_places_groups_and_streams(
     check_nodes(&timeline, &[first, second, third, copied, SCALE_LINE]);
     let graph = spans_of(&timeline, SpanKind::Graph).next().expect("a graph");
     let default = program.default_stream().id();
-    let nodes: Vec<_> = graph.nodes.iter().map(|n| (n.kind, n.group, n.stream, n.bytes)).collect();
+    let nodes: Vec<_> =
+        graph.nodes.iter().map(|n| (n.kind, n.region_block, n.stream, n.bytes)).collect();
     let expected = [
         (SpanKind::Task, 1, default, None),
         (SpanKind::Task, 2, default, None),

@@ -17,8 +17,8 @@ use super::{
     pairs::{classes, conflicting_pairs, uncountable, without_repetition},
 };
 use crate::{
-    Array, BinaryOp, BlockId, Element, ExprId, ExprKind, GroupId, LocalId, MathFn, Offloaded,
-    ParamId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
+    Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId,
+    RegionBlockId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
     races::{
         Counter, GraphBuilder, Guard, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
@@ -105,7 +105,9 @@ fn build(kernel: &Offloaded, layout: &ArgLayout, unroll: bool) -> (Races, usize)
     let mut task_pairs = Vec::new();
     for (at, first) in kernel.tasks.iter().enumerate() {
         for (after, second) in kernel.tasks.iter().enumerate().skip(at + 1) {
-            if first.group == second.group || first.group == GroupId::NONE {
+            if first.region_block == second.region_block
+                || first.region_block == RegionBlockId::NONE
+            {
                 continue;
             }
             let pairs = conflicting_pairs(&tasks[at], &tasks[after]);
@@ -195,7 +197,8 @@ impl<'k> TaskBuilder<'k> {
     ) -> (TaskRaces, usize) {
         let nodes: Nodes<'k> = kernel.into();
         // A tensor that no concurrent access changes cannot have a race.
-        let concurrent = |other: &&Task| std::ptr::eq(*other, task) || other.group != task.group;
+        let concurrent =
+            |other: &&Task| std::ptr::eq(*other, task) || other.region_block != task.region_block;
         let accesses = kernel.tasks.iter().filter(concurrent).flat_map(|task| &task.accesses);
         let mut changed = vec![false; kernel.params.len()];
         for access in accesses.filter(|a| a.write || a.atomic) {
@@ -234,7 +237,7 @@ impl<'k> TaskBuilder<'k> {
             broadcasts: Vec::new(),
             input: None,
             unrolled: unroll.then_some(0),
-            task: TaskRaces { group: Some(task.group), ..TaskRaces::default() },
+            task: TaskRaces { region_block: Some(task.region_block), ..TaskRaces::default() },
         };
         builder.builder.graph.index_type = Some(ScalarType::U64);
         builder.serial_tasks(kernel, task);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::cause::{Cause, Origins};
 use crate::{
-    Array, GroupId, LocalId, ParamId, SiteId, TaskId,
+    Array, LocalId, ParamId, RegionBlockId, SiteId, TaskId,
     extents::Extents,
     races::{
         AffineForm, AffineForms, Collision, Guard, GuardedIndex, Index, IntType, LoopContext,
@@ -90,7 +90,7 @@ pub(super) type Guards = SmallVec<[Guard; 4]>;
 
 #[derive(Debug, Default)]
 pub(super) struct TaskRaces {
-    pub(super) group: Option<GroupId>,
+    pub(super) region_block: Option<RegionBlockId>,
     /// The number of parallel dimensions, including the threads of a block.
     pub(super) dims: usize,
     /// The number of threads per block of a block loop.
@@ -190,8 +190,9 @@ impl Races {
         let (space, values) = task.evaluate(launch.args, &extents);
         let in_block = space.in_block(&task.block_uniform);
         let between_blocks = space.between_blocks(task.dims - 1);
-        let concurrent =
-            |other: usize| other == id.index() || self.tasks[other].group != task.group;
+        let concurrent = |other: usize| {
+            other == id.index() || self.tasks[other].region_block != task.region_block
+        };
         let overflow = |[_, counter]: [usize; 2]| self.overflow(task, counter, launch, &concurrent);
         task.pairs.iter().find_map(|&[a, b]| {
             let (a, b) = (&task.accesses[a], &task.accesses[b]);

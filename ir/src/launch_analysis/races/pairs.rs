@@ -27,7 +27,7 @@ pub(super) fn without_repetition(pairs: &mut Vec<Pair>, [first, second]: [&[usiz
 pub(super) fn uncountable(kernel: &Offloaded, task: &Task) -> HashSet<Array> {
     let mut found = HashSet::new();
     for other in &kernel.tasks {
-        if std::ptr::eq(task, other) || task.group != other.group {
+        if std::ptr::eq(task, other) || task.region_block != other.region_block {
             uncountable_in(kernel.into(), other.body, &mut found);
         }
     }
