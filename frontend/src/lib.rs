@@ -26,7 +26,7 @@ pub use error::Error;
 pub use lower::{lower, lower_checked};
 pub use operands::{Operator, Projection, Root, operators};
 pub use quadrants_ir::{
-    source::{Callee, Source},
+    source::{Callee, EmittedSource},
     types::name_number,
 };
 pub use rule::{NotCombined, Rejection, Rule};

@@ -12,7 +12,7 @@ pub use quadrants_ir::{
     format::{Argument, Format, FormatPiece, Notation},
 };
 
-/// An index into the type table of a [`Source`](crate::Source).
+/// An index into the type table of an [`EmittedSource`](crate::EmittedSource).
 pub type TypeIx = u32;
 
 /// A kernel or a func.

@@ -1,9 +1,9 @@
-//! A function with its tables, decoded from a [`Source`] or made by the builder.
+//! A function with its tables, decoded from an [`EmittedSource`] or made by the builder.
 
 use quadrants_ir::types::{Constant, ParamType, Type};
 
 use crate::{
-    Callee, Error, Source,
+    Callee, EmittedSource, Error,
     check::check,
     resolve,
     syntax::{Function, ParamPassing},
@@ -22,7 +22,7 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// Decodes a source. Checks the language rules unless the macro has checked them.
-    pub(crate) fn from_source(source: &Source, is_checked: bool) -> Result<Self, Error> {
+    pub(crate) fn from_source(source: &EmittedSource, is_checked: bool) -> Result<Self, Error> {
         let funcs: Vec<_> = source.funcs.iter().map(|func| func()).collect();
         let mut function = Function::decode(source.tree)?;
         resolve::methods(&mut function, &funcs);

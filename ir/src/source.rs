@@ -7,7 +7,7 @@ use crate::types::{Constant, ParamType, Type};
 ///
 /// The tables are functions, so that they cost nothing until the kernel's IR is first needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
+pub struct EmittedSource {
     /// The source file: `file!()`.
     pub file: &'static str,
     /// The syntax tree, encoded by the frontend.
@@ -30,5 +30,5 @@ pub enum Callee {
     /// A built-in method or function of numbers, arrays, vectors or matrices, which the frontend looks up by name.
     Builtin,
     /// A user's `#[func]`.
-    Func(&'static Source),
+    Func(&'static EmittedSource),
 }

@@ -210,7 +210,7 @@ impl Emission<'_> {
         Typing { sites: &self.tree.sites, table, types: self.tree.types.len() }
     }
 
-    /// What [`source`](Self::source) defines: the source, as `&'static Source`, and the identities, a slice.
+    /// What [`source`](Self::source) defines: the source, as `&'static EmittedSource`, and the identities, a slice.
     pub(crate) fn source_paths(&self) -> (TokenStream, TokenStream) {
         if self.generics.is_empty() {
             return (quote!(&__SOURCE), quote!(&__IDENTITIES));

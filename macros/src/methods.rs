@@ -300,7 +300,7 @@ fn expand_method(
         unsafe impl<#with> #support::HasMethod<#number, #by> for #of #bounds {
             type Output = #output;
             const SOURCE: ::core::option::Option<(
-                &'static #frontend::Source,
+                &'static #frontend::EmittedSource,
                 &'static [&'static #support::Identity],
             )> = ::core::option::Option::Some({ #source (#path, #identities) });
             const MUTATES: ::core::primitive::bool = #changes;
@@ -364,7 +364,7 @@ fn stub(
         unsafe impl<#with> #support::HasMethod<#number, #by> for #of #bounds {
             type Output = #output;
             const SOURCE: ::core::option::Option<(
-                &'static #frontend::Source,
+                &'static #frontend::EmittedSource,
                 &'static [&'static #support::Identity],
             )> = ::core::option::Option::None;
             const MUTATES: ::core::primitive::bool = true;

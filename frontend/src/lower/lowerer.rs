@@ -14,7 +14,7 @@ use super::{
     local_array::ArrayPlan,
     scope::{Frame, NamedValue},
 };
-use crate::{Error, Source, syntax::Span, unit::Unit};
+use crate::{EmittedSource, Error, syntax::Span, unit::Unit};
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
@@ -26,7 +26,7 @@ pub(super) struct Lowerer {
     /// The functions that `frame` is inlined into, outermost first.
     pub(super) callers: Vec<Frame>,
     /// All funcs decoded so far.
-    pub(super) units: Vec<(&'static Source, Rc<Unit>)>,
+    pub(super) units: Vec<(&'static EmittedSource, Rc<Unit>)>,
     /// Whether the macro has checked the language rules.
     pub(super) is_checked: bool,
     pub(super) file: String,

@@ -46,14 +46,14 @@ use local_array::ArrayPlan;
 use lowerer::{Lowerer, Result};
 use scope::{Binding, Frame, Leaf, NamedValue, Scalar, Value};
 
-use crate::{Error, Source, syntax::Function, unit::Unit};
+use crate::{EmittedSource, Error, syntax::Function, unit::Unit};
 
 /// Lowers a kernel to IR.
 ///
 /// # Errors
 /// [`Error::Rejected`] if the kernel or a func that it calls breaks a rule of the language, [`Error::Recursion`] if a
 /// func calls itself, and any other [`Error`] for sources that the macro has not made.
-pub fn lower(source: &Source) -> Result<Kernel> {
+pub fn lower(source: &EmittedSource) -> Result<Kernel> {
     lower_unit(Rc::new(Unit::from_source(source, false)?), false)
 }
 
@@ -66,7 +66,7 @@ pub fn lower(source: &Source) -> Result<Kernel> {
 /// # Errors
 /// Those of [`lower`], except [`Error::Rejected`] by a rule that needs no types.
 #[doc(hidden)]
-pub fn lower_checked(source: &Source, loops: &[usize]) -> Result<Kernel> {
+pub fn lower_checked(source: &EmittedSource, loops: &[usize]) -> Result<Kernel> {
     let unit = Rc::new(Unit::from_source(source, true)?);
     let kernel = lower_unit(Rc::clone(&unit), true)?;
     let mut lowered = Vec::new();

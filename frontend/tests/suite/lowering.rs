@@ -1,6 +1,6 @@
 //! Tests of lowering by running the IR: evaluation order, effects, funcs, top level.
 
-use quadrants_frontend::{Callee, Error, Rule, Source, lower, syntax::*};
+use quadrants_frontend::{Callee, EmittedSource, Error, Rule, lower, syntax::*};
 use quadrants_ir::{
     Const, Kernel,
     ScalarType::{Bool, F32, F64, I32, U64},
@@ -173,7 +173,7 @@ fn shapes_and_nested_dimensions() {
 }
 
 /// `fn add(mut by: i32, t: &mut Tensor<i32, 1>, at: usize) -> i32 { by *= 2; t[at] += by; return by }`
-fn add_func() -> &'static Source {
+fn add_func() -> &'static EmittedSource {
     let body = block(vec![
         change(1, e!(by), BinaryOp::Mul, e!(2)),
         change(2, t(e!(at)), BinaryOp::Add, e!(by)),
@@ -183,8 +183,8 @@ fn add_func() -> &'static Source {
     Box::leak(Box::new(source(&function, || vec![scalar(I32), tensor(I32, 1, true), scalar(U64)])))
 }
 
-fn endless_func() -> &'static Source {
-    static ENDLESS: std::sync::LazyLock<Source> = std::sync::LazyLock::new(|| {
+fn endless_func() -> &'static EmittedSource {
+    static ENDLESS: std::sync::LazyLock<EmittedSource> = std::sync::LazyLock::new(|| {
         let body = value(call(0, vec![e!(n)]));
         let function = function(FunctionKind::Func, &["n"], Some(I32), body);
         source_with(&function, || vec![scalar(I32)], &[|| Callee::Func(endless_func())], &[])
@@ -269,17 +269,17 @@ fn a_deep_expression_lowers_and_a_deeper_one_is_rejected() {
 
 #[test]
 fn a_site_of_a_func_in_another_file_names_that_file() {
-    fn elsewhere() -> &'static Source {
+    fn elsewhere() -> &'static EmittedSource {
         let stmts = vec![set(70, t(e!(0)), e!(1))];
         let function = function(FunctionKind::Func, &["&mut t"], None, block(stmts));
         let source = source(&function, || vec![tensor(I32, 1, true)]);
-        Box::leak(Box::new(Source { file: "elsewhere.rs", ..source }))
+        Box::leak(Box::new(EmittedSource { file: "elsewhere.rs", ..source }))
     }
     let stmts = vec![run(4, call(0, vec![e!(t)])), run(5, call(1, vec![e!(t)]))];
     let function = kernel(&["&mut t"], stmts);
     let funcs: &[fn() -> Callee] = &[
         || Callee::Func(elsewhere()),
-        || Callee::Func(Box::leak(Box::new(Source { file: "job.rs", ..*elsewhere() }))),
+        || Callee::Func(Box::leak(Box::new(EmittedSource { file: "job.rs", ..*elsewhere() }))),
     ];
     let source = source_with(&function, || vec![tensor(I32, 1, true)], funcs, &[]);
     let kernel = lower(&source).unwrap();

@@ -1,6 +1,6 @@
 //! Helpers that build syntax trees.
 
-use quadrants_frontend::{Callee, Source, syntax::*};
+use quadrants_frontend::{Callee, EmittedSource, syntax::*};
 use quadrants_ir::{
     ScalarType,
     types::{Constant, ParamType, Type},
@@ -267,7 +267,7 @@ pub(crate) fn kernel(params: &[&str], stmts: Vec<Stmt>) -> Function {
     function(FunctionKind::Kernel, params, None, block(stmts))
 }
 
-pub(crate) fn source(function: &Function, params: fn() -> Vec<ParamType>) -> Source {
+pub(crate) fn source(function: &Function, params: fn() -> Vec<ParamType>) -> EmittedSource {
     source_with(function, params, &[], &[])
 }
 
@@ -276,8 +276,8 @@ pub(crate) fn source_with(
     params: fn() -> Vec<ParamType>,
     funcs: &'static [fn() -> Callee],
     consts: &'static [fn() -> Constant],
-) -> Source {
-    Source {
+) -> EmittedSource {
+    EmittedSource {
         file: "job.rs",
         tree: function.encode().unwrap().leak(),
         params,

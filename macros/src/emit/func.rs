@@ -119,7 +119,8 @@ impl Emission<'_> {
         let (source, frontend) = (self.source(), &self.paths.frontend);
         let (path, identities) = self.source_paths();
         let support = &self.paths.body;
-        let ty = quote!((&'static #frontend::Source, &'static [&'static #support::Identity]));
+        let ty =
+            quote!((&'static #frontend::EmittedSource, &'static [&'static #support::Identity]));
         if !self.generics.is_empty() {
             let (declared, bounds) = (self.generics.declared(), self.generics.bounds());
             let arguments = self.generics.arguments();

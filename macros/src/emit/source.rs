@@ -98,7 +98,7 @@ impl Emission<'_> {
             const __TYPES: [#private::ir::types::Type; #type_count] = #all_probed.0;
         };
         let source = quote! {
-            #frontend::Source {
+            #frontend::EmittedSource {
                 file: ::core::file!(),
                 tree: #bytes,
                 params: || #params_found.to_vec(),
@@ -112,7 +112,7 @@ impl Emission<'_> {
                 #constants
                 #(#checks)*
                 const __OK: ::core::primitive::bool = { let _ = (__TYPES, __PARAMS); true };
-                static __SOURCE: #frontend::Source = #source;
+                static __SOURCE: #frontend::EmittedSource = #source;
             };
         }
         let (item, of) = (self.generics.carrier_item(), self.generics.carrier());
@@ -122,7 +122,7 @@ impl Emission<'_> {
             #item
             impl<#declared> #of #bounds {
                 #constants
-                const __SOURCE: &'static #frontend::Source = &#source;
+                const __SOURCE: &'static #frontend::EmittedSource = &#source;
             }
             #ungated
         }

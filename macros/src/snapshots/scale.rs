@@ -143,7 +143,7 @@ fn scale<'launch, T: Float>(
             .2;
         const __TYPES: [::quadrants::macro_support::ir::types::Type; 1usize] = Self::__PROBED
             .0;
-        const __SOURCE: &'static ::quadrants::macro_support::frontend::Source = &::quadrants::macro_support::frontend::Source {
+        const __SOURCE: &'static ::quadrants::macro_support::frontend::EmittedSource = &::quadrants::macro_support::frontend::EmittedSource {
             file: ::quadrants::macro_support::core::file!(),
             tree: b"...",
             params: || Self::__PARAMS.to_vec(),

@@ -158,7 +158,7 @@ impl scaled {
     #[allow(unused)]
     #[doc(hidden)]
     pub const fn __found<T: Float, const N: usize>() -> (
-        &'static ::quadrants::macro_support::frontend::Source,
+        &'static ::quadrants::macro_support::frontend::EmittedSource,
         &'static [&'static ::quadrants::macro_support::body::Identity],
     ) {
         struct __Of<T, const N: usize>(
@@ -294,7 +294,7 @@ impl scaled {
                 .2;
             const __TYPES: [::quadrants::macro_support::ir::types::Type; 3usize] = Self::__PROBED
                 .0;
-            const __SOURCE: &'static ::quadrants::macro_support::frontend::Source = &::quadrants::macro_support::frontend::Source {
+            const __SOURCE: &'static ::quadrants::macro_support::frontend::EmittedSource = &::quadrants::macro_support::frontend::EmittedSource {
                 file: ::quadrants::macro_support::core::file!(),
                 tree: b"...",
                 params: || Self::__PARAMS.to_vec(),

@@ -146,7 +146,7 @@ fn step<'launch>(
         let _ = (__TYPES, __PARAMS);
         true
     };
-    static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+    static __SOURCE: ::quadrants::macro_support::frontend::EmittedSource = ::quadrants::macro_support::frontend::EmittedSource {
         file: ::quadrants::macro_support::core::file!(),
         tree: b"...",
         params: || __PARAMS.to_vec(),

@@ -100,7 +100,7 @@ impl wave {
     #[allow(unused)]
     #[doc(hidden)]
     const __FOUND: (
-        &'static ::quadrants::macro_support::frontend::Source,
+        &'static ::quadrants::macro_support::frontend::EmittedSource,
         &'static [&'static ::quadrants::macro_support::body::Identity],
     ) = {
         const __PARAMS: [::quadrants::macro_support::ir::types::ParamType; 1usize] = [
@@ -186,7 +186,7 @@ impl wave {
             let _ = (__TYPES, __PARAMS);
             true
         };
-        static __SOURCE: ::quadrants::macro_support::frontend::Source = ::quadrants::macro_support::frontend::Source {
+        static __SOURCE: ::quadrants::macro_support::frontend::EmittedSource = ::quadrants::macro_support::frontend::EmittedSource {
             file: ::quadrants::macro_support::core::file!(),
             tree: b"...",
             params: || __PARAMS.to_vec(),

@@ -5,7 +5,7 @@
 use std::ops::{Add, Mul, Sub};
 
 use half::f16;
-use quadrants_ir::{ExactFloat, source::Source, types::name_number};
+use quadrants_ir::{ExactFloat, source::EmittedSource, types::name_number};
 
 use super::failure::{clamped, opaque};
 use crate::{
@@ -146,7 +146,7 @@ macro_rules! builtin {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = $out;
-            const SOURCE: Option<(&'static Source, &'static [&'static Identity])> = None;
+            const SOURCE: Option<(&'static EmittedSource, &'static [&'static Identity])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.
@@ -350,7 +350,7 @@ macro_rules! functions {
         #[diagnostic::do_not_recommend]
         unsafe impl<$($generic)*> HasMethod<{ name_number(stringify!($name)) }> for $of {
             type Output = Self;
-            const SOURCE: Option<(&'static Source, &'static [&'static Identity])> = None;
+            const SOURCE: Option<(&'static EmittedSource, &'static [&'static Identity])> = None;
             const MUTATES: bool = false;
         }
         // SAFETY: as above.

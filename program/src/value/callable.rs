@@ -4,7 +4,7 @@
 //! body cannot resolve a call differently: neither depends on the traits in the caller's scope.
 
 pub use quadrants_ir::source::Callee;
-use quadrants_ir::source::Source;
+use quadrants_ir::source::EmittedSource;
 
 use super::identity::Identity;
 
@@ -29,7 +29,7 @@ pub unsafe trait HasMethod<const NAME: u64, By = ()> {
     type Output;
 
     /// The source of a func and the table of its [type sites](crate::body::SiteTable); `None` for built-in methods.
-    const SOURCE: Option<(&'static Source, &'static [&'static Identity])>;
+    const SOURCE: Option<(&'static EmittedSource, &'static [&'static Identity])>;
 
     /// What a call is in the IR.
     const CALLEE: Callee = match Self::SOURCE {
