@@ -72,7 +72,7 @@ pub use method::{
 pub use method_scope::{MapMethods, in_scope};
 pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
-pub use parallel::{Block, Chunk, LoopInt, Simple, Weight, loop_cost, total_cost};
+pub use parallel::{Chunk, LoopInt, RegionBlock, Simple, Weight, loop_cost, total_cost};
 pub use partial::Partial;
 pub(crate) use print::{HostMessageList, HostMessages};
 pub use print::{
@@ -100,7 +100,7 @@ pub use site::{
     Arguments, CallSite, MethodTable, SiteTable, check_site, element_of, field_of, has_operators,
     identity_of, seen, typed, value_of,
 };
-pub use split::ErasedBlock;
+pub use split::ErasedRegionBlock;
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{
     are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,

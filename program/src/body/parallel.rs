@@ -12,13 +12,13 @@ use super::{
     cx::Cx,
     launch::LoopAt,
     level::{Level, Multiversioned},
-    split::{self, ChunkId, ErasedBlock, Loop, Mode},
+    split::{self, ChunkId, ErasedRegionBlock, Loop, Mode},
     stepped_range::SteppedRange,
 };
 use crate::dsl::{IndexSpace, ndrange};
 
 /// A `stream_parallel` block of a body. [`region`](Cx::region) runs it.
-pub struct Block<'a, 'b, L, F> {
+pub struct RegionBlock<'a, 'b, L, F> {
     cx: &'a Cx<'b, L>,
     body: F,
 }
@@ -209,15 +209,15 @@ impl<'b, L: Level> Cx<'b, L> {
 
     /// A `stream_parallel` block, to be run by [`region`](Self::region).
     #[inline(always)]
-    pub fn block<F: Fn() + Sync>(&self, body: F) -> Block<'_, 'b, L, F> {
-        Block { cx: self, body }
+    pub fn block<F: Fn() + Sync>(&self, body: F) -> RegionBlock<'_, 'b, L, F> {
+        RegionBlock { cx: self, body }
     }
 
     /// Runs the blocks of a region: concurrently if they are expensive enough, else one after the other. The cost is
     /// estimated from `elements`, the size of the largest tensor, and `weight`, the cost of one iteration of all blocks
     /// together, because the loops' extents are not known before the blocks run.
     #[inline(always)]
-    pub fn region(&self, blocks: &[&dyn ErasedBlock], elements: usize, weight: u32) {
+    pub fn region(&self, blocks: &[&dyn ErasedRegionBlock], elements: usize, weight: u32) {
         split::run_region(blocks, elements as u64, weight);
     }
 }
@@ -232,7 +232,7 @@ struct Checked<'a, F, T>(&'a F, T, ChunkId);
 struct Inspected<'a, F, T>(&'a F, T, ChunkId, &'a Cell<bool>);
 
 /// What the code of a block of a region is called with.
-struct RegionBlock<'a, F>(&'a F);
+struct RegionBlockCode<'a, F>(&'a F);
 
 // The check mode is a constant in each `code`, so that the loop is compiled once for each check mode.
 
@@ -260,9 +260,9 @@ impl<T, F: Fn((T, Chunk))> Multiversioned<Inspected<'_, F, T>> for F {
     }
 }
 
-impl<F: Fn()> Multiversioned<RegionBlock<'_, F>> for F {
+impl<F: Fn()> Multiversioned<RegionBlockCode<'_, F>> for F {
     #[inline(always)]
-    fn code(RegionBlock(body): RegionBlock<'_, F>) {
+    fn code(RegionBlockCode(body): RegionBlockCode<'_, F>) {
         body();
     }
 }
@@ -272,9 +272,12 @@ fn message_number(at: impl LoopInt) -> i64 {
     Into::<Const>::into(at).as_int().unwrap_or(0) as i64
 }
 
-impl<L: Level, F: Fn() + Sync> ErasedBlock for Block<'_, '_, L, F> {
+impl<L: Level, F: Fn() + Sync> ErasedRegionBlock for RegionBlock<'_, '_, L, F> {
     fn run(&self) {
         let _printer = self.cx.launch.printer();
-        self.cx.launch.errors.run(&mut || self.cx.run_at_level::<F, _>(RegionBlock(&self.body)));
+        self.cx
+            .launch
+            .errors
+            .run(&mut || self.cx.run_at_level::<F, _>(RegionBlockCode(&self.body)));
     }
 }

@@ -79,8 +79,8 @@ pub(super) struct ChunkId {
     pub(super) iterations: u64,
 }
 
-/// A [`Block`](super::Block) with its type erased.
-pub trait ErasedBlock: Sync {
+/// A [`RegionBlock`](super::RegionBlock) with its type erased.
+pub trait ErasedRegionBlock: Sync {
     /// Runs the block.
     fn run(&self);
 }
@@ -286,7 +286,7 @@ fn split_at_interior<I: LoopInt, const N: usize>(
 }
 
 /// Runs the blocks of a region: see [`Cx::region`](super::Cx::region).
-pub(super) fn run_region(blocks: &[&dyn ErasedBlock], elements: u64, weight: u32) {
+pub(super) fn run_region(blocks: &[&dyn ErasedRegionBlock], elements: u64, weight: u32) {
     if blocks.len() > 1 && chunks(elements, u64::MAX, weight) > 1 {
         pool::run(blocks.len(), true, &|k| blocks[k].run());
     } else {
