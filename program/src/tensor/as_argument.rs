@@ -14,41 +14,41 @@ use crate::{
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, Access::Read, args);
+        push_tensor(self, ArgumentAccess::Read, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut Tensor<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, Access::Write, args);
+        push_tensor(self, ArgumentAccess::Write, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a Slice<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, Access::Read, args);
+        push_tensor(self, ArgumentAccess::Read, args);
     }
 }
 
 impl<'a, T: KernelValue, const N: usize> Arg<'a> for &'a mut SliceMut<'_, T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, Access::Write, args);
+        push_tensor(self, ArgumentAccess::Write, args);
     }
 }
 
 impl<'a, T: Int, const N: usize> Arg<'a> for &'a Distinct<T, N> {
     #[inline(always)]
     fn push_to(self, args: &mut ArgList<'a>) {
-        push_tensor(self, Access::ReadDistinct, args);
+        push_tensor(self, ArgumentAccess::ReadDistinct, args);
     }
 }
 
 /// What is known of a tensor argument by its type.
 #[derive(Clone, Copy, PartialEq)]
-enum Access {
+enum ArgumentAccess {
     Read,
     ReadDistinct,
     Write,
@@ -58,10 +58,11 @@ enum Access {
 #[inline(always)]
 fn push_tensor<'a, T: KernelValue, const N: usize>(
     tensor: &'a Tensor<T, N>,
-    access: Access,
+    access: ArgumentAccess,
     args: &mut ArgList<'a>,
 ) {
-    let (writable, distinct) = (access == Access::Write, access == Access::ReadDistinct);
+    let (writable, distinct) =
+        (access == ArgumentAccess::Write, access == ArgumentAccess::ReadDistinct);
     // Kernels have at most `MAX_RANK` dimensions, so that larger ranks may saturate.
     let rank = const { if N > u8::MAX as usize { u8::MAX } else { N as u8 } };
     let (elements, shape) = tensor.elements();
