@@ -79,9 +79,9 @@ pub trait IndexSpace {
     /// The type of an index: one integer, or a tuple of integers.
     type Item;
     #[doc(hidden)]
-    type Bounds: AsRef<[Range<Self::Int>]>;
+    type Ranges: AsRef<[Range<Self::Int>]>;
     #[doc(hidden)]
-    fn bounds(self) -> Self::Bounds;
+    fn ranges(self) -> Self::Ranges;
     #[doc(hidden)]
     fn item(at: &[Self::Int; MAX_RANK]) -> Self::Item;
 }
@@ -101,7 +101,7 @@ pub trait LoopInt: Element + PartialOrd {
 /// The iterator over the indices of an [`ndrange`].
 #[derive(Debug)]
 pub struct Indices<D: IndexSpace> {
-    bounds: D::Bounds,
+    ranges: D::Ranges,
     next: Option<[D::Int; MAX_RANK]>,
 }
 
@@ -220,11 +220,11 @@ impl<D: IndexSpace> IntoIterator for ndrange<D> {
     type Item = D::Item;
     type IntoIter = Indices<D>;
     fn into_iter(self) -> Indices<D> {
-        let bounds = self.0.bounds();
-        let ranges = bounds.as_ref();
-        let nonempty = ranges.iter().all(|range| range.start < range.end);
-        let first = std::array::from_fn(|k| ranges.get(k).map_or(D::Int::ZERO, |r| r.start));
-        Indices { bounds, next: nonempty.then_some(first) }
+        let ranges = self.0.ranges();
+        let of_axes = ranges.as_ref();
+        let nonempty = of_axes.iter().all(|range| range.start < range.end);
+        let first = std::array::from_fn(|k| of_axes.get(k).map_or(D::Int::ZERO, |r| r.start));
+        Indices { ranges, next: nonempty.then_some(first) }
     }
 }
 
@@ -234,7 +234,7 @@ impl<D: IndexSpace> Iterator for Indices<D> {
         let at = self.next?;
         self.next = None;
         let mut next = at;
-        for (k, range) in self.bounds.as_ref().iter().enumerate().rev() {
+        for (k, range) in self.ranges.as_ref().iter().enumerate().rev() {
             next[k] = next[k].forward(1);
             if next[k] < range.end {
                 self.next = Some(next);
@@ -247,15 +247,15 @@ impl<D: IndexSpace> Iterator for Indices<D> {
 }
 
 macro_rules! index_spaces {
-    ($($rank:literal, $item:ty, |$at:ident| $make:expr => {$($space:ty: |$given:ident| $bounds:expr;)*})*) => {$($(
+    ($($rank:literal, $item:ty, |$at:ident| $make:expr => {$($space:ty: |$given:ident| $ranges:expr;)*})*) => {$($(
         impl<I: LoopInt> IndexSpace for $space {
             type Int = I;
             type Item = $item;
-            type Bounds = [Range<I>; $rank];
+            type Ranges = [Range<I>; $rank];
             #[inline(always)]
-            fn bounds(self) -> [Range<I>; $rank] {
+            fn ranges(self) -> [Range<I>; $rank] {
                 let $given = self;
-                $bounds
+                $ranges
             }
             fn item($at: &[I; MAX_RANK]) -> $item {
                 $make

@@ -167,13 +167,13 @@ impl<'b, L: Level> Cx<'b, L> {
         body: F,
     ) where
         I: LoopInt,
-        D: IndexSpace<Int = I, Bounds = [Range<I>; N]>,
+        D: IndexSpace<Int = I, Ranges = [Range<I>; N]>,
         F: Fn(([(I, I); N], Chunk)) + Sync,
     {
-        let bounds = space.0.bounds();
+        let ranges = space.0.ranges();
         self.launch.run_tiles(&Loop {
             at,
-            bounds: std::array::from_fn(|k| (bounds[k].start, bounds[k].end)),
+            bounds: std::array::from_fn(|k| (ranges[k].start, ranges[k].end)),
             weight: weight.cost(),
             simple: W::SIMPLE,
             location: Location::caller(),
