@@ -6,7 +6,7 @@ use crate::element::{DataType, Reduction};
 
 /// An operation as a rank calls it. A [`Mismatch`](crate::Mismatch) has two that should be equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
+pub struct CollectiveCall {
     pub(crate) kind: CallKind,
     /// The number of elements: of the smaller tensor, where they differ.
     pub(crate) count: usize,
@@ -34,7 +34,7 @@ pub(crate) struct GroupPosition {
     pub(crate) of: u32,
 }
 
-impl Call {
+impl CollectiveCall {
     /// The operation: `all_reduce`.
     #[must_use]
     pub fn operation(&self) -> &'static str {
@@ -86,7 +86,7 @@ impl Call {
     }
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for CollectiveCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.operation())?;
         match self.kind {

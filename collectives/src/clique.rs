@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     Error, Result, UniqueId,
-    call::Call,
+    call::CollectiveCall,
     error::Failure,
     ledger::{Ledger, Ranks},
     library_mismatch::LibraryMismatch,
@@ -137,7 +137,7 @@ impl Clique {
     pub(crate) fn compare(
         &self,
         rank: usize,
-        calls: impl IntoIterator<Item = Call>,
+        calls: impl IntoIterator<Item = CollectiveCall>,
     ) -> Result<(), Arc<Failure>> {
         let mut state = self.state.lock();
         if let Some(failure) = &state.failure {

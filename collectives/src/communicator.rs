@@ -15,7 +15,7 @@ use quadrants_program::{Event, Program, Stream, Watch};
 use crate::{
     Error, Library, Result, UniqueId,
     bootstrap::{self, ProcessGroup, Refusal},
-    call::Call,
+    call::CollectiveCall,
     clique::{CREATE, Clique},
     error::Failure,
     library::{Progress, library_name},
@@ -506,7 +506,7 @@ impl Inner {
     /// A mismatch, or another failure. Then they must not be enqueued, and the communicator is to be aborted.
     pub(crate) fn compare(
         &self,
-        calls: impl IntoIterator<Item = Call>,
+        calls: impl IntoIterator<Item = CollectiveCall>,
     ) -> Result<(), Arc<Failure>> {
         match (&self.processes, self.compared) {
             (Some(processes), Some(communicator)) => {

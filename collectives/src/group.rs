@@ -6,7 +6,7 @@ use quadrants_program::{ForeignRead, ForeignWrite, RawTensor, Tensor};
 
 use crate::{
     Communicator, Element, Error, Reduction, Result,
-    call::{Call, CallKind, GroupPosition},
+    call::{CallKind, CollectiveCall, GroupPosition},
     communicator::{Link, Ordered, settle},
     element::DataType,
     error::Failure,
@@ -64,7 +64,7 @@ struct Member<'a> {
 /// A call with the positions of its tensors among those of its communicator.
 #[derive(Debug, Clone, Copy)]
 struct Listed {
-    call: Call,
+    call: CollectiveCall,
     from: From,
     to: Option<usize>,
     /// The numbers of elements that are read and written.
@@ -115,7 +115,12 @@ impl Member<'_> {
         let index = self.collectives;
         self.collectives += u32::from(!is_transfer);
         // The number of all is not known yet.
-        let call = Call { kind, count, data_type, group_position: GroupPosition { index, of: 0 } };
+        let call = CollectiveCall {
+            kind,
+            count,
+            data_type,
+            group_position: GroupPosition { index, of: 0 },
+        };
         self.calls.push(Listed { call, from, to, counts });
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::call::{Call, CallKind};
+use crate::call::{CallKind, CollectiveCall};
 
 /// Two ranks have called different operations, where they must be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +20,11 @@ pub struct Mismatch {
     /// The rank that called later.
     pub rank: usize,
     /// What it called.
-    pub call: Call,
+    pub call: CollectiveCall,
     /// The rank that called earlier.
     pub other: usize,
     /// What it called.
-    pub other_call: Call,
+    pub other_call: CollectiveCall,
     /// The number of the operation, from 1: among the collective operations of the communicator, or among the transfers
     /// from the sender to the receiver.
     pub number: u64,
@@ -59,7 +59,7 @@ pub(crate) enum Ranks {
 #[derive(Debug)]
 struct Open {
     /// The first call, and its rank.
-    call: Call,
+    call: CollectiveCall,
     rank: usize,
     /// The number of ranks that have not called it.
     missing: usize,
@@ -71,7 +71,7 @@ struct Transfers {
     /// The number of those that both have called.
     complete: u64,
     /// The following ones: all sends, or all receives.
-    open: VecDeque<Call>,
+    open: VecDeque<CollectiveCall>,
 }
 
 impl Ledger {
@@ -101,7 +101,7 @@ impl Ledger {
     pub(crate) fn record(
         &mut self,
         rank: usize,
-        calls: impl IntoIterator<Item = Call>,
+        calls: impl IntoIterator<Item = CollectiveCall>,
     ) -> Result<(), Mismatch> {
         self.started = true;
         calls.into_iter().try_for_each(|call| match call.pair(rank) {
@@ -110,7 +110,7 @@ impl Ledger {
         })
     }
 
-    fn collective(&mut self, rank: usize, call: Call) -> Result<(), Mismatch> {
+    fn collective(&mut self, rank: usize, call: CollectiveCall) -> Result<(), Mismatch> {
         let called = self.called.entry(rank).or_default();
         // No rank has called less than all have.
         let at = (*called - self.complete) as usize;
@@ -137,13 +137,18 @@ impl Ledger {
         Ok(())
     }
 
-    fn transfer(&mut self, rank: usize, pair: (usize, usize), call: Call) -> Result<(), Mismatch> {
+    fn transfer(
+        &mut self,
+        rank: usize,
+        pair: (usize, usize),
+        call: CollectiveCall,
+    ) -> Result<(), Mismatch> {
         let other = if rank == pair.0 { pair.1 } else { pair.0 };
         if !self.ranks.contain(other) {
             return Ok(());
         }
         let transfers = self.transfers.entry(pair).or_default();
-        let is_send = |call: &Call| matches!(call.kind, CallKind::Send { .. });
+        let is_send = |call: &CollectiveCall| matches!(call.kind, CallKind::Send { .. });
         match transfers.open.front() {
             Some(first) if is_send(first) != is_send(&call) => {
                 let other_call = *first;
@@ -177,7 +182,7 @@ impl Ranks {
 }
 
 /// What a call of a rank is the `number`th of.
-fn position(call: &Call, rank: usize, number: u64) -> String {
+fn position(call: &CollectiveCall, rank: usize, number: u64) -> String {
     match call.pair(rank) {
         Some((from, to)) => format!("transfer {number} from rank {from} to rank {to}"),
         None => format!("collective operation {number}"),

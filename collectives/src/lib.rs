@@ -20,7 +20,7 @@ mod unique_id;
 mod unrun;
 mod watchdog;
 
-pub use call::Call;
+pub use call::CollectiveCall;
 pub use communicator::{Communicator, CommunicatorBuilder};
 pub use element::{Element, Reduction};
 pub use error::{Error, Failure, Result};

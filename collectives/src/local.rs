@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{
     Result,
-    call::{Call, CallKind},
+    call::{CallKind, CollectiveCall},
     error::Failure,
     reduce::reduce,
     resolved::Resolved,
@@ -148,7 +148,7 @@ impl State {
             };
         };
         let (send, receive) = if is_send { (posted, other) } else { (other, posted) };
-        let Call { count, data_type, .. } = send.resolved.call;
+        let CollectiveCall { count, data_type, .. } = send.resolved.call;
         // SAFETY: both have the elements, since they match, and `wait` has not returned for either. A rank may send to
         // itself, even from the elements that it receives.
         unsafe {
@@ -184,7 +184,7 @@ impl State {
 /// both may be equal.
 unsafe fn perform(ranks: &[Resolved]) {
     let Some(first) = ranks.first() else { return };
-    let Call { kind, count, data_type, .. } = first.call;
+    let CollectiveCall { kind, count, data_type, .. } = first.call;
     let bytes = count * data_type.bytes();
     let inputs = |offset: usize| -> Vec<*const u8> {
         ranks.iter().map(|rank| rank.from.cast::<u8>().wrapping_add(offset)).collect()

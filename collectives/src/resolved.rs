@@ -6,7 +6,7 @@ use quadrants_program::rhi::{Error as RhiError, StreamHandle};
 
 use crate::{
     Library,
-    call::{Call, CallKind},
+    call::{CallKind, CollectiveCall},
     library::Progress,
     table::RawCommunicator,
 };
@@ -14,7 +14,7 @@ use crate::{
 /// A call with its addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resolved {
-    pub(crate) call: Call,
+    pub(crate) call: CollectiveCall,
     /// The elements that are read; null where none are.
     pub(crate) from: *const c_void,
     /// The elements that are written; null where none are.
@@ -34,7 +34,7 @@ impl Resolved {
         communicator: RawCommunicator,
         stream: StreamHandle,
     ) -> Result<Progress, RhiError> {
-        let Self { call: Call { kind, count, data_type, .. }, from, to } = self;
+        let Self { call: CollectiveCall { kind, count, data_type, .. }, from, to } = self;
         let (stream, of) = (stream.raw() as usize as *mut c_void, data_type as c_int);
         let rank = |rank: usize| rank as c_int;
         // SAFETY: by the caller.

@@ -2,7 +2,7 @@
 
 use super::handshake::split_u32;
 use crate::{
-    call::{Call, CallKind, GroupPosition},
+    call::{CallKind, CollectiveCall, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
 };
@@ -27,7 +27,7 @@ const DATA_TYPES: [DataType; 9] = [
     DataType::F64,
 ];
 
-impl Call {
+impl CollectiveCall {
     /// The kind, the reduction and the type, a byte each; the root or the other rank, the number of elements and the
     /// position in the group, little endian. What a kind does not have is 0.
     pub(crate) fn to_bytes(self) -> [u8; CALL] {
@@ -90,9 +90,9 @@ pub(crate) fn decode_mismatch(body: &[u8]) -> Option<Mismatch> {
     let (call, body) = body.split_first_chunk()?;
     Some(Mismatch {
         rank: rank as usize,
-        call: Call::from_bytes(call)?,
+        call: CollectiveCall::from_bytes(call)?,
         other: other as usize,
-        other_call: Call::from_bytes(body.try_into().ok()?)?,
+        other_call: CollectiveCall::from_bytes(body.try_into().ok()?)?,
         number: u64::from_le_bytes(*number),
     })
 }

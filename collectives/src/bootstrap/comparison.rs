@@ -12,7 +12,7 @@ use super::group_state::{GroupState, Shared, deadline};
 use super::message::{MOST_CALLS, Message};
 use super::{Error, ProcessGroup};
 use crate::{
-    call::Call,
+    call::CollectiveCall,
     ledger::{Ledger, Mismatch, Ranks},
 };
 
@@ -54,7 +54,7 @@ impl Ledgers {
         &self,
         communicator: u64,
         rank: usize,
-        calls: &[Call],
+        calls: &[CollectiveCall],
     ) -> Option<Result<(), Mismatch>> {
         let mut ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = ledgers.get_mut(&communicator)?;
@@ -76,7 +76,7 @@ impl Shared {
         &self,
         communicator: u64,
         rank: usize,
-        calls: &[Call],
+        calls: &[CollectiveCall],
     ) -> Option<Result<(), Mismatch>> {
         let recorded = self.ledgers.record(communicator, rank, calls)?;
         if let Err(mismatch) = recorded {
@@ -107,7 +107,7 @@ impl ProcessGroup {
     pub(crate) fn compare(
         &self,
         communicator: u64,
-        calls: &[Call],
+        calls: &[CollectiveCall],
         timeout: Duration,
         ended: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {

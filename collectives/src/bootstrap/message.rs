@@ -6,7 +6,7 @@ use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
 use super::frame::{Frame, MAC};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
-use crate::{call::Call, ledger::Mismatch, library_mismatch::LibraryMismatch};
+use crate::{call::CollectiveCall, ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
 pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
@@ -79,7 +79,7 @@ pub(crate) enum Message {
     /// The sender leaves.
     Goodbye,
     /// The next calls of the sender in a communicator, which it will enqueue if they match.
-    Compare(u64, Vec<Call>),
+    Compare(u64, Vec<CollectiveCall>),
     /// They match.
     Matched(u64),
     /// The calls of a communicator do not match.
@@ -153,7 +153,7 @@ impl Message {
             26 => {
                 let (communicator, calls) = body.split_first_chunk()?;
                 let (calls, []) = calls.as_chunks::<CALL>() else { return None };
-                let calls = calls.iter().map(Call::from_bytes).collect::<Option<_>>();
+                let calls = calls.iter().map(CollectiveCall::from_bytes).collect::<Option<_>>();
                 Self::Compare(u64::from_le_bytes(*communicator), calls?)
             }
             27 => Self::Matched(u64::from_le_bytes(body.try_into().ok()?)),

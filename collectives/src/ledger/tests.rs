@@ -2,21 +2,21 @@
 
 use super::{Ledger, Mismatch, Ranks};
 use crate::{
-    call::{Call, CallKind, GroupPosition},
+    call::{CallKind, CollectiveCall, GroupPosition},
     element::{DataType, Reduction},
     random::Random,
 };
 
-fn call(kind: CallKind, count: usize) -> Call {
+fn call(kind: CallKind, count: usize) -> CollectiveCall {
     let group_position = match kind {
         CallKind::Send { .. } | CallKind::Receive { .. } => GroupPosition::default(),
         _ => GroupPosition { index: 0, of: 1 },
     };
-    Call { kind, count, data_type: DataType::F32, group_position }
+    CollectiveCall { kind, count, data_type: DataType::F32, group_position }
 }
 
 /// The calls of each rank, which match.
-fn calls(ranks: usize, steps: usize, random: &mut Random) -> Vec<Vec<Call>> {
+fn calls(ranks: usize, steps: usize, random: &mut Random) -> Vec<Vec<CollectiveCall>> {
     let mut calls = vec![vec![]; ranks];
     for _ in 0..steps {
         let (one, other, count) = (random.below(ranks), random.below(ranks), random.below(3));
@@ -39,7 +39,11 @@ fn calls(ranks: usize, steps: usize, random: &mut Random) -> Vec<Vec<Call>> {
 }
 
 /// Records the calls in a random order of the ranks.
-fn record(ledger: &mut Ledger, calls: &[Vec<Call>], random: &mut Random) -> Result<(), Mismatch> {
+fn record(
+    ledger: &mut Ledger,
+    calls: &[Vec<CollectiveCall>],
+    random: &mut Random,
+) -> Result<(), Mismatch> {
     let mut next = vec![0; calls.len()];
     loop {
         let open: Vec<_> =

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{ProcessGroup, at_once, group};
 use crate::{
     bootstrap::{Error, Refusal, message::MOST_CALLS},
-    call::{Call, CallKind, GroupPosition},
+    call::{CallKind, CollectiveCall, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
     library_mismatch::{LibraryMismatch, NONE},
@@ -14,14 +14,19 @@ use crate::{
 const LONG: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(3);
 
-pub(super) fn all_reduce(count: usize) -> Call {
+pub(super) fn all_reduce(count: usize) -> CollectiveCall {
     let (kind, group_position) =
         (CallKind::AllReduce(Reduction::Sum), GroupPosition { index: 0, of: 1 });
-    Call { kind, count, data_type: DataType::F32, group_position }
+    CollectiveCall { kind, count, data_type: DataType::F32, group_position }
 }
 
-fn transfer(kind: CallKind) -> Call {
-    Call { kind, count: 5, data_type: DataType::F32, group_position: GroupPosition::default() }
+fn transfer(kind: CallKind) -> CollectiveCall {
+    CollectiveCall {
+        kind,
+        count: 5,
+        data_type: DataType::F32,
+        group_position: GroupPosition::default(),
+    }
 }
 
 /// Joins a communicator.
@@ -31,7 +36,11 @@ fn join(group: &ProcessGroup) -> u64 {
     number.unwrap()
 }
 
-fn compare(group: &ProcessGroup, communicator: u64, calls: &[Call]) -> Result<(), Refusal> {
+fn compare(
+    group: &ProcessGroup,
+    communicator: u64,
+    calls: &[CollectiveCall],
+) -> Result<(), Refusal> {
     group.compare(communicator, calls, LONG, &|| false)
 }
 

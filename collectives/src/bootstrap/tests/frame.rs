@@ -7,7 +7,7 @@ use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
 use crate::bootstrap::message::{self, Failure, GroupCall, GroupOperation, Message};
 use crate::{
-    call::{Call, CallKind, GroupPosition},
+    call::{CallKind, CollectiveCall, GroupPosition},
     element::{DataType, Reduction},
     ledger::Mismatch,
     library_mismatch::LibraryMismatch,
@@ -19,7 +19,7 @@ fn call(operation: GroupOperation) -> GroupCall {
 }
 
 /// A call of each kind.
-fn calls() -> Vec<Call> {
+fn calls() -> Vec<CollectiveCall> {
     let kinds = [
         CallKind::AllReduce(Reduction::Mean),
         CallKind::Reduce { reduction: Reduction::Product, root: 65_535 },
@@ -29,7 +29,7 @@ fn calls() -> Vec<Call> {
         CallKind::Send { to: 1 },
         CallKind::Receive { from: 2 },
     ];
-    let call = |(index, kind)| Call {
+    let call = |(index, kind)| CollectiveCall {
         kind,
         count: usize::MAX - index,
         data_type: DataType::F64,
