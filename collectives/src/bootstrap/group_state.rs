@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Error;
 use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
-use super::message::{Failure, GroupCall, Message};
+use super::message::{GroupCall, Message, OperationFailure};
 use crate::{ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// No rank is lost.
@@ -246,9 +246,9 @@ impl Shared {
         state.failure = Some(error.clone());
         drop(state);
         let failure = match error {
-            Error::Timeout { missing, .. } => Failure::Timeout(missing.clone()),
-            Error::Left { rank } => Failure::Left(*rank),
-            Error::OutOfOrder { rank } => Failure::OutOfOrder(*rank),
+            Error::Timeout { missing, .. } => OperationFailure::Timeout(missing.clone()),
+            Error::Left { rank } => OperationFailure::Left(*rank),
+            Error::OutOfOrder { rank } => OperationFailure::OutOfOrder(*rank),
             _ => return,
         };
         if self.rank == 0 {

@@ -13,7 +13,7 @@ use super::connect::{HANDSHAKE, resolve, secret_for};
 use super::frame::{Incoming, encode};
 use super::handshake::{self, Hello, Nonce, Transcript, VERSION, rejected_body};
 use super::link::Connection;
-use super::message::{Failure, Message};
+use super::message::{Message, OperationFailure};
 use super::{Error, RankConfig, Rejection, Result, Secret};
 
 /// Connections in the handshake: one for each rank and so many more. Beyond that, the oldest one is closed.
@@ -66,7 +66,7 @@ pub(crate) fn gather(
             return gathering.start();
         }
         if Instant::now() >= until {
-            gathering.tell(&Message::Failed(Failure::Timeout(missing.clone())));
+            gathering.tell(&Message::Failed(OperationFailure::Timeout(missing.clone())));
             let what = "waiting for all ranks to join".into();
             let rejected = gathering.rejected;
             return Err(Error::Timeout { what, after: config.timeout, missing, rejected });

@@ -53,7 +53,7 @@ impl GroupOperation {
 
 /// Why an operation failed on rank 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum OperationFailure {
     Timeout(Vec<usize>),
     Left(usize),
     OutOfOrder(usize),
@@ -73,7 +73,7 @@ pub(crate) enum Message {
     /// All ranks have called it. With the payload of a broadcast.
     Release(GroupCall, Vec<u8>),
     /// An operation failed, and the group with it.
-    Failed(Failure),
+    Failed(OperationFailure),
     /// This rank is lost.
     Lost(usize),
     /// The sender leaves.
@@ -101,9 +101,9 @@ impl Message {
                 body.extend_from_slice(payload);
                 (20, body)
             }
-            Self::Failed(Failure::Timeout(ranks)) => (21, encode_ranks(ranks)),
-            Self::Failed(Failure::Left(rank)) => (22, encode_ranks(&[*rank])),
-            Self::Failed(Failure::OutOfOrder(rank)) => (23, encode_ranks(&[*rank])),
+            Self::Failed(OperationFailure::Timeout(ranks)) => (21, encode_ranks(ranks)),
+            Self::Failed(OperationFailure::Left(rank)) => (22, encode_ranks(&[*rank])),
+            Self::Failed(OperationFailure::OutOfOrder(rank)) => (23, encode_ranks(&[*rank])),
             Self::Lost(rank) => (24, encode_ranks(&[*rank])),
             Self::Goodbye => (25, vec![]),
             Self::Compare(communicator, calls) => {
@@ -145,9 +145,9 @@ impl Message {
                 let (call, payload) = decode_call(body)?;
                 Self::Release(call, payload.to_vec())
             }
-            21 => Self::Failed(Failure::Timeout(decode_ranks(body)?)),
-            22 => Self::Failed(Failure::Left(decode_rank(body)?)),
-            23 => Self::Failed(Failure::OutOfOrder(decode_rank(body)?)),
+            21 => Self::Failed(OperationFailure::Timeout(decode_ranks(body)?)),
+            22 => Self::Failed(OperationFailure::Left(decode_rank(body)?)),
+            23 => Self::Failed(OperationFailure::OutOfOrder(decode_rank(body)?)),
             24 => Self::Lost(decode_rank(body)?),
             25 => empty(body, Self::Goodbye)?,
             26 => {
@@ -181,7 +181,7 @@ impl Message {
     }
 }
 
-impl Failure {
+impl OperationFailure {
     /// The error of an operation or of joining.
     pub(crate) fn error(self, what: &str, after: Duration) -> Error {
         match self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bootstrap::Rejection;
 use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
-use crate::bootstrap::message::{self, Failure, GroupCall, GroupOperation, Message};
+use crate::bootstrap::message::{self, GroupCall, GroupOperation, Message, OperationFailure};
 use crate::{
     call::{CallKind, CollectiveCall, GroupPosition},
     element::{DataType, Reduction},
@@ -47,9 +47,9 @@ fn messages() -> Vec<Message> {
         Message::Arrive(call(GroupOperation::Join), "NCCL 2.28.3".into()),
         Message::Arrive(call(GroupOperation::JoinUnchecked), String::new()),
         Message::Release(call(GroupOperation::Broadcast), vec![7; 128]),
-        Message::Failed(Failure::Timeout(vec![3])),
-        Message::Failed(Failure::Left(4)),
-        Message::Failed(Failure::OutOfOrder(5)),
+        Message::Failed(OperationFailure::Timeout(vec![3])),
+        Message::Failed(OperationFailure::Left(4)),
+        Message::Failed(OperationFailure::OutOfOrder(5)),
         Message::Lost(6),
         Message::Goodbye,
         Message::Compare(7, calls()),
