@@ -37,7 +37,7 @@ pub struct Case {
     /// Its name: module and function.
     pub name: &'static str,
     /// Runs it.
-    pub run: fn(&Subject) -> Result<Outcome, Failure>,
+    pub run: fn(&Subject) -> Result<Outcome, CaseFailure>,
 }
 
 /// The outcome of a case that did not fail.
@@ -52,7 +52,7 @@ pub enum Outcome {
 /// The reason why a case failed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum CaseFailure {
     /// The device returned an unexpected error.
     Device(Error),
     /// The device violated the contract.
@@ -65,7 +65,7 @@ impl fmt::Debug for Case {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CaseFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(error) => write!(f, "an unexpected error: {error}"),
@@ -74,7 +74,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {
+impl std::error::Error for CaseFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Device(error) => Some(error),
@@ -83,7 +83,7 @@ impl std::error::Error for Failure {
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CaseFailure {
     fn from(error: Error) -> Self {
         Self::Device(error)
     }

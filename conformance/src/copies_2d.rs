@@ -114,7 +114,7 @@ pub(crate) fn rows_are_copied_between_those_of_the_source(subject: &Subject) -> 
 /// Calls `check` with the sides of each kind of copy, each of 64 bytes.
 fn for_each_side(
     device: &dyn Device,
-    mut check: impl FnMut(CopySides) -> Result<(), crate::Failure>,
+    mut check: impl FnMut(CopySides) -> Result<(), crate::CaseFailure>,
 ) -> CaseResult {
     let (a, b) = (Buffer::holding(device, &[7; 64])?, Buffer::holding(device, &[8; 64])?);
     let (from, mut to) = ([9_u8; 64], [10_u8; 64]);

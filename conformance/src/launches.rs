@@ -3,7 +3,7 @@
 use quadrants_rhi::{Device, Error, GraphExecHandle, GraphHandle, GraphNodeHandle, StreamHandle};
 
 use crate::{
-    Failure,
+    CaseFailure,
     Outcome::{Passed, Skipped},
     Subject,
     support::{Buffer, CaseResult, Loaded, Stream, ensure, is_invalid_argument},
@@ -171,7 +171,7 @@ pub(crate) fn graphs_are_unsupported_without_the_capability(subject: &Subject) -
     }
     match device.create_graph() {
         Err(Error::Unsupported { .. } | Error::SymbolMissing { .. }) => Ok(Passed),
-        other => Err(Failure::Contract(format!("{other:?}"))),
+        other => Err(CaseFailure::Contract(format!("{other:?}"))),
     }
 }
 
@@ -187,7 +187,7 @@ impl<'a> Graph<'a> {
         device: &'a dyn Device,
         kernel: &Loaded<'_>,
         buffer: &Buffer<'_>,
-    ) -> Result<(Self, GraphNodeHandle), Failure> {
+    ) -> Result<(Self, GraphNodeHandle), CaseFailure> {
         let graph = device.create_graph()?;
         let ((config, one), (_, ten)) = (kernel.shape(buffer, 1), kernel.shape(buffer, 10));
         // SAFETY: graph and nodes are valid; the argument blocks are for this kernel and a buffer that outlives the
@@ -200,7 +200,7 @@ impl<'a> Graph<'a> {
         Ok((Self { device, graph, exec }, node))
     }
 
-    fn launch(&self, stream: StreamHandle) -> Result<(), Failure> {
+    fn launch(&self, stream: StreamHandle) -> Result<(), CaseFailure> {
         // SAFETY: executable and stream are valid.
         unsafe { self.device.launch_graph(self.exec, stream) }?;
         Ok(())

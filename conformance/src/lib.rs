@@ -11,7 +11,7 @@ mod peers;
 mod streams;
 mod support;
 
-pub use case::{AddKernel, Case, Failure, Outcome, Subject};
+pub use case::{AddKernel, Case, CaseFailure, Outcome, Subject};
 pub use quadrants_rhi as rhi;
 
 /// Passes the list of cases to another macro. Each case is named only here.

@@ -3,7 +3,7 @@
 use quadrants_rhi::{DriverErrorKind, Error, Image, ImageKind, NativeImage};
 
 use crate::{
-    Failure,
+    CaseFailure,
     Outcome::{Passed, Skipped},
     Subject,
     support::{Buffer, CaseResult, Loaded, ensure},
@@ -62,7 +62,7 @@ pub(crate) fn a_missing_function_is_not_found(subject: &Subject) -> CaseResult {
     // SAFETY: none of its functions was launched.
     unsafe { device.unload_module(module) }?;
     match missing {
-        Ok(function) => Err(Failure::Contract(format!("found: {function:?}"))),
+        Ok(function) => Err(CaseFailure::Contract(format!("found: {function:?}"))),
         Err(error) => {
             let kind = error.driver_error().map(|error| error.kind);
             ensure!(kind == Some(DriverErrorKind::NotFound), "another error: {error}");

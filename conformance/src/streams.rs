@@ -3,7 +3,7 @@
 use quadrants_rhi::StreamHandle;
 
 use crate::{
-    Failure,
+    CaseFailure,
     Outcome::Passed,
     Subject,
     support::{Buffer, CaseResult, Stream, becomes, ensure},
@@ -96,7 +96,7 @@ pub(crate) fn other_threads_use_the_device(subject: &Subject) -> CaseResult {
     let (memory, stream) = (buffer.memory, Stream::new(device)?);
     let handle = stream.handle;
     let elsewhere = std::thread::scope(|scope| {
-        let thread = scope.spawn(move || -> Result<(), Failure> {
+        let thread = scope.spawn(move || -> Result<(), CaseFailure> {
             // SAFETY: memory and stream are valid until the thread is joined.
             unsafe {
                 device.fill_u8_async(memory, 4, 256, handle)?;
@@ -109,7 +109,7 @@ pub(crate) fn other_threads_use_the_device(subject: &Subject) -> CaseResult {
         thread.join()
     });
     let Ok(result) = elsewhere else {
-        return Err(Failure::Contract("the thread panicked".to_owned()));
+        return Err(CaseFailure::Contract("the thread panicked".to_owned()));
     };
     result?;
     ensure!(buffer.read(stream.handle)? == [4; 256], "the other thread's work is missing");
@@ -118,7 +118,7 @@ pub(crate) fn other_threads_use_the_device(subject: &Subject) -> CaseResult {
 
 pub(crate) fn threads_use_streams_of_their_own_at_once(subject: &Subject) -> CaseResult {
     let device = &*subject.device;
-    let work = |seed: u8| -> Result<bool, Failure> {
+    let work = |seed: u8| -> Result<bool, CaseFailure> {
         let stream = Stream::new(device)?;
         let (first, second) = (Buffer::new(device, 4096)?, Buffer::new(device, 4096)?);
         for round in 0..20u8 {
@@ -137,7 +137,7 @@ pub(crate) fn threads_use_streams_of_their_own_at_once(subject: &Subject) -> Cas
     });
     for result in results {
         let Ok(result) = result else {
-            return Err(Failure::Contract("a thread panicked".to_owned()));
+            return Err(CaseFailure::Contract("a thread panicked".to_owned()));
         };
         ensure!(result?, "a thread saw another's values");
     }

@@ -5,15 +5,15 @@ use quadrants_rhi::{
     StreamHandle, StreamOptions,
 };
 
-use crate::{AddKernel, Failure};
+use crate::{AddKernel, CaseFailure};
 
-pub(crate) type CaseResult = Result<crate::Outcome, Failure>;
+pub(crate) type CaseResult = Result<crate::Outcome, CaseFailure>;
 
 /// Ends the case with a failure if the condition is false.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err($crate::Failure::Contract(format!($($message)+)));
+            return Err($crate::CaseFailure::Contract(format!($($message)+)));
         }
     };
 }
@@ -50,12 +50,12 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, CaseFailure> {
         Ok(Self { device, memory: device.alloc(bytes)?, bytes })
     }
 
     /// Allocates a buffer and copies `data` to it; the copy is complete on return.
-    pub(crate) fn holding(device: &'a dyn Device, data: &[u8]) -> Result<Self, Failure> {
+    pub(crate) fn holding(device: &'a dyn Device, data: &[u8]) -> Result<Self, CaseFailure> {
         let buffer = Self::new(device, data.len())?;
         let stream = StreamHandle::DEFAULT;
         // SAFETY: both sides have that many bytes, and `data` lives until the copy is complete.
@@ -66,19 +66,23 @@ impl<'a> Buffer<'a> {
         Ok(buffer)
     }
 
-    pub(crate) fn fill(&self, value: u8, stream: StreamHandle) -> Result<(), Failure> {
+    pub(crate) fn fill(&self, value: u8, stream: StreamHandle) -> Result<(), CaseFailure> {
         // SAFETY: the buffer has that many bytes, and is freed after all work.
         unsafe { self.device.fill_u8_async(self.memory, value, self.bytes, stream) }?;
         Ok(())
     }
 
-    pub(crate) fn fill_words(&self, value: u32, stream: StreamHandle) -> Result<(), Failure> {
+    pub(crate) fn fill_words(&self, value: u32, stream: StreamHandle) -> Result<(), CaseFailure> {
         // SAFETY: the buffer has that many words, aligned as allocations are, and is freed after all work.
         unsafe { self.device.fill_u32_async(self.memory, value, self.bytes / 4, stream) }?;
         Ok(())
     }
 
-    pub(crate) fn copy_to(&self, other: &Buffer<'_>, stream: StreamHandle) -> Result<(), Failure> {
+    pub(crate) fn copy_to(
+        &self,
+        other: &Buffer<'_>,
+        stream: StreamHandle,
+    ) -> Result<(), CaseFailure> {
         let bytes = self.bytes.min(other.bytes);
         // SAFETY: both have that many bytes, are two allocations, and are freed after all work.
         unsafe { self.device.copy_dtod_async(other.memory, self.memory, bytes, stream) }?;
@@ -86,7 +90,7 @@ impl<'a> Buffer<'a> {
     }
 
     /// Reads the contents after all work of `stream`.
-    pub(crate) fn read(&self, stream: StreamHandle) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn read(&self, stream: StreamHandle) -> Result<Vec<u8>, CaseFailure> {
         let mut host = vec![0xa5; self.bytes];
         // SAFETY: both sides have that many bytes, and `host` lives until the copy is complete.
         unsafe {
@@ -97,13 +101,17 @@ impl<'a> Buffer<'a> {
     }
 
     /// Checks that all 32-bit words have a value.
-    pub(crate) fn expect_words(&self, stream: StreamHandle, expected: u32) -> Result<(), Failure> {
+    pub(crate) fn expect_words(
+        &self,
+        stream: StreamHandle,
+        expected: u32,
+    ) -> Result<(), CaseFailure> {
         let words = self.read_words(stream)?;
         ensure!(words.iter().all(|word| *word == expected), "{} instead of {expected}", words[0]);
         Ok(())
     }
 
-    pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, Failure> {
+    pub(crate) fn read_words(&self, stream: StreamHandle) -> Result<Vec<u32>, CaseFailure> {
         let bytes = self.read(stream)?;
         let words = bytes
             .chunks_exact(4)
@@ -113,7 +121,7 @@ impl<'a> Buffer<'a> {
 }
 
 impl<'a> Pinned<'a> {
-    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, CaseFailure> {
         Ok(Self { device, memory: device.alloc_pinned(bytes)?, bytes })
     }
 
@@ -131,21 +139,24 @@ impl<'a> Pinned<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, CaseFailure> {
         Self::with_priority(device, 0)
     }
 
-    pub(crate) fn with_priority(device: &'a dyn Device, priority: i32) -> Result<Self, Failure> {
+    pub(crate) fn with_priority(
+        device: &'a dyn Device,
+        priority: i32,
+    ) -> Result<Self, CaseFailure> {
         Ok(Self { device, handle: device.create_stream(StreamOptions { priority })? })
     }
 
-    pub(crate) fn wait_for(&self, event: &Event<'_>) -> Result<(), Failure> {
+    pub(crate) fn wait_for(&self, event: &Event<'_>) -> Result<(), CaseFailure> {
         // SAFETY: both handles are valid.
         unsafe { self.device.stream_wait_event(self.handle, event.handle) }?;
         Ok(())
     }
 
-    pub(crate) fn synchronize(&self) -> Result<(), Failure> {
+    pub(crate) fn synchronize(&self) -> Result<(), CaseFailure> {
         // SAFETY: the stream is valid.
         unsafe { self.device.stream_synchronize(self.handle) }?;
         Ok(())
@@ -160,26 +171,26 @@ impl<'a> Stream<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device) -> Result<Self, CaseFailure> {
         Ok(Self { device, handle: device.create_event(EventOptions::default())? })
     }
 
-    pub(crate) fn with_timing(device: &'a dyn Device) -> Result<Self, Failure> {
+    pub(crate) fn with_timing(device: &'a dyn Device) -> Result<Self, CaseFailure> {
         Ok(Self { device, handle: device.create_event(EventOptions { timing: true })? })
     }
 
-    pub(crate) fn record(&self, stream: StreamHandle) -> Result<(), Failure> {
+    pub(crate) fn record(&self, stream: StreamHandle) -> Result<(), CaseFailure> {
         // SAFETY: both handles are valid.
         unsafe { self.device.event_record(self.handle, stream) }?;
         Ok(())
     }
 
-    pub(crate) fn is_complete(&self) -> Result<bool, Failure> {
+    pub(crate) fn is_complete(&self) -> Result<bool, CaseFailure> {
         // SAFETY: the event is valid.
         Ok(unsafe { self.device.event_query(self.handle) }?)
     }
 
-    pub(crate) fn synchronize(&self) -> Result<(), Failure> {
+    pub(crate) fn synchronize(&self) -> Result<(), CaseFailure> {
         // SAFETY: the event is valid.
         unsafe { self.device.event_synchronize(self.handle) }?;
         Ok(())
@@ -187,7 +198,7 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    pub(crate) fn new(device: &'a dyn Device, kernel: &'a AddKernel) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &'a dyn Device, kernel: &'a AddKernel) -> Result<Self, CaseFailure> {
         let module = device.load_module(&kernel.image)?;
         // SAFETY: just loaded.
         match unsafe { device.function(module, &kernel.function) } {
@@ -205,7 +216,7 @@ impl<'a> Loaded<'a> {
         buffer: &Buffer<'_>,
         add: u32,
         stream: StreamHandle,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CaseFailure> {
         let (config, args) = self.shape(buffer, add);
         // SAFETY: the argument block is for this kernel, and the buffer has that many words.
         unsafe { self.device.launch(self.function, &config, &args, stream) }?;
@@ -278,7 +289,9 @@ pub(crate) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
 }
 
 /// Repeats a query until it returns true, for at most 20 seconds.
-pub(crate) fn becomes(mut query: impl FnMut() -> Result<bool, Failure>) -> Result<bool, Failure> {
+pub(crate) fn becomes(
+    mut query: impl FnMut() -> Result<bool, CaseFailure>,
+) -> Result<bool, CaseFailure> {
     let start = std::time::Instant::now();
     while start.elapsed().as_secs() < 20 {
         if query()? {
