@@ -67,7 +67,7 @@ pub(crate) struct Launch {
 
 /// The reason why an operation failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum ExecutionError {
     Access(AccessError),
     /// A launch did not terminate.
     Endless,
@@ -157,10 +157,10 @@ impl Launch {
         &self,
         memory: &mut Memory,
         random: Option<&mut Random>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ExecutionError> {
         let loaded = &self.function.loaded;
         if loaded.unloaded.load(Ordering::Relaxed) {
-            return Err(Failure::Unloaded);
+            return Err(ExecutionError::Unloaded);
         }
         let buffer;
         let args = match loaded.image.passing {
@@ -176,7 +176,7 @@ impl Launch {
             && let Some(shared) = analysis.shared_bytes(task, args)
             && shared.dynamic > u64::from(self.shared_bytes)
         {
-            return Err(Failure::SharedMemory { needed: shared.dynamic });
+            return Err(ExecutionError::SharedMemory { needed: shared.dynamic });
         }
         memory.set_atomic(|| atomic_ranges(&loaded.image.kernel, task, args));
         if loaded.image.kernel.prints() {
@@ -186,7 +186,9 @@ impl Launch {
         let pieces = match random {
             Some(random) => match loaded.interpreter.extents(task, args, &mut view) {
                 Ok(extents) => random.pieces(extents.iterations()),
-                Err(_) => return Err(view.error.map_or(Failure::Endless, Failure::Access)),
+                Err(_) => {
+                    return Err(view.error.map_or(ExecutionError::Endless, ExecutionError::Access));
+                }
             },
             None => smallvec![0..u64::MAX],
         };
@@ -194,8 +196,8 @@ impl Launch {
             let outcome = loaded.interpreter.run_range(task, form, args, &mut view, piece);
             match (outcome, view.error) {
                 (Ok(()), _) => {}
-                (Err(_), Some(error)) => return Err(Failure::Access(error)),
-                (Err(_), None) => return Err(Failure::Endless),
+                (Err(_), Some(error)) => return Err(ExecutionError::Access(error)),
+                (Err(_), None) => return Err(ExecutionError::Endless),
             }
         }
         Ok(())
@@ -364,7 +366,7 @@ impl fmt::Debug for LoadedImage {
     }
 }
 
-impl From<AccessError> for Failure {
+impl From<AccessError> for ExecutionError {
     fn from(error: AccessError) -> Self {
         Self::Access(error)
     }

@@ -6,7 +6,7 @@ use super::{
     matched_call::RankCall,
 };
 use crate::{
-    launch::Failure,
+    launch::ExecutionError,
     memory::{Memory, Payload},
     remote::Remote,
 };
@@ -69,7 +69,7 @@ impl CallPart {
         }
     }
 
-    pub(crate) fn run(&self, memory: &mut Memory) -> Result<(), Failure> {
+    pub(crate) fn run(&self, memory: &mut Memory) -> Result<(), ExecutionError> {
         match self {
             Self::Start(calls) => {
                 calls.iter().filter(|call| !call.rank().is_aborted()).for_each(RankCall::start);

@@ -1,10 +1,10 @@
 //! Does the work of operations.
 
 use super::WorldState;
-use crate::{launch::Failure, memory::Touch, op::Work, schedule::Schedule};
+use crate::{launch::ExecutionError, memory::Touch, op::Work, schedule::Schedule};
 
 impl WorldState {
-    pub(crate) fn execute(&mut self, work: &Work) -> Result<(), Failure> {
+    pub(crate) fn execute(&mut self, work: &Work) -> Result<(), ExecutionError> {
         let shuffled = matches!(self.schedule, Schedule::Random | Schedule::Adversarial);
         let random = shuffled.then_some(&mut self.random);
         match work {

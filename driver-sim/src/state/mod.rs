@@ -23,7 +23,7 @@ use crate::{
     fault::Faults,
     graph::{Exec, Graph, NodeKey},
     handle::{HandleKind, Slab, encode},
-    launch::{Failure, Function, Module},
+    launch::{ExecutionError, Function, Module},
     memory::{AccessError, Memory, Origin, Uninitialized},
     op::{OpKind, Operation, Work},
     op_id::OpId,
@@ -327,11 +327,11 @@ impl WorldState {
         op: OpId,
         stream: u64,
         operation: impl Fn() -> String,
-        outcome: Result<(), Failure>,
+        outcome: Result<(), ExecutionError>,
     ) {
         if self.detector.on {
             self.check_touches(op);
-            if let Err(Failure::Access(error)) = &outcome {
+            if let Err(ExecutionError::Access(error)) = &outcome {
                 self.check_access_error(op, error);
             }
         }
@@ -345,20 +345,25 @@ impl WorldState {
         }
         let (report, code) = match outcome {
             Ok(()) => return,
-            Err(Failure::Access(AccessError {
-                kind, address, bytes, allocated, freed, ..
+            Err(ExecutionError::Access(AccessError {
+                kind,
+                address,
+                bytes,
+                allocated,
+                freed,
+                ..
             })) => {
                 let kind = ReportKind::Access(kind);
                 (report(kind, address, bytes, allocated, freed), Code::ILLEGAL_ADDRESS)
             }
-            Err(Failure::Endless) => {
+            Err(ExecutionError::Endless) => {
                 (report(ReportKind::Endless, 0, 0, None, None), Code::LAUNCH_FAILED)
             }
-            Err(Failure::SharedMemory { needed }) => {
+            Err(ExecutionError::SharedMemory { needed }) => {
                 let needed = usize::try_from(needed).unwrap_or(usize::MAX);
                 (report(ReportKind::SharedMemory, 0, needed, None, None), Code::ILLEGAL_ADDRESS)
             }
-            Err(Failure::Unloaded) => {
+            Err(ExecutionError::Unloaded) => {
                 (report(ReportKind::Unloaded, 0, 0, None, None), Code::LAUNCH_FAILED)
             }
         };

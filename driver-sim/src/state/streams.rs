@@ -8,7 +8,7 @@ use crate::{
     code::{Code, Result},
     graph::Graph,
     handle::{HandleKind, encode},
-    launch::Failure,
+    launch::ExecutionError,
     op::{OpKind, Work},
     op_id::{OpId, Ops},
     rows::Rows,
@@ -218,7 +218,7 @@ impl WorldState {
         self.note_host_wait(Some(id));
         let outcome = rows.dense_target().each().try_for_each(|(to, from)| {
             let target = &mut target[to..][..rows.width];
-            self.memory.read(src + from as u64, target).map_err(Failure::from)
+            self.memory.read(src + from as u64, target).map_err(ExecutionError::from)
         });
         let operation = || format!("{} from {src:#x} to pageable memory", rows.describe());
         self.settle(id, self.stream_handle(stream), operation, outcome);
