@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, Subcommand};
 use quadrants::{CachedImage, ImageProblem};
 
-use crate::{Failure, text};
+use crate::{CommandError, text};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -39,10 +39,10 @@ pub(crate) struct Usage {
     pub(crate) bytes: u64,
 }
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let folder = quadrants::cache_folder().ok_or_else(|| {
         let why = "the kernel cache is off: QUADRANTS_CACHE is `off`, or no home folder is known";
-        Failure::Refused(why.to_owned())
+        CommandError::Refused(why.to_owned())
     })?;
     match options.action {
         Action::List => list(&folder, out),
@@ -52,8 +52,8 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 /// The files of the cache, the last used first.
-fn files_of(folder: &Path) -> Result<Vec<CachedImage>, Failure> {
-    let mut files = quadrants::cached_images(folder).map_err(|source| Failure::File {
+fn files_of(folder: &Path) -> Result<Vec<CachedImage>, CommandError> {
+    let mut files = quadrants::cached_images(folder).map_err(|source| CommandError::File {
         what: "cannot read the kernel cache",
         path: folder.to_owned(),
         source,
@@ -62,12 +62,12 @@ fn files_of(folder: &Path) -> Result<Vec<CachedImage>, Failure> {
     Ok(files)
 }
 
-pub(crate) fn usage(folder: &Path) -> Result<Usage, Failure> {
+pub(crate) fn usage(folder: &Path) -> Result<Usage, CommandError> {
     let files = files_of(folder)?;
     Ok(Usage { kernels: files.len() as u64, bytes: files.iter().map(CachedImage::bytes).sum() })
 }
 
-fn list(folder: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(folder: &Path, out: &mut dyn Write) -> Result<(), CommandError> {
     let files = files_of(folder)?;
     let row = |file: &CachedImage| {
         let (name, target) = match file.check() {
@@ -92,7 +92,7 @@ fn list(folder: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(writeln!(out, "{kernels}, {bytes} in {}", folder.display())?)
 }
 
-fn clear(folder: &Path, older_than: Option<u32>, out: &mut dyn Write) -> Result<(), Failure> {
+fn clear(folder: &Path, older_than: Option<u32>, out: &mut dyn Write) -> Result<(), CommandError> {
     let kept_for = older_than.map(|days| DAY * days);
     let is_old = |used: SystemTime| match kept_for {
         None => true,
@@ -101,7 +101,7 @@ fn clear(folder: &Path, older_than: Option<u32>, out: &mut dyn Write) -> Result<
     };
     let (mut count, mut bytes) = (0, 0);
     for file in files_of(folder)?.iter().filter(|file| is_old(file.used())) {
-        file.remove().map_err(|source| Failure::File {
+        file.remove().map_err(|source| CommandError::File {
             what: "cannot remove",
             path: file.path().to_owned(),
             source,
@@ -112,7 +112,7 @@ fn clear(folder: &Path, older_than: Option<u32>, out: &mut dyn Write) -> Result<
     Ok(writeln!(out, "removed {kernels}, {bytes} from {}", folder.display())?)
 }
 
-fn verify(folder: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+fn verify(folder: &Path, out: &mut dyn Write) -> Result<(), CommandError> {
     let (mut whole, mut others, mut damaged) = (0, 0, 0);
     for file in files_of(folder)? {
         match file.check() {
@@ -134,7 +134,7 @@ fn verify(folder: &Path, out: &mut dyn Write) -> Result<(), Failure> {
         return Ok(());
     }
     let what = text::count_of(damaged, "file");
-    Err(Failure::Refused(format!(
+    Err(CommandError::Refused(format!(
         "{what} of the kernel cache cannot be used; programs compile these kernels again; remove them with `quadrants \
          cache clear`"
     )))

@@ -8,7 +8,7 @@ use quadrants::{
     rhi::{self, Device, Driver, StreamHandle},
 };
 
-use crate::{Failure, parse_arch, text};
+use crate::{CommandError, parse_arch, text};
 
 /// The bytes of the memory test.
 const TESTED_BYTES: usize = 1 << 20;
@@ -49,7 +49,7 @@ fn doctor(by: f32, x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     }
 }
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let archs = if options.arch.is_empty() { chosen(out)? } else { options.arch.clone() };
     let mut has_failed = false;
     for arch in archs {
@@ -58,11 +58,11 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         try_all(arch, &mut steps)?;
         has_failed |= steps.has_failed;
     }
-    if has_failed { Err(Failure::Printed) } else { Ok(()) }
+    if has_failed { Err(CommandError::Printed) } else { Ok(()) }
 }
 
 /// The backend that a program of this environment uses, after a line for each that it prefers and cannot use.
-fn chosen(out: &mut dyn Write) -> Result<Vec<Arch>, Failure> {
+fn chosen(out: &mut dyn Write) -> Result<Vec<Arch>, CommandError> {
     if let Some(name) = rhi::environment::text(qd::ARCH_VARIABLE)? {
         return Ok(vec![name.parse()?]);
     }
@@ -78,7 +78,7 @@ fn chosen(out: &mut dyn Write) -> Result<Vec<Arch>, Failure> {
     Ok(Arch::ALL.to_vec())
 }
 
-fn try_all(arch: Arch, steps: &mut Steps<'_>) -> Result<(), Failure> {
+fn try_all(arch: Arch, steps: &mut Steps<'_>) -> Result<(), CommandError> {
     let driver = try_driver(arch, steps)?;
     let driver = driver.as_deref();
     steps.run("device", || {
@@ -134,7 +134,7 @@ fn try_all(arch: Arch, steps: &mut Steps<'_>) -> Result<(), Failure> {
 }
 
 /// The library, and the driver in it.
-fn try_driver(arch: Arch, steps: &mut Steps<'_>) -> Result<Option<Arc<dyn Driver>>, Failure> {
+fn try_driver(arch: Arch, steps: &mut Steps<'_>) -> Result<Option<Arc<dyn Driver>>, CommandError> {
     let driver = arch.driver();
     steps.run("library", || match &driver {
         Err(error @ rhi::Error::LibraryNotFound { .. }) => Err(problem(arch.installation())(error)),
@@ -152,7 +152,7 @@ fn try_driver(arch: Arch, steps: &mut Steps<'_>) -> Result<Option<Arc<dyn Driver
 }
 
 /// A kernel of its own, and two streams of which one waits for the other.
-fn try_kernel(opened: Option<&Opened>, steps: &mut Steps<'_>) -> Result<(), Failure> {
+fn try_kernel(opened: Option<&Opened>, steps: &mut Steps<'_>) -> Result<(), CommandError> {
     const DRIVER: &str =
         "update the driver; if that does not help, report this as an error of Quadrants";
     let program = steps.run("program", || {
@@ -208,7 +208,11 @@ fn try_kernel(opened: Option<&Opened>, steps: &mut Steps<'_>) -> Result<(), Fail
 
 impl Steps<'_> {
     /// Runs a step unless an earlier one has failed. An error is one of the output.
-    fn run<T>(&mut self, name: &str, step: impl FnOnce() -> Step<T>) -> Result<Option<T>, Failure> {
+    fn run<T>(
+        &mut self,
+        name: &str,
+        step: impl FnOnce() -> Step<T>,
+    ) -> Result<Option<T>, CommandError> {
         let out = &mut *self.out;
         write!(out, "  {name:12} ")?;
         if self.has_failed {

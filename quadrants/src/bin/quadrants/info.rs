@@ -9,7 +9,7 @@ use quadrants::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Failure, cache, text};
+use crate::{CommandError, cache, text};
 
 /// The version of the JSON form. It grows when the meaning of a field changes or a field is removed, not when one is
 /// added.
@@ -58,7 +58,7 @@ enum Compiler {
     Missing(String),
 }
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let backends: Vec<_> = Arch::ALL.iter().map(|arch| BackendReport::of(*arch)).collect();
     if options.json {
         let backends = backends.iter().map(BackendReport::json);
@@ -104,7 +104,7 @@ fn left_out_json(name: &str) -> Value {
     })
 }
 
-fn cache_json() -> Result<Value, Failure> {
+fn cache_json() -> Result<Value, CommandError> {
     let Some(folder) = quadrants::cache_folder() else { return Ok(Value::Null) };
     let usage = cache::usage(&folder)?;
     let folder = folder.to_string_lossy();
@@ -127,7 +127,7 @@ impl BackendReport {
         Self { arch, state }
     }
 
-    fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn print(&self, out: &mut dyn Write) -> Result<(), CommandError> {
         let Self { arch, state } = self;
         match state {
             State::Missing(reason) => writeln!(out, "{arch}: not available: {reason}")?,
@@ -222,7 +222,7 @@ fn device(arch: Arch, driver: &dyn Driver, ordinal: usize) -> DeviceReport {
 }
 
 /// Prints the devices, each run of equal ones once.
-fn print_devices(devices: &[DeviceReport], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_devices(devices: &[DeviceReport], out: &mut dyn Write) -> Result<(), CommandError> {
     let texts: Vec<String> = devices
         .iter()
         .map(|device| match device {

@@ -49,7 +49,7 @@ enum Command {
 
 /// Why a command failed.
 #[derive(Debug)]
-enum Failure {
+enum CommandError {
     /// The command has printed what is wrong.
     Printed,
     /// The result cannot be printed.
@@ -65,13 +65,13 @@ enum Failure {
 fn main() -> ExitCode {
     let mut out = io::stdout();
     let done = run(Options::parse().command, &mut out);
-    match done.and_then(|()| out.flush().map_err(Failure::Output)) {
+    match done.and_then(|()| out.flush().map_err(CommandError::Output)) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has seen enough: `quadrants info | head -n 1`.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(Failure::Printed) => ExitCode::FAILURE,
+        Err(CommandError::Printed) => ExitCode::FAILURE,
         Err(failure) => {
             // Nothing is left to do where this fails.
             let _ = writeln!(io::stderr(), "error: {failure}");
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
+fn run(command: Command, out: &mut dyn Write) -> Result<(), CommandError> {
     match command {
         Command::Info(options) => info::run(&options, out),
         Command::Doctor(options) => doctor::run(&options, out),
@@ -102,7 +102,7 @@ fn parse_arch(name: &str) -> Result<quadrants::Arch, String> {
     name.parse().map_err(|error: quadrants::Error| error.to_string())
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Printed => Ok(()),
@@ -116,19 +116,19 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl From<quadrants::Error> for Failure {
+impl From<quadrants::Error> for CommandError {
     fn from(error: quadrants::Error) -> Self {
         Self::Quadrants(error)
     }
 }
 
-impl From<quadrants::rhi::Error> for Failure {
+impl From<quadrants::rhi::Error> for CommandError {
     fn from(error: quadrants::rhi::Error) -> Self {
         Self::Quadrants(error.into())
     }

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 
-use crate::Failure;
+use crate::CommandError;
 
 /// The files of a project. `@NAME@` is its name, `@SOURCE:folder@` where cargo finds the package in that folder of the
 /// repository.
@@ -42,18 +42,20 @@ pub(crate) struct Options {
     path: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let name = &options.name;
     check_name(name)
-        .map_err(|what| Failure::Refused(format!("`{name}` cannot be a project: {what}")))?;
+        .map_err(|what| CommandError::Refused(format!("`{name}` cannot be a project: {what}")))?;
     let clone = options.path.as_deref().map(clone_at).transpose()?;
     let folder = Path::new(name);
     // Not `create_dir_all`, which takes a folder that exists.
     fs::create_dir(folder).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => Failure::Refused(format!(
+        io::ErrorKind::AlreadyExists => CommandError::Refused(format!(
             "`{name}` exists already: choose another name, or remove it first"
         )),
-        _ => Failure::File { what: "cannot create the folder", path: folder.to_owned(), source },
+        _ => {
+            CommandError::File { what: "cannot create the folder", path: folder.to_owned(), source }
+        }
     })?;
     for (file, template) in FILES {
         let path = folder.join(file);
@@ -61,7 +63,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
             fs::write(&path, filled(template, name, clone.as_deref()))
         };
-        write().map_err(|source| Failure::File {
+        write().map_err(|source| CommandError::File {
             what: "cannot write",
             path: path.clone(),
             source,
@@ -88,12 +90,13 @@ fn filled(template: &str, name: &str, clone: Option<&Path>) -> String {
 }
 
 /// The absolute path of a clone of the repository.
-fn clone_at(path: &Path) -> Result<PathBuf, Failure> {
-    let unusable = |source| Failure::File { what: "cannot use", path: path.to_owned(), source };
+fn clone_at(path: &Path) -> Result<PathBuf, CommandError> {
+    let unusable =
+        |source| CommandError::File { what: "cannot use", path: path.to_owned(), source };
     let clone = fs::canonicalize(path).map_err(unusable)?;
     if !clone.join("quadrants/Cargo.toml").is_file() {
         let path = path.display();
-        return Err(Failure::Refused(format!(
+        return Err(CommandError::Refused(format!(
             "`{path}` is not a clone of the repository of Quadrants"
         )));
     }

@@ -5,7 +5,7 @@ use std::{fs, io::Write, path::PathBuf};
 use clap::Args;
 use quadrants::Timeline;
 
-use crate::Failure;
+use crate::CommandError;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -16,15 +16,17 @@ pub(crate) struct Options {
     svg: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let Options { file, svg } = options;
-    let unreadable = |source| Failure::File { what: "cannot read", path: file.clone(), source };
+    let unreadable =
+        |source| CommandError::File { what: "cannot read", path: file.clone(), source };
     let text = fs::read_to_string(file).map_err(unreadable)?;
     let timeline = Timeline::from_chrome_trace(&text)
-        .map_err(|error| Failure::Refused(format!("`{}`: {error}", file.display())))?;
+        .map_err(|error| CommandError::Refused(format!("`{}`: {error}", file.display())))?;
     writeln!(out, "{timeline}")?;
     if let Some(svg) = svg {
-        let unwritable = |source| Failure::File { what: "cannot write", path: svg.clone(), source };
+        let unwritable =
+            |source| CommandError::File { what: "cannot write", path: svg.clone(), source };
         fs::write(svg, timeline.svg()).map_err(unwritable)?;
         writeln!(out, "wrote {}", svg.display())?;
     }

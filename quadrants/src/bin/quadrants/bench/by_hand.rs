@@ -18,7 +18,7 @@ use quadrants::{
 };
 
 use super::N;
-use crate::Failure;
+use crate::CommandError;
 
 /// One block of threads, with a thread per element.
 const CONFIG: LaunchConfig =
@@ -38,7 +38,7 @@ pub(super) struct ByHand {
 impl ByHand {
     /// Compiles and loads a kernel of so many loops with the compiler of the device. None where the device has no
     /// compiler, because it runs functions of this process.
-    pub(super) fn new(opened: &Opened, loops: usize) -> Result<Option<Self>, Failure> {
+    pub(super) fn new(opened: &Opened, loops: usize) -> Result<Option<Self>, CommandError> {
         let Some(compiler) = &opened.compiler else { return Ok(None) };
         let kernel = offloaded(loops)?;
         let info = opened.device.info();
@@ -187,8 +187,8 @@ impl Drop for CopyByHand {
 }
 
 /// A loop that adds one to each element of a tensor; or such loops in blocks of a region.
-fn offloaded(loops: usize) -> Result<ir::Offloaded, Failure> {
-    let refused = |why: String| Failure::Refused(format!("a kernel cannot be built: {why}"));
+fn offloaded(loops: usize) -> Result<ir::Offloaded, CommandError> {
+    let refused = |why: String| CommandError::Refused(format!("a kernel cannot be built: {why}"));
     let b = KernelBuilder::new("by_hand");
     let tensors: Vec<_> =
         (0..loops).map(|k| b.param_tensor_mut(&format!("t{k}"), ScalarType::F32, 1)).collect();
@@ -209,7 +209,7 @@ fn compile(
     compiler: &dyn Compiler,
     kernel: &ir::Offloaded,
     request: &CompileRequest<'_>,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CommandError> {
     let compiled = compiler.compile(kernel, request);
-    Ok(compiled.map_err(|error| Failure::Refused(error.to_string()))?.image)
+    Ok(compiled.map_err(|error| CommandError::Refused(error.to_string()))?.image)
 }

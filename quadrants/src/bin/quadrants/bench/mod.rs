@@ -12,7 +12,7 @@ use clap::Args;
 use quadrants::{self as qd, Arch, Backend, Opened, Program, Tensor};
 
 use self::by_hand::{ByHand, CopyByHand};
-use crate::{Failure, parse_arch};
+use crate::{CommandError, parse_arch};
 
 /// The elements of a tensor: too few for the device to fall behind.
 const N: usize = 256;
@@ -135,9 +135,9 @@ struct Bench<'a> {
 }
 
 /// A side of a line: takes one sample.
-type Side<'a> = &'a mut dyn FnMut() -> Result<Duration, Failure>;
+type Side<'a> = &'a mut dyn FnMut() -> Result<Duration, CommandError>;
 
-pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), CommandError> {
     let opened = match options.arch {
         Some(arch) => arch.open()?,
         None => Arch::from_env_or_best().open()?,
@@ -170,7 +170,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 impl Bench<'_> {
-    fn launch(&mut self) -> Result<(), Failure> {
+    fn launch(&mut self) -> Result<(), CommandError> {
         let program = self.program.clone();
         let stream = program.create_stream()?;
         let mut a = program.zeros::<f32, 1>([N])?;
@@ -189,7 +189,7 @@ impl Bench<'_> {
         )
     }
 
-    fn region(&mut self, how: &str, with_graphs: bool) -> Result<(), Failure> {
+    fn region(&mut self, how: &str, with_graphs: bool) -> Result<(), CommandError> {
         let program = Program::builder().graphs(with_graphs).open(self.opened.clone())?;
         let stream = program.create_stream()?;
         let [mut a, mut b, mut c, mut d] = four(&program, N)?;
@@ -213,7 +213,7 @@ impl Bench<'_> {
     }
 
     /// Loops of one thread in blocks of a region, against the same loops in series, divided by their number.
-    fn overlap(&mut self) -> Result<(), Failure> {
+    fn overlap(&mut self) -> Result<(), CommandError> {
         let program = self.program.clone();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let at_once = if program.capabilities().asynchronous { BLOCKS } else { BLOCKS.min(cores) };
@@ -247,7 +247,7 @@ impl Bench<'_> {
         )
     }
 
-    fn bandwidth(&mut self) -> Result<(), Failure> {
+    fn bandwidth(&mut self) -> Result<(), CommandError> {
         let program = self.program.clone();
         let is_cpu = self.opened.compiler.is_none();
         let free = self.opened.device.memory_info().map_or(u64::MAX, |(free, _)| free);
@@ -290,14 +290,14 @@ impl Bench<'_> {
     }
 
     /// Measures a line and prints it; with the bandwidth of each side, if it copies so many bytes.
-    fn line<R: FnMut() -> Result<Duration, Failure>>(
+    fn line<R: FnMut() -> Result<Duration, CommandError>>(
         &mut self,
         name: &str,
         rival_is: &str,
         ours: Side<'_>,
         mut rival: Option<R>,
         copies: Option<usize>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let progress = std::io::stderr().is_terminal();
         if progress {
             eprint!("measuring: {name}");
@@ -330,7 +330,7 @@ impl Bench<'_> {
 fn medians(
     ours: Side<'_>,
     mut rival: Option<Side<'_>>,
-) -> Result<(Duration, Option<Duration>), Failure> {
+) -> Result<(Duration, Option<Duration>), CommandError> {
     let begin = Instant::now();
     let mut times = [Vec::new(), Vec::new()];
     for turn in 0..WARM_UP + SAMPLES {
@@ -361,17 +361,19 @@ fn four<T: qd::KernelValue>(program: &Program, n: usize) -> qd::Result<[Tensor<T
 }
 
 /// The time of a launch: [`IN_FLIGHT`] launches without the wait for them.
-fn per_launch<E: Into<Failure>>(
+fn per_launch<E: Into<CommandError>>(
     launches: impl FnOnce() -> Result<(), E>,
     wait: impl FnOnce() -> Result<(), E>,
-) -> Result<Duration, Failure> {
+) -> Result<Duration, CommandError> {
     let time = time(launches)?;
     wait().map_err(Into::into)?;
     Ok(time / IN_FLIGHT as u32)
 }
 
 /// The time of a call.
-fn time<E: Into<Failure>>(call: impl FnOnce() -> Result<(), E>) -> Result<Duration, Failure> {
+fn time<E: Into<CommandError>>(
+    call: impl FnOnce() -> Result<(), E>,
+) -> Result<Duration, CommandError> {
     let start = Instant::now();
     call().map_err(Into::into)?;
     Ok(start.elapsed())
