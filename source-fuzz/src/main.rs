@@ -47,7 +47,7 @@ struct Args {
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum FuzzError {
     #[error("{path}: {source}")]
     File { path: PathBuf, source: std::io::Error },
     #[error("{program} could not be started: {source}")]
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> Result<bool, Failure> {
+fn run(args: &Args) -> Result<bool, FuzzError> {
     let begin = Instant::now();
     let numbers: Vec<u64> = match args.only {
         Some(number) => vec![number],

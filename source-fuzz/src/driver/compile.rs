@@ -17,7 +17,7 @@ use std::{
 use quadrants_source_fuzz::Module;
 use serde_json::Value;
 
-use crate::Failure;
+use crate::FuzzError;
 
 /// The number of modules in one crate.
 const TOGETHER: usize = 40;
@@ -56,7 +56,7 @@ pub(crate) struct Built {
 }
 
 /// Builds the library with cargo, and finds its files.
-pub(crate) fn library() -> Result<Library, Failure> {
+pub(crate) fn library() -> Result<Library, FuzzError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -71,7 +71,7 @@ pub(crate) fn library() -> Result<Library, Failure> {
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
-    let start = |source| Failure::Start { program: "cargo".to_owned(), source };
+    let start = |source| FuzzError::Start { program: "cargo".to_owned(), source };
     let output = command.stderr(Stdio::inherit()).output().map_err(start)?;
     let mut found = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -84,7 +84,7 @@ pub(crate) fn library() -> Result<Library, Failure> {
     }
     let mut take = |name: &str| {
         let text = format!("cargo named no library `{name}`");
-        found.remove(name).ok_or(Failure::Library { text })
+        found.remove(name).ok_or(FuzzError::Library { text })
     };
     let (quadrants, own) = (take("quadrants")?, take("quadrants_source_fuzz")?);
     // In the folder `debug` of the target folder, or in its `deps`.
@@ -100,7 +100,7 @@ pub(crate) fn all(
     modules: &[Module],
     folder: &Path,
     opt: &str,
-) -> Result<Built, Failure> {
+) -> Result<Built, FuzzError> {
     fs::create_dir_all(folder).map_err(at(folder))?;
     // A copy, because the workspace may be built during the run.
     let own = folder.join("libquadrants_source_fuzz.rlib");
@@ -146,7 +146,7 @@ fn one(
     folder: &Path,
     number: usize,
     opt: &str,
-) -> Result<Built, Failure> {
+) -> Result<Built, FuzzError> {
     let mut built = Built::default();
     let name = format!("crate{number}");
     let source = folder.join(format!("{name}.rs"));
@@ -180,7 +180,7 @@ fn one(
         } else {
             rustc.args(["--emit=metadata", "-o"]).arg(folder.join(format!("{name}.rmeta")));
         }
-        let start = |source| Failure::Start { program: "rustc".to_owned(), source };
+        let start = |source| FuzzError::Start { program: "rustc".to_owned(), source };
         let output = rustc.output().map_err(start)?;
         if output.status.success() {
             if checked {
@@ -232,7 +232,7 @@ fn one(
         if built.rejected.len() == before || is_lost {
             let text = text.lines().filter(|line| line.contains("error")).collect::<Vec<_>>();
             let text = text.join("\n").chars().take(4000).collect();
-            return Err(Failure::Unattributed { crate_name: name, text });
+            return Err(FuzzError::Unattributed { crate_name: name, text });
         }
     }
 }
@@ -283,6 +283,6 @@ fn module_of(message: &Value) -> Option<u64> {
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
-    move |source| Failure::File { path: path.to_owned(), source }
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> FuzzError + '_ {
+    move |source| FuzzError::File { path: path.to_owned(), source }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Failure, driver::compile::Binary};
+use crate::{FuzzError, driver::compile::Binary};
 
 /// The time after which a kernel is considered not to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(crate) enum RunOutcome {
 }
 
 /// Runs all kernels.
-pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, RunOutcome>, Failure> {
+pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, RunOutcome>, FuzzError> {
     let mut verdicts = BTreeMap::new();
     for chunk in binaries.chunks(2) {
         let results: Vec<_> = std::thread::scope(|scope| {
@@ -42,11 +42,11 @@ pub(crate) fn all(binaries: &[Binary]) -> Result<BTreeMap<u64, RunOutcome>, Fail
     Ok(verdicts)
 }
 
-fn one(binary: &Binary) -> Result<BTreeMap<u64, RunOutcome>, Failure> {
+fn one(binary: &Binary) -> Result<BTreeMap<u64, RunOutcome>, FuzzError> {
     let mut verdicts = BTreeMap::new();
     let mut from = 0;
     loop {
-        let start = |source| Failure::Start { program: "a generated crate".to_owned(), source };
+        let start = |source| FuzzError::Start { program: "a generated crate".to_owned(), source };
         let mut child = Command::new(&binary.path)
             .args(["--from", &from.to_string()])
             .env("QUADRANTS_CACHE", "off")
