@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     bundle::{Built, executables, strip, write_script},
-    shell::{self, Failure, Workspace, at},
+    shell::{self, TaskError, Workspace, at},
 };
 
 /// The package, and the program in it that makes the table.
@@ -60,7 +60,7 @@ impl BenchBackend {
 }
 
 /// Runs the benches, or what the arguments ask for instead.
-pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<(), TaskError> {
     let programs = build(workspace)?;
     let (report, benches): (Vec<_>, Vec<_>) =
         programs.into_iter().partition(|built| built.target == REPORT);
@@ -77,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<(), Failure
             lines
         }
     };
-    let not_built = || Failure::NotBuilt { what: REPORT.to_owned() };
+    let not_built = || TaskError::NotBuilt { what: REPORT.to_owned() };
     let report = report.first().ok_or_else(not_built)?;
     tell(&report.path, &workspace.path(&args.out), &lines)
 }
@@ -93,7 +93,7 @@ fn options(args: &BenchArgs) -> Vec<String> {
     options
 }
 
-fn build(workspace: &Workspace) -> Result<Vec<Built>, Failure> {
+fn build(workspace: &Workspace) -> Result<Vec<Built>, TaskError> {
     let json = "--message-format=json-render-diagnostics";
     let mut build = workspace.cargo(["build", "--release", json, "--bins", "--package", PACKAGE]);
     let mut built = executables(&shell::read(&mut build)?)?;
@@ -103,7 +103,7 @@ fn build(workspace: &Workspace) -> Result<Vec<Built>, Failure> {
 }
 
 /// Writes a folder with the benches and a script that runs them all and reports each failure.
-fn pack(folder: &Path, benches: &[Built], options: &[String]) -> Result<(), Failure> {
+fn pack(folder: &Path, benches: &[Built], options: &[String]) -> Result<(), TaskError> {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).map_err(at(&bin))?;
     let mut script = String::from("#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit 2\n");
@@ -117,17 +117,17 @@ fn pack(folder: &Path, benches: &[Built], options: &[String]) -> Result<(), Fail
     write_script(&folder.join("run.sh"), &script)
 }
 
-fn tell(report: &Path, out: &Path, lines: &str) -> Result<(), Failure> {
+fn tell(report: &Path, out: &Path, lines: &str) -> Result<(), TaskError> {
     let mut command = Command::new(report);
     command.arg(out).stdin(Stdio::piped());
-    let start = |source| Failure::Start { program: REPORT.to_owned(), source };
+    let start = |source| TaskError::Start { program: REPORT.to_owned(), source };
     let mut child = command.spawn().map_err(start)?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(lines.as_bytes()).map_err(start)?;
     }
     let status = child.wait().map_err(start)?;
     if !status.success() {
-        return Err(Failure::Command { command: shell::text(&command) });
+        return Err(TaskError::Command { command: shell::text(&command) });
     }
     println!("\n{}", out.join("bench.json").display());
     println!("{}", out.join("bench.svg").display());

@@ -8,7 +8,7 @@ mod outside;
 
 use std::{path::Path, process::Command};
 
-use crate::shell::{self, Failure, Workspace};
+use crate::shell::{self, TaskError, Workspace};
 
 pub(crate) use outside::preprocess;
 
@@ -16,7 +16,7 @@ pub(crate) use outside::preprocess;
 const MDBOOK: &str = "mdbook";
 
 /// Builds the book and checks it.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let folder = workspace.target().join("book");
     let mut build = Command::new(MDBOOK);
     build.arg("build").arg(workspace.path("docs/book")).arg("--dest-dir").arg(&folder);
@@ -30,12 +30,12 @@ pub(crate) fn is_possible() -> bool {
 }
 
 /// Reports each link without a target.
-fn check(folder: &Path) -> Result<(), Failure> {
+fn check(folder: &Path) -> Result<(), TaskError> {
     let site = links::Site::read(folder)?;
     let broken = site.broken_links();
     for link in &broken {
         println!("{link}");
     }
     println!("{} pages, {} links, {} broken", site.pages(), site.links(), broken.len());
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Links { count: broken.len() }) }
+    if broken.is_empty() { Ok(()) } else { Err(TaskError::Links { count: broken.len() }) }
 }

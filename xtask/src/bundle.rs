@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::{
     matrix::{EXAMPLES, WITHOUT_DEVICE},
-    shell::{self, Failure, Workspace, at},
+    shell::{self, TaskError, Workspace, at},
 };
 
 /// The largest bundle, in MiB: it is sent to machines without Rust, which may have a slow connection.
@@ -50,7 +50,11 @@ struct BundledProgram {
 }
 
 /// Builds the programs and fills the folder.
-pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Result<(), Failure> {
+pub(crate) fn make(
+    workspace: &Workspace,
+    backend: GpuBackend,
+    out: &Path,
+) -> Result<(), TaskError> {
     let programs = build(workspace, backend.name())?;
     let bin = out.join("bin");
     let simulations = bin.join(SIMULATIONS);
@@ -83,7 +87,7 @@ pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Re
     let mebibytes = bytes.div_ceil(1 << 20);
     println!("{} MiB; run it with `sh run.sh` in that folder", mebibytes);
     if mebibytes > LIMIT_MIB {
-        return Err(Failure::TooLarge { mebibytes, limit: LIMIT_MIB });
+        return Err(TaskError::TooLarge { mebibytes, limit: LIMIT_MIB });
     }
     Ok(())
 }
@@ -92,7 +96,7 @@ fn skips() -> String {
     WITHOUT_DEVICE.map(|module| format!("--skip {module}")).join(" ")
 }
 
-fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, Failure> {
+fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, TaskError> {
     let own = format!("quadrants-rhi-{backend}");
     let json = "--message-format=json-render-diagnostics";
     let mut tests = workspace.cargo(["test", "--release", "--no-run", json, "--test", "suite"]);
@@ -112,7 +116,7 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, Fa
 
     let find = |name: &str, package: &str, target: &str| {
         let found = built.iter().find(|b| b.package == package && b.target == target);
-        let what = || Failure::NotBuilt { what: format!("{target} of {package}") };
+        let what = || TaskError::NotBuilt { what: format!("{target} of {package}") };
         found
             .map(|b| BundledProgram { name: name.to_owned(), path: b.path.clone() })
             .ok_or_else(what)
@@ -145,11 +149,11 @@ pub(crate) struct Built {
 }
 
 /// What cargo's messages say that it built.
-pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, Failure> {
+pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, TaskError> {
     let mut built = Vec::new();
     for line in messages.lines().filter(|line| line.starts_with('{')) {
         let message: serde_json::Value =
-            serde_json::from_str(line).map_err(|source| Failure::Message { source })?;
+            serde_json::from_str(line).map_err(|source| TaskError::Message { source })?;
         if let (Some(path), Some(package), Some(target)) = (
             message["executable"].as_str(),
             message["package_id"].as_str(),
@@ -190,7 +194,7 @@ pub(crate) fn strip(path: &Path) {
 }
 
 /// A script that can be run as a program.
-pub(crate) fn write_script(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write_script(path: &Path, text: &str) -> Result<(), TaskError> {
     fs::write(path, text).map_err(at(path))?;
     #[cfg(unix)]
     {

@@ -8,7 +8,7 @@ use crate::{
     book, fuzz,
     matrix::{self, BackendChoice, DeviceChoice, Size},
     package,
-    shell::{self, Failure, Workspace, at},
+    shell::{self, TaskError, Workspace, at},
     tidy,
     totals::Totals,
 };
@@ -17,7 +17,7 @@ use crate::{
 const CROP: [&str; 2] = ["--crop", "256x256+0+0"];
 
 /// Runs every step and prints the totals of tests and steps.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let mut steps = Steps {
         totals: Totals::default(),
         failures: Vec::new(),
@@ -64,12 +64,12 @@ struct Steps {
 }
 
 impl Steps {
-    fn add(&mut self, name: &str, result: Result<(), Failure>) {
+    fn add(&mut self, name: &str, result: Result<(), TaskError>) {
         self.add_tests(name, result.map(|()| Totals { passed: 1, ..Totals::default() }));
     }
 
     /// Adds a step with several results.
-    fn add_tests(&mut self, name: &str, result: Result<Totals, Failure>) {
+    fn add_tests(&mut self, name: &str, result: Result<Totals, TaskError>) {
         self.times.push((name.to_owned(), self.since.elapsed().as_secs()));
         self.since = Instant::now();
         match result {
@@ -83,7 +83,7 @@ impl Steps {
     }
 
     /// Prints the steps' times, the failed steps and the totals.
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), TaskError> {
         for (name, seconds) in &self.times {
             println!("{seconds:5} s  {name}");
         }
@@ -94,14 +94,14 @@ impl Steps {
         if self.failures.is_empty() {
             self.totals.success()
         } else {
-            Err(Failure::Steps { count: self.failures.len() })
+            Err(TaskError::Steps { count: self.failures.len() })
         }
     }
 }
 
 /// Compiles the sources that the earlier steps dumped with every real compiler, for one supported architecture.
 /// `None` if nothing was dumped.
-fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
+fn dumped_sources(workspace: &Workspace) -> Option<Result<(), TaskError>> {
     let folder = std::env::var_os("QUADRANTS_DUMP")?;
     let mut test = workspace.cargo(["test", "--all-features", "--lib"]);
     test.args(["--package", "quadrants-rhi-cuda", "--package", "quadrants-rhi-amdgpu"]);
@@ -110,7 +110,7 @@ fn dumped_sources(workspace: &Workspace) -> Option<Result<(), Failure>> {
     Some(shell::run(&mut test))
 }
 
-fn documentation(workspace: &Workspace) -> Result<(), Failure> {
+fn documentation(workspace: &Workspace) -> Result<(), TaskError> {
     let mut doc = workspace.cargo(["doc", "--workspace", "--no-deps", "--quiet"]);
     // A crate's page may link private modules.
     doc.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links");
@@ -123,7 +123,7 @@ fn deny(workspace: &Workspace, command: &str) -> Command {
 }
 
 /// The facade with each backend alone, without one, and with the command: features only add.
-fn features(workspace: &Workspace) -> Result<(), Failure> {
+fn features(workspace: &Workspace) -> Result<(), TaskError> {
     for features in ["", "cpu", "cuda", "amdgpu", "cpu,cli", "cudarc"] {
         let mut clippy = workspace.cargo(["clippy", "--quiet", "--package", "quadrants"]);
         clippy.args(["--lib", "--bins", "--no-default-features", "--features", features]);
@@ -133,14 +133,14 @@ fn features(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// The tests of the command, which other steps do not build. A project that it makes is built too.
-fn command(workspace: &Workspace) -> Result<(), Failure> {
+fn command(workspace: &Workspace) -> Result<(), TaskError> {
     let mut test = workspace.cargo(["test", "--package", "quadrants", "--features", "cli"]);
     test.args(["--bin", "quadrants", "--test", "command"]).env("QUADRANTS_TEST_FULL", "1");
     shell::run(&mut test)
 }
 
 /// The tests of the feature `cudarc`, which other steps do not build.
-fn cudarc(workspace: &Workspace) -> Result<(), Failure> {
+fn cudarc(workspace: &Workspace) -> Result<(), TaskError> {
     let mut test = workspace.cargo(["test", "--package", "quadrants", "--features", "cudarc"]);
     shell::run(test.args(["--test", "cudarc"]))
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::shell::{self, Failure, Workspace};
+use crate::shell::{self, TaskError, Workspace};
 
 /// The number of kernels in CI: a few minutes on two cores.
 const IN_CI: u64 = 250;
@@ -34,7 +34,7 @@ pub(crate) struct FuzzArgs {
 }
 
 /// Runs the driver.
-pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> Result<(), TaskError> {
     let mut fuzz = workspace.cargo(["run", "--quiet", "--package", "quadrants-source-fuzz", "--"]);
     fuzz.arg(format!("--seed={}", args.seed)).arg(format!("--count={}", args.count));
     if let Some(only) = args.only {
@@ -56,7 +56,7 @@ pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> Result<(), Failure>
 }
 
 /// The step of CI.
-pub(crate) fn in_ci(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn in_ci(workspace: &Workspace) -> Result<(), TaskError> {
     let args = FuzzArgs {
         seed: 1,
         count: IN_CI,

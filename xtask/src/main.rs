@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     matrix::{BackendChoice, DeviceChoice, Size},
-    shell::{Failure, Workspace},
+    shell::{TaskError, Workspace},
 };
 
 /// The chores of the quadrants workspace.
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<(), Failure> {
+fn run(command: &Command) -> Result<(), TaskError> {
     let workspace = Workspace::find();
     match command {
         Command::Test { backend, device, full } => {
@@ -147,16 +147,16 @@ fn run(command: &Command) -> Result<(), Failure> {
 }
 
 #[cfg(feature = "bindgen")]
-fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), Failure> {
+fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), TaskError> {
     let out = workspace.path("rhi-amdgpu/src/generated/hip.rs");
-    bindgen::run(headers, &out).map_err(|source| Failure::Bindgen { source })?;
+    bindgen::run(headers, &out).map_err(|source| TaskError::Bindgen { source })?;
     println!("wrote {}", out.display());
     Ok(())
 }
 
 /// Runs the same command again, built with the feature.
 #[cfg(not(feature = "bindgen"))]
-fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), Failure> {
+fn make_bindings(workspace: &Workspace, headers: &std::path::Path) -> Result<(), TaskError> {
     let mut cargo =
         workspace.cargo(["run", "--quiet", "--package", "xtask", "--features", "bindgen"]);
     cargo.args(["--", "bindgen", "--headers"]).arg(headers);

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use crate::{
     bundle::{Built, executables, library},
     probe::hardware_in,
-    shell::{self, Failure, Workspace},
+    shell::{self, TaskError, Workspace},
     totals::{Listener, Totals},
 };
 use report::Report;
@@ -188,7 +188,7 @@ pub(crate) fn test(
     backend: BackendChoice,
     device: DeviceChoice,
     size: Size,
-) -> Result<Totals, Failure> {
+) -> Result<Totals, TaskError> {
     let chosen = chosen(backend);
     let json = "--message-format=json-render-diagnostics";
     let mut build = workspace.cargo(["test", "--workspace", "--tests", "--no-run", json]);
@@ -259,9 +259,9 @@ pub(crate) fn test(
 }
 
 /// A test program that the build made.
-fn find<'a>(built: &'a [Built], package: &str, target: &str) -> Result<&'a Built, Failure> {
+fn find<'a>(built: &'a [Built], package: &str, target: &str) -> Result<&'a Built, TaskError> {
     let found = built.iter().find(|built| built.package == package && built.target == target);
-    found.ok_or_else(|| Failure::NotBuilt { what: format!("{target} of {package}") })
+    found.ok_or_else(|| TaskError::NotBuilt { what: format!("{target} of {package}") })
 }
 
 /// A test program without cargo: another selection of packages would build the workspace again with other features.
@@ -293,7 +293,7 @@ fn follow(
     mut command: Command,
     mut listener: Listener,
     add: &mut dyn FnMut(Vec<crate::totals::TestProgram>),
-) -> Result<(), Failure> {
+) -> Result<(), TaskError> {
     let step = shell::text(&command);
     let success = shell::follow(&mut command, |line| {
         if listener.line(line) {
@@ -304,7 +304,7 @@ fn follow(
     let failed: u64 = programs.iter().map(|program| program.totals.failed).sum();
     if !success && failed == 0 {
         // A test program ended before it printed its totals, or did not build.
-        return Err(Failure::NoTests { step });
+        return Err(TaskError::NoTests { step });
     }
     add(programs);
     Ok(())
@@ -325,7 +325,7 @@ fn plan(
     backends: &[Backend],
     device: DeviceChoice,
     has_hardware: impl Fn(Backend) -> bool,
-) -> Result<Vec<Run>, Failure> {
+) -> Result<Vec<Run>, TaskError> {
     let mut hardware = Run { backends: Vec::new(), device: "hardware" };
     let mut simulated = Run { backends: Vec::new(), device: "simulated" };
     let mut missing = Vec::new();
@@ -339,7 +339,7 @@ fn plan(
         }
     }
     if !missing.is_empty() {
-        return Err(Failure::NoHardware { backends: missing.join(" and ") });
+        return Err(TaskError::NoHardware { backends: missing.join(" and ") });
     }
     let mut runs: Vec<Run> =
         [hardware, simulated].into_iter().filter(|run| !run.backends.is_empty()).collect();

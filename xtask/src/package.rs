@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::shell::{self, Failure, Workspace, at};
+use crate::shell::{self, TaskError, Workspace, at};
 
 /// The name of the project.
 const PROJECT: &str = "first-kernel";
@@ -25,7 +25,7 @@ struct Package {
 }
 
 /// Packs the crates, unpacks them elsewhere, and runs and tests a project there.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let packages = public_packages(workspace)?;
     let packed = workspace.target().join("packages");
     pack(workspace, &packages, &packed)?;
@@ -35,10 +35,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// The members of the workspace that may be published.
-fn public_packages(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
+fn public_packages(workspace: &Workspace) -> Result<Vec<Package>, TaskError> {
     let mut metadata = workspace.cargo(["metadata", "--no-deps", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&shell::read(&mut metadata)?)
-        .map_err(|source| Failure::Message { source })?;
+        .map_err(|source| TaskError::Message { source })?;
     let members = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let public = members.iter().filter(|package| package["publish"].is_null());
@@ -55,7 +55,7 @@ fn public_packages(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
 }
 
 /// Packs the crates. Cargo resolves dependencies between them as if they were published; the project builds them.
-fn pack(workspace: &Workspace, packages: &[Package], to: &Path) -> Result<(), Failure> {
+fn pack(workspace: &Workspace, packages: &[Package], to: &Path) -> Result<(), TaskError> {
     let mut cargo = workspace.cargo(["package", "--no-verify", "--allow-dirty", "--quiet"]);
     cargo.arg("--target-dir").arg(to);
     for package in packages {
@@ -70,7 +70,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn make() -> Result<Self, Failure> {
+    fn make() -> Result<Self, TaskError> {
         let root = std::env::temp_dir().join(format!("quadrants-package-{}", std::process::id()));
         fs::create_dir(&root).map_err(at(&root))?;
         Ok(Self { root })
@@ -78,7 +78,7 @@ impl Outside {
 
     /// Unpacks the crates into the folders that they have in the repository, and makes cargo take them for those of
     /// crates.io.
-    fn unpack(&self, packages: &[Package], packed: &Path) -> Result<(), Failure> {
+    fn unpack(&self, packages: &[Package], packed: &Path) -> Result<(), TaskError> {
         let mut patches = String::from("[patch.crates-io]\n");
         for Package { name, version, folder } in packages {
             let file = packed.join(format!("{name}-{version}.crate"));
@@ -104,7 +104,7 @@ impl Outside {
     }
 
     /// Makes a project with the packed command, runs it on the CPU, and tests it on the CPU and the simulator.
-    fn check_project(&self, workspace: &Workspace) -> Result<(), Failure> {
+    fn check_project(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let target = workspace.target().join("external");
         let lock = |folder: &Path| {
             // The versions that are on this machine already.
@@ -132,11 +132,11 @@ impl Outside {
 }
 
 /// Checks that a crate has the files that every package must have.
-fn check_contents(folder: &Path) -> Result<(), Failure> {
+fn check_contents(folder: &Path) -> Result<(), TaskError> {
     for name in ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         let path = folder.join(name);
         if !path.is_file() {
-            return Err(Failure::NotBuilt { what: path.display().to_string() });
+            return Err(TaskError::NotBuilt { what: path.display().to_string() });
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::{
     matrix::EXAMPLES,
-    shell::{self, Failure, Workspace, at},
+    shell::{self, TaskError, Workspace, at},
 };
 
 /// The options of `cargo xtask precompile`.
@@ -25,7 +25,7 @@ pub(crate) struct PrecompileArgs {
 }
 
 /// Runs the examples at a small size on the CPU, where the first launch registers each kernel.
-pub(crate) fn run(workspace: &Workspace, args: &PrecompileArgs) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace, args: &PrecompileArgs) -> Result<(), TaskError> {
     let folder = workspace.target().join("precompile");
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let galaxies = folder.join("galaxies.qdk");

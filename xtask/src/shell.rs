@@ -10,7 +10,7 @@ use std::{
 
 /// The errors of all chores.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum TaskError {
     #[error("{program} could not be started: {source}")]
     Start { program: String, source: io::Error },
     #[error("failed: {command}")]
@@ -93,30 +93,30 @@ pub(crate) fn text(command: &Command) -> String {
 }
 
 /// Runs a command with this program's own output.
-pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<(), TaskError> {
     announce(command);
     let status = command.status().map_err(|source| could_not_start(command, source))?;
-    if status.success() { Ok(()) } else { Err(Failure::Command { command: text(command) }) }
+    if status.success() { Ok(()) } else { Err(TaskError::Command { command: text(command) }) }
 }
 
 /// Runs a command and returns its standard output; standard error is inherited.
-pub(crate) fn read(command: &mut Command) -> Result<String, Failure> {
+pub(crate) fn read(command: &mut Command) -> Result<String, TaskError> {
     announce(command);
     let output = command
         .stderr(Stdio::inherit())
         .output()
         .map_err(|source| could_not_start(command, source))?;
     if !output.status.success() {
-        return Err(Failure::Command { command: text(command) });
+        return Err(TaskError::Command { command: text(command) });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Runs a command and calls `line` with every line of standard output and standard error, in the order written.
 /// Returns whether it succeeded.
-pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool, Failure> {
+pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool, TaskError> {
     announce(command);
-    let pipe = |source| Failure::Start { program: "a pipe".to_owned(), source };
+    let pipe = |source| TaskError::Start { program: "a pipe".to_owned(), source };
     let (reader, writer) = io::pipe().map_err(pipe)?;
     let mut child = command
         .stdout(writer.try_clone().map_err(pipe)?)
@@ -135,14 +135,14 @@ pub(crate) fn follow(command: &mut Command, mut line: impl FnMut(&str)) -> Resul
 }
 
 /// Adds the path to a file error.
-pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
-    move |source| Failure::File { path: path.to_owned(), source }
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> TaskError + '_ {
+    move |source| TaskError::File { path: path.to_owned(), source }
 }
 
 fn announce(command: &Command) {
     eprintln!("$ {}", text(command));
 }
 
-fn could_not_start(command: &Command, source: io::Error) -> Failure {
-    Failure::Start { program: command.get_program().to_string_lossy().into_owned(), source }
+fn could_not_start(command: &Command, source: io::Error) -> TaskError {
+    TaskError::Start { program: command.get_program().to_string_lossy().into_owned(), source }
 }

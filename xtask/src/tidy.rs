@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::shell::{self, Failure, Workspace, at};
+use crate::shell::{self, TaskError, Workspace, at};
 
 /// The longest source file.
 const MAX_LINES: usize = 800;
@@ -18,7 +18,7 @@ const MAX_COLUMNS: usize = 120;
 const LEFT_OUT: [&str; 5] = [".git", "target", "generated", "ui", "snapshots"];
 
 /// Checks the text rules, the format and clippy; all of them, also after one has failed.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets", "--quiet"]);
     clippy.args(["--", "--deny", "warnings"]);
     let rules = rules(workspace.root());
@@ -27,7 +27,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     rules.and(format).and(clippy)
 }
 
-fn rules(root: &Path) -> Result<(), Failure> {
+fn rules(root: &Path) -> Result<(), TaskError> {
     let mut files = Vec::new();
     sources(root, &mut files)?;
     files.sort();
@@ -44,7 +44,7 @@ fn rules(root: &Path) -> Result<(), Failure> {
         }
     }
     println!("{} files, {count} broken rules", files.len());
-    if count == 0 { Ok(()) } else { Err(Failure::Tidy { count }) }
+    if count == 0 { Ok(()) } else { Err(TaskError::Tidy { count }) }
 }
 
 /// Lines of Markdown prose that are too long. Tables, code blocks and lines with links may be longer.
@@ -80,7 +80,7 @@ fn too_wide(index: usize, line: &str) -> Option<String> {
         .then(|| format!("{number}: prose of {columns} columns, over {MAX_COLUMNS}"))
 }
 
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), TaskError> {
     for entry in fs::read_dir(folder).map_err(at(folder))? {
         let path = entry.map_err(at(folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::shell::Failure;
+use crate::shell::TaskError;
 
 /// How many tests ended how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,8 +23,8 @@ impl Totals {
     }
 
     /// An error where a test failed.
-    pub(crate) fn success(self) -> Result<(), Failure> {
-        if self.failed == 0 { Ok(()) } else { Err(Failure::Tests { failed: self.failed }) }
+    pub(crate) fn success(self) -> Result<(), TaskError> {
+        if self.failed == 0 { Ok(()) } else { Err(TaskError::Tests { failed: self.failed }) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::shell::{Failure, at};
+use crate::shell::{TaskError, at};
 
 /// The files of a site, by their path in its folder.
 pub(crate) struct Site {
@@ -25,13 +25,13 @@ impl Site {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub(crate) fn read(folder: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, TaskError> {
         let mut site = Self { files: BTreeMap::new() };
         site.add(folder, Path::new(""))?;
         Ok(site)
     }
 
-    fn add(&mut self, root: &Path, folder: &Path) -> Result<(), Failure> {
+    fn add(&mut self, root: &Path, folder: &Path) -> Result<(), TaskError> {
         let path = root.join(folder);
         for entry in fs::read_dir(&path).map_err(at(&path))? {
             let entry = entry.map_err(at(&path))?;

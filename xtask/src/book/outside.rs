@@ -7,17 +7,17 @@ use std::{
 
 use serde_json::Value;
 
-use crate::shell::{Failure, Workspace, at};
+use crate::shell::{TaskError, Workspace, at};
 
 /// Where the book has its sources, from the root of the repository.
 const SOURCES: &str = "docs/book/src";
 
 /// Reads `[context, book]` from standard input and writes the book, as mdBook asks of preprocessors.
-pub(crate) fn preprocess(workspace: &Workspace) -> Result<(), Failure> {
+pub(crate) fn preprocess(workspace: &Workspace) -> Result<(), TaskError> {
     let mut text = String::new();
     let stdio = Path::new("standard input and output");
     io::stdin().read_to_string(&mut text).map_err(at(stdio))?;
-    let message = |source| Failure::Message { source };
+    let message = |source| TaskError::Message { source };
     let [_context, mut book]: [Value; 2] = serde_json::from_str(&text).map_err(message)?;
     rewrite(workspace.root(), &mut book);
     io::stdout().write_all(book.to_string().as_bytes()).map_err(at(stdio))
