@@ -2,7 +2,7 @@
 
 use std::{panic::Location, sync::Arc};
 
-use quadrants_runtime::{self as rt, Buffer, Completed, Piece};
+use quadrants_runtime::{self as rt, Buffer, Completed, TransferPiece};
 
 use crate::{
     Error, KernelValue, Result,
@@ -204,9 +204,12 @@ impl DeviceTensor {
     }
 }
 
-fn pieces(spans: &[CopyRange]) -> Vec<Piece> {
-    let piece =
-        |span: &CopyRange| Piece { offset: span.device, host: span.host, bytes: span.bytes };
+fn pieces(spans: &[CopyRange]) -> Vec<TransferPiece> {
+    let piece = |span: &CopyRange| TransferPiece {
+        offset: span.device,
+        host: span.host,
+        bytes: span.bytes,
+    };
     spans.iter().map(piece).collect()
 }
 

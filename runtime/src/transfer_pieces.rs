@@ -15,7 +15,7 @@ use crate::{
 
 /// A range of bytes of a buffer, and its place in host memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct TransferPiece {
     /// The offset in the buffer.
     pub offset: usize,
     /// The offset in host memory.
@@ -30,10 +30,11 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfBuffer`] where a piece is not inside the buffer or the host memory, or the failure of earlier
     /// work.
-    pub fn read_pieces(&self, pieces: &[Piece], out: &mut [u8]) -> Result<Completed> {
+    pub fn read_pieces(&self, pieces: &[TransferPiece], out: &mut [u8]) -> Result<Completed> {
         let (first, bytes) = self.hull(pieces, out.len())?;
         self.transfer(first, bytes, Self::writers, |source, stream| {
-            let plan = Plan::new(pieces, self.context().device().capabilities().asynchronous);
+            let plan =
+                TransferPlan::new(pieces, self.context().device().capabilities().asynchronous);
             // SAFETY: the pieces are inside the buffer, from `source` on, and the stream is leased.
             unsafe { download(self.context(), (source, first), &plan, out, stream) }
         })
@@ -44,20 +45,21 @@ impl Buffer {
     ///
     /// # Errors
     /// As for [`read_pieces`](Self::read_pieces).
-    pub fn write_pieces(&self, pieces: &[Piece], contents: &[u8]) -> Result<Completed> {
+    pub fn write_pieces(&self, pieces: &[TransferPiece], contents: &[u8]) -> Result<Completed> {
         let (first, bytes) = self.hull(pieces, contents.len())?;
         self.forget_distinct();
         self.transfer(first, bytes, Self::enqueued_users, |destination, stream| {
-            let plan = Plan::new(pieces, self.context().device().capabilities().asynchronous);
+            let plan =
+                TransferPlan::new(pieces, self.context().device().capabilities().asynchronous);
             // SAFETY: as above, and the copies are complete when this returns.
             unsafe { upload(self.context(), (destination, first), &plan, contents, stream) }
         })
     }
 
     /// The first byte of the pieces, and the number of bytes up to their last.
-    fn hull(&self, pieces: &[Piece], host: usize) -> Result<(usize, usize)> {
+    fn hull(&self, pieces: &[TransferPiece], host: usize) -> Result<(usize, usize)> {
         let (mut first, mut end) = (usize::MAX, 0);
-        for Piece { offset, host: at, bytes: len } in pieces.iter().copied() {
+        for TransferPiece { offset, host: at, bytes: len } in pieces.iter().copied() {
             let out = Error::OutOfBuffer { offset, len, bytes: self.bytes() };
             let Some(last) = offset.checked_add(len) else { return Err(out) };
             if at.checked_add(len).is_none_or(|end| end > host) {
@@ -71,9 +73,9 @@ impl Buffer {
 
 /// How pieces are copied.
 #[derive(Debug)]
-struct Plan<'a> {
+struct TransferPlan<'a> {
     /// In the order of their offsets, unless some overlap.
-    pieces: Cow<'a, [Piece]>,
+    pieces: Cow<'a, [TransferPiece]>,
     /// Those that are next to each other in the buffer, if any were joined. Else each piece is a range.
     joined: Option<Joined>,
     rectangles: Vec<Rectangle>,
@@ -87,7 +89,7 @@ struct Joined {
 }
 
 /// Only the places in the buffer count.
-impl Ranged for Piece {
+impl Ranged for TransferPiece {
     fn range(&self) -> CopiedRange {
         CopiedRange { dst: self.offset, src: self.offset, bytes: self.bytes }
     }
@@ -102,9 +104,9 @@ struct Rows {
     staged: usize,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> TransferPlan<'a> {
     /// Pieces that are not in order are sorted if `calls_are_slow`: on the CPU, a copy takes less time than that.
-    fn new(pieces: &'a [Piece], calls_are_slow: bool) -> Self {
+    fn new(pieces: &'a [TransferPiece], calls_are_slow: bool) -> Self {
         let is_sorted = pieces.is_sorted_by_key(|piece| piece.offset);
         let has_all_bytes = pieces.iter().all(|piece| piece.bytes > 0);
         let pieces = if has_all_bytes && (is_sorted || !calls_are_slow) {
@@ -116,7 +118,7 @@ impl<'a> Plan<'a> {
             }
             Cow::Owned(some)
         };
-        let overlaps = |pair: &[Piece]| pair[0].offset + pair[0].bytes > pair[1].offset;
+        let overlaps = |pair: &[TransferPiece]| pair[0].offset + pair[0].bytes > pair[1].offset;
         if pieces.windows(2).any(overlaps) {
             // They overlap, or are not sorted: each is copied by itself.
             let alone = |first| Rectangle { first, step: 1, count: 1 };
@@ -138,7 +140,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The pieces in a range.
-    fn pieces_in(&self, range: usize) -> &[Piece] {
+    fn pieces_in(&self, range: usize) -> &[TransferPiece] {
         match &self.joined {
             None => &self.pieces[range..=range],
             Some(Joined { firsts, .. }) => &self.pieces[firsts[range]..firsts[range + 1]],
@@ -223,7 +225,7 @@ impl<'a> Plan<'a> {
 unsafe fn download(
     context: &Arc<Context>,
     (address, first): (DevicePtr, usize),
-    plan: &Plan<'_>,
+    plan: &TransferPlan<'_>,
     out: &mut [u8],
     stream: StreamHandle,
 ) -> Result<()> {
@@ -270,7 +272,7 @@ unsafe fn download(
 unsafe fn upload(
     context: &Arc<Context>,
     (address, first): (DevicePtr, usize),
-    plan: &Plan<'_>,
+    plan: &TransferPlan<'_>,
     contents: &[u8],
     stream: StreamHandle,
 ) -> Result<()> {
@@ -315,12 +317,12 @@ unsafe fn upload(
 mod tests {
     use super::*;
 
-    fn piece(offset: usize, host: usize, bytes: usize) -> Piece {
-        Piece { offset, host, bytes }
+    fn piece(offset: usize, host: usize, bytes: usize) -> TransferPiece {
+        TransferPiece { offset, host, bytes }
     }
 
     /// Copies pieces of `buffer` as `download` does. Returns the host memory and the number of copies.
-    fn downloaded(plan: &Plan<'_>, buffer: &[u8], host: usize) -> (Vec<u8>, usize) {
+    fn downloaded(plan: &TransferPlan<'_>, buffer: &[u8], host: usize) -> (Vec<u8>, usize) {
         let (mut out, mut copies) = (vec![0; host], 0);
         plan.try_for_each_batch(|batch| {
             let mut block = vec![0xee; STAGING_CHUNK];
@@ -348,15 +350,15 @@ mod tests {
         (out, copies)
     }
 
-    fn check(pieces: &[Piece], buffer: &[u8], host: usize, copies: usize) {
+    fn check(pieces: &[TransferPiece], buffer: &[u8], host: usize, copies: usize) {
         let mut expected = vec![0; host];
         for piece in pieces {
             expected[piece.host..][..piece.bytes]
                 .copy_from_slice(&buffer[piece.offset..][..piece.bytes]);
         }
-        let (out, _) = downloaded(&Plan::new(pieces, false), buffer, host);
+        let (out, _) = downloaded(&TransferPlan::new(pieces, false), buffer, host);
         assert!(out == expected, "not sorted: {pieces:?}");
-        let (out, made) = downloaded(&Plan::new(pieces, true), buffer, host);
+        let (out, made) = downloaded(&TransferPlan::new(pieces, true), buffer, host);
         assert!(out == expected, "{pieces:?}");
         assert_eq!(made, copies, "{pieces:?}");
     }
@@ -461,9 +463,9 @@ mod tests {
                 host += piece.bytes + random.below(2);
             }
             for calls_are_slow in [false, true] {
-                let plan = Plan::new(&pieces, calls_are_slow);
+                let plan = TransferPlan::new(&pieces, calls_are_slow);
                 let mut expected = vec![0; host];
-                for Piece { offset, host, bytes } in &pieces {
+                for TransferPiece { offset, host, bytes } in &pieces {
                     expected[*host..][..*bytes].copy_from_slice(&buffer[*offset..][..*bytes]);
                 }
                 assert!(downloaded(&plan, &buffer, host).0 == expected, "{round}: {pieces:?}");
