@@ -18,6 +18,7 @@ mod accumulate;
 mod atomic;
 mod builtin_methods;
 mod check_mode;
+mod chunking;
 mod cx;
 mod element_ref;
 mod failure;
@@ -37,7 +38,6 @@ mod reduce;
 mod run;
 mod scatter;
 mod site;
-mod split;
 mod stepped_range;
 mod strips;
 mod thread_block;
@@ -55,6 +55,7 @@ pub use atomic::{
 };
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use check_mode::CheckMode;
+pub use chunking::ErasedRegionBlock;
 pub use cx::{Args, Cx, TensorParam, accept, tensor_field};
 pub use element_ref::ElementRef;
 pub use failure::{
@@ -100,7 +101,6 @@ pub use site::{
     Arguments, CallSite, MethodTable, SiteTable, check_site, element_of, field_of, has_operators,
     identity_of, seen, typed, value_of,
 };
-pub use split::ErasedRegionBlock;
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{
     are_successive, lane_of, lanes, optimization_barrier, scalar, strip_end, whole_strips,

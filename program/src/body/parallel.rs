@@ -1,5 +1,5 @@
 //! Parallel loops and regions of a CPU body. What is compiled for each loop is here: its body, once for each way to
-//! access tensors. [`split`](super::split) decides which iterations run where and how.
+//! access tensors. [`chunking`](super::chunking) decides which iterations run where and how.
 
 use std::{cell::Cell, ops::Range, panic::Location};
 
@@ -9,10 +9,10 @@ pub use crate::dsl::LoopInt;
 
 use super::{
     check_mode::{CheckMode, Inspection},
+    chunking::{self, ChunkId, ErasedRegionBlock, Loop, Mode},
     cx::Cx,
     launch::LoopAt,
     level::{Level, Multiversioned},
-    split::{self, ChunkId, ErasedRegionBlock, Loop, Mode},
     stepped_range::SteppedRange,
 };
 use crate::dsl::{IndexSpace, ndrange};
@@ -147,7 +147,7 @@ impl<'b, L: Level> Cx<'b, L> {
                 at,
                 bounds: [(range.start, range.end)],
                 weight: weight.cost(),
-                simple: W::SIMPLE,
+                little_work_per_iteration: W::SIMPLE,
                 location: Location::caller(),
                 value,
                 run: &|part, id, mode| self.run_part::<W, _, _>(part, id, mode, &body),
@@ -175,7 +175,7 @@ impl<'b, L: Level> Cx<'b, L> {
             at,
             bounds: std::array::from_fn(|k| (ranges[k].start, ranges[k].end)),
             weight: weight.cost(),
-            simple: W::SIMPLE,
+            little_work_per_iteration: W::SIMPLE,
             location: Location::caller(),
             value: &message_number,
             run: &|part, id, mode| self.run_part::<W, _, _>(part, id, mode, &body),
@@ -218,7 +218,7 @@ impl<'b, L: Level> Cx<'b, L> {
     /// together, because the loops' extents are not known before the blocks run.
     #[inline(always)]
     pub fn region(&self, blocks: &[&dyn ErasedRegionBlock], elements: usize, weight: u32) {
-        split::run_region(blocks, elements as u64, weight);
+        chunking::run_region(blocks, elements as u64, weight);
     }
 }
 

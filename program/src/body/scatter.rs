@@ -9,7 +9,7 @@
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{element_ref::ElementRef, parallel::Chunk, split::ChunkId, view::View};
+use super::{chunking::ChunkId, element_ref::ElementRef, parallel::Chunk, view::View};
 use crate::value::{
     accumulate::Accumulate,
     atomic::{AtomicAdd, AtomicBits, AtomicMinMax},

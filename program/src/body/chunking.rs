@@ -21,10 +21,10 @@ const PARALLEL_MIN_COST: u64 = 1 << 18;
 const WAKE_MIN_COST: u64 = PARALLEL_MIN_COST << 5;
 
 /// The number of chunks per thread of an expensive loop. Several, so that slow or late threads do not delay the others.
-const MAX_PIECES_PER_THREAD: u64 = 8;
+const MAX_CHUNKS_PER_THREAD: u64 = 8;
 
 /// The number of chunks per thread of a loop that is just expensive enough for the pool.
-const MIN_PIECES_PER_THREAD: u64 = 2;
+const MIN_CHUNKS_PER_THREAD: u64 = 2;
 
 /// A lower bound of the speedup of an iteration in a strip.
 const STRIP_SPEEDUP: u64 = 4;
@@ -46,7 +46,7 @@ pub(super) struct Loop<'a, I, const N: usize> {
     /// The cost of an iteration, in nodes of the syntax tree.
     pub(super) weight: u32,
     /// Whether an iteration does so little that a long loop is memory-bound.
-    pub(super) simple: bool,
+    pub(super) little_work_per_iteration: bool,
     /// The loop in the source.
     pub(super) location: &'a Location<'a>,
     /// The number of an iteration in messages.
@@ -95,7 +95,7 @@ impl Launch<'_> {
         }
         let strip = chunk_granularity(steps, strip);
         let strips = steps.div_ceil(strip);
-        let count = chunks(steps, strips, each.weight);
+        let count = chunk_count(steps, strips, each.weight);
         self.run_chunks(each, steps, count, &|chunk| {
             let (from, to) = part(strips, count, chunk);
             let at = |strips: u64| begin.forward(strips.saturating_mul(strip).min(steps));
@@ -111,12 +111,12 @@ impl Launch<'_> {
             return;
         }
         let total = steps.iter().fold(1, |total: u64, n| total.saturating_mul(*n));
-        let cuts = cuts(steps, chunks(total, u64::MAX, each.weight));
-        self.run_chunks(each, total, cuts.iter().product(), &|mut chunk| {
+        let counts = parts_per_dimension(steps, chunk_count(total, u64::MAX, each.weight));
+        self.run_chunks(each, total, counts.iter().product(), &|mut chunk| {
             let mut tile = bounds;
             for k in (0..N).rev() {
-                let (from, to) = part(steps[k], cuts[k], chunk % cuts[k]);
-                chunk /= cuts[k];
+                let (from, to) = part(steps[k], counts[k], chunk % counts[k]);
+                chunk /= counts[k];
                 tile[k] = (bounds[k].0.forward(from), bounds[k].0.forward(to));
             }
             tile
@@ -131,7 +131,7 @@ impl Launch<'_> {
         count: usize,
         tile: &(dyn Fn(usize) -> [(I, I); N] + Sync),
     ) {
-        let memory_bound = each.simple && steps >= MEMORY_BOUND_MIN_STEPS;
+        let memory_bound = each.little_work_per_iteration && steps >= MEMORY_BOUND_MIN_STEPS;
         let unchecked = if memory_bound { Mode::MemoryBound } else { Mode::Unchecked };
         let proven = self.proven(each.at);
         let run = |number| {
@@ -235,26 +235,26 @@ fn for_each_box<I: LoopInt, const N: usize>(
     most: u64,
     mut f: impl FnMut([(I, I); N]),
 ) {
-    // A box has all steps of the dimensions after `cut`, some of `cut`, and one of those before it.
+    // A box has all steps of the dimensions after `split_dim`, some of `split_dim`, and one of those before it.
     let steps = tile.map(|(begin, end)| begin.steps(end));
-    let (mut cut, mut inner) = (N - 1, 1u64);
-    while cut > 0 && inner.saturating_mul(steps[cut]) <= most {
-        inner *= steps[cut];
-        cut -= 1;
+    let (mut split_dim, mut inner) = (N - 1, 1u64);
+    while split_dim > 0 && inner.saturating_mul(steps[split_dim]) <= most {
+        inner *= steps[split_dim];
+        split_dim -= 1;
     }
     let length = (most / inner).max(1);
-    let rows: u64 = steps[..cut].iter().product();
+    let rows: u64 = steps[..split_dim].iter().product();
     for row in 0..rows {
         let (mut part, mut rest) = (tile, row);
-        for k in (0..cut).rev() {
+        for k in (0..split_dim).rev() {
             let at = tile[k].0.forward(rest % steps[k]);
             part[k] = (at, at.forward(1));
             rest /= steps[k];
         }
         let mut from = 0;
-        while from < steps[cut] {
-            let to = (from + length).min(steps[cut]);
-            part[cut] = (tile[cut].0.forward(from), tile[cut].0.forward(to));
+        while from < steps[split_dim] {
+            let to = (from + length).min(steps[split_dim]);
+            part[split_dim] = (tile[split_dim].0.forward(from), tile[split_dim].0.forward(to));
             f(part);
             from = to;
         }
@@ -287,7 +287,7 @@ fn split_at_interior<I: LoopInt, const N: usize>(
 
 /// Runs the blocks of a region: see [`Cx::region`](super::Cx::region).
 pub(super) fn run_region(blocks: &[&dyn ErasedRegionBlock], elements: u64, weight: u32) {
-    if blocks.len() > 1 && chunks(elements, u64::MAX, weight) > 1 {
+    if blocks.len() > 1 && chunk_count(elements, u64::MAX, weight) > 1 {
         pool::run(blocks.len(), true, &|k| blocks[k].run());
     } else {
         blocks.iter().for_each(|block| block.run());
@@ -302,7 +302,7 @@ fn chunk_granularity(steps: u64, strip: u64) -> u64 {
 }
 
 /// The number of chunks of a loop, at most `most`; 1 if the loop should run on the calling thread.
-fn chunks(iterations: u64, most: u64, weight: u32) -> usize {
+fn chunk_count(iterations: u64, most: u64, weight: u32) -> usize {
     let times_worth = iterations.saturating_mul(u64::from(weight)) / PARALLEL_MIN_COST;
     if times_worth == 0 {
         return 1;
@@ -310,7 +310,7 @@ fn chunks(iterations: u64, most: u64, weight: u32) -> usize {
     match pool::threads() as u64 {
         1 => 1,
         threads => most
-            .min(threads * times_worth.clamp(MIN_PIECES_PER_THREAD, MAX_PIECES_PER_THREAD))
+            .min(threads * times_worth.clamp(MIN_CHUNKS_PER_THREAD, MAX_CHUNKS_PER_THREAD))
             as usize,
     }
 }
@@ -322,16 +322,16 @@ fn is_long(iterations: u64, weight: u32) -> bool {
 
 /// The number of parts of each dimension, for about `wanted` tiles. Outer dimensions are split first, so that tiles
 /// keep whole rows where possible.
-fn cuts<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
+fn parts_per_dimension<const N: usize>(steps: [u64; N], wanted: usize) -> [usize; N] {
     let mut missing = wanted as u64;
-    let mut cuts = [1; N];
+    let mut counts = [1; N];
     for k in 0..N {
         let most = if k + 1 < N || N == 1 { steps[k] } else { steps[k].div_ceil(MIN_ROW_LEN) };
-        let cut = most.min(missing).max(1);
-        cuts[k] = cut as usize;
-        missing = missing.div_ceil(cut);
+        let parts = most.min(missing).max(1);
+        counts[k] = parts as usize;
+        missing = missing.div_ceil(parts);
     }
-    cuts
+    counts
 }
 
 /// The half-open range of steps of part number `part`.
@@ -421,15 +421,17 @@ mod tests {
 
     #[test]
     fn outer_dimensions_are_split_first() {
-        assert_eq!(cuts([2048, 2048], 16), [16, 1]);
-        assert_eq!(cuts([2, 1 << 20], 16), [2, 8]);
-        assert_eq!(cuts([3, 5, 100], 16), [3, 5, 1]);
-        assert_eq!(cuts([100], 16), [16]);
+        assert_eq!(parts_per_dimension([2048, 2048], 16), [16, 1]);
+        assert_eq!(parts_per_dimension([2, 1 << 20], 16), [2, 8]);
+        assert_eq!(parts_per_dimension([3, 5, 100], 16), [3, 5, 1]);
+        assert_eq!(parts_per_dimension([100], 16), [16]);
     }
 
     #[test]
     fn small_loops_run_on_the_calling_thread() {
-        assert_eq!(chunks(1000, 1000, 10), 1);
-        assert!(chunks(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_PIECES_PER_THREAD as usize);
+        assert_eq!(chunk_count(1000, 1000, 10), 1);
+        assert!(
+            chunk_count(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_CHUNKS_PER_THREAD as usize
+        );
     }
 }
