@@ -21,7 +21,7 @@ use quadrants_runtime::StridedRange;
 use crate::{
     KernelValue,
     launcher::{
-        grid::LaunchShapes,
+        grid::LaunchConfigs,
         inline_list::{InlineList, Words},
         param_code::ParamCode,
     },
@@ -50,8 +50,8 @@ pub struct ArgList<'a> {
     pub(crate) program: Option<&'a Arc<ProgramInner>>,
     /// Whether all tensors are in device memory of that program, and at an address where they can be used.
     all_on_device: bool,
-    /// The launch shapes of a launch with several tasks. Here so that repeated launches reuse the memory.
-    pub(crate) shapes: LaunchShapes,
+    /// The launch configurations of a launch with several tasks. Here so that repeated launches reuse the memory.
+    pub(crate) configs: LaunchConfigs,
     /// The next list in the list of free lists, and the number of those after it. `None` and 0 while this one is in
     /// use.
     next: Option<Box<ArgList<'a>>>,
@@ -235,7 +235,7 @@ impl<'a> ArgList<'a> {
             tensors: InlineList::new(),
             program: None,
             all_on_device: true,
-            shapes: LaunchShapes::new(),
+            configs: LaunchConfigs::new(),
             next: None,
             free_after: 0,
         };

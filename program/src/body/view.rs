@@ -19,8 +19,8 @@ use crate::value::{
 
 /// A tensor in a CPU body: its memory and its extents.
 ///
-/// Its [`CheckMode`] says what happens to an index that is out of range. In loops it is a constant after inlining, so that
-/// each loop is compiled once for each.
+/// Its [`CheckMode`] says what happens to an index that is out of range. In loops it is a constant after inlining, so
+/// that each loop is compiled once for each.
 pub struct View<T: KernelValue, const N: usize> {
     storage: T::Storage,
     shape: [usize; N],

@@ -285,28 +285,28 @@ impl Executable {
         stream: &StreamState,
     ) -> Result<()> {
         let Some(nodes) = &mut self.ops[op] else { return Ok(()) };
-        let same_shapes = nodes.set.shapes == wanted.shapes;
+        let same_configs = nodes.set.configs == wanted.configs;
         self.words.clear();
         self.words.extend_from_slice(&wanted.words[LAUNCH_WORD..]);
         if let Some(replaced) = replaced {
             replaced.write(&mut self.words, LAUNCH_WORD);
         }
-        if same_shapes && nodes.set.words[LAUNCH_WORD..] == self.words[..] {
+        if same_configs && nodes.set.words[LAUNCH_WORD..] == self.words[..] {
             return Ok(());
         }
         nodes.set.words.truncate(LAUNCH_WORD);
         nodes.set.words.extend_from_slice(&self.words);
-        nodes.set.shapes.clone_from(&wanted.shapes);
-        self.set_nodes(recorded, op, same_shapes, stream)
+        nodes.set.configs.clone_from(&wanted.configs);
+        self.set_nodes(recorded, op, same_configs, stream)
     }
 
-    /// Sets the nodes of an operation at the driver. Not their shapes, where those are unchanged and the argument block
-    /// is in a buffer.
+    /// Sets the nodes of an operation at the driver. Not their configurations, where those are unchanged and the
+    /// argument block is in a buffer.
     fn set_nodes(
         &mut self,
         recorded: &Recorded,
         op: usize,
-        same_shapes: bool,
+        same_configs: bool,
         stream: &StreamState,
     ) -> Result<()> {
         let Some(nodes) = &self.ops[op] else { return Ok(()) };
@@ -323,7 +323,7 @@ impl Executable {
                         block.address(),
                     )??
                 };
-                if same_shapes {
+                if same_configs {
                     return Ok(());
                 }
                 address = [block.address().raw()];
@@ -331,7 +331,7 @@ impl Executable {
             }
         };
         for (at, &(task, function)) in nodes.functions.iter().enumerate() {
-            let Some(config) = nodes.set.shapes[task] else { continue };
+            let Some(config) = nodes.set.configs[task] else { continue };
             // SAFETY: as for the node's creation.
             let set =
                 unsafe { self.graph.set(nodes.first + at, NodeLaunch { function, config, args }) };
@@ -384,7 +384,7 @@ impl Nodes {
             for chain in step {
                 let mut last: Option<usize> = None;
                 for &task in chain {
-                    let Some(config) = set.shapes[task.index()] else { continue };
+                    let Some(config) = set.configs[task.index()] else { continue };
                     let function = context.function(&shared.loader, set.forms, task)?;
                     functions.push((task.index(), function));
                     let dependencies = last.as_ref().map_or(&before[..], std::slice::from_ref);

@@ -78,13 +78,13 @@ fn submit_other_forms<'a>(
     stream: &StreamState,
     checks: Checks,
 ) -> FastPath<'a> {
-    let ArgList { words, shapes, tensors, .. } = &mut *args;
+    let ArgList { words, configs, tensors, .. } = &mut *args;
     let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::Others, words);
     let Some(entry) = entry else {
         return submit_from_history(args, context, shared, stream, checks);
     };
     let function = entry.function();
-    let Some(LaunchDecision { forms, first: Some(config) }) = entry.read(words, shapes) else {
+    let Some(LaunchDecision { forms, first: Some(config) }) = entry.read(words, configs) else {
         words.truncate(context.launch_cache.argument_words());
         return FastPath::Declined(args);
     };
@@ -107,7 +107,7 @@ fn submit_from_history<'a>(
     let Some(decided) = context.find_in_history(stream.stream.id(), checks, words) else {
         return FastPath::Declined(args);
     };
-    let (Some(function), Some(Some(config))) = (decided.function, decided.shapes.first()) else {
+    let (Some(function), Some(Some(config))) = (decided.function, decided.configs.first()) else {
         return FastPath::Declined(args);
     };
     decided.push_interiors(words);
@@ -126,14 +126,14 @@ fn submit_several_calls<'a>(
     stream: &StreamState,
     checks: Checks,
 ) -> FastPath<'a> {
-    let ArgList { words, shapes, tensors, .. } = &mut *args;
+    let ArgList { words, configs, tensors, .. } = &mut *args;
     let entry = context.launch_cache.find(stream.stream.id(), checks, Wanted::All, words);
-    let decision = entry.and_then(|entry| entry.read(words, shapes));
+    let decision = entry.and_then(|entry| entry.read(words, configs));
     let forms = match decision {
         Some(LaunchDecision { forms, .. }) => Some(forms),
         None => context.find_in_history(stream.stream.id(), checks, words).map(|decided| {
-            shapes.clear();
-            shapes.extend_from_slice(&decided.shapes);
+            configs.clear();
+            configs.extend_from_slice(&decided.configs);
             decided.push_interiors(words);
             decided.forms
         }),
@@ -154,7 +154,7 @@ fn submit_several_calls<'a>(
     write_head(words, stream.record_address(), 0, context.launch_word(forms, number));
     let (params, tensors) = (&*context.tensor_params, &tensors[..]);
     let guard = StampGuard::new(params, tensors, stream, ());
-    let enqueued = context.plan.enqueue(stream.target(shared), loaded, None, shapes, words);
+    let enqueued = context.plan.enqueue(stream.target(shared), loaded, None, configs, words);
     guard.finish();
     drop(current);
     args.give_back();

@@ -17,7 +17,7 @@ use crate::{
         argument_head::{number_of, write_head},
         context::{KernelContext, TensorParamUse},
         errors::{argument_error, launch_error},
-        grid::LaunchShapes,
+        grid::LaunchConfigs,
         launch_cache::{Checks, LaunchDecision},
         launch_memory::LaunchMemory,
         param_code::ParamCode,
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedLaunch {
     pub(crate) forms: Forms,
-    pub(crate) shapes: LaunchShapes,
+    pub(crate) configs: LaunchConfigs,
     pub(crate) words: Vec<u64>,
 }
 
@@ -39,11 +39,11 @@ impl PreparedLaunch {
         number_of(self.words[LAUNCH_WORD]) != 0
     }
 
-    /// Whether both launches are the same graph nodes, up to launch shapes and arguments: the same forms, and the same
-    /// tasks have iterations.
+    /// Whether both launches are the same graph nodes, up to launch configurations and arguments: the same forms, and
+    /// the same tasks have iterations.
     pub(crate) fn has_same_nodes(&self, other: &Self) -> bool {
         fn has_work(of: &PreparedLaunch) -> impl Iterator<Item = bool> {
-            of.shapes.iter().map(Option::is_some)
+            of.configs.iter().map(Option::is_some)
         }
         self.forms == other.forms && has_work(self).eq(has_work(other))
     }
@@ -65,15 +65,15 @@ impl KernelContext {
             return Err(argument_error(&self.kernel, &args.codes));
         }
         let mut words = args.words;
-        let mut shapes = LaunchShapes::new();
+        let mut configs = LaunchConfigs::new();
         let LaunchDecision { forms, first } =
-            self.decide(loader, stream, checks, &mut words, &mut shapes)?;
-        if shapes.is_empty() {
-            shapes.push(first);
+            self.decide(loader, stream, checks, &mut words, &mut configs)?;
+        if configs.is_empty() {
+            configs.push(first);
         }
         write_head(&mut words, 0, 0, self.launch_word(forms, number));
         self.loaded(loader, forms)?;
-        Ok(PreparedLaunch { forms, shapes, words: words.to_vec() })
+        Ok(PreparedLaunch { forms, configs, words: words.to_vec() })
     }
 
     /// Enqueues a prepared launch by itself, not as a graph, with the argument block `words`.
@@ -92,8 +92,8 @@ impl KernelContext {
         write_head(&mut words, stream.record_address(), address, launch_word);
         let loaded = self.loaded(&shared.loader, prepared.forms)?;
         let submission = Submission { shared, context: self, id, target };
-        let first = prepared.shapes.first().copied().flatten();
-        submission.enqueue(loaded, first, &prepared.shapes, &words)?;
+        let first = prepared.configs.first().copied().flatten();
+        submission.enqueue(loaded, first, &prepared.configs, &words)?;
         if self.check_after_launch { stream.check() } else { Ok(()) }
     }
 

@@ -1,8 +1,8 @@
 //! The slow path of a launch: what the fast path declines.
 //!
 //! A launch looks up or makes the kernel's context, reports what earlier kernels of the stream reported, decides (race
-//! check, bounds proofs, forms, launch shapes), fills the argument block, enqueues the launch plan, and stamps the
-//! tensors. No lock is held across a driver call.
+//! check, bounds proofs, forms, launch configurations), fills the argument block, enqueues the launch plan, and stamps
+//! the tensors. No lock is held across a driver call.
 
 use std::sync::Arc;
 

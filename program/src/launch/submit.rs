@@ -1,5 +1,5 @@
-//! The slow path of a launch: decides forms and shapes, fills the argument block, checks for hazards, enqueues the
-//! launch plan, and stamps the tensors.
+//! The slow path of a launch: decides forms and configurations, fills the argument block, checks for hazards, enqueues
+//! the launch plan, and stamps the tensors.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -72,11 +72,11 @@ impl Submission<'_> {
     pub(super) fn submit(self, args: &mut ArgList<'_>, temporaries: u64) -> Result<()> {
         let Self { shared, context, id, target: LaunchTarget { stream, checks, at } } = self;
         let number = shared.launches.fetch_add(1, Relaxed);
-        let ArgList { words, shapes, tensors, .. } = args;
+        let ArgList { words, configs, tensors, .. } = args;
         let (loader, of_stream) = (&shared.loader, stream.stream.id());
         let (decision, trial) = match &context.autotuner {
-            Some(_) => context.decide_with_trial(loader, of_stream, checks, words, shapes)?,
-            None => (context.decide(loader, of_stream, checks, words, shapes)?, None),
+            Some(_) => context.decide_with_trial(loader, of_stream, checks, words, configs)?,
+            None => (context.decide(loader, of_stream, checks, words, configs)?, None),
         };
         let LaunchDecision { forms, first } = decision;
         let launch_word = context.launch_word(forms, number);
@@ -94,9 +94,9 @@ impl Submission<'_> {
         let guard = StampGuard::new(params, tensors, stream, tracked);
         let exclusion = shared.host_exclusion.lock(|| any_shared(tensors));
         let enqueued = match trial {
-            None => self.enqueue(loaded, first, shapes, words),
+            None => self.enqueue(loaded, first, configs, words),
             Some(trial) => trial.measure(&shared.context, &stream.stream, || {
-                self.enqueue(loaded, first, shapes, words)
+                self.enqueue(loaded, first, configs, words)
             }),
         };
         drop(exclusion);
@@ -110,7 +110,7 @@ impl Submission<'_> {
         self,
         loaded: &LoadedImage,
         first: Option<LaunchConfig>,
-        shapes: &[Option<LaunchConfig>],
+        configs: &[Option<LaunchConfig>],
         words: &[u64],
     ) -> Result<()> {
         let Self { shared, context, id, target: LaunchTarget { stream, .. } } = self;
@@ -122,7 +122,7 @@ impl Submission<'_> {
         let address = buffer.as_ref().map(|buffer| [buffer.address().raw()]);
         let args = address.as_ref().map_or(words, |address| &address[..]);
         let enqueued =
-            context.plan.enqueue(stream.target(shared).interposed(), loaded, first, shapes, args);
+            context.plan.enqueue(stream.target(shared).interposed(), loaded, first, configs, args);
         enqueued.map_err(|f| launch_error(&context.kernel, f.started, f.source))
     }
 

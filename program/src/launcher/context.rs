@@ -15,7 +15,7 @@ use super::{
     argument_head::{launch_word, number_of},
     autotune::{Autotuner, Candidate, Choice, Freedom, SizeClass, Trial, size_class},
     errors::race_error,
-    grid::LaunchShapes,
+    grid::LaunchConfigs,
     images::Images,
     inline_list::Words,
     launch_cache::{Checks, Decided, LaunchCache, LaunchDecision, Wanted},
@@ -165,8 +165,8 @@ impl KernelContext {
     }
 
     /// The decision for a launch with the argument block `words` on the stream with number `stream`, cached or new.
-    /// Where a launch has several tasks, `shapes` gets their shapes. If any task is checked, `words` gets the interiors
-    /// of the loops.
+    /// Where a launch has several tasks, `configs` gets their configurations. If any task is checked, `words` gets the
+    /// interiors of the loops.
     ///
     /// # Errors
     /// [`Error::Race`], [`Error::Grid`] and [`Error::SharedMemory`].
@@ -177,12 +177,13 @@ impl KernelContext {
         stream: u32,
         checks: Checks,
         words: &mut Words,
-        shapes: &mut LaunchShapes,
+        configs: &mut LaunchConfigs,
     ) -> Result<LaunchDecision> {
-        match self.cached_decision(stream, checks, words, shapes) {
+        match self.cached_decision(stream, checks, words, configs) {
             Some(decision) => Ok(decision),
             None => {
-                let decided = self.decide_uncached(loader, stream, checks, words, shapes, false)?;
+                let decided =
+                    self.decide_uncached(loader, stream, checks, words, configs, false)?;
                 Ok(decided.0)
             }
         }
@@ -196,11 +197,11 @@ impl KernelContext {
         stream: u32,
         checks: Checks,
         words: &mut Words,
-        shapes: &mut LaunchShapes,
+        configs: &mut LaunchConfigs,
     ) -> Result<(LaunchDecision, Option<Trial<'_>>)> {
-        match self.cached_decision(stream, checks, words, shapes) {
+        match self.cached_decision(stream, checks, words, configs) {
             Some(decision) => Ok((decision, None)),
-            None => self.decide_uncached(loader, stream, checks, words, shapes, true),
+            None => self.decide_uncached(loader, stream, checks, words, configs, true),
         }
     }
 
@@ -210,10 +211,10 @@ impl KernelContext {
         stream: u32,
         checks: Checks,
         words: &mut Words,
-        shapes: &mut LaunchShapes,
+        configs: &mut LaunchConfigs,
     ) -> Option<LaunchDecision> {
         let entry = self.launch_cache.find(stream, checks, Wanted::All, words);
-        entry.and_then(|entry| entry.read(words, shapes))
+        entry.and_then(|entry| entry.read(words, configs))
     }
 
     #[cold]
@@ -223,7 +224,7 @@ impl KernelContext {
         stream: u32,
         checks: Checks,
         words: &mut Words,
-        shapes: &mut LaunchShapes,
+        configs: &mut LaunchConfigs,
         may_try: bool,
     ) -> Result<(LaunchDecision, Option<Trial<'_>>)> {
         let (decided, trial) = match self.find_in_history(stream, checks, words) {
@@ -242,9 +243,9 @@ impl KernelContext {
                 (decided, trial)
             }
         };
-        *shapes = SmallVec::from_slice(&decided.shapes);
+        *configs = SmallVec::from_slice(&decided.configs);
         decided.push_interiors(words);
-        let first = shapes.first().copied().flatten();
+        let first = configs.first().copied().flatten();
         Ok((LaunchDecision { forms: decided.forms, first }, trial))
     }
 
@@ -316,7 +317,7 @@ impl KernelContext {
                         Some(decided) => decided,
                         None => self.scheduled(&analysed)?,
                     };
-                    self.print_explanation(loader, decided.forms, &decided.shapes, words);
+                    self.print_explanation(loader, decided.forms, &decided.configs, words);
                     return Ok((decided, true, None));
                 }
             }
@@ -337,14 +338,14 @@ impl KernelContext {
         }
         let info = loader.context.device().info();
         let loaded = self.loaded(loader, forms);
-        let shapes = loaded.and_then(|loaded| {
-            self.plan.shapes((scheduled, loaded), sizes, info, &Candidate::default())
+        let configs = loaded.and_then(|loaded| {
+            self.plan.launch_configs((scheduled, loaded), sizes, info, &Candidate::default())
         });
-        let shapes = shapes.unwrap_or_default();
-        let all = scheduled.tasks.iter().zip(sizes).zip(&shapes).enumerate();
-        let free = all.filter_map(|(at, ((task, size), shape))| {
+        let configs = configs.unwrap_or_default();
+        let all = scheduled.tasks.iter().zip(sizes).zip(&configs).enumerate();
+        let free = all.filter_map(|(at, ((task, size), config))| {
             let iterations = iterations(size.as_ref()?);
-            let threads = shape.as_ref()?.block_dim.iter().product::<u32>();
+            let threads = config.as_ref()?.block_dim.iter().product::<u32>();
             let is_free = has_free_block_size(task) && !task.kind.has_device_bounds();
             (is_free && iterations > FEW_ITERATIONS).then_some((at, threads))
         });
@@ -384,9 +385,9 @@ impl KernelContext {
     /// The decision for a launch as scheduled.
     fn scheduled(&self, analysed: &Analysed<'_>) -> Result<Decided> {
         let Analysed { loader, forms, words, .. } = *analysed;
-        let shapes = self.shapes(analysed, forms, &Candidate::default())?;
-        self.print_explanation(loader, forms, &shapes, words);
-        self.decided(analysed, forms, &shapes)
+        let configs = self.launch_configs(analysed, forms, &Candidate::default())?;
+        self.print_explanation(loader, forms, &configs, words);
+        self.decided(analysed, forms, &configs)
     }
 
     /// The decision for a launch with a candidate of the autotuner; none where its image cannot be had, or the device
@@ -402,32 +403,32 @@ impl KernelContext {
         if self.images.choose(forms, &self.kernel.name, load)? != forms {
             return Ok(None);
         }
-        let Ok(shapes) = self.shapes(analysed, forms, candidate) else { return Ok(None) };
+        let Ok(configs) = self.launch_configs(analysed, forms, candidate) else { return Ok(None) };
         let loaded = self.loaded(loader, forms)?;
-        for (at, shape) in shapes.iter().enumerate() {
-            if let (Some(shape), Some(_)) = (shape, candidate.block(at)) {
-                let usage = loaded.usage(&self.kernel.name, at, shape)?;
+        for (at, config) in configs.iter().enumerate() {
+            if let (Some(config), Some(_)) = (config, candidate.block(at)) {
+                let usage = loaded.usage(&self.kernel.name, at, config)?;
                 if usage.is_some_and(|usage| usage.blocks_per_multiprocessor == 0) {
                     return Ok(None);
                 }
             }
         }
-        self.decided(analysed, forms, &shapes).map(Some)
+        self.decided(analysed, forms, &configs).map(Some)
     }
 
-    fn shapes(
+    fn launch_configs(
         &self,
         analysed: &Analysed<'_>,
         forms: Forms,
         candidate: &Candidate,
-    ) -> Result<LaunchShapes> {
+    ) -> Result<LaunchConfigs> {
         let info = analysed.loader.context.device().info();
         match self.plan.is_native() {
             true => Ok(SmallVec::from_slice(&[Some(LaunchConfig::SERIAL)])),
             false => {
                 let scheduled = self.images.scheduled(forms, &self.kernel);
                 let loaded = self.loaded(analysed.loader, forms)?;
-                self.plan.shapes((scheduled, loaded), analysed.sizes, info, candidate)
+                self.plan.launch_configs((scheduled, loaded), analysed.sizes, info, candidate)
             }
         }
     }
@@ -436,7 +437,7 @@ impl KernelContext {
         &self,
         analysed: &Analysed<'_>,
         forms: Forms,
-        shapes: &LaunchShapes,
+        configs: &LaunchConfigs,
     ) -> Result<Decided> {
         let Self { kernel, host, plan, launch_cache, .. } = self;
         let mut interiors = Vec::new();
@@ -448,7 +449,12 @@ impl KernelContext {
             true => self.loaded(analysed.loader, forms)?.first_function(),
             false => Some(FunctionHandle::default()),
         };
-        Ok(Decided { forms, function, interiors: interiors.into(), shapes: shapes.to_vec().into() })
+        Ok(Decided {
+            forms,
+            function,
+            interiors: interiors.into(),
+            configs: configs.to_vec().into(),
+        })
     }
 
     /// Whether a launch is one driver call without device memory of its own. The call makes the context current by

@@ -15,7 +15,7 @@ use quadrants_rhi::{DeviceInfo, FunctionUsage, LaunchConfig};
 use super::{
     context::KernelContext,
     errors::argument_error,
-    grid::LaunchShapes,
+    grid::LaunchConfigs,
     inline_list::Words,
     launch_cache::{Checks, LaunchDecision},
     param_code::ParamCode,
@@ -201,17 +201,17 @@ impl KernelContext {
         if !self.accepts(codes) {
             return Err(argument_error(&self.kernel, codes));
         }
-        let mut shapes = LaunchShapes::new();
+        let mut configs = LaunchConfigs::new();
         let LaunchDecision { forms, first } =
-            self.decide(loader, 0, Checks::On, &mut words, &mut shapes)?;
-        if shapes.is_empty() {
-            shapes.push(first);
+            self.decide(loader, 0, Checks::On, &mut words, &mut configs)?;
+        if configs.is_empty() {
+            configs.push(first);
         }
         let loaded = match self.plan.is_native() {
             true => None,
             false => Some(self.loaded(loader, forms)?),
         };
-        self.explanation(loader, forms, loaded, &shapes, &words)
+        self.explanation(loader, forms, loaded, &configs, &words)
     }
 
     /// Prints the explanation of a new launch decision, if `QUADRANTS_EXPLAIN` is set.
@@ -219,13 +219,13 @@ impl KernelContext {
         &self,
         loader: &KernelLoader,
         forms: Forms,
-        shapes: &[Option<LaunchConfig>],
+        configs: &[Option<LaunchConfig>],
         words: &[u64],
     ) {
         static ENABLED: OnceLock<bool> = OnceLock::new();
         let enabled = || std::env::var_os(EXPLAIN_VARIABLE).is_some_and(|value| value == "1");
         if *ENABLED.get_or_init(enabled) {
-            match self.explanation(loader, forms, self.images.get(forms), shapes, words) {
+            match self.explanation(loader, forms, self.images.get(forms), configs, words) {
                 Ok(explanation) => eprintln!("{explanation}"),
                 Err(error) => tracing::warn!(%error, "no explanation of `{}`", self.kernel.name),
             }
@@ -237,7 +237,7 @@ impl KernelContext {
         loader: &KernelLoader,
         forms: Forms,
         loaded: Option<&LoadedImage>,
-        shapes: &[Option<LaunchConfig>],
+        configs: &[Option<LaunchConfig>],
         words: &[u64],
     ) -> Result<Explanation> {
         let (kernel, info) = (&self.kernel, loader.context.device().info());
@@ -248,7 +248,7 @@ impl KernelContext {
                 true => self.host.unproven(id, words),
                 false => Vec::new(),
             };
-            let grid = scheduled.and(shapes.get(id.index()).copied().flatten());
+            let grid = scheduled.and(configs.get(id.index()).copied().flatten());
             let usage = match (loaded, grid) {
                 (Some(loaded), Some(config)) => loaded.usage(&kernel.name, id.index(), &config)?,
                 _ => None,

@@ -1,16 +1,20 @@
-//! Launch shapes: the grid and block size of a task for given extents, within the limits of the device.
+//! Launch configurations: the grid and block size of a task for given extents, within the limits of the device.
 
 use quadrants_ir::TaskKind;
 use quadrants_rhi::{DeviceInfo, LaunchConfig};
 use smallvec::SmallVec;
 
-/// The launch shape of each task; none where the task has no iteration.
-pub(crate) type LaunchShapes = SmallVec<[Option<LaunchConfig>; 8]>;
+/// The launch configuration of each task; none where the task has no iteration.
+pub(crate) type LaunchConfigs = SmallVec<[Option<LaunchConfig>; 8]>;
 
 /// The largest grid along y and z.
 const LIMIT_YZ: u64 = 65_535;
 
-/// The launch shape of a range loop over these extents, in blocks of `size` threads. The last dimension is along x.
+/// The most blocks of a grid that fills the device once.
+const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+
+/// The launch configuration of a range loop over these extents, in blocks of `size` threads. The last dimension is
+/// along x.
 pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchConfig {
     let blocks =
         |n: u64, block: u32, limit: u64| n.div_ceil(u64::from(block)).clamp(1, limit) as u32;
@@ -49,7 +53,7 @@ pub(super) fn launch_config(extents: &[u64], size: u32, square: bool) -> LaunchC
 
 /// The number of threads of a block of a range loop over these extents: `most`, or fewer where a loop with few
 /// iterations would otherwise leave multiprocessors without a block. A block keeps the threads of one warp.
-pub(super) fn spread(extents: &[u64], most: u32, info: &DeviceInfo) -> u32 {
+pub(super) fn block_size_for_few_iterations(extents: &[u64], most: u32, info: &DeviceInfo) -> u32 {
     let iterations = extents.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
     let each = iterations / u64::from(info.multiprocessors.max(1));
     let least = info.warp_size.clamp(1, most);
@@ -60,8 +64,8 @@ pub(super) fn spread(extents: &[u64], most: u32, info: &DeviceInfo) -> u32 {
     size
 }
 
-/// The launch shape of a block loop. The last dimension of its grid is along x. Where the grid is limited, each block
-/// runs several iterations.
+/// The launch configuration of a block loop. The last dimension of its grid is along x. Where the grid is limited, each
+/// block runs several iterations.
 pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
     const LIMITS: [u64; 3] = [i32::MAX as u64, LIMIT_YZ, LIMIT_YZ];
     let mut grid_dim = [1; 3];
@@ -71,14 +75,14 @@ pub(super) fn block_config(extents: &[u64], threads: u32) -> LaunchConfig {
     LaunchConfig { grid_dim, block_dim: [threads, 1, 1], shared_bytes: 0 }
 }
 
-/// Whether a task is a loop and has a launch shape of its own.
+/// Whether a task is a loop and has a launch configuration of its own.
 pub(super) fn is_loop(kind: &TaskKind) -> bool {
     kind.dims().is_some()
 }
 
 /// Limits a grid to the device's largest one. Device loops stride over the grid, so that a smaller one runs all
 /// iterations too.
-pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
+pub(super) fn limit_to_device_max(config: &mut LaunchConfig, info: &DeviceInfo) {
     for axis in 0..3 {
         let by_threads = info.max_grid_threads[axis] / u64::from(config.block_dim[axis].max(1));
         let by_threads = u32::try_from(by_threads).unwrap_or(u32::MAX);
@@ -90,8 +94,7 @@ pub(super) fn fit_limits(config: &mut LaunchConfig, info: &DeviceInfo) {
 /// Limits a grid to what fills the device: for bounds that the host does not know, and for reductions and privatized
 /// tensors, whose blocks combine results at their end. Most further threads would have no iteration, and the threads of
 /// the smaller grid stride over all of them.
-pub(super) fn fit_device(config: &mut LaunchConfig, multiprocessors: u32) {
-    const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+pub(super) fn limit_to_one_wave(config: &mut LaunchConfig, multiprocessors: u32) {
     let most = BLOCKS_PER_MULTIPROCESSOR * u64::from(multiprocessors.max(1));
     let grid = &mut config.grid_dim;
     while grid.iter().map(|&size| u64::from(size)).product::<u64>() > most {
@@ -124,12 +127,18 @@ mod tests {
     fn a_loop_with_few_iterations_is_spread_over_the_device() {
         let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
         (info.multiprocessors, info.warp_size) = (132, 32);
-        let of = |extents: &[u64]| spread(extents, 256, &info);
+        let of = |extents: &[u64]| block_size_for_few_iterations(extents, 256, &info);
         assert_eq!([of(&[1]), of(&[6144]), of(&[132 * 64])], [32, 32, 64]);
         assert_eq!([of(&[132 * 128]), of(&[132 * 256]), of(&[u64::MAX, 9])], [128, 256, 256]);
         assert_eq!([of(&[64, 132]), of(&[0, 5])], [64, 32]);
         info.warp_size = 64;
-        assert_eq!([spread(&[1], 256, &info), spread(&[1], 16, &info)], [64, 16]);
+        assert_eq!(
+            [
+                block_size_for_few_iterations(&[1], 256, &info),
+                block_size_for_few_iterations(&[1], 16, &info)
+            ],
+            [64, 16]
+        );
     }
 
     #[test]
@@ -137,7 +146,7 @@ mod tests {
         let mut info = DeviceInfo::new("toy", 0, String::new(), String::new());
         let fitted = |info: &DeviceInfo, grid_dim, block_dim| {
             let mut config = LaunchConfig { grid_dim, block_dim, shared_bytes: 0 };
-            fit_limits(&mut config, info);
+            limit_to_device_max(&mut config, info);
             assert_eq!(config.block_dim, block_dim);
             config.grid_dim
         };

@@ -1,8 +1,8 @@
 //! The launch cache of a kernel: what earlier launches decided.
 //!
-//! A launch decision (forms, launch shapes, interiors of the loops) depends only on the inputs of the launch analysis:
-//! the extents and scalars that [`LaunchAnalysis::inputs`] names. A launch with the inputs of an earlier one takes its
-//! decision from here, without a lock.
+//! A launch decision (forms, launch configurations, interiors of the loops) depends only on the inputs of the launch
+//! analysis: the extents and scalars that [`LaunchAnalysis::inputs`] names. A launch with the inputs of an earlier one
+//! takes its decision from here, without a lock.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +13,7 @@ use quadrants_ir::{
 };
 use quadrants_rhi::{FunctionHandle, LaunchConfig};
 
-use super::{grid::LaunchShapes, inline_list::Words, seqlock::Seqlock};
+use super::{grid::LaunchConfigs, inline_list::Words, seqlock::Seqlock};
 use crate::sync::AtomicU64;
 
 /// Whether a launch must prove or check its accesses, or the caller promises that they are in range.
@@ -25,8 +25,8 @@ pub(crate) enum Checks {
 
 /// The cached launch decisions of a kernel.
 ///
-/// The words of a slot are: the forms, the first function, the first shape (the head); then for each input its index in
-/// the argument block and its value; the interiors; the other shapes.
+/// The words of a slot are: the forms, the first function, the first configuration (the head); then for each input its
+/// index in the argument block and its value; the interiors; the other configurations.
 pub(crate) struct LaunchCache {
     /// A stream uses the slot of its number, so that threads with streams of their own do not overwrite each other's.
     slots: [Seqlock; SLOTS],
@@ -34,9 +34,9 @@ pub(crate) struct LaunchCache {
     argument_words: usize,
     /// The words of the inputs. The interiors follow in a slot after its head.
     input_words: usize,
-    /// Where the shapes other than the first begin in a slot after its head.
-    shapes_at: usize,
-    /// Whether the first shape is the only one that a launch needs.
+    /// Where the configurations other than the first begin in a slot after its head.
+    configs_at: usize,
+    /// Whether the first configuration is the only one that a launch needs.
     single_call: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Decided {
     pub(crate) function: Option<FunctionHandle>,
     /// The interiors of the loops, 0 if all tasks are proven.
     pub(super) interiors: Box<[u64]>,
-    pub(crate) shapes: Box<[Option<LaunchConfig>]>,
+    pub(crate) configs: Box<[Option<LaunchConfig>]>,
 }
 
 impl Decided {
@@ -75,7 +75,7 @@ pub(crate) struct CacheEntry<'a> {
     cache: &'a LaunchCache,
     slot: &'a Seqlock,
     version: u64,
-    head: &'a [AtomicU64; HEAD],
+    head: &'a [AtomicU64; HEAD_WORDS],
     rest: &'a [AtomicU64],
 }
 
@@ -95,29 +95,29 @@ const SLOTS: usize = 8;
 const CODE: u64 = 2;
 const FORMS_SHIFT: u32 = 2;
 const _: () = assert!(Forms::BITS + FORMS_SHIFT <= u64::BITS, "a code has all forms");
-const SHAPE: usize = 4;
-/// The number of words of a slot's head: the forms, the first function, the first shape.
-const HEAD: usize = 2 + SHAPE;
+const CONFIG_WORDS: usize = 4;
+/// The number of words of a slot's head: the forms, the first function, the first configuration.
+const HEAD_WORDS: usize = 2 + CONFIG_WORDS;
 
 impl LaunchCache {
-    /// A cache for a kernel whose launches have `shapes` launch shapes. `single_call` is whether a launch is one driver
-    /// call.
+    /// A cache for a kernel whose launches have `configs` launch configurations. `single_call` is whether a launch is
+    /// one driver call.
     pub(crate) fn new(
         kernel: &Offloaded,
         host: &LaunchAnalysis,
-        shapes: usize,
+        configs: usize,
         single_call: bool,
     ) -> Self {
         let argument_words = abi::block_words(kernel, Forms::PROVEN);
         let input_words = 2 * host.inputs().len();
-        let shapes_at = input_words + abi::block_words(kernel, Forms::CHECKED) - argument_words;
-        let words = HEAD + shapes_at + SHAPE * shapes.saturating_sub(1);
+        let configs_at = input_words + abi::block_words(kernel, Forms::CHECKED) - argument_words;
+        let words = HEAD_WORDS + configs_at + CONFIG_WORDS * configs.saturating_sub(1);
         let slots = std::array::from_fn(|_| Seqlock::new(words));
-        Self { slots, argument_words, input_words, shapes_at, single_call }
+        Self { slots, argument_words, input_words, configs_at, single_call }
     }
 
     pub(super) fn interior_words(&self) -> usize {
-        self.shapes_at - self.input_words
+        self.configs_at - self.input_words
     }
 
     /// The length of an argument block without interiors, in words.
@@ -142,7 +142,7 @@ impl LaunchCache {
     ) -> Option<CacheEntry<'_>> {
         let slot = self.slot(stream);
         let (version, cached) = slot.read()?;
-        let (head, rest) = cached.split_first_chunk::<HEAD>()?;
+        let (head, rest) = cached.split_first_chunk::<HEAD_WORDS>()?;
         let code = head[0].load(Relaxed) ^ checks as u64;
         let accepted = match wanted {
             Wanted::Narrow => code == forms_code(Forms::NARROW),
@@ -167,11 +167,11 @@ impl LaunchCache {
     /// Caches a decision for launches on the stream with number `stream`. `inputs` has for each input of the launch
     /// analysis its index in the argument block, and its value.
     pub(super) fn write(&self, stream: u32, checks: Checks, inputs: &[u64], decided: &Decided) {
-        let Decided { forms, function, ref interiors, ref shapes } = *decided;
+        let Decided { forms, function, ref interiors, ref configs } = *decided;
         let Some(function) = function else { return };
         let head = [forms_code(forms) ^ checks as u64, function.raw()];
-        let first = packed(shapes.first().copied().flatten());
-        let others = shapes.iter().skip(1).flat_map(|shape| packed(*shape));
+        let first = packed(configs.first().copied().flatten());
+        let others = configs.iter().skip(1).flat_map(|config| packed(*config));
         let words = head.into_iter().chain(first).chain(inputs.iter().copied());
         self.slot(stream).write(words.chain(interiors.iter().copied()).chain(others));
     }
@@ -184,21 +184,21 @@ impl CacheEntry<'_> {
         FunctionHandle(self.head[1].load(Relaxed))
     }
 
-    /// The decision for a kernel whose launch is a single call: its function, and its shape in `config`. None where
-    /// there is no iteration, or another thread has overwritten the entry.
+    /// The decision for a kernel whose launch is a single call: its function, and its configuration in `config`. None
+    /// where there is no iteration, or another thread has overwritten the entry.
     #[inline(always)]
     pub(crate) fn single_call(&self, config: &mut LaunchConfig) -> Option<FunctionHandle> {
         let function = self.function();
-        // Written through the reference: a returned shape would be copied.
-        *config = self.first_shape()?;
+        // Written through the reference: a returned configuration would be copied.
+        *config = self.first_config()?;
         self.is_current().then_some(function)
     }
 
-    /// The launch shape of the first task; none where it has no iteration.
+    /// The launch configuration of the first task; none where it has no iteration.
     #[inline(always)]
-    fn first_shape(&self) -> Option<LaunchConfig> {
-        let [_, _, shape @ ..] = self.head;
-        unpacked(shape)
+    fn first_config(&self) -> Option<LaunchConfig> {
+        let [_, _, config @ ..] = self.head;
+        unpacked(config)
     }
 
     /// Whether all that was read so far is one entry, and not parts of several.
@@ -207,34 +207,34 @@ impl CacheEntry<'_> {
         self.slot.validate(self.version)
     }
 
-    /// The whole decision, with the shapes and interiors as `KernelContext::decide` gives them. None where another
-    /// thread has overwritten the entry; then `words` are unchanged.
+    /// The whole decision, with the configurations and interiors as `KernelContext::decide` gives them. None where
+    /// another thread has overwritten the entry; then `words` are unchanged.
     #[inline(always)]
     pub(crate) fn read(
         &self,
         words: &mut Words,
-        shapes: &mut LaunchShapes,
+        configs: &mut LaunchConfigs,
     ) -> Option<LaunchDecision> {
-        let first = self.first_shape();
+        let first = self.first_config();
         if !self.cache.single_call {
-            let others = self.rest.get(self.cache.shapes_at..)?.as_chunks::<SHAPE>().0;
+            let others = self.rest.get(self.cache.configs_at..)?.as_chunks::<CONFIG_WORDS>().0;
             // A list that was used for the same kernel before has the length already.
-            if shapes.len() != 1 + others.len() {
-                shapes.resize(1 + others.len(), None);
+            if configs.len() != 1 + others.len() {
+                configs.resize(1 + others.len(), None);
             }
-            let (first_shape, other_shapes) = shapes.split_first_mut()?;
-            *first_shape = first;
-            for (shape, packed) in other_shapes.iter_mut().zip(others) {
-                // One assignment per variant: a joint one would copy the shape through the stack.
+            let (first_config, other_configs) = configs.split_first_mut()?;
+            *first_config = first;
+            for (slot, packed) in other_configs.iter_mut().zip(others) {
+                // One assignment per variant: a joint one would copy the configuration through the stack.
                 match unpacked(packed) {
-                    Some(config) => *shape = Some(config),
-                    None => *shape = None,
+                    Some(config) => *slot = Some(config),
+                    None => *slot = None,
                 }
             }
         }
         if !self.forms.is_proven() {
-            let LaunchCache { input_words, shapes_at, .. } = *self.cache;
-            push_words(words, self.rest.get(input_words..shapes_at)?);
+            let LaunchCache { input_words, configs_at, .. } = *self.cache;
+            push_words(words, self.rest.get(input_words..configs_at)?);
         }
         if self.is_current() {
             return Some(LaunchDecision { forms: self.forms, first });
@@ -264,10 +264,10 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
+fn packed(config: Option<LaunchConfig>) -> [u64; CONFIG_WORDS] {
     let LaunchConfig { grid_dim: grid, block_dim: block, shared_bytes } =
-        shape.unwrap_or(LaunchConfig::SERIAL);
-    let is_some = u32::from(shape.is_some());
+        config.unwrap_or(LaunchConfig::SERIAL);
+    let is_some = u32::from(config.is_some());
     [
         pair(grid[0], grid[1]),
         pair(grid[2], block[0]),
@@ -277,8 +277,8 @@ fn packed(shape: Option<LaunchConfig>) -> [u64; SHAPE] {
 }
 
 #[inline(always)]
-fn unpacked(shape: &[AtomicU64; SHAPE]) -> Option<LaunchConfig> {
-    let [a, b, c, d] = shape.each_ref().map(|word| word.load(Relaxed));
+fn unpacked(config: &[AtomicU64; CONFIG_WORDS]) -> Option<LaunchConfig> {
+    let [a, b, c, d] = config.each_ref().map(|word| word.load(Relaxed));
     (d >> 32 != 0).then_some(LaunchConfig {
         grid_dim: [a as u32, (a >> 32) as u32, b as u32],
         block_dim: [(b >> 32) as u32, c as u32, (c >> 32) as u32],
@@ -292,13 +292,13 @@ mod tests {
 
     #[test]
     fn a_packed_shape_unpacks_to_itself() {
-        let shape = LaunchConfig {
+        let config = LaunchConfig {
             grid_dim: [u32::MAX, 2, 3],
             block_dim: [4, u32::MAX, 6],
             shared_bytes: 7,
         };
-        for shape in [None, Some(shape), Some(LaunchConfig::SERIAL)] {
-            assert_eq!(unpacked(&packed(shape).map(AtomicU64::new)), shape);
+        for config in [None, Some(config), Some(LaunchConfig::SERIAL)] {
+            assert_eq!(unpacked(&packed(config).map(AtomicU64::new)), config);
         }
     }
 }

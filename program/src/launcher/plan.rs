@@ -1,4 +1,5 @@
-//! Launch plans: the serial steps and regions of a kernel, made once; their launch shapes; and their enqueueing.
+//! Launch plans: the serial steps and regions of a kernel, made once; their launch configurations; and their
+//! enqueueing.
 //!
 //! A region forks and joins by events. An event is recorded on the launch stream. The first block stays on that stream;
 //! every other block runs on a worker stream, which waits for the event. Each worker records an event at its end, and
@@ -20,7 +21,10 @@ use smallvec::SmallVec;
 use super::{
     autotune::Candidate,
     fork_join::{ForkJoin, MAX_WORKERS, WorkerSetCache},
-    grid::{LaunchShapes, block_config, fit_device, fit_limits, is_loop, launch_config, spread},
+    grid::{
+        LaunchConfigs, block_config, block_size_for_few_iterations, is_loop, launch_config,
+        limit_to_device_max, limit_to_one_wave,
+    },
     region_graph::{GraphKey, Graphs, RegionGraphCache, RegionTasks},
 };
 use crate::{Error, Result, kernel::loader::LoadedImage};
@@ -32,8 +36,8 @@ pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
 #[derive(Debug)]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    /// The number of launch shapes of a launch: one per task, or one for a native body.
-    shapes: usize,
+    /// The number of launch configurations of a launch: one per task, or one for a native body.
+    config_count: usize,
     /// Whether a launch is one driver call: the only step is a task or a native body.
     single_call: bool,
 }
@@ -84,7 +88,7 @@ impl Plan {
         let mut steps: Vec<Step> = Vec::new();
         if image == ImageKind::Native {
             steps.push(Step::Native);
-            return Self { steps, shapes: 1, single_call: true };
+            return Self { steps, config_count: 1, single_call: true };
         }
         let mut last = RegionBlockId::NONE;
         for (id, task) in kernel.tasks() {
@@ -106,7 +110,7 @@ impl Plan {
             last = task.region_block;
         }
         let single_call = matches!(steps.as_slice(), [Step::Task(_)]);
-        Self { steps, shapes: kernel.tasks.len(), single_call }
+        Self { steps, config_count: kernel.tasks.len(), single_call }
     }
 
     /// Whether a launch is one driver call, or none where there is no iteration.
@@ -138,25 +142,25 @@ impl Plan {
         sizes.collect()
     }
 
-    /// The launch shape of every task of a scheduled kernel and its image, with the block sizes of `candidate`.
+    /// The launch configuration of every task of a scheduled kernel and its image, with the block sizes of `candidate`.
     ///
     /// # Errors
     /// [`Error::Grid`] where a block is too large for the device.
-    pub(crate) fn shapes(
+    pub(crate) fn launch_configs(
         &self,
         (scheduled, loaded): (&Offloaded, &LoadedImage),
         sizes: &TaskSizes,
         info: &DeviceInfo,
         candidate: &Candidate,
-    ) -> Result<LaunchShapes> {
-        let mut shapes = LaunchShapes::with_capacity(self.shapes);
+    ) -> Result<LaunchConfigs> {
+        let mut configs = LaunchConfigs::with_capacity(self.config_count);
         for (at, (task, size)) in scheduled.tasks.iter().zip(sizes).enumerate() {
             let Some((counts, shared_bytes)) = size else {
-                shapes.push(Some(LaunchConfig::SERIAL));
+                configs.push(Some(LaunchConfig::SERIAL));
                 continue;
             };
             if counts.contains(&0) {
-                shapes.push(None);
+                configs.push(None);
                 continue;
             }
             let grid = task.schedule.grid;
@@ -166,29 +170,29 @@ impl Plan {
                     let block_size =
                         block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
                             Grid { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
-                            _ => spread(counts, loaded.block_size(at), info),
+                            _ => block_size_for_few_iterations(counts, loaded.block_size(at), info),
                         });
                     launch_config(counts, block_size, grid.square_blocks)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };
             if task.kind.has_device_bounds() {
-                fit_device(&mut config, info.multiprocessors);
+                limit_to_one_wave(&mut config, info.multiprocessors);
             }
-            fit_limits(&mut config, info);
+            limit_to_device_max(&mut config, info);
             config.shared_bytes = *shared_bytes;
             let threads: u32 = config.block_dim.iter().product();
             if threads > info.max_threads_per_block {
                 let what = format!("a block of {threads} threads is too large for the device");
                 return Err(Error::Grid { kernel: scheduled.name.clone(), what });
             }
-            coarsen(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
+            divide_grid(&mut config, task.schedule.coarsening, counts.len(), info.multiprocessors);
             if grid.single_wave {
-                fit_device(&mut config, info.multiprocessors);
+                limit_to_one_wave(&mut config, info.multiprocessors);
             }
-            shapes.push(Some(config));
+            configs.push(Some(config));
         }
-        Ok(shapes)
+        Ok(configs)
     }
 
     /// Whether a launch is one call of a native body.
@@ -206,22 +210,22 @@ impl Plan {
     }
 
     pub(crate) fn shape_count(&self) -> usize {
-        self.shapes
+        self.config_count
     }
 
     /// Enqueues all steps at `target` with the argument block `args`. Of a plan that [is one call](Self::is_one_call),
-    /// the shape is `first`; of others, the shapes are `shapes`.
+    /// the configuration is `first`; of others, they are `configs`.
     #[inline(always)]
     pub(crate) fn enqueue(
         &self,
         target: EnqueueTarget<'_>,
         loaded: &LoadedImage,
         first: Option<LaunchConfig>,
-        shapes: &[Option<LaunchConfig>],
+        configs: &[Option<LaunchConfig>],
         args: &[u64],
     ) -> Result<(), LaunchFailure> {
         let device = &**target.device;
-        let enqueue = Enqueue { target, device, loaded, shapes, args, started: false };
+        let enqueue = Enqueue { target, device, loaded, configs, args, started: false };
         if !self.single_call {
             return self.enqueue_steps(enqueue);
         }
@@ -243,7 +247,7 @@ impl Plan {
 }
 
 /// Divides a grid by the iterations per thread, where enough threads are left to fill the device.
-fn coarsen(config: &mut LaunchConfig, factor: u32, dims: usize, multiprocessors: u32) {
+fn divide_grid(config: &mut LaunchConfig, factor: u32, dims: usize, multiprocessors: u32) {
     let sizes = config.grid_dim.iter().chain(&config.block_dim);
     let threads = sizes.fold(1_u64, |product, size| product.saturating_mul(u64::from(*size)));
     let filling = u64::from(THREADS_PER_MULTIPROCESSOR) * u64::from(multiprocessors.max(1));
@@ -316,7 +320,7 @@ struct Enqueue<'a> {
     target: EnqueueTarget<'a>,
     device: &'a dyn Device,
     loaded: &'a LoadedImage,
-    shapes: &'a [Option<LaunchConfig>],
+    configs: &'a [Option<LaunchConfig>],
     args: &'a [u64],
     /// Whether something was enqueued already.
     started: bool,
@@ -326,7 +330,7 @@ impl Enqueue<'_> {
     /// Enqueues a task, where it has iterations.
     #[inline]
     fn task(&mut self, task: usize, stream: StreamHandle) -> rt::Result<()> {
-        let Some(config) = &self.shapes[task] else { return Ok(()) };
+        let Some(config) = &self.configs[task] else { return Ok(()) };
         self.launch(task, config, stream)?;
         self.started = true;
         Ok(())
@@ -352,12 +356,12 @@ impl Enqueue<'_> {
 
     #[inline(never)]
     fn region(&mut self, region: &Region) -> rt::Result<()> {
-        let shapes = self.shapes;
-        if shapes.iter().all(Option::is_some) {
+        let configs = self.configs;
+        if configs.iter().all(Option::is_some) {
             let blocks = region.blocks.iter();
             return self.blocks(region, blocks.len(), blocks);
         }
-        let has_work = |task: &TaskId| shapes[task.index()].is_some();
+        let has_work = |task: &TaskId| configs[task.index()].is_some();
         let live = region.blocks.iter().filter(|block| block.iter().any(has_work));
         self.blocks(region, live.clone().count(), live)
     }
@@ -396,13 +400,13 @@ impl Enqueue<'_> {
     fn try_graph(&mut self, region: &Region) -> rt::Result<bool> {
         let EnqueueTarget { context, stream, graphs, .. } = self.target;
         // The key has a bit per task.
-        if !graphs.are_for_regions() || self.shapes.len() > u64::BITS as usize {
+        if !graphs.are_for_regions() || self.configs.len() > u64::BITS as usize {
             return Ok(false);
         }
         let (mut active_tasks, mut first) = (0, None);
         for block in &region.blocks {
             for task in block.iter().map(|task| task.index()) {
-                if self.shapes[task].is_some() {
+                if self.configs[task].is_some() {
                     active_tasks |= 1 << task;
                     first.get_or_insert(task);
                 }
@@ -411,7 +415,7 @@ impl Enqueue<'_> {
         let Some(first) = first else { return Ok(false) };
         let first_function = self.loaded.function(first);
         let key = GraphKey { stream: stream.id(), first_function, active_tasks };
-        let tasks = RegionTasks { loaded: self.loaded, shapes: self.shapes, args: self.args };
+        let tasks = RegionTasks { loaded: self.loaded, configs: self.configs, args: self.args };
         let handle = stream.handle();
         // SAFETY: as in `task`. The kernel's context drops its plan before its modules.
         let launched =
@@ -429,7 +433,7 @@ mod tests {
     fn only_a_grid_that_fills_the_device_is_divided() {
         let divided = |grid_dim| {
             let mut config = LaunchConfig { grid_dim, block_dim: [256, 1, 1], shared_bytes: 0 };
-            coarsen(&mut config, 4, 3, 132);
+            divide_grid(&mut config, 4, 3, 132);
             config.grid_dim
         };
         assert_eq!(divided([1, 1, 4223]), [1, 1, 4223]);

@@ -3,7 +3,7 @@
 //!
 //! A graph never changes results or order, only what a launch costs. It is made at the third launch of a region with
 //! the same key. Events are used where the device refuses it, or where another thread is launching the graph. Where a
-//! launch has the shapes and arguments of the one before, nothing is set.
+//! launch has the configurations and arguments of the one before, nothing is set.
 
 use std::sync::{
     Arc,
@@ -15,7 +15,7 @@ use quadrants_ir::TaskId;
 use quadrants_rhi::{FunctionHandle, LaunchConfig, Severity, StreamHandle};
 use quadrants_runtime::{self as rt, Context, Graph, NodeLaunch};
 
-use super::grid::LaunchShapes;
+use super::grid::LaunchConfigs;
 use crate::kernel::loader::LoadedImage;
 
 /// How many launches of a region use events before it becomes a graph.
@@ -67,7 +67,7 @@ pub(crate) struct GraphKey {
 pub(crate) struct RegionTasks<'a> {
     pub(crate) loaded: &'a LoadedImage,
     /// By task; none where a task has no iteration.
-    pub(crate) shapes: &'a [Option<LaunchConfig>],
+    pub(crate) configs: &'a [Option<LaunchConfig>],
     /// The argument block.
     pub(crate) args: &'a [u64],
 }
@@ -88,11 +88,11 @@ enum GraphState {
     Refused,
 }
 
-/// A graph, and the shapes and arguments that its nodes are set to.
+/// A graph, and the configurations and arguments that its nodes are set to.
 #[derive(Debug)]
 struct CachedGraph {
     graph: Graph,
-    shapes: LaunchShapes,
+    configs: LaunchConfigs,
     args: Vec<u64>,
 }
 
@@ -144,17 +144,17 @@ impl Graphs {
 
 impl<'a> RegionTasks<'a> {
     fn get(self, task: TaskId) -> Option<NodeLaunch<'a>> {
-        let config = self.shapes[task.index()]?;
+        let config = self.configs[task.index()]?;
         Some(NodeLaunch { function: self.loaded.function(task.index()), config, args: self.args })
     }
 }
 
 impl CachedGraph {
     fn is_set_to(&self, tasks: &RegionTasks<'_>) -> bool {
-        self.args == tasks.args && self.shapes[..] == *tasks.shapes
+        self.args == tasks.args && self.configs[..] == *tasks.configs
     }
 
-    /// Sets the shapes and arguments of all nodes.
+    /// Sets the configurations and arguments of all nodes.
     ///
     /// # Safety
     /// As for [`RegionGraphCache::launch`]; the graph was made of these blocks, with the same key.
@@ -176,8 +176,8 @@ impl CachedGraph {
     fn remember(&mut self, tasks: &RegionTasks<'_>) {
         self.args.clear();
         self.args.extend_from_slice(tasks.args);
-        self.shapes.clear();
-        self.shapes.extend_from_slice(tasks.shapes);
+        self.configs.clear();
+        self.configs.extend_from_slice(tasks.configs);
     }
 }
 
@@ -198,8 +198,8 @@ unsafe fn build(
     let graph = unsafe { Graph::of_chains(context, chains)? };
     graphs.made.fetch_add(1, Relaxed);
     tracing::debug!(launches = graph.len(), stream = key.stream, "graph");
-    let (shapes, args) = (tasks.shapes.into(), tasks.args.to_vec());
-    Ok(Box::new(CachedGraph { graph, shapes, args }))
+    let (configs, args) = (tasks.configs.into(), tasks.args.to_vec());
+    Ok(Box::new(CachedGraph { graph, configs, args }))
 }
 
 impl RegionGraphCache {
