@@ -47,12 +47,12 @@ pub struct TaskSchedule {
     /// The bodies of serial loops that run without reports first, and again with reports if an index was out of range.
     pub speculated: Vec<BlockId>,
     /// The grid.
-    pub grid: Grid,
+    pub grid: GridPreference,
 }
 
 /// What the grid of a loop depends on, besides the number of iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Grid {
+pub struct GridPreference {
     /// Whether a grid that fills the device once is best, because each block has extra work at its end.
     pub single_wave: bool,
     /// Whether square two-dimensional blocks are best. Adjacent iterations of serial loops without a fixed trip count
@@ -110,7 +110,7 @@ impl Default for TaskSchedule {
             reductions: Vec::new(),
             privatized: None,
             speculated: Vec::new(),
-            grid: Grid::default(),
+            grid: GridPreference::default(),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) const SHARING_FACTOR: u32 = 6;
 const WORD: u32 = 16;
 
 /// The number of iterations per thread, and the load that becomes a vector load.
-pub(super) fn factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
+pub(super) fn coarsening_factor(kernel: &Offloaded, task: &Task) -> (u32, Option<ExprId>) {
     let Some(dims) = task.kind.dims() else { return (1, None) };
     let stmts = &kernel.blocks[task.body].stmts;
     let Some(count) = straight_statements(kernel, task.body) else { return (1, None) };

@@ -28,7 +28,7 @@ use crate::{
     visit::Nodes,
 };
 pub use crate::{
-    task_schedule::{Grid, Privatized, Reduction, ReductionTarget, TaskSchedule},
+    task_schedule::{GridPreference, Privatized, Reduction, ReductionTarget, TaskSchedule},
     visit::assigned_outer_locals,
 };
 
@@ -89,7 +89,7 @@ impl TaskSchedule {
         (schedule.reductions, schedule.privatized) = reduce::find(kernel, task);
         schedule.interior = form == Form::Checked && may_have_interior(kernel, id);
         if form == Form::Proven {
-            (schedule.coarsening, schedule.vector_load) = coarsen::factor(kernel, task);
+            (schedule.coarsening, schedule.vector_load) = coarsen::coarsening_factor(kernel, task);
         } else if dims.len() == 1
             && !schedule.interior
             && speculate::can_speculate_iterations(kernel, task)
@@ -99,14 +99,15 @@ impl TaskSchedule {
         if schedule.can_limit_coarsening() {
             schedule.coarsening = forms.coarsening().limit(schedule.coarsening);
         }
+        let shares_loads = schedule.coarsening == coarsen::SHARING_FACTOR;
         if form == Form::Proven {
             // With the code of a second body, iterations that share many loads would need more registers.
-            schedule.covered = dims.len() > 1 && schedule.coarsening != coarsen::SHARING_FACTOR;
+            schedule.covered = dims.len() > 1 && !shares_loads;
         }
-        schedule.grid = Grid {
+        schedule.grid = GridPreference {
             single_wave: !schedule.has_free_grid(),
             square_blocks: coarsen::has_uneven_loop(kernel, task),
-            small_blocks: schedule.coarsening == coarsen::SHARING_FACTOR,
+            small_blocks: shares_loads,
         };
         schedule
     }

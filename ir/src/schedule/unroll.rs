@@ -31,7 +31,7 @@ pub(super) fn run(kernel: &Offloaded, forms: Forms) -> Option<Offloaded> {
             continue;
         }
         let before = std::mem::replace(&mut unrolled.blocks[body].stmts, stmts);
-        if coarsen::factor(unrolled, &unrolled.tasks[at]).0 == 1 {
+        if coarsen::coarsening_factor(unrolled, &unrolled.tasks[at]).0 == 1 {
             unrolled.blocks[body].stmts = before;
         }
     }

@@ -12,7 +12,7 @@ use quadrants_ir::{
     Offloaded, RegionBlockId, Task, TaskId, TaskKind,
     abi::DEFAULT_BLOCK_SIZE,
     launch_analysis::{Extents, LaunchAnalysis},
-    schedule::Grid,
+    schedule::GridPreference,
 };
 use quadrants_rhi::{Device, DeviceInfo, ImageKind, LaunchConfig, StreamHandle};
 use quadrants_runtime::{self as rt, Context};
@@ -169,7 +169,7 @@ impl Plan {
                 TaskKind::RangeFor { block_size, .. } => {
                     let block_size =
                         block_size.or(candidate.block(at)).unwrap_or_else(|| match grid {
-                            Grid { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
+                            GridPreference { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
                             _ => block_size_for_few_iterations(counts, loaded.block_size(at), info),
                         });
                     launch_config(counts, block_size, grid.square_blocks)
