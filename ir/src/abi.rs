@@ -153,7 +153,7 @@ impl Forms {
     /// The same forms, with this limit for the iterations that a thread executes together. It has no effect where all
     /// tasks are checked.
     #[must_use]
-    pub const fn with_coarsening(self, coarsening: Coarsening) -> Self {
+    pub const fn with_coarsening(self, coarsening: CoarseningLimit) -> Self {
         if self.0 == Self::CHECKED.0 {
             return self;
         }
@@ -162,11 +162,11 @@ impl Forms {
 
     /// The limit for the iterations that a thread executes together.
     #[must_use]
-    pub const fn coarsening(self) -> Coarsening {
+    pub const fn coarsening(self) -> CoarseningLimit {
         match self.0 >> Self::COARSENING_SHIFT & 3 {
-            0 => Coarsening::Scheduled,
-            1 => Coarsening::Single,
-            _ => Coarsening::Double,
+            0 => CoarseningLimit::Scheduled,
+            1 => CoarseningLimit::Single,
+            _ => CoarseningLimit::Double,
         }
     }
 
@@ -203,7 +203,7 @@ impl Forms {
 
 /// The most iterations that a thread executes together: what [autotuning](crate::schedule) varies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub enum Coarsening {
+pub enum CoarseningLimit {
     /// As many as the schedule says.
     #[default]
     Scheduled = 0,
@@ -213,7 +213,7 @@ pub enum Coarsening {
     Double = 2,
 }
 
-impl Coarsening {
+impl CoarseningLimit {
     /// The number of iterations where the schedule says `scheduled`.
     #[must_use]
     pub const fn limit(self, scheduled: u32) -> u32 {
@@ -256,9 +256,9 @@ impl fmt::Display for Forms {
         f.write_str(if self.has_planes() { "-planes" } else { "" })?;
         f.write_str(if is_wide { "-wide" } else { "" })?;
         f.write_str(match self.coarsening() {
-            Coarsening::Scheduled => "",
-            Coarsening::Single => "-single",
-            Coarsening::Double => "-double",
+            CoarseningLimit::Scheduled => "",
+            CoarseningLimit::Single => "-single",
+            CoarseningLimit::Double => "-double",
         })
     }
 }

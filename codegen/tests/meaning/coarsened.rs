@@ -9,7 +9,7 @@ use quadrants_ir::{
     AtomicOp, BinaryOp, Const, DivRemOp, ExprId, Offloaded, ParamId,
     ScalarType::{self, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64},
     Stmt,
-    abi::{Coarsening, Form, Passing},
+    abi::{CoarseningLimit, Form, Passing},
     launch_analysis::LaunchAnalysis,
     offload,
     schedule::schedule,
@@ -313,7 +313,8 @@ fn iterations_that_run_together_compute_what_single_ones_do() {
         for of in part {
             let mut case = case(of);
             let forms = LaunchAnalysis::new(&of.kernel).forms(&case.words);
-            let limit = [Coarsening::Scheduled, Coarsening::Double, Coarsening::Single];
+            let limit =
+                [CoarseningLimit::Scheduled, CoarseningLimit::Double, CoarseningLimit::Single];
             let forms = match forms.is_proven() {
                 true => forms.with_coarsening(limit[texts.len() % 9 / 4]),
                 false => forms,

@@ -12,7 +12,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use quadrants_ir::abi::{Coarsening, MAX_CHOSEN_BLOCK_SIZE};
+use quadrants_ir::abi::{CoarseningLimit, MAX_CHOSEN_BLOCK_SIZE};
 use quadrants_rhi::EventOptions;
 use quadrants_runtime::{self as rt, Context, Event, Stream};
 use smallvec::SmallVec;
@@ -38,7 +38,7 @@ pub(crate) type SizeClass = SmallVec<[u64; 8]>;
 pub(crate) struct Candidate {
     /// By task; 0 where the schedule decides.
     blocks: SmallVec<[u32; 4]>,
-    pub(crate) coarsening: Coarsening,
+    pub(crate) coarsening: CoarseningLimit,
 }
 
 impl Candidate {
@@ -58,9 +58,9 @@ impl Candidate {
     /// For the kernel cache.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let coarsening = match self.coarsening {
-            Coarsening::Scheduled => 0,
-            Coarsening::Single => 1,
-            Coarsening::Double => 2,
+            CoarseningLimit::Scheduled => 0,
+            CoarseningLimit::Single => 1,
+            CoarseningLimit::Double => 2,
         };
         let blocks = self.blocks.iter().flat_map(|size| size.to_le_bytes());
         std::iter::once(coarsening).chain(blocks).collect()
@@ -70,9 +70,9 @@ impl Candidate {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (coarsening, blocks) = bytes.split_first()?;
         let coarsening = match coarsening {
-            0 => Coarsening::Scheduled,
-            1 => Coarsening::Single,
-            2 => Coarsening::Double,
+            0 => CoarseningLimit::Scheduled,
+            1 => CoarseningLimit::Single,
+            2 => CoarseningLimit::Double,
             _ => return None,
         };
         let (blocks, rest) = blocks.as_chunks();
@@ -348,7 +348,7 @@ impl Search {
                 let others = BLOCKS.iter().filter(|size| **size != scheduled);
                 others.map(|size| Measured::new(best.with_block(task, *size))).collect()
             }
-            Some(Axis::Coarsening) => [Coarsening::Single, Coarsening::Double]
+            Some(Axis::Coarsening) => [CoarseningLimit::Single, CoarseningLimit::Double]
                 .map(|coarsening| Measured::new(Candidate { coarsening, ..best.clone() }))
                 .into(),
         };
@@ -412,12 +412,13 @@ mod tests {
         let time = |candidate: &Candidate| {
             let block = |task, scheduled: u32| candidate.block(task).unwrap_or(scheduled) as f32;
             let away = |size: f32, best: f32| (size / best).log2().abs();
-            let coarsening = if candidate.coarsening == Coarsening::Double { 0.0 } else { 1.0 };
+            let coarsening =
+                if candidate.coarsening == CoarseningLimit::Double { 0.0 } else { 1.0 };
             away(block(0, 256), 64.0) + away(block(2, 128), 512.0) + coarsening + 1.0
         };
         let (best, trials) = search(freedom(&[(0, 256), (2, 128)], true), time);
         assert_eq!([best.block(0), best.block(1), best.block(2)], [Some(64), None, Some(512)]);
-        assert_eq!(best.coarsening, Coarsening::Double);
+        assert_eq!(best.coarsening, CoarseningLimit::Double);
         assert_eq!(trials, ROUNDS * (5 + 5 + 3));
     }
 
@@ -485,7 +486,7 @@ mod tests {
 
     #[test]
     fn candidates_are_read_as_they_were_written() {
-        let candidate = Candidate { coarsening: Coarsening::Double, ..Candidate::default() };
+        let candidate = Candidate { coarsening: CoarseningLimit::Double, ..Candidate::default() };
         let candidate = candidate.with_block(2, 64);
         assert_eq!(Candidate::from_bytes(&candidate.to_bytes()), Some(candidate.clone()));
         assert_eq!(Candidate::from_bytes(&[0]), Some(Candidate::default()));
