@@ -86,7 +86,12 @@ impl<'a> Scope<'a> {
         let mut seen = HashSet::new();
         let tensors = self.visible(true).filter(|name| used.contains(name) && seen.insert(*name));
         tensors
-            .map(|name| quote!(let mut #name = #support::WithCheckMode::with_check_mode(#name, #support::CheckMode::Unchecked);))
+            .map(|name| {
+                quote! {
+                    let mut #name =
+                        #support::WithCheckMode::with_check_mode(#name, #support::CheckMode::Unchecked);
+                }
+            })
             .collect()
     }
 

@@ -140,7 +140,7 @@ impl Autotuner {
     }
 
     /// Adds a trial.
-    fn add(&self, class: &SizeClass, trial: Pending) {
+    fn add(&self, class: &SizeClass, trial: PendingTrial) {
         self.with(class, |search| search.pending.push(trial));
     }
 
@@ -155,13 +155,13 @@ impl Autotuner {
 }
 
 /// A trial that was launched, with the events before and after it.
-struct Pending {
+struct PendingTrial {
     candidate: Candidate,
     start: Event,
     end: Event,
 }
 
-impl Pending {
+impl PendingTrial {
     /// The milliseconds between the events; none while the launch runs.
     fn elapsed(&self) -> rt::Result<Option<f32>> {
         match self.end.query()? {
@@ -172,9 +172,9 @@ impl Pending {
 }
 
 /// The times of trials that have ended, and the trials that have not.
-type MeasuredTrials = rt::Result<(Vec<(Candidate, f32)>, Vec<Pending>)>;
+type MeasuredTrials = rt::Result<(Vec<(Candidate, f32)>, Vec<PendingTrial>)>;
 
-fn measure(trials: Vec<Pending>) -> MeasuredTrials {
+fn measure(trials: Vec<PendingTrial>) -> MeasuredTrials {
     let (mut times, mut pending) = (Vec::new(), Vec::new());
     for trial in trials {
         match trial.elapsed()? {
@@ -203,7 +203,7 @@ impl Trial<'_> {
         let event = || Event::new(context, EventOptions { timing: true });
         let Self { tuner, class, candidate } = self;
         let begin = || {
-            let trial = Pending { candidate, start: event()?, end: event()? };
+            let trial = PendingTrial { candidate, start: event()?, end: event()? };
             trial.start.record(stream)?;
             Ok::<_, rt::Error>(trial)
         };
@@ -231,9 +231,9 @@ struct Search {
     /// The candidates of the current axis. The first is the best one of the earlier axes. Empty at the end.
     field: Vec<Measured>,
     /// The axes that follow, the next one last.
-    axes: Vec<Axis>,
+    axes: Vec<TuningAxis>,
     /// The trials that are not measured yet.
-    pending: Vec<Pending>,
+    pending: Vec<PendingTrial>,
     best: Candidate,
     /// Whether the result is from a complete search, and was not returned yet.
     is_new: bool,
@@ -256,7 +256,7 @@ impl Measured {
     }
 }
 
-enum Axis {
+enum TuningAxis {
     Block { task: usize, scheduled: u32 },
     Coarsening,
 }
@@ -268,9 +268,9 @@ impl Search {
         match begin {
             Ok(known) => search.best = known,
             Err(Freedom { loops, coarsening }) => {
-                search.axes.extend(coarsening.then_some(Axis::Coarsening));
+                search.axes.extend(coarsening.then_some(TuningAxis::Coarsening));
                 let blocks = loops.iter().take(MAX_LOOPS).rev();
-                let block = |&(task, scheduled): &_| Axis::Block { task, scheduled };
+                let block = |&(task, scheduled): &_| TuningAxis::Block { task, scheduled };
                 search.axes.extend(blocks.map(block));
                 search.is_new = !search.axes.is_empty();
                 search.begin_axis();
@@ -304,7 +304,7 @@ impl Search {
     }
 
     /// Adds the times of trials. Returns the trials that are not needed.
-    fn add_measured(&mut self, measured: MeasuredTrials) -> Vec<Pending> {
+    fn add_measured(&mut self, measured: MeasuredTrials) -> Vec<PendingTrial> {
         match measured {
             Ok((times, pending)) => {
                 times.into_iter().for_each(|(of, time)| self.add_time(&of, time));
@@ -344,11 +344,11 @@ impl Search {
         let best = &self.best;
         self.field = match self.axes.pop() {
             None => return,
-            Some(Axis::Block { task, scheduled }) => {
+            Some(TuningAxis::Block { task, scheduled }) => {
                 let others = BLOCKS.iter().filter(|size| **size != scheduled);
                 others.map(|size| Measured::new(best.with_block(task, *size))).collect()
             }
-            Some(Axis::Coarsening) => [CoarseningLimit::Single, CoarseningLimit::Double]
+            Some(TuningAxis::Coarsening) => [CoarseningLimit::Single, CoarseningLimit::Double]
                 .map(|coarsening| Measured::new(Candidate { coarsening, ..best.clone() }))
                 .into(),
         };
@@ -356,7 +356,7 @@ impl Search {
     }
 
     /// Returns the trials that are not needed, whose events are destroyed without the lock.
-    fn skip(&mut self, candidate: &Candidate) -> Vec<Pending> {
+    fn skip(&mut self, candidate: &Candidate) -> Vec<PendingTrial> {
         self.field.retain(|other| other.candidate != *candidate);
         let pending = std::mem::take(&mut self.pending).into_iter();
         let (needed, others) = pending.partition(|trial| trial.candidate != *candidate);
@@ -366,7 +366,7 @@ impl Search {
 
     /// Ends the search. What is known then is no result: another process may find a better one. Returns the trials that
     /// are not needed.
-    fn abandon(&mut self) -> Vec<Pending> {
+    fn abandon(&mut self) -> Vec<PendingTrial> {
         self.field.clear();
         self.axes.clear();
         self.is_new = false;

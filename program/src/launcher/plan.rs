@@ -35,7 +35,7 @@ pub(crate) type TaskSizes = SmallVec<[Option<(SmallVec<[u64; 3]>, u32)>; 8]>;
 /// The launch plan of a kernel: its steps in order.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     /// The number of launch configurations of a launch: one per task, or one for a native body.
     config_count: usize,
     /// Whether a launch is one driver call: the only step is a task or a native body.
@@ -43,7 +43,7 @@ pub(crate) struct Plan {
 }
 
 #[derive(Debug)]
-enum Step {
+enum PlanStep {
     /// The whole kernel as one native function.
     Native,
     /// A task on the launch stream.
@@ -85,31 +85,31 @@ pub(crate) struct LaunchFailure {
 
 impl Plan {
     pub(crate) fn new(kernel: &Offloaded, image: ImageKind) -> Self {
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<PlanStep> = Vec::new();
         if image == ImageKind::Native {
-            steps.push(Step::Native);
+            steps.push(PlanStep::Native);
             return Self { steps, config_count: 1, single_call: true };
         }
         let mut last = RegionBlockId::NONE;
         for (id, task) in kernel.tasks() {
             match (task.region_block, steps.last_mut()) {
                 (region_block, _) if region_block == RegionBlockId::NONE => {
-                    steps.push(Step::Task(id))
+                    steps.push(PlanStep::Task(id))
                 }
-                (region_block, Some(Step::Region(region))) if region_block == last => {
+                (region_block, Some(PlanStep::Region(region))) if region_block == last => {
                     if let Some(block) = region.blocks.last_mut() {
                         block.push(id);
                     }
                 }
-                (_, Some(Step::Region(region))) => region.blocks.push(vec![id]),
+                (_, Some(PlanStep::Region(region))) => region.blocks.push(vec![id]),
                 _ => {
                     let blocks = vec![vec![id]];
-                    steps.push(Step::Region(Region { blocks, ..Region::default() }));
+                    steps.push(PlanStep::Region(Region { blocks, ..Region::default() }));
                 }
             }
             last = task.region_block;
         }
-        let single_call = matches!(steps.as_slice(), [Step::Task(_)]);
+        let single_call = matches!(steps.as_slice(), [PlanStep::Task(_)]);
         Self { steps, config_count: kernel.tasks.len(), single_call }
     }
 
@@ -197,15 +197,15 @@ impl Plan {
 
     /// Whether a launch is one call of a native body.
     pub(crate) fn is_native(&self) -> bool {
-        matches!(self.steps.as_slice(), [Step::Native])
+        matches!(self.steps.as_slice(), [PlanStep::Native])
     }
 
     /// The steps. Each is a list of chains of tasks that run concurrently. Tasks are in the order of their numbers.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<&[TaskId]>> {
         self.steps.iter().map(|step| match step {
-            Step::Native => Vec::new(),
-            Step::Task(task) => vec![slice::from_ref(task)],
-            Step::Region(region) => region.blocks.iter().map(Vec::as_slice).collect(),
+            PlanStep::Native => Vec::new(),
+            PlanStep::Task(task) => vec![slice::from_ref(task)],
+            PlanStep::Region(region) => region.blocks.iter().map(Vec::as_slice).collect(),
         })
     }
 
@@ -238,9 +238,9 @@ impl Plan {
     fn enqueue_steps(&self, mut enqueue: Enqueue<'_>) -> Result<(), LaunchFailure> {
         let stream = enqueue.target.stream.handle();
         let result = self.steps.iter().try_for_each(|step| match step {
-            Step::Native => enqueue.task(0, stream),
-            Step::Task(task) => enqueue.task(task.index(), stream),
-            Step::Region(region) => enqueue.region(region),
+            PlanStep::Native => enqueue.task(0, stream),
+            PlanStep::Task(task) => enqueue.task(task.index(), stream),
+            PlanStep::Region(region) => enqueue.region(region),
         });
         result.map_err(|source| LaunchFailure { started: enqueue.started, source })
     }

@@ -16,7 +16,7 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 
 /// The event at time 0 of a session.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(super) struct TimeBase {
     pub(super) event: EventHandle,
     /// The host's time of it.
     pub(super) at: Instant,
@@ -56,7 +56,7 @@ impl CorrelatedCall {
 impl ActivityRecording {
     /// Begins to record, if the device has a profiling interface that works. Returns the base event of the session, and
     /// what the timeline says about its times.
-    pub(super) fn begin(device: &dyn Device) -> (Option<(Self, Base)>, Option<String>) {
+    pub(super) fn begin(device: &dyn Device) -> (Option<(Self, TimeBase)>, Option<String>) {
         let activities = match device.activities() {
             Ok(Some(activities)) => activities,
             Ok(None) => return (None, None),
@@ -85,7 +85,7 @@ impl ActivityRecording {
     fn align(
         device: &dyn Device,
         activities: &Arc<dyn Activities>,
-    ) -> quadrants_rhi::Result<Option<(u64, Base)>> {
+    ) -> quadrants_rhi::Result<Option<(u64, TimeBase)>> {
         const BYTES: usize = 256;
         /// How many fills are tried, and how long one may take: a host that is delayed after the event would give it a
         /// wrong time.
@@ -138,7 +138,7 @@ impl ActivityRecording {
         }
         freed?;
         let based = aligned?.zip(events.pop());
-        Ok(based.map(|((origin, at), event)| (origin, Base { event, at })))
+        Ok(based.map(|((origin, at), event)| (origin, TimeBase { event, at })))
     }
 
     pub(super) fn enter(&self) -> CorrelatedCall {

@@ -116,7 +116,7 @@ pub(crate) struct Mark {
 
 /// An operation whose times the device does not have yet: the events before and after it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
+pub(super) struct UntimedOperation {
     pub(super) operation: usize,
     pub(super) track: usize,
     pub(super) events: (EventHandle, EventHandle),
@@ -157,7 +157,7 @@ pub(crate) struct Session {
     functions: HashMap<FunctionHandle, (Arc<KernelNames>, usize)>,
     /// Each of them once, because a graph is launched often.
     graphs: HashSet<Arc<GraphContents>>,
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<UntimedOperation>,
     pub(super) idle_events: Vec<EventHandle>,
     /// Whether a thread reads the times of pending operations.
     pub(super) is_reading: bool,
