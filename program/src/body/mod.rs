@@ -81,7 +81,7 @@ pub use print::{
     printed_number_type_of, printed_type_of,
 };
 pub use probe::{
-    FuncResult, Gate, Gated, Iterated, Open, Probe, Probes, gate, identity, number_type,
+    FuncResult, Gate, Gated, Iterated, OpenGate, Probe, Probes, gate, identity, number_type,
     same_function, type_of,
 };
 pub use reduce::{

@@ -153,14 +153,14 @@ pub const fn same_function<F: Copy>(_one: F, _other: F) {}
 pub enum Gate<const OK: bool> {}
 
 /// Implemented by `Gate<true>` only: the gate that values can pass.
-pub trait Open {
+pub trait OpenGate {
     /// The type of the value after the gate: `T`.
     type Passed<T>;
     /// Returns the value.
     fn pass<T>(value: T) -> Self::Passed<T>;
 }
 
-impl Open for Gate<true> {
+impl OpenGate for Gate<true> {
     type Passed<T> = T;
     #[inline(always)]
     fn pass<T>(value: T) -> T {
@@ -169,7 +169,7 @@ impl Open for Gate<true> {
 }
 
 /// `T`, or an error type; see [`gate`].
-pub type Gated<const OK: bool, T> = <Gate<OK> as Open>::Passed<T>;
+pub type Gated<const OK: bool, T> = <Gate<OK> as OpenGate>::Passed<T>;
 
 /// Makes probes.
 #[derive(Debug)]
@@ -189,9 +189,9 @@ impl Probes {
 /// an error, and so is the type of this function's result; rustc reports nothing about uses of a value of an error
 /// type. So a mistake that the CPU body repeats is reported for the copy only.
 #[inline(always)]
-pub fn gate<const OK: bool, T>(value: T) -> <Gate<OK> as Open>::Passed<T>
+pub fn gate<const OK: bool, T>(value: T) -> <Gate<OK> as OpenGate>::Passed<T>
 where
-    Gate<OK>: Open,
+    Gate<OK>: OpenGate,
 {
     Gate::<OK>::pass(value)
 }

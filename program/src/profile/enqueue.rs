@@ -8,7 +8,7 @@ use super::{
     activity::{ActivityRecording, CorrelatedCall},
     device::RecordingDevice,
     origin::{self, OriginGuard},
-    session::{ForeignNames, UntimedOperation, RecordedOperation, Session, What},
+    session::{ForeignNames, RecordedOperation, Session, UntimedOperation, What},
 };
 
 /// How many operations may be pending before their times are read.
@@ -139,7 +139,11 @@ impl RecordingDevice {
             }
             match begun.events {
                 Some(events) if timed => {
-                    session.pending.push_back(UntimedOperation { operation, track: begun.track, events });
+                    session.pending.push_back(UntimedOperation {
+                        operation,
+                        track: begun.track,
+                        events,
+                    });
                 }
                 events => session.idle_events.extend(events.into_iter().flat_map(both)),
             }
