@@ -432,7 +432,7 @@ fn unknown_or_constant(private: &TokenStream, support: &TokenStream, name: &Iden
     let import = quote_spanned!(name.span()=> use #name as __Constant;);
     quote_spanned! {name.span()=> || {
         #[allow(dead_code, nonstandard_style)]
-        const __Constant: #support::Unknown = #support::Unknown;
+        const __Constant: #support::UnknownConstant = #support::UnknownConstant;
         {
             #[allow(dead_code, nonstandard_style)]
             struct #name {}

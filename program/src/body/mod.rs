@@ -110,7 +110,7 @@ pub use thread_block::{SharedArray, ThreadBlock, block_count, block_index, block
 pub use view::{ElementCount, Elements, View, WithCheckMode, index_of, indices_of};
 
 pub use crate::value::{
-    HasElement, HasField, Unknown,
+    HasElement, HasField, UnknownConstant,
     callable::{Callee, Func, Function, HasMethod, HasTensorMethod, Method},
     identity::{Identity, TypePart},
     memory::{AggregateRef, Dense, Memory, ScalarRef, Strided},

@@ -195,9 +195,9 @@ impl<T: KernelValue> ConstantValue for T {
 /// What emitted code has in place of the constant of an unknown name. The code does not compile, because rustc reports
 /// the name elsewhere.
 #[derive(Debug)]
-pub struct Unknown;
+pub struct UnknownConstant;
 
-impl ConstantValue for Unknown {
+impl ConstantValue for UnknownConstant {
     fn constant(self) -> Constant {
         Constant { ty: Type::Tuple(&[]), scalars: Vec::new() }
     }
