@@ -108,7 +108,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
 
                 #[inline(always)]
                 fn take(
-                    args: &mut #support::Args<'_>,
+                    args: &mut #support::ArgumentReader<'_>,
                 ) -> Views {
                     Views { #(#names: <#tensors as #support::TensorParam>::take(args)),* }
                 }

@@ -60,7 +60,7 @@ pub struct ArgList<'a> {
 
 /// An argument list in memory that the launches of a thread reuse: so that appending an argument moves only an address,
 /// and a repeated launch of any length allocates nothing.
-pub(crate) struct Args<'a>(ManuallyDrop<Box<ArgList<'a>>>);
+pub(crate) struct ReusedArgList<'a>(ManuallyDrop<Box<ArgList<'a>>>);
 
 const MAX_FREE: u8 = 16;
 
@@ -69,7 +69,7 @@ thread_local! {
     static FREE: Cell<Option<Box<ArgList<'static>>>> = const { Cell::new(None) };
 }
 
-impl<'a> Args<'a> {
+impl<'a> ReusedArgList<'a> {
     /// An empty list.
     #[inline(always)]
     pub(crate) fn new() -> Self {
@@ -96,7 +96,7 @@ fn new_list<'a>() -> Box<ArgList<'a>> {
     Box::new(ArgList::new())
 }
 
-impl Args<'_> {
+impl ReusedArgList<'_> {
     /// Frees the list after the launch. Faster than a drop.
     #[inline(always)]
     pub(crate) fn give_back(self) {
@@ -125,7 +125,7 @@ impl Args<'_> {
     }
 }
 
-impl Drop for Args<'_> {
+impl Drop for ReusedArgList<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is not used again.
         unsafe { self.take() }.free();
@@ -151,7 +151,7 @@ impl ArgList<'static> {
     }
 }
 
-impl<'a> Deref for Args<'a> {
+impl<'a> Deref for ReusedArgList<'a> {
     type Target = ArgList<'a>;
 
     #[inline(always)]
@@ -160,14 +160,14 @@ impl<'a> Deref for Args<'a> {
     }
 }
 
-impl<'a> DerefMut for Args<'a> {
+impl<'a> DerefMut for ReusedArgList<'a> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut ArgList<'a> {
         &mut self.0
     }
 }
 
-impl fmt::Debug for Args<'_> {
+impl fmt::Debug for ReusedArgList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -1,4 +1,5 @@
-//! The context of one launch of a CPU body ([`Cx`]) and its parameters ([`Args`]), read from the argument block.
+//! The context of one launch of a CPU body ([`Cx`]) and its parameters ([`ArgumentReader`]), read from the argument
+//! block.
 
 use std::{marker::PhantomData, panic::Location};
 
@@ -33,7 +34,7 @@ pub struct Cx<'a, L> {
 }
 
 /// The parameters of a launch, read in order.
-pub struct Args<'a> {
+pub struct ArgumentReader<'a> {
     words: &'a [u64],
     errors: Errors,
     /// The check mode outside of loops.
@@ -64,7 +65,7 @@ pub unsafe trait TensorParam {
     const TYPE_IDENTITY: &'static Identity;
 
     /// Reads the parameter from an argument block.
-    fn take(args: &mut Args<'_>) -> Self::View;
+    fn take(args: &mut ArgumentReader<'_>) -> Self::View;
 }
 
 /// Fails to compile where it is called if kernels cannot take a parameter: see [`TensorParam::REFUSED`].
@@ -111,9 +112,9 @@ impl<'a, L: Level> Cx<'a, L> {
     /// The parameters of the launch.
     #[inline(always)]
     #[must_use]
-    pub fn args(&self) -> Args<'a> {
+    pub fn args(&self) -> ArgumentReader<'a> {
         let words = &self.args[FIRST_PARAM_WORD..];
-        Args {
+        ArgumentReader {
             words,
             errors: self.launch.errors,
             check_mode: CheckMode::checked_unless(self.is_proven()),
@@ -161,7 +162,7 @@ impl<'a, L: Level> Cx<'a, L> {
     }
 }
 
-impl Args<'_> {
+impl ArgumentReader<'_> {
     /// The next parameter as the view of one tensor.
     #[inline(always)]
     #[must_use]

@@ -56,7 +56,7 @@ pub use atomic::{
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use check_mode::CheckMode;
 pub use chunking::ErasedRegionBlock;
-pub use cx::{Args, Cx, TensorParam, accept, tensor_field};
+pub use cx::{ArgumentReader, Cx, TensorParam, accept, tensor_field};
 pub use element_ref::ElementRef;
 pub use failure::{
     LOCATION_SITE, clamped, fail, fail_equal, fail_unequal, is_index_error, location_of,

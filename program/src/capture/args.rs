@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::recorded::{CapturedLaunch, OwnedArg, Recorded};
 use crate::{
     Error, Result,
-    arguments::{ArgKind, Args, TensorArg, TensorMemory},
+    arguments::{ArgKind, ReusedArgList, TensorArg, TensorMemory},
     launcher::{context::KernelContext, param_code::ParamCode},
     state::ProgramInner,
 };
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct NamedArgs<'a> {
     pub(super) name: &'a str,
-    pub(super) args: Args<'a>,
+    pub(super) args: ReusedArgList<'a>,
 }
 
 /// The parameters that a list of names stands for. Resolved once per list of names.

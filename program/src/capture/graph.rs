@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     Error, Result, Stream,
-    arguments::{Arg, ArgKind, Args, TensorArg, launch_uses::LaunchUses, target::LaunchTarget},
+    arguments::{
+        Arg, ArgKind, ReusedArgList, TensorArg, launch_uses::LaunchUses, target::LaunchTarget,
+    },
     launcher::param_code::ParamCode,
     state::{ProgramShared, StreamState, order::order_after},
     thread_state::{
@@ -171,7 +173,7 @@ impl Graph {
 impl<'a> GraphLaunch<'a> {
     /// Replaces another argument, as [`Graph::with`] does.
     pub fn with(mut self, name: &'a str, arg: impl Arg<'a>) -> Self {
-        let mut args = Args::new();
+        let mut args = ReusedArgList::new();
         arg.push_to(&mut args);
         self.given.push(NamedArgs { name, args });
         self

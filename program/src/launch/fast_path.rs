@@ -12,7 +12,7 @@ use quadrants_runtime as rt;
 
 use super::stamp_guard::StampGuard;
 use crate::{
-    arguments::{ArgList, Args, TensorArg, any_shared},
+    arguments::{ArgList, ReusedArgList, TensorArg, any_shared},
     kernel::kernel_def::KernelDef,
     launcher::{
         argument_head::write_head,
@@ -33,13 +33,13 @@ pub(crate) enum FastPath<'a> {
     /// The context could not be made current.
     ContextError(Box<rt::Error>),
     /// Nothing: the launch must take the slow path.
-    Declined(Args<'a>),
+    Declined(ReusedArgList<'a>),
 }
 
 /// Launches a kernel that returns no value, if the fast path can.
 #[inline(never)]
 pub(crate) fn submit_fast<'a>(
-    mut args: Args<'a>,
+    mut args: ReusedArgList<'a>,
     def: &KernelDef,
     program: &Arc<ProgramInner>,
     stream: &StreamState,
@@ -72,7 +72,7 @@ pub(crate) fn submit_fast<'a>(
 /// [`submit_fast`] where the forms are not [`Forms::NARROW`].
 #[inline(never)]
 fn submit_other_forms<'a>(
-    mut args: Args<'a>,
+    mut args: ReusedArgList<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
     stream: &StreamState,
@@ -97,7 +97,7 @@ fn submit_other_forms<'a>(
 /// [`submit_fast`] for inputs that are not in the launch cache, but in the launch history.
 #[inline(never)]
 fn submit_from_history<'a>(
-    mut args: Args<'a>,
+    mut args: ReusedArgList<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
     stream: &StreamState,
@@ -120,7 +120,7 @@ fn submit_from_history<'a>(
 /// [`submit_fast`] for a kernel whose launch is several driver calls.
 #[inline(never)]
 fn submit_several_calls<'a>(
-    mut args: Args<'a>,
+    mut args: ReusedArgList<'a>,
     context: &KernelContext,
     shared: &ProgramShared,
     stream: &StreamState,

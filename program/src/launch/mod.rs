@@ -27,7 +27,7 @@ use self::{
 };
 use crate::{
     Error, KernelValue, Program, Result, Stream,
-    arguments::{Arg, ArgList, Args, target::LaunchTarget},
+    arguments::{Arg, ArgList, ReusedArgList, target::LaunchTarget},
     kernel::kernel_def::KernelDef,
     launcher::{explain::Explanation, launch_cache::Checks},
     state::{ProgramInner, ProgramShared, StreamState},
@@ -39,7 +39,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Launch<'a, R = ()> {
     kernel: &'a KernelDef,
-    args: Args<'a>,
+    args: ReusedArgList<'a>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -79,7 +79,7 @@ impl<'a, R: KernelResult> Launch<'a, R> {
     /// A launch of `kernel` without arguments.
     #[inline(always)]
     pub fn new(kernel: &'a KernelDef) -> Self {
-        Self { kernel, args: Args::new(), result: PhantomData }
+        Self { kernel, args: ReusedArgList::new(), result: PhantomData }
     }
 
     /// Appends an argument.

@@ -15,7 +15,7 @@ use quadrants_rhi::StreamOptions;
 use super::{Elements, Tensor};
 use crate::{
     Error, Int, KernelValue, Result, Stream,
-    body::{Args, TensorParam, View},
+    body::{ArgumentReader, TensorParam, View},
     state::{ProgramInner, device_tensor::DeviceTensor},
     thread_state::capture,
     value::{identity::Identity, layout::Layout},
@@ -174,7 +174,7 @@ unsafe impl<T: Int, const N: usize> TensorParam for Distinct<T, N> {
     const TYPE_IDENTITY: &'static Identity = <Tensor<T, N> as TensorParam>::TYPE_IDENTITY;
 
     #[inline(always)]
-    fn take(args: &mut Args<'_>) -> View<T, N> {
+    fn take(args: &mut ArgumentReader<'_>) -> View<T, N> {
         args.view()
     }
 }

@@ -10,7 +10,7 @@ use quadrants_ir::{abi::MAX_RANK, types::ParamType};
 use super::Tensor;
 use crate::{
     KernelValue,
-    body::{Args, TensorParam, View},
+    body::{ArgumentReader, TensorParam, View},
     value::identity::{Identity, TypePart},
 };
 
@@ -43,7 +43,7 @@ unsafe impl<T: KernelValue, const N: usize> TensorParam for Tensor<T, N> {
     };
 
     #[inline(always)]
-    fn take(args: &mut Args<'_>) -> View<T, N> {
+    fn take(args: &mut ArgumentReader<'_>) -> View<T, N> {
         args.view()
     }
 }
