@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::{
     element_ref::ElementRef,
     probe::{FuncResult, Probe},
-    site::{Arguments, SiteTable, check_site, signature},
+    site::{ArgumentTypes, SiteTable, check_site, signature},
 };
 use crate::{
     KernelValue,
@@ -55,7 +55,7 @@ pub fn call_associated<const NAME: u64, T: Function<NAME, A, By>, A, By>(
 pub fn call_function<const NAME: u64, T, A, By, S, const IX: usize>(args: A) -> T::Output
 where
     T: Function<NAME, A, By, Output: FuncResult>,
-    A: Arguments,
+    A: ArgumentTypes,
     S: SiteTable,
 {
     const { check_site::<S, IX>(signature::<A, T::Output>()) }
@@ -77,7 +77,7 @@ impl<T> TypeOfCall for T {}
 pub fn call_by_type<const NAME: u64, T, A, By, S, const IX: usize>(_of: fn(T), args: A) -> T::Output
 where
     T: Function<NAME, A, By, Output: FuncResult>,
-    A: Arguments,
+    A: ArgumentTypes,
     S: SiteTable,
 {
     call_function::<NAME, T, A, By, S, IX>(args)
@@ -224,7 +224,7 @@ trait Identified<const NAME: u64, A, By> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<const NAME: u64, T, A: Arguments, By> Identified<NAME, A, By> for T
+impl<const NAME: u64, T, A: ArgumentTypes, By> Identified<NAME, A, By> for T
 where
     T: Function<NAME, A, By>,
     T::Output: FuncResult,

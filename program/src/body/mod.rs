@@ -98,8 +98,8 @@ pub use scatter::{
     scatter_total_xor, scatter_xor,
 };
 pub use site::{
-    Arguments, CallSite, MethodTable, SiteTable, check_site, element_of, field_of, has_operators,
-    identity_of, seen, typed, value_of,
+    ArgumentTypes, CallSite, MethodTable, SiteTable, check_site, element_of, field_of,
+    has_operators, identity_of, seen, typed, value_of,
 };
 pub use stepped_range::{IntRange, SteppedRange};
 pub use strips::{

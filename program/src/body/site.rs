@@ -151,7 +151,7 @@ pub const fn identity_of<T: KernelValue>(_probe: &Probe<T>) -> &'static Identity
 }
 
 /// The identity of the types of an associated function's arguments and result.
-pub(super) const fn signature<A: Arguments, R: FuncResult>() -> &'static Identity {
+pub(super) const fn signature<A: ArgumentTypes, R: FuncResult>() -> &'static Identity {
     const {
         &Identity {
             name: "function",
@@ -161,14 +161,14 @@ pub(super) const fn signature<A: Arguments, R: FuncResult>() -> &'static Identit
 }
 
 /// The arguments of a function as a tuple.
-pub trait Arguments {
+pub trait ArgumentTypes {
     /// The identity of their types.
     const TYPE_IDENTITY: &'static Identity;
 }
 
 macro_rules! arguments {
     ($($name:ident)*) => {
-        impl<$($name: KernelValue),*> Arguments for ($($name,)*) {
+        impl<$($name: KernelValue),*> ArgumentTypes for ($($name,)*) {
             const TYPE_IDENTITY: &'static Identity =
                 &Identity { name: "arguments", parts: &[$(TypePart::Type($name::TYPE_IDENTITY)),*] };
         }
