@@ -6,7 +6,7 @@ use std::panic::Location;
 use quadrants_ir::{Const, abi::MAX_BOUND};
 
 use super::{
-    launch::{Launch, LoopAt, Proven},
+    body_launch::{BodyLaunch, LoopAt, Proven},
     parallel::LoopInt,
     pool,
     print::Printer,
@@ -85,7 +85,7 @@ pub trait ErasedRegionBlock: Sync {
     fn run(&self);
 }
 
-impl Launch<'_> {
+impl BodyLaunch<'_> {
     /// Runs a loop over one variable, in chunks that are multiples of `strip` iterations where possible.
     pub(super) fn run_range<I: LoopInt>(&self, strip: u64, each: &Loop<'_, I, 1>) {
         let [(begin, end)] = each.bounds;

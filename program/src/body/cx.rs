@@ -9,9 +9,9 @@ use quadrants_ir::{
 };
 
 use super::{
+    body_launch::BodyLaunch,
     check_mode::CheckMode,
     failure::Errors,
-    launch::Launch,
     level::{Level, Multiversioned},
     print::TextArgument,
     run::Run,
@@ -29,7 +29,7 @@ use crate::{
 /// One launch of a CPU body: its argument block, what it checks, and the instruction level at which it runs.
 pub struct Cx<'a, L> {
     args: &'a [u64],
-    pub(super) launch: Launch<'a>,
+    pub(super) launch: BodyLaunch<'a>,
     level: PhantomData<L>,
 }
 
@@ -99,7 +99,7 @@ impl<'a, L: Level> Cx<'a, L> {
     pub(super) unsafe fn new(args: &'a [u64], interiors: &'a [u64], run: Run) -> Self {
         // SAFETY: the caller guarantees the addresses in the block.
         let errors = unsafe { Errors::new(args[ERROR_WORD] as *mut _, args[LAUNCH_WORD]) };
-        Self { args, launch: Launch { interiors, run, errors }, level: PhantomData }
+        Self { args, launch: BodyLaunch { interiors, run, errors }, level: PhantomData }
     }
 
     /// Whether the accesses outside of loops are proven.

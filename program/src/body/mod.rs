@@ -16,6 +16,7 @@
 
 mod accumulate;
 mod atomic;
+mod body_launch;
 mod builtin_methods;
 mod check_mode;
 mod chunking;
@@ -23,7 +24,6 @@ mod cx;
 mod element_ref;
 mod failure;
 mod index;
-mod launch;
 mod level;
 mod method;
 mod method_scope;
@@ -53,6 +53,7 @@ pub use atomic::{
     atomic_add, atomic_and, atomic_compare_exchange, atomic_exchange, atomic_max, atomic_min,
     atomic_or, atomic_xor,
 };
+pub use body_launch::LoopAt;
 pub use builtin_methods::{BUILTIN_FUNCTIONS, BUILTIN_METHODS, Builtin, FromFloat, ToFloat};
 pub use check_mode::CheckMode;
 pub use chunking::ErasedRegionBlock;
@@ -62,7 +63,6 @@ pub use failure::{
     LOCATION_SITE, clamped, fail, fail_equal, fail_unequal, is_index_error, location_of,
     resolve_site,
 };
-pub use launch::LoopAt;
 pub use level::Level;
 pub use method::{
     KernelFunction, KernelMethod, KernelTensorMethod, NoMethod, OwnMethod, TypeOfCall,

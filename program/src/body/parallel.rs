@@ -8,10 +8,10 @@ use quadrants_ir::Const;
 pub use crate::dsl::LoopInt;
 
 use super::{
+    body_launch::LoopAt,
     check_mode::{CheckMode, Inspection},
     chunking::{self, ChunkId, ErasedRegionBlock, Loop, Mode},
     cx::Cx,
-    launch::LoopAt,
     level::{Level, Multiversioned},
     stepped_range::SteppedRange,
 };

@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn each_type_has_a_kernel_of_its_own_and_one_alone() {
-        struct Of<T>(T);
+        struct Instance<T>(T);
         // SAFETY: never launched.
-        unsafe impl<T> Body for Of<T> {
+        unsafe impl<T> Body for Instance<T> {
             const NAME: &'static str = "k";
             fn ir() -> Result<quadrants_ir::Kernel, BoxError> {
                 Err("not made".into())
@@ -64,9 +64,9 @@ mod tests {
             fn run<L: Level, const WIDE: usize>(_: &Cx<'_, L>) {}
         }
         static INSTANCES: Monomorphizations = Monomorphizations::new();
-        let (a, b) = (INSTANCES.of::<Of<f32>>(), INSTANCES.of::<Of<f64>>());
+        let (a, b) = (INSTANCES.of::<Instance<f32>>(), INSTANCES.of::<Instance<f64>>());
         assert!(!std::ptr::eq(a, b));
-        assert!(std::ptr::eq(a, INSTANCES.of::<Of<f32>>()));
-        assert!(std::ptr::eq(b, INSTANCES.of::<Of<f64>>()));
+        assert!(std::ptr::eq(a, INSTANCES.of::<Instance<f32>>()));
+        assert!(std::ptr::eq(b, INSTANCES.of::<Instance<f64>>()));
     }
 }

@@ -1,10 +1,10 @@
-//! [`Launch`]: what all loops of a launch of a CPU body know.
+//! [`BodyLaunch`]: what all loops of a launch of a CPU body know.
 
 use super::{failure::Errors, print::PrinterGuard, run::Run};
 use crate::dsl::LoopInt;
 
 /// What a launch of a CPU body checks and prints, and where its errors go.
-pub(super) struct Launch<'a> {
+pub(super) struct BodyLaunch<'a> {
     /// The words of the loops' interiors, if the launch checks anything.
     pub(super) interiors: &'a [u64],
     pub(super) run: Run,
@@ -48,7 +48,7 @@ pub(super) enum Proven<I, const N: usize> {
     },
 }
 
-impl Launch<'_> {
+impl BodyLaunch<'_> {
     /// Makes this thread ready to print outside of iterations, where the kernel prints.
     pub(super) fn printer(&self) -> Option<PrinterGuard> {
         self.run.prints.then(|| self.errors.printer().enter())
