@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use super::{
-    machine::{Op, Reg, SPECULATIVE, Target},
+    machine::{JumpTarget, Op, Reg, SPECULATIVE},
     memory::Size,
-    partial::Partial,
+    partial::PartialResult,
     select,
 };
 use crate::{
@@ -100,7 +100,7 @@ pub(super) struct Compiler<'k> {
     pub(super) dynamic: HashMap<LocalId, Reg>,
     pub(super) schedule: &'k TaskSchedule,
     /// The partial results of reductions and of the privatized tensor.
-    pub(super) partials: Vec<Partial<'k>>,
+    pub(super) partials: Vec<PartialResult<'k>>,
     /// In a speculative run, the register that records a failed check.
     speculative: Option<Reg>,
 }
@@ -125,7 +125,7 @@ struct Jumps {
     continues: Vec<usize>,
 }
 
-pub(super) const END: Target = Target::MAX;
+pub(super) const END: JumpTarget = JumpTarget::MAX;
 
 pub(crate) fn compile(
     kernel: &Offloaded,
@@ -491,8 +491,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn here(&self) -> Target {
-        self.code.len() as Target
+    fn here(&self) -> JumpTarget {
+        self.code.len() as JumpTarget
     }
 
     /// Copies values to new registers in a row. Returns the first register and the number of values.

@@ -16,7 +16,7 @@ use crate::{ExactFloat, MathFn, ScalarType, collective};
 /// The index of a register. The first ones hold the argument block.
 pub(super) type Reg = u32;
 /// The position of an operation in its code. Beyond the end, execution stops.
-pub(super) type Target = u32;
+pub(super) type JumpTarget = u32;
 
 /// A Rust type as stored in registers.
 trait Word: Copy {
@@ -117,25 +117,25 @@ macro_rules! machine {
             $($u(Reg, Reg),)*
             $($b(Reg, Reg, Reg),)*
             $($t(Reg, Reg, Reg, Reg),)*
-            $($c(Reg, Reg, Reg), $c_if(Reg, Reg, Target), $c_unless(Reg, Reg, Target),)*
+            $($c(Reg, Reg, Reg), $c_if(Reg, Reg, JumpTarget), $c_unless(Reg, Reg, JumpTarget),)*
             $(
                 /// The last operand is the site of a zero divisor.
                 $v(Reg, Reg, Reg, u32),
             )*
             $(
                 /// Increments a loop variable and jumps back while it is below the end.
-                $n(Reg, Reg, Target),
+                $n(Reg, Reg, JumpTarget),
             )*
             /// Operands: result, condition, then, otherwise.
             Select(Reg, Reg, Reg, Reg),
-            If(Reg, Target),
-            Unless(Reg, Target),
-            Jump(Target),
+            If(Reg, JumpTarget),
+            Unless(Reg, JumpTarget),
+            Jump(JumpTarget),
             /// A jump back to the start of a loop.
-            Back(Target),
+            Back(JumpTarget),
             /// Jumps to `to` if the condition is false, after a report of the site with the values in registers from
             /// `first` on.
-            Assert { cond: Reg, site: u32, first: Reg, count: u32, to: Target },
+            Assert { cond: Reg, site: u32, first: Reg, count: u32, to: JumpTarget },
             /// Operands: result (the linear index), tensor, two indices.
             Index2(Reg, Reg, Reg, Reg),
             /// Operands: result (the linear index), tensor, three indices.
@@ -198,7 +198,7 @@ macro_rules! machine {
         }
 
         impl Op {
-            pub(super) fn set_target(&mut self, target: Target) {
+            pub(super) fn set_target(&mut self, target: JumpTarget) {
                 match self {
                     $(Self::$c_if(_, _, to) | Self::$c_unless(_, _, to) => *to = target,)*
                     Self::If(_, to)

@@ -16,8 +16,8 @@ const PRIVATE_ELEMENTS: u32 = 2048;
 
 /// A partial result, in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Partial<'k> {
-    target: Target<'k>,
+pub(super) struct PartialResult<'k> {
+    target: PartialTarget<'k>,
     combine: Combine,
     /// The register that records that a value was combined. The values follow.
     used: Reg,
@@ -25,12 +25,12 @@ pub(super) struct Partial<'k> {
 }
 
 #[derive(Clone, Copy)]
-enum Target<'k> {
+enum PartialTarget<'k> {
     Reduction(&'k ReductionTarget, Option<SiteId>, ScalarType),
     Tensor(ParamId),
 }
 
-impl Partial<'_> {
+impl PartialResult<'_> {
     fn first(&self) -> Reg {
         self.used + 1
     }
@@ -60,21 +60,25 @@ impl<'k> Compiler<'k> {
         for Reduction { target, op, ty, site } in &schedule.reductions {
             let used = self.consecutive(2);
             let (target, combine) =
-                (Target::Reduction(target, *site, *ty), select::combine(*op, *ty));
-            self.partials.push(Partial { target, combine, used, len: 1 });
+                (PartialTarget::Reduction(target, *site, *ty), select::combine(*op, *ty));
+            self.partials.push(PartialResult { target, combine, used, len: 1 });
         }
         if let Some(Privatized { tensor, op, ty }) = schedule.privatized {
             let used = self.consecutive(1 + PRIVATE_ELEMENTS);
             let combine = select::combine(op, ty);
-            let (target, len) = (Target::Tensor(tensor), PRIVATE_ELEMENTS);
-            self.partials.push(Partial { target, combine, used, len });
+            let (target, len) = (PartialTarget::Tensor(tensor), PRIVATE_ELEMENTS);
+            self.partials.push(PartialResult { target, combine, used, len });
         }
     }
 
     /// Combines a value into the partial result of a target. Returns false if it has none.
     pub(super) fn combine_partially(&mut self, target: &ReductionTarget, value: Reg) -> bool {
-        let is_target = |partial: &&Partial<'_>| matches!(partial.target, Target::Reduction(of, ..) if of == target);
-        let Some(partial) = self.partials.iter().find(is_target).copied() else { return false };
+        let is_of_target =
+            |of: PartialTarget<'_>| matches!(of, PartialTarget::Reduction(of, ..) if of == target);
+        let partials = &self.partials;
+        let Some(partial) = partials.iter().find(|one| is_of_target(one.target)).copied() else {
+            return false;
+        };
         let at = self.constant(0);
         self.combine_at(partial, at, value);
         true
@@ -84,17 +88,17 @@ impl<'k> Compiler<'k> {
     pub(super) fn reduce(&mut self, element: &Element, index: &[Reg], value: Reg) -> bool {
         let Some(tensor) = element.tensor() else { return false };
         let found = self.partials.iter().find(|partial| match partial.target {
-            Target::Reduction(ReductionTarget::Element(of, _), ..) => *of == tensor,
-            Target::Tensor(of) => of == tensor,
-            Target::Reduction(..) => false,
+            PartialTarget::Reduction(ReductionTarget::Element(of, _), ..) => *of == tensor,
+            PartialTarget::Tensor(of) => of == tensor,
+            PartialTarget::Reduction(..) => false,
         });
         let Some(partial) = found.copied() else { return false };
         match partial.target {
-            Target::Reduction(..) => {
+            PartialTarget::Reduction(..) => {
                 let at = self.constant(0);
                 self.combine_at(partial, at, value);
             }
-            Target::Tensor(_) => {
+            PartialTarget::Tensor(_) => {
                 let (base, to) = (self.tensor(tensor), self.temporary());
                 let at = index[0];
                 let (limit, small) = (self.constant(PRIVATE_ELEMENTS.into()), self.temporary());
@@ -114,9 +118,9 @@ impl<'k> Compiler<'k> {
     }
 
     /// The first operation is the one that a failed check skips.
-    fn combine_at(&mut self, partial: Partial<'_>, at: Reg, value: Reg) {
+    fn combine_at(&mut self, partial: PartialResult<'_>, at: Reg, value: Reg) {
         let (old, one) = (self.temporary(), self.constant(1));
-        let Partial { combine, used, len, .. } = partial;
+        let PartialResult { combine, used, len, .. } = partial;
         self.code.push(Op::SharedAtomic(old, partial.first(), len, at, value, combine));
         self.code.push(Op::Move(used, one));
     }
@@ -128,13 +132,13 @@ impl<'k> Compiler<'k> {
             let unused = self.code.len();
             self.code.push(Op::Unless(partial.used, END));
             match partial.target {
-                Target::Reduction(ReductionTarget::Temp(temp), _, ty) => {
+                PartialTarget::Reduction(ReductionTarget::Temp(temp), _, ty) => {
                     let values_per_word = 8 / ty.size();
                     let index = self.constant((abi::temp_word(*temp) * values_per_word) as u64);
                     let (old, base) = (self.temporary(), TEMPORARIES_WORD as Reg);
                     self.code.push(Op::Atomic(old, base, index, partial.first(), partial.combine));
                 }
-                Target::Reduction(ReductionTarget::Element(tensor, index), site, _) => {
+                PartialTarget::Reduction(ReductionTarget::Element(tensor, index), site, _) => {
                     let index: Vec<Reg> = index.iter().map(|at| self.value(*at)).collect();
                     let at = self.element(*tensor, &index);
                     let (base, old) = (self.tensor(*tensor), self.temporary());
@@ -143,7 +147,7 @@ impl<'k> Compiler<'k> {
                     }
                     self.code.push(Op::Atomic(old, base, at, partial.first(), partial.combine));
                 }
-                Target::Tensor(tensor) => self.end_private_copy(partial, tensor),
+                PartialTarget::Tensor(tensor) => self.end_private_copy(partial, tensor),
             }
             self.patch_jumps(&[unused]);
         }
@@ -151,7 +155,7 @@ impl<'k> Compiler<'k> {
     }
 
     /// Combines all elements of a private copy into the tensor.
-    fn end_private_copy(&mut self, partial: Partial<'_>, tensor: ParamId) {
+    fn end_private_copy(&mut self, partial: PartialResult<'_>, tensor: ParamId) {
         let base = self.tensor(tensor);
         let (limit, small) = (self.constant(PRIVATE_ELEMENTS.into()), self.temporary());
         self.code.push(Op::LeU(small, base + 1, limit));

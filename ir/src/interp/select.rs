@@ -1,6 +1,6 @@
 //! Instruction selection: the machine operation for an IR operator and type.
 
-use super::machine::{self, Combine, Op, Reg, Target};
+use super::machine::{self, Combine, JumpTarget, Op, Reg};
 use crate::{AtomicOp, BinaryOp, DivRemOp, MathFn, ReduceOp, ScalarType, UnaryOp};
 
 pub(super) type Unary = fn(Reg, Reg) -> Op;
@@ -10,8 +10,8 @@ pub(super) type Ternary = fn(Reg, Reg, Reg, Reg) -> Op;
 /// The three operations of a comparison.
 pub(super) struct Compare {
     pub(super) value: Binary,
-    pub(super) jump_if: fn(Reg, Reg, Target) -> Op,
-    pub(super) jump_unless: fn(Reg, Reg, Target) -> Op,
+    pub(super) jump_if: fn(Reg, Reg, JumpTarget) -> Op,
+    pub(super) jump_unless: fn(Reg, Reg, JumpTarget) -> Op,
     /// Whether the operands are swapped.
     pub(super) swap: bool,
 }
@@ -230,7 +230,7 @@ pub(super) fn divide(op: DivRemOp, ty: ScalarType) -> fn(Reg, Reg, Reg, u32) -> 
 }
 
 /// The end of an iteration of a loop over values of `ty`.
-pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, Target) -> Op {
+pub(super) fn next(ty: ScalarType) -> fn(Reg, Reg, JumpTarget) -> Op {
     match ty {
         ScalarType::I32 => Op::NextI32,
         ScalarType::I64 => Op::NextI64,

@@ -16,7 +16,7 @@ const MAX_DEPTH: u32 = 6;
 const MATH_COST: u64 = 4;
 
 /// The computation of a task's indices: what they, and the conditions around them, depend on.
-struct Slice<'a> {
+struct IndexSlice<'a> {
     nodes: Nodes<'a>,
     reach: Reach,
     /// Whether the task prints.
@@ -33,7 +33,7 @@ pub fn can_inspect(kernel: &Offloaded, id: TaskId) -> bool {
     if !matches!(task.kind, TaskKind::RangeFor { .. }) {
         return false;
     }
-    let slice = Slice::of(kernel, task);
+    let slice = IndexSlice::of(kernel, task);
     let mut all = Reach::new(slice.nodes);
     for block in [task.prelude, task.body] {
         slice.nodes.reach_block(block, &mut all);
@@ -47,7 +47,7 @@ pub fn can_inspect(kernel: &Offloaded, id: TaskId) -> bool {
         && slice.is_cheap(task)
 }
 
-impl<'a> Slice<'a> {
+impl<'a> IndexSlice<'a> {
     fn of(kernel: &'a Offloaded, task: &Task) -> Self {
         let nodes = Nodes::from(kernel);
         let mut slice = Self { nodes, reach: Reach::new(nodes), prints: false };

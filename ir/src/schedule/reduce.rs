@@ -18,7 +18,7 @@ use crate::{
 const MAX_REDUCTIONS: usize = 4;
 
 /// How a loop uses a tensor.
-enum Use {
+enum TensorUse {
     Reduced(AtomicOp, Vec<ExprId>, ScalarType, SiteId),
     Privatized(AtomicOp, ScalarType),
     Other,
@@ -41,10 +41,10 @@ pub(super) fn find(kernel: &Offloaded, task: &Task) -> (Vec<Reduction>, Option<P
     collect(kernel, task.body, &mut uses);
     for tensor in task.accesses.iter().map(|access| access.param) {
         match uses.remove(&tensor) {
-            Some(Use::Reduced(op, index, ty, site)) => {
+            Some(TensorUse::Reduced(op, index, ty, site)) => {
                 add(ReductionTarget::Element(tensor, index), op, ty, Some(site));
             }
-            Some(Use::Privatized(op, ty)) if privatized.is_none() => {
+            Some(TensorUse::Privatized(op, ty)) if privatized.is_none() => {
                 privatized = Some(Privatized { tensor, op, ty });
             }
             _ => {}
@@ -67,12 +67,12 @@ fn collect_temps(kernel: &Offloaded, block: BlockId, temps: &mut Vec<(TempId, At
     }
 }
 
-fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>) {
+fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, TensorUse>) {
     for stmt in &kernel.blocks[block].stmts {
         if let Stmt::Store { element, .. } = stmt
             && let Some(tensor) = element.tensor()
         {
-            uses.insert(tensor, Use::Other);
+            uses.insert(tensor, TensorUse::Other);
         }
         for value in stmt.exprs() {
             let kind = &kernel.exprs[value].kind;
@@ -80,31 +80,34 @@ fn collect(kernel: &Offloaded, block: BlockId, uses: &mut HashMap<ParamId, Use>)
                 continue;
             };
             let ExprKind::Atomic { op, .. } = kind else {
-                uses.insert(*tensor, Use::Other);
+                uses.insert(*tensor, TensorUse::Other);
                 continue;
             };
             let wanted = !matches!(stmt, Stmt::Eval { .. });
             let ty = kernel.exprs[value].ty;
             let here = if wanted || !op.combines() {
-                Use::Other
+                TensorUse::Other
             } else if index.iter().all(|at| is_constant(kernel, *at)) {
-                Use::Reduced(*op, index.clone(), ty, *site)
+                TensorUse::Reduced(*op, index.clone(), ty, *site)
             } else if is_privatizable(kernel, *tensor, ty) {
-                Use::Privatized(*op, ty)
+                TensorUse::Privatized(*op, ty)
             } else {
-                Use::Other
+                TensorUse::Other
             };
             let both = match (uses.remove(tensor), here) {
                 (None, here) => here,
-                (Some(Use::Reduced(first, at, ty, site)), Use::Reduced(op, index, ..))
-                    if first == op && same(kernel, &at, &index) =>
+                (
+                    Some(TensorUse::Reduced(first, at, ty, site)),
+                    TensorUse::Reduced(op, index, ..),
+                ) if first == op && same(kernel, &at, &index) => {
+                    TensorUse::Reduced(first, at, ty, site)
+                }
+                (Some(TensorUse::Privatized(first, ty)), TensorUse::Privatized(op, _))
+                    if first == op =>
                 {
-                    Use::Reduced(first, at, ty, site)
+                    TensorUse::Privatized(first, ty)
                 }
-                (Some(Use::Privatized(first, ty)), Use::Privatized(op, _)) if first == op => {
-                    Use::Privatized(first, ty)
-                }
-                _ => Use::Other,
+                _ => TensorUse::Other,
             };
             uses.insert(*tensor, both);
         }
