@@ -6,7 +6,7 @@ use crate::{Stamp, StridedRange};
 
 /// A launch's use of some bytes of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Use {
+pub struct BufferUse {
     /// The stamp of the launch.
     pub stamp: Stamp,
     /// The used bytes.
@@ -33,12 +33,12 @@ pub struct AccessOrigin {
 /// It has no lock of its own: the caller examines several buffers at once under one lock. A lock per buffer would cost
 /// more than the rest of the check.
 #[derive(Default)]
-pub struct AccessHistory(UnsafeCell<Vec<Use>>);
+pub struct AccessHistory(UnsafeCell<Vec<BufferUse>>);
 
 // SAFETY: the contents are plain data. Only the unsafe methods access them, and their callers guarantee exclusion.
 unsafe impl Sync for AccessHistory {}
 
-impl Use {
+impl BufferUse {
     /// Whether the two uses must be ordered: they share a byte, and one writes.
     #[must_use]
     pub fn conflicts_with(&self, other: &Self) -> bool {
@@ -63,7 +63,7 @@ impl AccessHistory {
     /// # Safety
     /// Calls of methods of one value are mutually exclusive, for example under a lock. `see` calls no method of it.
     #[inline]
-    pub unsafe fn each(&self, see: impl FnMut(&Use)) {
+    pub unsafe fn each(&self, see: impl FnMut(&BufferUse)) {
         // SAFETY: the caller guarantees that no other call accesses the contents.
         let uses = unsafe { &*self.0.get() };
         uses.iter().for_each(see);
@@ -86,14 +86,14 @@ impl AccessHistory {
     #[inline]
     pub unsafe fn put(
         &self,
-        new: Use,
+        new: BufferUse,
         complete: impl Fn(Stamp) -> bool,
         ordered: impl Fn(Stamp) -> bool,
     ) {
         // SAFETY: the caller guarantees that no other call accesses the contents.
         let uses = unsafe { &mut *self.0.get() };
-        let same_stream = |old: &Use| old.stamp.stream == new.stamp.stream;
-        let replaces = |old: &Use| match (old.writes, new.writes) {
+        let same_stream = |old: &BufferUse| old.stamp.stream == new.stamp.stream;
+        let replaces = |old: &BufferUse| match (old.writes, new.writes) {
             // Another thread launched later and added its use first.
             _ if same_stream(old) && old.stamp.sequence > new.stamp.sequence => false,
             (_, true) => ordered(old.stamp),
@@ -131,9 +131,9 @@ mod tests {
 
     use super::*;
 
-    fn a_use(stream: u32, sequence: u64, bytes: Range<usize>, writes: bool) -> Use {
+    fn a_use(stream: u32, sequence: u64, bytes: Range<usize>, writes: bool) -> BufferUse {
         let by = AccessOrigin { kernel: 0, parameter: 0, at: Location::caller() };
-        Use { stamp: Stamp { stream, sequence }, bytes: bytes.into(), writes, by }
+        BufferUse { stamp: Stamp { stream, sequence }, bytes: bytes.into(), writes, by }
     }
 
     fn stamps(uses: &AccessHistory) -> Vec<(u32, u64)> {

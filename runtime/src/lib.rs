@@ -47,7 +47,7 @@ mod sync;
 mod transfer_pieces;
 mod watch;
 
-pub use access_history::{AccessHistory, AccessOrigin, Use};
+pub use access_history::{AccessHistory, AccessOrigin, BufferUse};
 pub use buffer::Buffer;
 pub use cache_entry::{ImageKey, ImageLabel, ImageProblem};
 pub use context::{Completed, Context, StreamUse};

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use quadrants_runtime::{AccessOrigin, Buffer, Use};
+use quadrants_runtime::{AccessOrigin, Buffer, BufferUse};
 
 use super::{
     args::Replacements,
@@ -51,7 +51,7 @@ pub(super) fn check(
         return Ok(false);
     }
     let mut order = Reachability(Vec::new());
-    let mut users: HashMap<*const Buffer, Vec<(usize, Use)>> = HashMap::new();
+    let mut users: HashMap<*const Buffer, Vec<(usize, BufferUse)>> = HashMap::new();
     let mut added = false;
     for (this, op) in recorded.ops.iter().enumerate() {
         order.push(&dependencies[this]);
@@ -70,7 +70,7 @@ pub(super) fn check(
             let stamp = op.stamp;
             uses.push((
                 Arc::as_ptr(&device_tensor.buffer),
-                Use { stamp, bytes: tensor.bytes(), writes, by },
+                BufferUse { stamp, bytes: tensor.bytes(), writes, by },
             ));
         }
         for (buffer, later) in &uses {

@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use quadrants_rhi::StreamHandle;
-use quadrants_runtime::{self as rt, AccessOrigin, Buffer, Stamp, StridedRange, Use};
+use quadrants_runtime::{self as rt, AccessOrigin, Buffer, BufferUse, Stamp, StridedRange};
 use smallvec::SmallVec;
 
 use super::{Clock, Hazards};
@@ -57,7 +57,7 @@ struct Reported {
 pub(crate) struct PendingWait(SmallVec<[(Stamp, Clock); 1]>);
 
 /// Pairs of uses that conflict, the earlier one first.
-pub(crate) type Conflicts = SmallVec<[(Use, Use); 1]>;
+pub(crate) type Conflicts = SmallVec<[(BufferUse, BufferUse); 1]>;
 
 pub(crate) trait BufferUses {
     /// Passes each use to `visit`: the buffer, whether it is written, the launch and its parameter, and what computes
@@ -189,11 +189,11 @@ impl Tracker {
         let order = self.order.lock();
         let own = order.clock(newest.stream);
         launch.each(|buffer, writes, by, bytes| {
-            let visit = |earlier: &Use| {
+            let visit = |earlier: &BufferUse| {
                 // The order is checked first: in most launches it decides.
                 if (earlier.writes || writes) && !order.is_before(earlier.stamp, newest.stream, own)
                 {
-                    let later = Use { stamp: newest, bytes: bytes(), writes, by };
+                    let later = BufferUse { stamp: newest, bytes: bytes(), writes, by };
                     if earlier.conflicts_with(&later) {
                         conflicts.push((earlier.clone(), later));
                     }
@@ -258,7 +258,7 @@ impl Tracker {
             // SAFETY: `order` is locked here and in `conflicts`, and a buffer belongs to one program.
             unsafe {
                 buffer.access_history().put(
-                    Use { stamp, bytes: bytes(), writes, by },
+                    BufferUse { stamp, bytes: bytes(), writes, by },
                     |old| order.complete.covers(old),
                     |old| order.is_before(old, stamp.stream, own),
                 );

@@ -1,6 +1,6 @@
 //! The order of work on streams: what the policy does with hazards, and which work a wait covers.
 
-use quadrants_runtime::{Completed, Stamp, Use};
+use quadrants_runtime::{BufferUse, Completed, Stamp};
 use smallvec::SmallVec;
 
 use super::{ProgramShared, StreamState};
@@ -49,8 +49,8 @@ impl ProgramShared {
     pub(crate) fn graph_conflict(
         &self,
         tracker: &Tracker,
-        earlier: &Use,
-        later: &Use,
+        earlier: &BufferUse,
+        later: &BufferUse,
     ) -> Result<bool> {
         if tracker.inserts_waits() {
             tracker.count_inserted_waits(1);
@@ -60,15 +60,20 @@ impl ProgramShared {
         Ok(false)
     }
 
-    fn report_conflict(&self, tracker: &Tracker, earlier: &Use, later: &Use) -> Result<()> {
+    fn report_conflict(
+        &self,
+        tracker: &Tracker,
+        earlier: &BufferUse,
+        later: &BufferUse,
+    ) -> Result<()> {
         tracker.report([earlier.by, later.by], || self.hazard(earlier, later))
     }
 
-    pub(crate) fn hazard(&self, earlier: &Use, later: &Use) -> Hazard {
+    pub(crate) fn hazard(&self, earlier: &BufferUse, later: &BufferUse) -> Hazard {
         Hazard { earlier: self.describe(earlier), later: self.describe(later) }
     }
 
-    fn describe(&self, one: &Use) -> HazardUse {
+    fn describe(&self, one: &BufferUse) -> HazardUse {
         let Self { launcher, operation_names, .. } = self;
         let (kernel, parameter) =
             launcher.kernel_and_parameter_names(operation_names, one.by.kernel, one.by.parameter);

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use quadrants_runtime::{AccessOrigin, Buffer, Use};
+use quadrants_runtime::{AccessOrigin, Buffer, BufferUse};
 
 use super::mode::Observed;
 use crate::{
@@ -42,7 +42,7 @@ pub(crate) struct ActiveRegion {
 
 struct BufferUses {
     _buffer: Arc<Buffer>,
-    by_block: Vec<(usize, Use)>,
+    by_block: Vec<(usize, BufferUse)>,
 }
 
 impl ActiveRegion {
@@ -64,7 +64,7 @@ impl ActiveRegion {
         let used = launch.tensors.iter().zip(launch.params).filter_map(|(tensor, param)| {
             let (device_tensor, writes) = (tensor.device_tensor()?, param.writes?);
             let by = AccessOrigin { kernel: launch.kernel, parameter: param.index, at: launch.at };
-            Some((&device_tensor.buffer, Use { stamp, bytes: tensor.bytes(), writes, by }))
+            Some((&device_tensor.buffer, BufferUse { stamp, bytes: tensor.bytes(), writes, by }))
         });
         let used: Vec<_> = used.collect();
         for (buffer, later) in &used {
@@ -79,7 +79,7 @@ impl ActiveRegion {
         for (buffer, one) in used {
             let new = || BufferUses { _buffer: buffer.clone(), by_block: Vec::new() };
             let known = &mut uses.entry(Arc::as_ptr(buffer)).or_insert_with(new).by_block;
-            let covers = |(of, known): &(usize, Use)| {
+            let covers = |(of, known): &(usize, BufferUse)| {
                 *of == block && known.bytes == one.bytes && known.writes >= one.writes
             };
             if !known.iter().any(covers) {
