@@ -18,7 +18,7 @@ use crate::{
     VerifyError,
     schedule::TaskSchedule,
     verify,
-    verify::{Location, Rule},
+    verify::{IrLocation, IrRule},
     visit::{Nodes, Reach},
 };
 
@@ -181,8 +181,8 @@ impl<'k> Offloader<'k> {
                     let name = self.nodes.locals[unknown].name.clone();
                     return Err(VerifyError {
                         kernel: self.out.name.clone(),
-                        at: Location::Stmt(block, at),
-                        rule: Rule::SharedExtent { name },
+                        at: IrLocation::Stmt(block, at),
+                        rule: IrRule::SharedExtent { name },
                     });
                 }
             }

@@ -1,6 +1,6 @@
 //! Checks of expressions: operands, types, tensors, sites.
 
-use super::{MAX_DEPTH, Rule};
+use super::{IrRule, MAX_DEPTH};
 use crate::{
     Array, AtomicOp, BinaryOp, Element, Expr, ExprId, ExprKind, MathFn, ParamId, ParamKind,
     ScalarType, SiteId, SiteKind, TempId, UnaryOp, visit::Nodes,
@@ -20,21 +20,21 @@ pub(super) enum SiteUse {
 pub(super) fn check_all(
     nodes: Nodes<'_>,
     temps: Option<&[ScalarType]>,
-) -> Result<(), (ExprId, Rule)> {
+) -> Result<(), (ExprId, IrRule)> {
     let mut depths: Vec<u16> = Vec::with_capacity(nodes.exprs.len());
     for (id, expr) in nodes.exprs.iter() {
         let mut depth = 0;
         for operand in expr.kind.operands() {
             if operand >= id {
-                return Err((id, Rule::OperandOrder));
+                return Err((id, IrRule::OperandOrder));
             }
             depth = depth.max(depths[operand.index()] + 1);
             if nodes.exprs[operand].kind.is_effect() {
-                return Err((id, Rule::NestedEffect));
+                return Err((id, IrRule::NestedEffect));
             }
         }
         if depth > MAX_DEPTH {
-            return Err((id, Rule::Depth));
+            return Err((id, IrRule::NestedTooDeeply));
         }
         depths.push(depth);
         check(nodes, temps, expr).map_err(|rule| (id, rule))?;
@@ -42,12 +42,12 @@ pub(super) fn check_all(
     Ok(())
 }
 
-pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(), Rule> {
-    require(expected == found, Rule::Type { expected, found })
+pub(super) fn expect_type(expected: ScalarType, found: ScalarType) -> Result<(), IrRule> {
+    require(expected == found, IrRule::Type { expected, found })
 }
 
-pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), Rule> {
-    let kind = &nodes.sites.get(site.index()).ok_or(Rule::IdRange)?.kind;
+pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<(), IrRule> {
+    let kind = &nodes.sites.get(site.index()).ok_or(IrRule::IdOutOfRange)?.kind;
     match (site_use, kind) {
         (SiteUse::Index(array), SiteKind::Index(at)) if array == *at => Ok(()),
         (SiteUse::Assert(rank), SiteKind::ArrayIndex { shape, .. }) if rank == shape.len() => {
@@ -59,7 +59,7 @@ pub(super) fn site(nodes: Nodes<'_>, site: SiteId, site_use: SiteUse) -> Result<
         | (SiteUse::DivideByZero, SiteKind::DivideByZero)
         | (SiteUse::Bounds, SiteKind::Bounds)
         | (SiteUse::Print, SiteKind::Print { .. }) => Ok(()),
-        _ => Err(Rule::Site),
+        _ => Err(IrRule::Site),
     }
 }
 
@@ -69,39 +69,39 @@ pub(super) fn access(
     nodes: Nodes<'_>,
     element: &Element,
     writes: bool,
-) -> Result<ScalarType, Rule> {
+) -> Result<ScalarType, IrRule> {
     let (ty, is_writable) = match element.array {
         Array::Tensor(tensor) => {
             let (elem, kind) = tensor_kind(nodes, tensor)?;
             let (expected, found) = (kind.indices(), element.index.len());
-            require(expected == found, Rule::Rank { expected, found })?;
+            require(expected == found, IrRule::Rank { expected, found })?;
             (elem, kind.is_writable())
         }
         Array::Shared(array) | Array::Local(array) => {
-            (nodes.locals.get(array).ok_or(Rule::IdRange)?.ty, true)
+            (nodes.locals.get(array).ok_or(IrRule::IdOutOfRange)?.ty, true)
         }
     };
     for index in &element.index {
-        expect_type(ScalarType::U64, nodes.exprs.get(*index).ok_or(Rule::IdRange)?.ty)?;
+        expect_type(ScalarType::U64, nodes.exprs.get(*index).ok_or(IrRule::IdOutOfRange)?.ty)?;
     }
-    require(!writes || is_writable, Rule::NotWritable)?;
+    require(!writes || is_writable, IrRule::NotWritable)?;
     Ok(ty)
 }
 
-fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKind), Rule> {
-    let kind = nodes.params.get(tensor.index()).ok_or(Rule::IdRange)?.kind;
-    Ok((kind.elem().ok_or(Rule::ParamKind)?, kind))
+fn tensor_kind(nodes: Nodes<'_>, tensor: ParamId) -> Result<(ScalarType, ParamKind), IrRule> {
+    let kind = nodes.params.get(tensor.index()).ok_or(IrRule::IdOutOfRange)?.kind;
+    Ok((kind.elem().ok_or(IrRule::ParamKind)?, kind))
 }
 
-fn require_supported(exists: bool, ty: ScalarType) -> Result<(), Rule> {
-    require(exists, Rule::Operation { ty })
+fn require_supported(exists: bool, ty: ScalarType) -> Result<(), IrRule> {
+    require(exists, IrRule::Operation { ty })
 }
 
-pub(super) fn require(holds: bool, rule: Rule) -> Result<(), Rule> {
+pub(super) fn require(holds: bool, rule: IrRule) -> Result<(), IrRule> {
     if holds { Ok(()) } else { Err(rule) }
 }
 
-fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<(), Rule> {
+fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<(), IrRule> {
     let ty = expr.ty;
     let type_of = |id: ExprId| nodes.exprs[id].ty;
     if expr.exact {
@@ -112,18 +112,18 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
     match &expr.kind {
         ExprKind::Const(value) => expect_type(ty, value.ty()),
         ExprKind::Local(local) => {
-            expect_type(ty, nodes.locals.get(*local).ok_or(Rule::IdRange)?.ty)
+            expect_type(ty, nodes.locals.get(*local).ok_or(IrRule::IdOutOfRange)?.ty)
         }
         ExprKind::Param(param) => {
-            match nodes.params.get(param.index()).ok_or(Rule::IdRange)?.kind {
+            match nodes.params.get(param.index()).ok_or(IrRule::IdOutOfRange)?.kind {
                 ParamKind::Scalar(scalar) => expect_type(ty, scalar),
-                ParamKind::Tensor { .. } | ParamKind::Component { .. } => Err(Rule::ParamKind),
+                ParamKind::Tensor { .. } | ParamKind::Component { .. } => Err(IrRule::ParamKind),
             }
         }
         ExprKind::Dim { tensor, axis } => {
             let (expected, axis) = (tensor_kind(nodes, *tensor)?.1.rank(), usize::from(*axis));
             let expected = usize::from(expected);
-            require(axis < expected, Rule::Rank { expected, found: axis + 1 })?;
+            require(axis < expected, IrRule::Rank { expected, found: axis + 1 })?;
             expect_type(ScalarType::U64, ty)
         }
         ExprKind::Temp(temp) => expect_type(ty, temp_type(temps, *temp)?),
@@ -141,7 +141,7 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
         ExprKind::Binary { op, lhs, rhs } => binary(*op, type_of(*lhs), type_of(*rhs), ty),
         ExprKind::Math { function, args } => {
             let (expected, found) = (function.arity(), args.len());
-            require(expected == found, Rule::Arity { expected, found })?;
+            require(expected == found, IrRule::Arity { expected, found })?;
             for (at, arg) in args.iter().enumerate() {
                 let power = *function == MathFn::Powi && at == 1;
                 expect_type(if power { ScalarType::I32 } else { ty }, type_of(*arg))?;
@@ -159,13 +159,13 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
             // A narrow type converts only from and to its wide type.
             let narrow =
                 from.is_narrow() && ty != from.wide() || ty.is_narrow() && from != ty.wide();
-            require(!narrow && (bool_source || numbers), Rule::Cast { from, to: ty })
+            require(!narrow && (bool_source || numbers), IrRule::Cast { from, to: ty })
         }
         ExprKind::Bits { value } => {
             let from = type_of(*value);
             let numbers = |ty: ScalarType| ty != ScalarType::Bool;
             let same_size = from.size() == ty.size();
-            require(numbers(from) && numbers(ty) && same_size, Rule::Cast { from, to: ty })
+            require(numbers(from) && numbers(ty) && same_size, IrRule::Cast { from, to: ty })
         }
         ExprKind::Select { cond, then, otherwise } => {
             expect_type(ScalarType::Bool, type_of(*cond))?;
@@ -192,11 +192,11 @@ fn check(nodes: Nodes<'_>, temps: Option<&[ScalarType]>, expr: &Expr) -> Result<
 }
 
 /// Checks an atomic on an element of type `ty`: only a compare-and-exchange has an expected value.
-fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<(), Rule> {
+fn atomic(op: AtomicOp, ty: ScalarType, expected: Option<ScalarType>) -> Result<(), IrRule> {
     let needs_one = op == AtomicOp::CompareExchange;
     require(
         expected.is_some() == needs_one,
-        Rule::Arity {
+        IrRule::Arity {
             expected: 1 + usize::from(needs_one),
             found: 1 + usize::from(expected.is_some()),
         },
@@ -213,12 +213,12 @@ pub(super) fn supports(op: AtomicOp, ty: ScalarType) -> bool {
     }
 }
 
-pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<ScalarType, Rule> {
-    let temps = temps.ok_or(Rule::OffloadOnly)?;
-    temps.get(temp.index()).copied().ok_or(Rule::IdRange)
+pub(super) fn temp_type(temps: Option<&[ScalarType]>, temp: TempId) -> Result<ScalarType, IrRule> {
+    let temps = temps.ok_or(IrRule::OffloadOnly)?;
+    temps.get(temp.index()).copied().ok_or(IrRule::IdOutOfRange)
 }
 
-fn binary(op: BinaryOp, lhs: ScalarType, rhs: ScalarType, ty: ScalarType) -> Result<(), Rule> {
+fn binary(op: BinaryOp, lhs: ScalarType, rhs: ScalarType, ty: ScalarType) -> Result<(), IrRule> {
     match op {
         BinaryOp::Shl | BinaryOp::Shr => {
             require_supported(lhs.is_int(), lhs)?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{
-    Location, Rule, VerifyError,
+    IrLocation, IrRule, VerifyError,
     exprs::{SiteUse, check_all, expect_type, require, site},
-    stmts::{CodeKind, Context, StmtVerifier},
+    stmts::{CodeKind, StmtContext, StmtVerifier},
 };
 use crate::{
     AtomicOp, BlockId, ExprKind, Kernel, LocalId, LoopDim, Offloaded, Param, ParamId, ParamKind,
@@ -14,16 +14,16 @@ use crate::{
     visit::{Nodes, Reach},
 };
 
-type Violation = (Location, Rule);
+type Violation = (IrLocation, IrRule);
 
-const SERIAL: Context = Context { in_loop: false, code_kind: CodeKind::Serial };
-const PARALLEL: Context = Context { in_loop: false, code_kind: CodeKind::Iteration };
-const BLOCK: Context = Context { in_loop: false, code_kind: CodeKind::Block };
+const SERIAL: StmtContext = StmtContext { in_loop: false, code_kind: CodeKind::Serial };
+const PARALLEL: StmtContext = StmtContext { in_loop: false, code_kind: CodeKind::Iteration };
+const BLOCK: StmtContext = StmtContext { in_loop: false, code_kind: CodeKind::Block };
 
 /// Verifies a kernel.
 ///
 /// # Errors
-/// The first violation found; [`Rule`] lists the rules.
+/// The first violation found; [`IrRule`] lists the rules.
 pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
     check_kernel(kernel).map_err(|broken| error(&kernel.name, broken))
 }
@@ -31,7 +31,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
 /// Verifies an offloaded kernel.
 ///
 /// # Errors
-/// The first violation found; [`Rule`] lists the rules.
+/// The first violation found; [`IrRule`] lists the rules.
 pub fn verify_offloaded(kernel: &Offloaded) -> Result<(), VerifyError> {
     check_offloaded(kernel).map_err(|broken| error(&kernel.name, broken))
 }
@@ -48,12 +48,12 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
         kernel.body.iter().any(|stmt| matches!(stmt, TopStmt::RegionBlock { .. }));
     let mut region_blocks = 0;
     for (at, stmt) in kernel.body.iter().enumerate() {
-        let location = Location::Top(at);
+        let location = IrLocation::Top(at);
         match stmt {
             TopStmt::RegionBlock { region_block, body } => {
                 region_blocks += 1;
                 if region_block.raw() != region_blocks {
-                    return Err((location, Rule::RegionBlockNumber));
+                    return Err((location, IrRule::RegionBlockNumber));
                 }
                 let checkpoint = verifier.checkpoint();
                 for stmt in body {
@@ -63,25 +63,25 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
             }
             TopStmt::Return(values) => {
                 if values.is_empty() || values.len() != kernel.results.len() {
-                    return Err((location, Rule::Return));
+                    return Err((location, IrRule::Return));
                 }
                 for (value, result) in values.iter().zip(&kernel.results) {
-                    let ty = verifier.pure(*value).map_err(|rule| (location, rule))?;
+                    let ty = verifier.check_pure(*value).map_err(|rule| (location, rule))?;
                     expect_type(*result, ty).map_err(|rule| (location, rule))?;
                 }
                 if at + 1 != kernel.body.len() {
-                    return Err((location, Rule::Return));
+                    return Err((location, IrRule::Return));
                 }
             }
             _ => check_item(&mut verifier, stmt, location)?,
         }
         if has_region_blocks && !is_allowed_next_to_region_blocks(nodes, stmt) {
-            return Err((location, Rule::RegionBlockMixed));
+            return Err((location, IrRule::RegionBlockMixed));
         }
     }
     let returns = matches!(kernel.body.last(), Some(TopStmt::Return(_)));
     if kernel.results.is_empty() == returns {
-        return Err((Location::Kernel, Rule::Return));
+        return Err((IrLocation::Kernel, IrRule::Return));
     }
     Ok(())
 }
@@ -89,29 +89,29 @@ fn check_kernel(kernel: &Kernel) -> Result<(), Violation> {
 fn check_item(
     verifier: &mut StmtVerifier<'_>,
     stmt: &TopStmt,
-    location: Location,
+    location: IrLocation,
 ) -> Result<(), Violation> {
     let (dims, block_size, body, context) = match stmt {
         TopStmt::Serial(block) => {
-            verifier.open_block(*block, SERIAL)?;
+            verifier.check_block_keeping_scope(*block, SERIAL)?;
             verifier.end_serial();
             return Ok(());
         }
         TopStmt::ParallelFor(each) => (&each.dims, each.block_size, each.body, PARALLEL),
         TopStmt::BlockFor(each) => (&each.dims, Some(each.threads), each.body, BLOCK),
-        TopStmt::RegionBlock { .. } => return Err((location, Rule::RegionBlockNested)),
-        TopStmt::Return(_) => return Err((location, Rule::Return)),
+        TopStmt::RegionBlock { .. } => return Err((location, IrRule::RegionBlockNested)),
+        TopStmt::Return(_) => return Err((location, IrRule::Return)),
     };
     let checkpoint = verifier.checkpoint();
     check_loop(verifier, dims, block_size).map_err(|rule| (location, rule))?;
-    verifier.open_block(body, context)?;
+    verifier.check_block_keeping_scope(body, context)?;
     check_combined(verifier.nodes, dims, body).map_err(|rule| (location, rule))?;
     verifier.reset(checkpoint);
     Ok(())
 }
 
 /// Checks that a loop combines into a local in one way, and does not use it otherwise.
-fn check_combined(nodes: Nodes<'_>, dims: &[LoopDim], body: BlockId) -> Result<(), Rule> {
+fn check_combined(nodes: Nodes<'_>, dims: &[LoopDim], body: BlockId) -> Result<(), IrRule> {
     let mut ops = HashMap::new();
     collect_combined(nodes, body, &mut ops)?;
     if ops.is_empty() {
@@ -123,7 +123,7 @@ fn check_combined(nodes: Nodes<'_>, dims: &[LoopDim], body: BlockId) -> Result<(
     }
     nodes.reach_block(body, &mut reach);
     match ops.keys().find(|local| reach.locals[local.index()]) {
-        Some(local) => Err(Rule::Combine { name: nodes.locals[*local].name.clone() }),
+        Some(local) => Err(IrRule::Combine { name: nodes.locals[*local].name.clone() }),
         None => Ok(()),
     }
 }
@@ -132,12 +132,12 @@ fn collect_combined(
     nodes: Nodes<'_>,
     block: BlockId,
     ops: &mut HashMap<LocalId, AtomicOp>,
-) -> Result<(), Rule> {
+) -> Result<(), IrRule> {
     for stmt in &nodes.blocks[block].stmts {
         if let Stmt::Reduce { local, op, .. } = *stmt
             && ops.insert(local, op).is_some_and(|other| other != op)
         {
-            return Err(Rule::Combine { name: nodes.locals[local].name.clone() });
+            return Err(IrRule::Combine { name: nodes.locals[local].name.clone() });
         }
         for inner in stmt.blocks() {
             collect_combined(nodes, inner, ops)?;
@@ -151,22 +151,22 @@ fn check_loop(
     verifier: &mut StmtVerifier<'_>,
     dims: &[LoopDim],
     size: Option<u32>,
-) -> Result<(), Rule> {
+) -> Result<(), IrRule> {
     check_dims(verifier, dims)?;
     if let Some(found) = size {
-        require((1..=MAX_BLOCK_SIZE).contains(&found), Rule::BlockSize { found })?;
+        require((1..=MAX_BLOCK_SIZE).contains(&found), IrRule::BlockSize { found })?;
     }
     verifier.shared_bytes = 0;
     Ok(())
 }
 
 /// Checks the bounds of a parallel loop and defines its variables.
-fn check_dims(verifier: &mut StmtVerifier<'_>, dims: &[LoopDim]) -> Result<(), Rule> {
-    require((1..=3).contains(&dims.len()), Rule::LoopDims { found: dims.len() })?;
+fn check_dims(verifier: &mut StmtVerifier<'_>, dims: &[LoopDim]) -> Result<(), IrRule> {
+    require((1..=3).contains(&dims.len()), IrRule::LoopDims { found: dims.len() })?;
     for dim in dims {
-        let ty = verifier.nodes.locals.get(dim.var).ok_or(Rule::IdRange)?.ty;
-        expect_type(ty, verifier.pure(dim.begin)?)?;
-        expect_type(ty, verifier.pure(dim.end)?)?;
+        let ty = verifier.nodes.locals.get(dim.var).ok_or(IrRule::IdOutOfRange)?.ty;
+        expect_type(ty, verifier.check_pure(dim.begin)?)?;
+        expect_type(ty, verifier.check_pure(dim.end)?)?;
     }
     verifier.enter_parallel();
     dims.iter().try_for_each(|dim| verifier.define_loop_var(dim.var))
@@ -186,27 +186,27 @@ fn is_allowed_next_to_region_blocks(nodes: Nodes<'_>, stmt: &TopStmt) -> bool {
 }
 
 fn check_head(name: &str, nodes: Nodes<'_>, temps: Option<&[ScalarType]>) -> Result<(), Violation> {
-    check_name(name).map_err(|rule| (Location::Kernel, rule))?;
+    check_name(name).map_err(|rule| (IrLocation::Kernel, rule))?;
     for (at, param) in nodes.params.iter().enumerate() {
-        let location = Location::Param(ParamId::new(at as u32));
+        let location = IrLocation::Param(ParamId::new(at as u32));
         check_param_name(param).map_err(|rule| (location, rule))?;
         let rank = param.kind.rank();
         if usize::from(rank) > MAX_RANK {
-            return Err((location, Rule::TensorRank { rank }));
+            return Err((location, IrRule::TensorRank { rank }));
         }
         if let ParamKind::Component { scalars: 0, .. } = param.kind {
-            return Err((location, Rule::NoScalars));
+            return Err((location, IrRule::NoScalars));
         }
     }
     for (_, local) in nodes.locals.iter() {
-        check_name(&local.name).map_err(|rule| (Location::Kernel, rule))?;
+        check_name(&local.name).map_err(|rule| (IrLocation::Kernel, rule))?;
     }
-    check_all(nodes, temps).map_err(|(id, rule)| (Location::Expr(id), rule))
+    check_all(nodes, temps).map_err(|(id, rule)| (IrLocation::Expr(id), rule))
 }
 
 /// The name of a component contains its path, as in `particles[].place`. The name of a tensor in a struct contains the
 /// struct's.
-fn check_param_name(param: &Param) -> Result<(), Rule> {
+fn check_param_name(param: &Param) -> Result<(), IrRule> {
     match (param.kind, param.name.split_once("[]")) {
         (ParamKind::Component { .. }, Some((tensor, fields))) => {
             let all = fields.split('.').skip(1);
@@ -224,17 +224,17 @@ fn check_param_name(param: &Param) -> Result<(), Rule> {
     }
 }
 
-fn check_field(name: &str) -> Result<(), Rule> {
+fn check_field(name: &str) -> Result<(), IrRule> {
     let is_number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if is_number { Ok(()) } else { check_name(name) }
 }
 
-fn check_name(name: &str) -> Result<(), Rule> {
+fn check_name(name: &str) -> Result<(), IrRule> {
     let head = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     if head && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return Ok(());
     }
-    Err(Rule::Name { name: name.to_owned() })
+    Err(IrRule::Name { name: name.to_owned() })
 }
 
 fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
@@ -243,9 +243,9 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
     let mut verifier = StmtVerifier::new(nodes, Some(&kernel.temps), &kernel.results);
     let mut region_block = RegionBlockId::NONE;
     for (at, task) in kernel.tasks.iter().enumerate() {
-        let location = Location::Top(at);
+        let location = IrLocation::Top(at);
         if task.region_block < region_block {
-            return Err((location, Rule::RegionBlockNumber));
+            return Err((location, IrRule::RegionBlockNumber));
         }
         region_block = task.region_block;
         verifier.start_task();
@@ -253,7 +253,7 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
         let mut reach = Reach::new(nodes);
         nodes.reach_block(task.body, &mut reach);
         if reach.accesses() != task.accesses {
-            return Err((location, Rule::Accesses));
+            return Err((location, IrRule::AccessListMismatch));
         }
     }
     Ok(())
@@ -262,27 +262,27 @@ fn check_offloaded(kernel: &Offloaded) -> Result<(), Violation> {
 fn check_task(
     verifier: &mut StmtVerifier<'_>,
     task: &Task,
-    location: Location,
+    location: IrLocation,
 ) -> Result<(), Violation> {
     let nodes = verifier.nodes;
-    verifier.open_block(task.prelude, SERIAL)?;
+    verifier.check_block_keeping_scope(task.prelude, SERIAL)?;
     let mut is_host_known = vec![false; nodes.locals.len()];
     let mut is_exact = is_host_known.clone();
     for stmt in &nodes.blocks[task.prelude].stmts {
-        let Stmt::Let { local, value } = *stmt else { return Err((location, Rule::Prelude)) };
+        let Stmt::Let { local, value } = *stmt else { return Err((location, IrRule::Prelude)) };
         if !nodes.is_side_effect_free(value) {
-            return Err((location, Rule::Prelude));
+            return Err((location, IrRule::Prelude));
         }
         is_host_known[local.index()] = !nodes.locals[local].mutable
             && nodes.is_host_value(value, &|local| is_host_known[local.index()]);
         if !is_host_known[local.index()] && !matches!(nodes.exprs[value].kind, ExprKind::Temp(_)) {
-            return Err((location, Rule::Prelude));
+            return Err((location, IrRule::Prelude));
         }
         is_exact[local.index()] =
             is_host_known[local.index()] && nodes.is_exact(value, &|local| is_exact[local.index()]);
     }
     let (block_size, context) = match &task.kind {
-        TaskKind::Serial => return verifier.open_block(task.body, SERIAL),
+        TaskKind::Serial => return verifier.check_block_keeping_scope(task.body, SERIAL),
         TaskKind::RangeFor { block_size, .. } => (*block_size, PARALLEL),
         TaskKind::BlockFor { threads, .. } => (Some(*threads), BLOCK),
     };
@@ -297,7 +297,7 @@ fn check_task(
             && nodes.is_exact(bound, &|local| is_exact[local.index()])
     });
     if !on_host && bounds_site.is_none() {
-        return Err((location, Rule::Bound));
+        return Err((location, IrRule::BoundWithoutSite));
     }
-    verifier.open_block(task.body, context)
+    verifier.check_block_keeping_scope(task.body, context)
 }

@@ -56,15 +56,15 @@ pub struct VerifyError {
     /// The kernel's name.
     pub kernel: String,
     /// The location in the kernel.
-    pub at: Location,
+    pub at: IrLocation,
     /// The violated rule.
-    pub rule: Rule,
+    pub rule: IrRule,
 }
 
 /// A location in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Location {
+pub enum IrLocation {
     /// The kernel as a whole.
     Kernel,
     /// A parameter.
@@ -81,7 +81,7 @@ pub enum Location {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages document the rules
 #[non_exhaustive]
-pub enum Rule {
+pub enum IrRule {
     #[error("`{name}` is not an ASCII identifier")]
     Name { name: String },
     #[error("a tensor must have at most 6 dimensions, not {rank}")]
@@ -89,11 +89,11 @@ pub enum Rule {
     #[error("a component of a tensor must have at least one scalar")]
     NoScalars,
     #[error("an id is out of range")]
-    IdRange,
+    IdOutOfRange,
     #[error("an operand must precede its expression in the arena")]
     OperandOrder,
     #[error("expressions and blocks must not be nested more than {MAX_DEPTH} deep")]
-    Depth,
+    NestedTooDeeply,
     #[error("a block must not be used more than once")]
     BlockUsedTwice,
     #[error("expected type {expected}, found {found}")]
@@ -117,7 +117,7 @@ pub enum Rule {
     #[error("the value of an `Eval` must have a side effect")]
     NoEffect,
     #[error("local `{name}` is used outside its scope")]
-    Undefined { name: String },
+    OutOfScope { name: String },
     #[error("local `{name}` is defined twice")]
     DefinedTwice { name: String },
     #[error("local `{name}` is assigned but is not mutable")]
@@ -145,13 +145,13 @@ pub enum Rule {
     #[error(
         "a shared array must have 1 or 2 nonzero dimensions and no narrow elements; this one has {len} elements of {ty}"
     )]
-    Shared { len: u32, ty: ScalarType },
+    SharedArray { len: u32, ty: ScalarType },
     #[error(
         "the extent `{name}` of a shared array must be an immutable `u64` that the host can evaluate before a launch"
     )]
     SharedExtent { name: String },
     #[error("a local array must be immutable and have elements; this one has {len}")]
-    Array { len: u32 },
+    LocalArray { len: u32 },
     #[error("the shared arrays of a block need {bytes} bytes; the maximum is 49152")]
     SharedBytes { bytes: u64 },
     #[error(
@@ -183,14 +183,14 @@ pub enum Rule {
     #[error("a prelude must have only definitions with pure values or temporaries")]
     Prelude,
     #[error("a loop whose bounds the host cannot evaluate must have a site for them")]
-    Bound,
+    BoundWithoutSite,
     #[error("the access list must match the accesses of the body")]
-    Accesses,
+    AccessListMismatch,
     #[error("temporaries and results must be set in serial tasks")]
     SetOutsideSerial,
 }
 
-impl std::fmt::Display for Location {
+impl std::fmt::Display for IrLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Kernel => f.write_str("its signature"),

@@ -1,7 +1,7 @@
 //! Checks of statements: scopes, definitions, placement of side effects and jumps.
 
 use super::{
-    Location, MAX_DEPTH, Rule,
+    IrLocation, IrRule, MAX_DEPTH,
     exprs::{SiteUse, access, expect_type, require, site, supports, temp_type},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[derive(Clone, Copy)]
-pub(super) struct Context {
+pub(super) struct StmtContext {
     pub(super) in_loop: bool,
     pub(super) code_kind: CodeKind,
 }
@@ -57,8 +57,8 @@ pub(super) struct StmtVerifier<'k> {
     pub(super) shared_bytes: u64,
     depth: u16,
     /// The last statement that visited each expression.
-    visited_by: Vec<u64>,
-    visit: u64,
+    last_visit: Vec<u64>,
+    current_visit: u64,
 }
 
 /// The locals in scope at a position to return to.
@@ -68,7 +68,7 @@ pub(super) struct Checkpoint {
     assignable_from: usize,
 }
 
-type Violation = (Location, Rule);
+type Violation = (IrLocation, IrRule);
 
 impl<'k> StmtVerifier<'k> {
     pub(super) fn new(
@@ -92,8 +92,8 @@ impl<'k> StmtVerifier<'k> {
             collective: None,
             shared_bytes: 0,
             depth: 0,
-            visited_by: vec![0; nodes.exprs.len()],
-            visit: 0,
+            last_visit: vec![0; nodes.exprs.len()],
+            current_visit: 0,
         }
     }
 
@@ -119,48 +119,51 @@ impl<'k> StmtVerifier<'k> {
         self.defined.fill(false);
     }
 
-    pub(super) fn define(&mut self, local: LocalId) -> Result<(), Rule> {
-        self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+    pub(super) fn define(&mut self, local: LocalId) -> Result<(), IrRule> {
+        self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?;
         if std::mem::replace(&mut self.defined[local.index()], true) {
-            return Err(Rule::DefinedTwice { name: self.name(local) });
+            return Err(IrRule::DefinedTwice { name: self.name(local) });
         }
         self.in_scope[local.index()] = true;
         self.visible.push(local);
         Ok(())
     }
 
-    pub(super) fn define_loop_var(&mut self, var: LocalId) -> Result<(), Rule> {
-        let local = self.nodes.locals.get(var).ok_or(Rule::IdRange)?;
+    pub(super) fn define_loop_var(&mut self, var: LocalId) -> Result<(), IrRule> {
+        let local = self.nodes.locals.get(var).ok_or(IrRule::IdOutOfRange)?;
         if local.mutable || !local.ty.is_int() {
-            return Err(Rule::LoopVariable { name: local.name.clone() });
+            return Err(IrRule::LoopVariable { name: local.name.clone() });
         }
         self.define(var)
     }
 
-    pub(super) fn pure(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
-        let expr = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?;
-        require(!expr.kind.is_effect(), Rule::NestedEffect)?;
-        self.any(value)
+    /// Checks a value without a side effect, and returns its type.
+    pub(super) fn check_pure(&mut self, value: ExprId) -> Result<ScalarType, IrRule> {
+        let expr = self.nodes.exprs.get(value).ok_or(IrRule::IdOutOfRange)?;
+        require(!expr.kind.is_effect(), IrRule::NestedEffect)?;
+        self.check_value(value)
     }
 
     /// Checks that pure values have these types.
-    fn pure_values(&mut self, values: &[ExprId], types: &[ScalarType]) -> Result<(), Rule> {
+    fn check_pure_values(&mut self, values: &[ExprId], types: &[ScalarType]) -> Result<(), IrRule> {
         values.iter().zip(types).try_for_each(|(value, ty)| {
-            let found = self.pure(*value)?;
+            let found = self.check_pure(*value)?;
             expect_type(*ty, found)
         })
     }
 
     /// Checks a value that may have a side effect, and returns its type.
-    pub(super) fn any(&mut self, value: ExprId) -> Result<ScalarType, Rule> {
-        let ty = self.nodes.exprs.get(value).ok_or(Rule::IdRange)?.ty;
-        self.visit += 1;
+    pub(super) fn check_value(&mut self, value: ExprId) -> Result<ScalarType, IrRule> {
+        let ty = self.nodes.exprs.get(value).ok_or(IrRule::IdOutOfRange)?.ty;
+        self.current_visit += 1;
         self.check_uses(value)?;
         Ok(ty)
     }
 
-    fn check_uses(&mut self, value: ExprId) -> Result<(), Rule> {
-        if std::mem::replace(&mut self.visited_by[value.index()], self.visit) == self.visit {
+    fn check_uses(&mut self, value: ExprId) -> Result<(), IrRule> {
+        if std::mem::replace(&mut self.last_visit[value.index()], self.current_visit)
+            == self.current_visit
+        {
             return Ok(());
         }
         let kind = &self.nodes.exprs[value].kind;
@@ -175,103 +178,120 @@ impl<'k> StmtVerifier<'k> {
     }
 
     /// Checks the use of a local: as a value if `rank` is 0, else as an array of that rank.
-    fn check_use(&self, local: LocalId, rank: usize) -> Result<(), Rule> {
-        if !*self.in_scope.get(local.index()).ok_or(Rule::IdRange)? {
-            return Err(Rule::Undefined { name: self.name(local) });
+    fn check_use(&self, local: LocalId, rank: usize) -> Result<(), IrRule> {
+        if !*self.in_scope.get(local.index()).ok_or(IrRule::IdOutOfRange)? {
+            return Err(IrRule::OutOfScope { name: self.name(local) });
         }
         let expected = self.array_ranks[local.index()];
         let ranks_differ = expected > 0 && rank > 0 && expected != rank;
-        require(!ranks_differ, Rule::Rank { expected, found: rank })?;
+        require(!ranks_differ, IrRule::Rank { expected, found: rank })?;
         if expected != rank {
-            return Err(Rule::ArrayUse { name: self.name(local) });
+            return Err(IrRule::ArrayUse { name: self.name(local) });
         }
         if self.is_per_thread[local.index()] && self.code_kind != CodeKind::Thread {
-            return Err(Rule::PerThread { name: self.name(local) });
+            return Err(IrRule::PerThread { name: self.name(local) });
         }
         Ok(())
     }
 
-    fn check_element(&self, element: &Element) -> Result<(), Rule> {
+    fn check_element(&self, element: &Element) -> Result<(), IrRule> {
         match element.array {
             Array::Tensor(_) => Ok(()),
             Array::Shared(array) | Array::Local(array) => {
                 self.check_use(array, element.index.len())?;
                 let is_local = matches!(element.array, Array::Local(_));
-                let matches = is_local == self.is_local_array[array.index()];
-                require(matches, Rule::ArrayUse { name: self.name(array) })
+                let is_same_kind = is_local == self.is_local_array[array.index()];
+                require(is_same_kind, IrRule::ArrayUse { name: self.name(array) })
             }
         }
     }
 
     /// Checks that this kind of code may have the value's side effect.
-    fn effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), Rule> {
+    fn check_effect(&self, value: ExprId, code_kind: CodeKind) -> Result<(), IrRule> {
         match self.nodes.exprs[value].kind {
             ExprKind::Atomic { element: Element { array: Array::Local(array), .. }, .. } => {
-                Err(Rule::ArrayUse { name: self.name(array) })
+                Err(IrRule::ArrayUse { name: self.name(array) })
             }
             ExprKind::Load(Element { array: Array::Shared(_), .. })
             | ExprKind::Atomic { element: Element { array: Array::Shared(_), .. }, .. } => {
-                require(code_kind == CodeKind::Thread, Rule::OutsidePhase)
+                require(code_kind == CodeKind::Thread, IrRule::OutsidePhase)
             }
-            ExprKind::Atomic { .. } => require(code_kind != CodeKind::Block, Rule::OutsidePhase),
+            ExprKind::Atomic { .. } => require(code_kind != CodeKind::Block, IrRule::OutsidePhase),
             _ => Ok(()),
         }
     }
 
-    /// Checks the statements of a block. Its definitions stay in scope until the caller resets it.
-    pub(super) fn open_block(&mut self, block: BlockId, context: Context) -> Result<(), Violation> {
-        let location = Location::Stmt(block, 0);
-        let stmts = &self.nodes.blocks.get(block).ok_or((location, Rule::IdRange))?.stmts;
+    /// Checks the statements of a block. Its definitions stay in scope until the caller resets to a
+    /// checkpoint.
+    pub(super) fn check_block_keeping_scope(
+        &mut self,
+        block: BlockId,
+        context: StmtContext,
+    ) -> Result<(), Violation> {
+        let location = IrLocation::Stmt(block, 0);
+        let stmts = &self.nodes.blocks.get(block).ok_or((location, IrRule::IdOutOfRange))?.stmts;
         if stmts.is_empty() {
             return Ok(());
         }
         if std::mem::replace(&mut self.block_used[block.index()], true) {
-            return Err((location, Rule::BlockUsedTwice));
+            return Err((location, IrRule::BlockUsedTwice));
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err((location, Rule::Depth));
+            return Err((location, IrRule::NestedTooDeeply));
         }
         for (at, stmt) in stmts.iter().enumerate() {
-            self.stmt(stmt, context, Location::Stmt(block, at))?;
+            self.check_stmt(stmt, context, IrLocation::Stmt(block, at))?;
         }
         self.depth -= 1;
         Ok(())
     }
 
     /// Checks a block as a scope of its own.
-    pub(super) fn block(&mut self, block: BlockId, context: Context) -> Result<(), Violation> {
+    pub(super) fn check_block(
+        &mut self,
+        block: BlockId,
+        context: StmtContext,
+    ) -> Result<(), Violation> {
         let checkpoint = self.checkpoint();
-        self.open_block(block, context)?;
+        self.check_block_keeping_scope(block, context)?;
         self.reset(checkpoint);
         Ok(())
     }
 
-    fn stmt(&mut self, stmt: &Stmt, context: Context, location: Location) -> Result<(), Violation> {
+    fn check_stmt(
+        &mut self,
+        stmt: &Stmt,
+        context: StmtContext,
+        location: IrLocation,
+    ) -> Result<(), Violation> {
         let at_stmt = |rule| (location, rule);
         self.code_kind = context.code_kind;
-        self.stmt_itself(stmt, context).map_err(at_stmt)?;
+        self.check_without_children(stmt, context).map_err(at_stmt)?;
         match *stmt {
             Stmt::If { then, otherwise, .. } => {
-                self.block(then, context)?;
-                self.block(otherwise, context)
+                self.check_block(then, context)?;
+                self.check_block(otherwise, context)
             }
             Stmt::For { var, body, .. } => {
                 let checkpoint = self.checkpoint();
                 self.define_loop_var(var).map_err(at_stmt)?;
-                self.open_block(body, Context { in_loop: true, ..context })?;
+                self.check_block_keeping_scope(body, StmtContext { in_loop: true, ..context })?;
                 self.reset(checkpoint);
                 Ok(())
             }
-            Stmt::Loop { body } => self.block(body, Context { in_loop: true, ..context }),
+            Stmt::Loop { body } => self.check_block(body, StmtContext { in_loop: true, ..context }),
             Stmt::Phase { var, body, collective } => {
                 let checkpoint = self.checkpoint();
-                self.check_input(body, collective).map_err(at_stmt)?;
+                self.check_collective_input(body, collective).map_err(at_stmt)?;
                 self.collective = collective;
                 self.enter_parallel();
                 self.define_loop_var(var).map_err(at_stmt)?;
                 expect_type(ScalarType::U64, self.nodes.locals[var].ty).map_err(at_stmt)?;
-                self.open_block(body, Context { in_loop: false, code_kind: CodeKind::Thread })?;
+                self.check_block_keeping_scope(
+                    body,
+                    StmtContext { in_loop: false, code_kind: CodeKind::Thread },
+                )?;
                 self.reset(checkpoint);
                 self.collective = None;
                 collective
@@ -282,144 +302,144 @@ impl<'k> StmtVerifier<'k> {
         }
     }
 
-    fn stmt_itself(&mut self, stmt: &Stmt, context: Context) -> Result<(), Rule> {
+    fn check_without_children(&mut self, stmt: &Stmt, context: StmtContext) -> Result<(), IrRule> {
         match *stmt {
             Stmt::Let { local, value } => {
-                let ty = self.any(value)?;
-                self.effect(value, context.code_kind)?;
-                expect_type(self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty, ty)?;
+                let ty = self.check_value(value)?;
+                self.check_effect(value, context.code_kind)?;
+                expect_type(self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?.ty, ty)?;
                 self.define(local)
             }
             Stmt::Assign { local, value } => {
-                let ty = self.pure(value)?;
-                self.assign(local, ty)
+                let ty = self.check_pure(value)?;
+                self.check_assign(local, ty)
             }
             Stmt::Eval { value } => {
-                self.any(value)?;
-                self.effect(value, context.code_kind)?;
-                require(self.nodes.exprs[value].kind.is_effect(), Rule::NoEffect)
+                self.check_value(value)?;
+                self.check_effect(value, context.code_kind)?;
+                require(self.nodes.exprs[value].kind.is_effect(), IrRule::NoEffect)
             }
             Stmt::Store { element: Element { array: Array::Local(array), .. }, .. }
                 if self.is_outside(array) =>
             {
-                Err(Rule::AssignOutside { name: self.name(array) })
+                Err(IrRule::AssignOutside { name: self.name(array) })
             }
             Stmt::Store { element: Element { array: Array::Tensor(_), .. }, .. }
             | Stmt::Assert { .. }
             | Stmt::Print { .. }
                 if context.code_kind == CodeKind::Block =>
             {
-                Err(Rule::OutsidePhase)
+                Err(IrRule::OutsidePhase)
             }
             Stmt::Store { element: Element { array: Array::Shared(_), .. }, .. }
                 if context.code_kind != CodeKind::Thread =>
             {
-                Err(Rule::OutsidePhase)
+                Err(IrRule::OutsidePhase)
             }
             Stmt::Store { ref element, value } => {
                 for &index in &element.index {
-                    self.pure(index)?;
+                    self.check_pure(index)?;
                 }
-                let ty = self.pure(value)?;
+                let ty = self.check_pure(value)?;
                 expect_type(access(self.nodes, element, true)?, ty)?;
                 self.check_element(element)?;
                 site(self.nodes, element.site, SiteUse::Index(element.array))
             }
-            Stmt::If { cond, .. } => expect_type(ScalarType::Bool, self.pure(cond)?),
+            Stmt::If { cond, .. } => expect_type(ScalarType::Bool, self.check_pure(cond)?),
             Stmt::For { var, begin, end, .. } => {
-                let ty = self.nodes.locals.get(var).ok_or(Rule::IdRange)?.ty;
-                expect_type(ty, self.pure(begin)?)?;
-                expect_type(ty, self.pure(end)?)
+                let ty = self.nodes.locals.get(var).ok_or(IrRule::IdOutOfRange)?.ty;
+                expect_type(ty, self.check_pure(begin)?)?;
+                expect_type(ty, self.check_pure(end)?)
             }
             Stmt::Loop { .. } => Ok(()),
             Stmt::Break if context.in_loop => Ok(()),
             Stmt::Continue if context.in_loop || context.code_kind == CodeKind::Iteration => Ok(()),
             // All threads must reach the end of a phase with a collective.
             Stmt::Continue if context.code_kind == CodeKind::Thread => {
-                require(self.collective.is_none(), Rule::OutsideLoop)
+                require(self.collective.is_none(), IrRule::OutsideLoop)
             }
-            Stmt::Break | Stmt::Continue => Err(Rule::OutsideLoop),
+            Stmt::Break | Stmt::Continue => Err(IrRule::OutsideLoop),
             Stmt::Shared { array, ref dims, scalars } => {
                 let block_level = context.code_kind == CodeKind::Block;
-                require(block_level && !context.in_loop, Rule::OutsideBlock)?;
+                require(block_level && !context.in_loop, IrRule::OutsideBlock)?;
                 self.define_shared(array, dims, scalars)
             }
             Stmt::Array { array, len } => {
-                let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
-                require(len > 0 && !local.mutable, Rule::Array { len })?;
+                let local = self.nodes.locals.get(array).ok_or(IrRule::IdOutOfRange)?;
+                require(len > 0 && !local.mutable, IrRule::LocalArray { len })?;
                 self.define(array)?;
                 self.array_ranks[array.index()] = 1;
                 self.is_local_array[array.index()] = true;
                 Ok(())
             }
             Stmt::Phase { .. } if context.code_kind == CodeKind::Block => Ok(()),
-            Stmt::Phase { .. } => Err(Rule::OutsideBlock),
+            Stmt::Phase { .. } => Err(IrRule::OutsideBlock),
             Stmt::CollectiveInput { value, from } => {
-                let ty = self.pure(value)?;
-                let from = from.map(|from| self.pure(from)).transpose()?;
+                let ty = self.check_pure(value)?;
+                let from = from.map(|from| self.check_pure(from)).transpose()?;
                 let Some(Collective { op, local }) = self.collective else {
-                    return Err(Rule::CollectiveInput);
+                    return Err(IrRule::CollectiveInput);
                 };
                 let wanted = match op {
                     CollectiveOp::Ballot => ScalarType::Bool,
-                    _ => self.nodes.locals.get(local).ok_or(Rule::IdRange)?.ty,
+                    _ => self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?.ty,
                 };
-                let location = (op == CollectiveOp::Shuffle).then_some(ScalarType::U64);
-                require((ty, from) == (wanted, location), Rule::CollectiveInput)
+                let source_lane_type = (op == CollectiveOp::Shuffle).then_some(ScalarType::U64);
+                require((ty, from) == (wanted, source_lane_type), IrRule::CollectiveInput)
             }
             Stmt::Assert { cond, site: at, ref values } => {
-                expect_type(ScalarType::Bool, self.pure(cond)?)?;
+                expect_type(ScalarType::Bool, self.check_pure(cond)?)?;
                 site(self.nodes, at, SiteUse::Assert(values.len()))?;
                 match &self.nodes.sites[at.index()].kind {
                     SiteKind::Assert(Assertion { types, .. }) => {
                         let count = values.is_empty() || values.len() == types.len();
-                        require(count && types.len() <= ASSERT_VALUES, Rule::Site)?;
-                        self.pure_values(values, types)
+                        require(count && types.len() <= ASSERT_VALUES, IrRule::Site)?;
+                        self.check_pure_values(values, types)
                     }
-                    _ => self.pure_values(values, &vec![ScalarType::U64; values.len()]),
+                    _ => self.check_pure_values(values, &vec![ScalarType::U64; values.len()]),
                 }
             }
             Stmt::Print { site: at, ref values } => {
                 site(self.nodes, at, SiteUse::Print)?;
                 let SiteKind::Print { types, iteration, .. } = &self.nodes.sites[at.index()].kind
                 else {
-                    return Err(Rule::Site);
+                    return Err(IrRule::Site);
                 };
                 let counts = values.len() == types.len() && *iteration as usize <= types.len();
-                require(counts && values.len() <= MESSAGE_VALUES, Rule::Site)?;
-                self.pure_values(values, types)
+                require(counts && values.len() <= MESSAGE_VALUES, IrRule::Site)?;
+                self.check_pure_values(values, types)
             }
             Stmt::Reduce { local, op, value } => {
-                let ty = self.pure(value)?;
-                let into = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+                let ty = self.check_pure(value)?;
+                let into = self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?;
                 let outside = &self.visible[..self.assignable_from];
                 require(
                     self.temps.is_none()
                         && context.code_kind == CodeKind::Iteration
                         && into.mutable
                         && outside.contains(&local),
-                    Rule::Combine { name: into.name.clone() },
+                    IrRule::Combine { name: into.name.clone() },
                 )?;
                 expect_type(into.ty, ty)?;
                 require_combines(op, ty)
             }
             Stmt::ReduceTemp { temp, op, value } => {
-                let ty = self.pure(value)?;
+                let ty = self.check_pure(value)?;
                 expect_type(temp_type(self.temps, temp)?, ty)?;
-                require(context.code_kind == CodeKind::Iteration, Rule::CombineOutsideLoop)?;
+                require(context.code_kind == CodeKind::Iteration, IrRule::CombineOutsideLoop)?;
                 require_combines(op, ty)
             }
             Stmt::SetTemp { temp, value } => {
-                let ty = self.pure(value)?;
+                let ty = self.check_pure(value)?;
                 expect_type(temp_type(self.temps, temp)?, ty)?;
-                require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
+                require(context.code_kind == CodeKind::Serial, IrRule::SetOutsideSerial)
             }
             Stmt::SetResult { at, value } => {
-                let ty = self.pure(value)?;
-                require(self.temps.is_some(), Rule::OffloadOnly)?;
+                let ty = self.check_pure(value)?;
+                require(self.temps.is_some(), IrRule::OffloadOnly)?;
                 let result = self.results.get(at as usize).copied();
-                expect_type(result.ok_or(Rule::Return)?, ty)?;
-                require(context.code_kind == CodeKind::Serial, Rule::SetOutsideSerial)
+                expect_type(result.ok_or(IrRule::Return)?, ty)?;
+                require(context.code_kind == CodeKind::Serial, IrRule::SetOutsideSerial)
             }
         }
     }
@@ -429,49 +449,55 @@ impl<'k> StmtVerifier<'k> {
         array: LocalId,
         dims: &[SharedExtent],
         scalars: Option<u32>,
-    ) -> Result<(), Rule> {
-        let local = self.nodes.locals.get(array).ok_or(Rule::IdRange)?;
+    ) -> Result<(), IrRule> {
+        let local = self.nodes.locals.get(array).ok_or(IrRule::IdOutOfRange)?;
         let ty = local.ty;
         for extent in dims.iter().filter_map(|dim| dim.local()) {
-            let of = self.nodes.locals.get(extent).ok_or(Rule::IdRange)?;
-            let fits = of.ty == ScalarType::U64 && !of.mutable && self.is_outside(extent);
-            require(fits, Rule::SharedExtent { name: of.name.clone() })?;
+            let extent_local = self.nodes.locals.get(extent).ok_or(IrRule::IdOutOfRange)?;
+            let fits = extent_local.ty == ScalarType::U64
+                && !extent_local.mutable
+                && self.is_outside(extent);
+            require(fits, IrRule::SharedExtent { name: extent_local.name.clone() })?;
         }
         let is_dynamic = dims.iter().any(|dim| dim.local().is_some());
         let all = dims.iter().filter_map(|dim| dim.constant()).chain(scalars);
         let len = all.fold(1, |len: u32, dim| len.saturating_mul(dim));
         if len == 0 || !(1..=2).contains(&dims.len()) || local.mutable || ty.is_narrow() {
-            return Err(Rule::Shared { len, ty });
+            return Err(IrRule::SharedArray { len, ty });
         }
         // A launch checks the size of dynamic arrays.
         if !is_dynamic {
             self.add_shared(u64::from(len) * ty.size() as u64)?;
         }
         self.define(array)?;
-        let has_choice = scalars.is_some_and(|scalars| scalars > 1);
-        self.array_ranks[array.index()] = dims.len() + usize::from(has_choice);
+        let has_scalar_index = scalars.is_some_and(|scalars| scalars > 1);
+        self.array_ranks[array.index()] = dims.len() + usize::from(has_scalar_index);
         self.is_local_array[array.index()] = false;
         Ok(())
     }
 
     /// Checks that a phase has a collective input as its last statement if and only if it has a collective.
-    fn check_input(&self, body: BlockId, collective: Option<Collective>) -> Result<(), Rule> {
+    fn check_collective_input(
+        &self,
+        body: BlockId,
+        collective: Option<Collective>,
+    ) -> Result<(), IrRule> {
         fn count(nodes: Nodes<'_>, block: BlockId) -> usize {
             let Some(block) = nodes.blocks.get(block) else { return 0 };
-            let of = |stmt: &Stmt| {
+            let count_in_stmt = |stmt: &Stmt| {
                 usize::from(matches!(stmt, Stmt::CollectiveInput { .. }))
                     + stmt.blocks().map(|inner| count(nodes, inner)).sum::<usize>()
             };
-            block.stmts.iter().map(of).sum()
+            block.stmts.iter().map(count_in_stmt).sum()
         }
         let stmts = self.nodes.blocks.get(body).map_or(&[][..], |body| &body.stmts);
         let last = usize::from(matches!(stmts.last(), Some(Stmt::CollectiveInput { .. })));
         let wanted = usize::from(collective.is_some());
-        require((last, count(self.nodes, body)) == (wanted, wanted), Rule::CollectiveInput)
+        require((last, count(self.nodes, body)) == (wanted, wanted), IrRule::CollectiveInput)
     }
 
-    fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), Rule> {
-        let result = self.nodes.locals.get(local).ok_or(Rule::IdRange)?;
+    fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), IrRule> {
+        let result = self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?;
         let ty = result.ty;
         let fits = match op {
             CollectiveOp::Reduce(ReduceOp::And | ReduceOp::Or) => ty == ScalarType::Bool,
@@ -481,7 +507,7 @@ impl<'k> StmtVerifier<'k> {
             CollectiveOp::Shuffle => true,
         };
         if !fits || ty.is_narrow() || result.mutable {
-            return Err(Rule::Collective { op: op.name(), ty });
+            return Err(IrRule::Collective { op: op.name(), ty });
         }
         if matches!(op, CollectiveOp::Reduce(_) | CollectiveOp::Scan { .. }) {
             // The generated code uses two shared values per warp.
@@ -492,23 +518,23 @@ impl<'k> StmtVerifier<'k> {
         Ok(())
     }
 
-    fn add_shared(&mut self, bytes: u64) -> Result<(), Rule> {
+    fn add_shared(&mut self, bytes: u64) -> Result<(), IrRule> {
         self.shared_bytes += bytes;
         let bytes = self.shared_bytes;
-        require(bytes <= MAX_SHARED_BYTES, Rule::SharedBytes { bytes })
+        require(bytes <= MAX_SHARED_BYTES, IrRule::SharedBytes { bytes })
     }
 
-    fn assign(&mut self, id: LocalId, ty: ScalarType) -> Result<(), Rule> {
-        let local = self.nodes.locals.get(id).ok_or(Rule::IdRange)?;
+    fn check_assign(&mut self, id: LocalId, ty: ScalarType) -> Result<(), IrRule> {
+        let local = self.nodes.locals.get(id).ok_or(IrRule::IdOutOfRange)?;
         expect_type(local.ty, ty)?;
         if !self.in_scope[id.index()] {
-            return Err(Rule::Undefined { name: local.name.clone() });
+            return Err(IrRule::OutOfScope { name: local.name.clone() });
         }
         if !local.mutable {
-            return Err(Rule::NotMutable { name: local.name.clone() });
+            return Err(IrRule::NotMutable { name: local.name.clone() });
         }
         if self.is_outside(id) {
-            return Err(Rule::AssignOutside { name: local.name.clone() });
+            return Err(IrRule::AssignOutside { name: local.name.clone() });
         }
         Ok(())
     }
@@ -518,7 +544,7 @@ impl<'k> StmtVerifier<'k> {
         self.visible[..self.assignable_from].contains(&local)
     }
 
-    /// Ends a piece of serial code: its arrays are not visible to other code.
+    /// Ends a part of serial code: its arrays are not visible to other code.
     pub(super) fn end_serial(&mut self) {
         for (in_scope, is_array) in self.in_scope.iter_mut().zip(&self.is_local_array) {
             *in_scope &= !is_array;
@@ -531,6 +557,6 @@ impl<'k> StmtVerifier<'k> {
 }
 
 /// Requires an operation that combines values of a type in any order.
-fn require_combines(op: AtomicOp, ty: ScalarType) -> Result<(), Rule> {
-    require(op.combines() && supports(op, ty), Rule::Operation { ty })
+fn require_combines(op: AtomicOp, ty: ScalarType) -> Result<(), IrRule> {
+    require(op.combines() && supports(op, ty), IrRule::Operation { ty })
 }

@@ -1,6 +1,6 @@
 //! Block loops: interpretation, race checks, and the verifier's rules.
 
-use quadrants_ir::{abi::Form, launch_analysis::LaunchAnalysis, verify::Rule, *};
+use quadrants_ir::{abi::Form, launch_analysis::LaunchAnalysis, verify::IrRule, *};
 
 use quadrants_samples::{
     Builder, F32, I32, U64,
@@ -189,7 +189,7 @@ fn the_printed_ir_shows_shared_arrays_and_phases() {
 }
 
 /// The rule that a kernel with one block loop violates. The loop has this block size and this body.
-fn broken(threads: u32, build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Option<Rule> {
+fn broken(threads: u32, build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Option<IrRule> {
     let mut m = Builder::new("broken");
     let b = m.local("b", U64);
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
@@ -202,7 +202,7 @@ fn broken(threads: u32, build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Option
 
 #[test]
 fn the_verifier_checks_block_loops() {
-    assert_eq!(broken(0, |_| vec![]), Some(Rule::BlockSize { found: 0 }));
+    assert_eq!(broken(0, |_| vec![]), Some(IrRule::BlockSize { found: 0 }));
     assert_eq!(broken(1024, |_| vec![]), None);
     let each = |m: &mut Builder, stmts: Vec<Stmt>| {
         let var = m.local("t", U64);
@@ -213,7 +213,7 @@ fn the_verifier_checks_block_loops() {
         dims: vec![len.into()],
         scalars: None,
     };
-    let of = |len, ty| Some(Rule::Shared { len, ty });
+    let of = |len, ty| Some(IrRule::SharedArray { len, ty });
     assert_eq!(broken(8, |m| vec![shared(m, 0)]), of(0, F32));
     let narrow = broken(8, |m| {
         vec![Stmt::Shared {
@@ -225,29 +225,29 @@ fn the_verifier_checks_block_loops() {
     assert_eq!(narrow, of(2, ScalarType::I16));
     assert_eq!(broken(8, |m| vec![shared(m, 4096), shared(m, 8192)]), None);
     let bytes = broken(8, |m| vec![shared(m, 4096), shared(m, 8193)]);
-    assert_eq!(bytes, Some(Rule::SharedBytes { bytes: 49156 }));
+    assert_eq!(bytes, Some(IrRule::SharedBytes { bytes: 49156 }));
 
     let nested = broken(8, |m| {
         let inner = each(m, vec![]);
         vec![each(m, vec![inner])]
     });
-    assert_eq!(nested, Some(Rule::OutsideBlock));
+    assert_eq!(nested, Some(IrRule::OutsideBlock));
     let within = broken(8, |m| {
         let array = shared(m, 3);
         vec![each(m, vec![array])]
     });
-    assert_eq!(within, Some(Rule::OutsideBlock));
+    assert_eq!(within, Some(IrRule::OutsideBlock));
     let in_loop = broken(8, |m| {
         let array = shared(m, 3);
         vec![Stmt::Loop { body: m.block(vec![array, Stmt::Break]) }]
     });
-    assert_eq!(in_loop, Some(Rule::OutsideBlock));
+    assert_eq!(in_loop, Some(IrRule::OutsideBlock));
     let store = |m: &mut Builder| {
         let y = m.tensor("y", I32, 1);
         let (at, value) = (m.constant(0u64), m.constant(0i32));
         m.store(y, &[at], value)
     };
-    assert_eq!(broken(8, |m| vec![store(m)]), Some(Rule::OutsidePhase));
+    assert_eq!(broken(8, |m| vec![store(m)]), Some(IrRule::OutsidePhase));
     let fine = broken(8, |m| {
         let store = store(m);
         vec![each(m, vec![store])]
@@ -257,7 +257,7 @@ fn the_verifier_checks_block_loops() {
         let (local, value) = (m.variable("v", U64), m.constant(0u64));
         vec![Stmt::Let { local, value }, each(m, vec![Stmt::Assign { local, value }])]
     });
-    assert_eq!(assigned, Some(Rule::AssignOutside { name: "v".into() }));
+    assert_eq!(assigned, Some(IrRule::AssignOutside { name: "v".into() }));
     let as_value = broken(8, |m| {
         let array = m.local("tile", F32);
         let value = m.read(array);
@@ -266,7 +266,7 @@ fn the_verifier_checks_block_loops() {
             Stmt::Let { local: m.local("v", F32), value },
         ]
     });
-    assert_eq!(as_value, Some(Rule::ArrayUse { name: "tile".into() }));
+    assert_eq!(as_value, Some(IrRule::ArrayUse { name: "tile".into() }));
     let between = broken(8, |m| {
         let array = m.local("tile", F32);
         let index = m.constant(0u64);
@@ -277,7 +277,7 @@ fn the_verifier_checks_block_loops() {
             Stmt::Let { local: m.local("v", F32), value },
         ]
     });
-    assert_eq!(between, Some(Rule::OutsidePhase));
+    assert_eq!(between, Some(IrRule::OutsidePhase));
 }
 
 /// A phase with the input `value` of type `ty` to a collective whose result has the type `made`, between `first` and
@@ -287,7 +287,7 @@ fn collective_phase(
     (ty, made): (ScalarType, ScalarType),
     from: Option<ScalarType>,
     after: impl Fn(&mut Builder, LocalId) -> Vec<Stmt>,
-) -> Option<Rule> {
+) -> Option<IrRule> {
     broken(8, |m| {
         let (var, local) = (m.local("t", U64), m.local("made", made));
         let value = m.constant(Const::from_bits(ty, 0));
@@ -327,23 +327,23 @@ fn the_verifier_checks_the_types_of_collectives() {
     ] {
         assert_eq!(
             collective_phase(op, types, from, nothing),
-            Some(Rule::CollectiveInput),
+            Some(IrRule::CollectiveInput),
             "{}",
             op.name()
         );
     }
     for (op, ty) in [(sum, bool), (all, F32), (scan, bool), (sum, ScalarType::I16)] {
         let found = collective_phase(op, (ty, ty), None, nothing);
-        assert_eq!(found, Some(Rule::Collective { op: op.name(), ty }));
+        assert_eq!(found, Some(IrRule::Collective { op: op.name(), ty }));
     }
     let ballot = collective_phase(CollectiveOp::Ballot, (bool, U64), None, nothing);
-    assert_eq!(ballot, Some(Rule::Collective { op: "ballot", ty: U64 }));
+    assert_eq!(ballot, Some(IrRule::Collective { op: "ballot", ty: U64 }));
 
     // The result of a reduction is uniform, that of a scan is per thread.
     let outside =
         |m: &mut Builder, local| vec![Stmt::Let { local: m.local("v", F32), value: m.read(local) }];
     assert_eq!(collective_phase(sum, (F32, F32), None, outside), None);
-    let of_threads = Some(Rule::PerThread { name: "made".into() });
+    let of_threads = Some(IrRule::PerThread { name: "made".into() });
     assert_eq!(collective_phase(scan, (F32, F32), None, outside), of_threads);
     let inside = |m: &mut Builder, local| {
         let stmts = outside(m, local);
@@ -351,7 +351,7 @@ fn the_verifier_checks_the_types_of_collectives() {
     };
     assert_eq!(collective_phase(scan, (F32, F32), None, inside), None);
     let again = |m: &mut Builder, local| vec![Stmt::Let { local, value: m.constant(0f32) }];
-    let twice = Some(Rule::DefinedTwice { name: "made".into() });
+    let twice = Some(IrRule::DefinedTwice { name: "made".into() });
     assert_eq!(collective_phase(sum, (F32, F32), None, again), twice);
 
     // 64 values of 8 bytes for the warps, in addition to the arrays.
@@ -367,7 +367,7 @@ fn the_verifier_checks_the_types_of_collectives() {
         })
     };
     assert_eq!(beside(12288 - 128), None);
-    assert_eq!(beside(12288 - 127), Some(Rule::SharedBytes { bytes: 49156 }));
+    assert_eq!(beside(12288 - 127), Some(IrRule::SharedBytes { bytes: 49156 }));
 }
 
 #[test]
@@ -382,16 +382,16 @@ fn a_phase_with_a_collective_ends_with_exactly_one_input() {
         })
     };
     let input = |m: &mut Builder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
-    assert_eq!(phase(true, |_| vec![]), Some(Rule::CollectiveInput));
+    assert_eq!(phase(true, |_| vec![]), Some(IrRule::CollectiveInput));
     assert_eq!(
         phase(false, |m| vec![Stmt::CollectiveInput { value: m.constant(1f32), from: None }]),
-        Some(Rule::CollectiveInput)
+        Some(IrRule::CollectiveInput)
     );
     let twice = |m: &mut Builder| {
         let input = |m: &mut Builder| Stmt::CollectiveInput { value: m.constant(1f32), from: None };
         vec![input(m), input(m)]
     };
-    assert_eq!(phase(true, twice), Some(Rule::CollectiveInput));
+    assert_eq!(phase(true, twice), Some(IrRule::CollectiveInput));
     // No thread may leave the phase before its input.
     let leaves = |m: &mut Builder| {
         let (then, otherwise) = (m.block(vec![Stmt::Continue]), m.block(vec![]));
@@ -399,9 +399,9 @@ fn a_phase_with_a_collective_ends_with_exactly_one_input() {
         let input = Stmt::CollectiveInput { value: m.constant(1f32), from: None };
         vec![Stmt::If { cond, then, otherwise }, input]
     };
-    assert_eq!(phase(true, leaves), Some(Rule::OutsideLoop));
+    assert_eq!(phase(true, leaves), Some(IrRule::OutsideLoop));
     let at_the_top = broken(8, |m| vec![input(m)]);
-    assert_eq!(at_the_top, Some(Rule::CollectiveInput));
+    assert_eq!(at_the_top, Some(IrRule::CollectiveInput));
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn a_launch_knows_the_size_of_dynamic_arrays_and_proves_with_it() {
 
 #[test]
 fn extents_that_the_host_cannot_evaluate_are_refused() {
-    let of = |name: &str| Rule::SharedExtent { name: name.to_owned() };
+    let of = |name: &str| IrRule::SharedExtent { name: name.to_owned() };
     let refused = |define| match offload(&dynamic(define).kernel) {
         Err(OffloadError::Invalid(error)) => error.rule,
         other => panic!("{other:?}"),

@@ -2,21 +2,21 @@
 
 use quadrants_ir::{
     abi::ASSERT_VALUES,
-    verify::{Location, MAX_DEPTH, Rule},
+    verify::{IrLocation, IrRule, MAX_DEPTH},
     *,
 };
 
 use quadrants_samples::{Bool, Builder, F32, I32, I64, U32, U64};
 
 /// The rule that a kernel with this body violates.
-fn broken(build: impl FnOnce(&mut Builder) -> Vec<TopStmt>) -> Rule {
+fn broken(build: impl FnOnce(&mut Builder) -> Vec<TopStmt>) -> IrRule {
     let mut m = Builder::new("broken");
     m.kernel.body = build(&mut m);
     verify(&m.kernel).unwrap_err().rule
 }
 
 /// The rule that a kernel with one serial block violates.
-fn broken_serial(build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Rule {
+fn broken_serial(build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> IrRule {
     broken(|m| {
         let stmts = build(m);
         vec![m.serial(stmts)]
@@ -24,7 +24,7 @@ fn broken_serial(build: impl FnOnce(&mut Builder) -> Vec<Stmt>) -> Rule {
 }
 
 /// The rule that a definition with this value violates.
-fn broken_value(build: impl FnOnce(&mut Builder) -> ExprId) -> Rule {
+fn broken_value(build: impl FnOnce(&mut Builder) -> ExprId) -> IrRule {
     broken_serial(|m| {
         let value = build(m);
         let local = m.local("v", m.kernel.exprs[value].ty);
@@ -33,17 +33,17 @@ fn broken_value(build: impl FnOnce(&mut Builder) -> ExprId) -> Rule {
 }
 
 /// The rule that a statement next to a group violates.
-fn broken_beside_group(build: impl FnOnce(&mut Builder) -> TopStmt) -> Rule {
+fn broken_beside_group(build: impl FnOnce(&mut Builder) -> TopStmt) -> IrRule {
     broken(|m| {
         vec![build(m), TopStmt::RegionBlock { region_block: RegionBlockId::new(1), body: vec![] }]
     })
 }
 
-fn ty(expected: ScalarType, found: ScalarType) -> Rule {
-    Rule::Type { expected, found }
+fn ty(expected: ScalarType, found: ScalarType) -> IrRule {
+    IrRule::Type { expected, found }
 }
 
-fn named(rule: fn(String) -> Rule, name: &str) -> Rule {
+fn named(rule: fn(String) -> IrRule, name: &str) -> IrRule {
     rule(name.into())
 }
 
@@ -63,7 +63,7 @@ fn offloaded() -> Offloaded {
 }
 
 /// The rule that the offloaded kernel violates after this change.
-fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
+fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> IrRule {
     let mut kernel = offloaded();
     change(&mut kernel);
     verify_offloaded(&kernel).unwrap_err().rule
@@ -71,7 +71,7 @@ fn broken_tasks(change: impl FnOnce(&mut Offloaded)) -> Rule {
 
 #[test]
 fn the_verifier_checks_names_and_parameters() {
-    let name = |name: &str| Rule::Name { name: name.into() };
+    let name = |name: &str| IrRule::Name { name: name.into() };
     for bad in ["", "1x", "a b", "größe", "a-b"] {
         let mut m = Builder::new(bad);
         assert_eq!(verify(&m.kernel).unwrap_err().rule, name(bad));
@@ -79,7 +79,7 @@ fn the_verifier_checks_names_and_parameters() {
         assert_eq!(verify(&m.kernel), Ok(()));
         m.scalar(bad, F32);
         let error = verify(&m.kernel).unwrap_err();
-        assert_eq!((error.at, error.rule), (Location::Param(ParamId::new(0)), name(bad)));
+        assert_eq!((error.at, error.rule), (IrLocation::Param(ParamId::new(0)), name(bad)));
     }
     assert_eq!(
         broken(|m| {
@@ -93,7 +93,7 @@ fn the_verifier_checks_names_and_parameters() {
             m.tensor("x", F32, rank);
             vec![]
         });
-        assert_eq!(found, Rule::TensorRank { rank });
+        assert_eq!(found, IrRule::TensorRank { rank });
     }
 }
 
@@ -101,19 +101,19 @@ fn the_verifier_checks_names_and_parameters() {
 fn the_verifier_checks_ids_and_operand_order() {
     let unknown = ExprId::new(99);
     let kind = ExprKind::Unary { op: UnaryOp::Neg, value: unknown };
-    assert_eq!(broken_value(|m| m.expr(F32, kind)), Rule::OperandOrder);
+    assert_eq!(broken_value(|m| m.expr(F32, kind)), IrRule::OperandOrder);
     let itself = ExprKind::Cast { value: ExprId::new(0) };
-    assert_eq!(broken_value(|m| m.expr(F32, itself)), Rule::OperandOrder);
-    assert_eq!(broken_serial(|_| vec![Stmt::Eval { value: unknown }]), Rule::IdRange);
+    assert_eq!(broken_value(|m| m.expr(F32, itself)), IrRule::OperandOrder);
+    assert_eq!(broken_serial(|_| vec![Stmt::Eval { value: unknown }]), IrRule::IdOutOfRange);
     let local = ExprKind::Local(LocalId::new(9));
-    assert_eq!(broken_value(|m| m.expr(F32, local)), Rule::IdRange);
+    assert_eq!(broken_value(|m| m.expr(F32, local)), IrRule::IdOutOfRange);
     let param = ExprKind::Param(ParamId::new(9));
-    assert_eq!(broken_value(|m| m.expr(F32, param)), Rule::IdRange);
-    assert_eq!(broken(|_| vec![TopStmt::Serial(BlockId::new(9))]), Rule::IdRange);
+    assert_eq!(broken_value(|m| m.expr(F32, param)), IrRule::IdOutOfRange);
+    assert_eq!(broken(|_| vec![TopStmt::Serial(BlockId::new(9))]), IrRule::IdOutOfRange);
     let site = SiteId::new(9);
     let assert =
         broken_serial(|m| vec![Stmt::Assert { cond: m.constant(true), site, values: vec![] }]);
-    assert_eq!(assert, Rule::IdRange);
+    assert_eq!(assert, IrRule::IdOutOfRange);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_verifier_checks_nesting_depth_and_shared_blocks() {
         let one = m.constant(1i32);
         (0..depth).fold(one, |sum, _| m.binary(BinaryOp::Add, sum, one))
     };
-    assert_eq!(broken_value(|m| deep(m, MAX_DEPTH + 1)), Rule::Depth);
+    assert_eq!(broken_value(|m| deep(m, MAX_DEPTH + 1)), IrRule::NestedTooDeeply);
     let nested = |depth| {
         move |m: &mut Builder| {
             let innermost = m.block(vec![Stmt::Break]);
@@ -131,7 +131,7 @@ fn the_verifier_checks_nesting_depth_and_shared_blocks() {
             vec![Stmt::Loop { body }]
         }
     };
-    assert_eq!(broken_serial(nested(MAX_DEPTH)), Rule::Depth);
+    assert_eq!(broken_serial(nested(MAX_DEPTH)), IrRule::NestedTooDeeply);
     let mut m = Builder::new("deep_enough");
     let value = deep(&mut m, MAX_DEPTH);
     let local = m.local("v", I32);
@@ -148,13 +148,13 @@ fn the_verifier_checks_nesting_depth_and_shared_blocks() {
         let block = m.block(vec![Stmt::Break]);
         vec![Stmt::Loop { body: block }, Stmt::Loop { body: block }]
     });
-    assert_eq!(twice, Rule::BlockUsedTwice);
+    assert_eq!(twice, IrRule::BlockUsedTwice);
     let own = broken_serial(|m| {
         let body = BlockId::new(0);
         m.block(vec![Stmt::Loop { body }]);
         vec![Stmt::Loop { body }]
     });
-    assert_eq!(own, Rule::BlockUsedTwice);
+    assert_eq!(own, IrRule::BlockUsedTwice);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_verifier_checks_types_of_operators() {
             m.binary(op, a, b)
         })
     };
-    let on = |ty| Rule::Operation { ty };
+    let on = |ty| IrRule::Operation { ty };
     assert_eq!(binary(Add, 1i32.into(), 1u32.into()), ty(I32, U32));
     assert_eq!(binary(Add, true.into(), true.into()), on(Bool));
     assert_eq!(binary(Div, 1i32.into(), 1i32.into()), on(I32));
@@ -205,8 +205,8 @@ fn the_verifier_checks_types_of_operators() {
             m.cast(to, value)
         })
     };
-    assert_eq!(cast(true.into(), F32), Rule::Cast { from: Bool, to: F32 });
-    assert_eq!(cast(1u32.into(), Bool), Rule::Cast { from: U32, to: Bool });
+    assert_eq!(cast(true.into(), F32), IrRule::Cast { from: Bool, to: F32 });
+    assert_eq!(cast(1u32.into(), Bool), IrRule::Cast { from: U32, to: Bool });
 }
 
 #[test]
@@ -218,12 +218,12 @@ fn the_verifier_checks_types_of_functions() {
         })
     };
     let (float, int) = (Const::from(1f32), Const::from(1i32));
-    assert_eq!(math(MathFn::Sqrt, &[int]), Rule::Operation { ty: I32 });
-    assert_eq!(math(MathFn::Abs, &[1u32.into()]), Rule::Operation { ty: U32 });
-    assert_eq!(math(MathFn::Max, &[true.into(), true.into()]), Rule::Operation { ty: Bool });
+    assert_eq!(math(MathFn::Sqrt, &[int]), IrRule::Operation { ty: I32 });
+    assert_eq!(math(MathFn::Abs, &[1u32.into()]), IrRule::Operation { ty: U32 });
+    assert_eq!(math(MathFn::Max, &[true.into(), true.into()]), IrRule::Operation { ty: Bool });
     assert_eq!(math(MathFn::Powi, &[float, float]), ty(I32, F32));
     assert_eq!(math(MathFn::Powf, &[float, int]), ty(F32, I32));
-    assert_eq!(math(MathFn::MulAdd, &[float, float]), Rule::Arity { expected: 3, found: 2 });
+    assert_eq!(math(MathFn::MulAdd, &[float, float]), IrRule::Arity { expected: 3, found: 2 });
 }
 
 #[test]
@@ -235,13 +235,13 @@ fn the_verifier_checks_accesses() {
             m.load(x, &index)
         })
     };
-    assert_eq!(load(&[0u64.into()]), Rule::Rank { expected: 2, found: 1 });
+    assert_eq!(load(&[0u64.into()]), IrRule::Rank { expected: 2, found: 1 });
     assert_eq!(load(&[0u64.into(), 0u32.into()]), ty(U64, U32));
     let dim = broken_value(|m| {
         let x = m.tensor("x", F32, 2);
         m.dim(x, 2)
     });
-    assert_eq!(dim, Rule::Rank { expected: 2, found: 3 });
+    assert_eq!(dim, IrRule::Rank { expected: 2, found: 3 });
     let read_only = |m: &mut Builder| {
         m.param("x", ParamKind::Tensor { elem: F32, rank: 1, writable: false, distinct: false })
     };
@@ -249,12 +249,12 @@ fn the_verifier_checks_accesses() {
         let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
         vec![m.store(x, &[zero], value)]
     });
-    assert_eq!(store, Rule::NotWritable);
+    assert_eq!(store, IrRule::NotWritable);
     let atomic = broken_value(|m| {
         let (x, zero, value) = (read_only(m), m.constant(0u64), m.constant(1f32));
         m.atomic(AtomicOp::Add, x, &[zero], value)
     });
-    assert_eq!(atomic, Rule::NotWritable);
+    assert_eq!(atomic, IrRule::NotWritable);
     let wrong_element = broken_serial(|m| {
         let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1i32));
         vec![m.store(x, &[zero], value)]
@@ -266,13 +266,13 @@ fn the_verifier_checks_accesses() {
             let value = m.constant(Const::from_bits(elem, 0));
             m.atomic(op, x, &[zero], value)
         });
-        assert_eq!(atomic, Rule::Operation { ty: elem });
+        assert_eq!(atomic, IrRule::Operation { ty: elem });
     }
     let without_expected = broken_value(|m| {
         let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
         m.atomic(AtomicOp::CompareExchange, x, &[zero], value)
     });
-    assert_eq!(without_expected, Rule::Arity { expected: 2, found: 1 });
+    assert_eq!(without_expected, IrRule::Arity { expected: 2, found: 1 });
     let of_another_type = broken_value(|m| {
         let (x, zero, value) = (m.tensor("x", F32, 1), m.constant(0u64), m.constant(1f32));
         let expected = m.constant(0i32);
@@ -283,17 +283,17 @@ fn the_verifier_checks_accesses() {
         m.scalar("s", F32);
         m.dim(ParamId::new(0), 0)
     });
-    assert_eq!(scalar, Rule::ParamKind);
+    assert_eq!(scalar, IrRule::ParamKind);
     let tensor = broken_value(|m| {
         let x = m.tensor("x", F32, 1);
         m.expr(F32, ExprKind::Param(x))
     });
-    assert_eq!(tensor, Rule::ParamKind);
+    assert_eq!(tensor, IrRule::ParamKind);
     let division = broken_value(|m| {
         let one = m.constant(1f32);
         m.div_rem(DivRemOp::Div, one, one)
     });
-    assert_eq!(division, Rule::Operation { ty: F32 });
+    assert_eq!(division, IrRule::Operation { ty: F32 });
 }
 
 #[test]
@@ -303,16 +303,16 @@ fn the_verifier_checks_sites() {
         let site = m.site(SiteKind::Index(Array::Tensor(y)));
         m.expr(F32, ExprKind::Load(Element { array: Array::Tensor(x), index: vec![zero], site }))
     });
-    assert_eq!(other_tensor, Rule::Site);
+    assert_eq!(other_tensor, IrRule::Site);
     let assert = broken_serial(|m| {
         let (cond, site) = (m.constant(true), m.site(SiteKind::DivideByZero));
         vec![Stmt::Assert { cond, site, values: vec![] }]
     });
-    assert_eq!(assert, Rule::Site);
+    assert_eq!(assert, IrRule::Site);
     for (types, rule) in [
-        (vec![F32, F32], Rule::Site),
-        (vec![F32; ASSERT_VALUES + 1], Rule::Site),
-        (vec![I32], Rule::Type { expected: I32, found: F32 }),
+        (vec![F32, F32], IrRule::Site),
+        (vec![F32; ASSERT_VALUES + 1], IrRule::Site),
+        (vec![I32], IrRule::Type { expected: I32, found: F32 }),
     ] {
         let found = broken_serial(|m| {
             let assertion = Assertion { types: types.clone(), ..Assertion::default() };
@@ -340,7 +340,7 @@ fn the_verifier_checks_local_arrays() {
         let (element, value) = (element(m, array, site), m.constant(2f32));
         Stmt::Store { element, value }
     };
-    let of_name = |name: &str| Rule::ArrayUse { name: name.into() };
+    let of_name = |name: &str| IrRule::ArrayUse { name: name.into() };
     let mut m = Builder::new("fine");
     let (a, site, define) = array(&mut m);
     let stored = store(&mut m, a, site);
@@ -350,12 +350,12 @@ fn the_verifier_checks_local_arrays() {
     assert_eq!(verify(&m.kernel), Ok(()));
 
     let no_elements = broken_serial(|m| vec![Stmt::Array { array: m.local("a", F32), len: 0 }]);
-    assert_eq!(no_elements, Rule::Array { len: 0 });
+    assert_eq!(no_elements, IrRule::LocalArray { len: 0 });
     let before = broken_serial(|m| {
         let (a, site, define) = array(m);
         vec![store(m, a, site), define]
     });
-    assert_eq!(before, Rule::Undefined { name: "a".into() });
+    assert_eq!(before, IrRule::OutOfScope { name: "a".into() });
     let as_value = broken_serial(|m| {
         let (a, _, define) = array(m);
         let value = m.read(a);
@@ -373,7 +373,7 @@ fn the_verifier_checks_local_arrays() {
         let (_, site, define) = array(m);
         vec![define, Stmt::Assert { cond: m.constant(true), site, values: vec![] }]
     });
-    assert_eq!(without_index, Rule::Site);
+    assert_eq!(without_index, IrRule::Site);
     let in_another_task = broken(|m| {
         let (a, site, define) = array(m);
         let (i, zero) = (m.local("i", U64), m.constant(0u64));
@@ -382,7 +382,7 @@ fn the_verifier_checks_local_arrays() {
         let read = Stmt::Let { local: m.local("v", F32), value };
         vec![serial, m.parallel(&[(i, zero, zero)], vec![read])]
     });
-    assert_eq!(in_another_task, Rule::Undefined { name: "a".into() });
+    assert_eq!(in_another_task, IrRule::OutOfScope { name: "a".into() });
 }
 
 #[test]
@@ -392,20 +392,20 @@ fn the_verifier_checks_effects() {
         let load = m.load(x, &[zero]);
         m.math(MathFn::Sqrt, &[load])
     });
-    assert_eq!(inside, Rule::NestedEffect);
+    assert_eq!(inside, IrRule::NestedEffect);
     let assigned = broken_serial(|m| {
         let (v, one) = (m.variable("v", I32), m.constant(1i32));
         let value = m.div_rem(DivRemOp::Div, one, one);
         vec![Stmt::Let { local: v, value: one }, Stmt::Assign { local: v, value }]
     });
-    assert_eq!(assigned, Rule::NestedEffect);
+    assert_eq!(assigned, IrRule::NestedEffect);
     let pure = broken_serial(|m| vec![Stmt::Eval { value: m.constant(1i32) }]);
-    assert_eq!(pure, Rule::NoEffect);
+    assert_eq!(pure, IrRule::NoEffect);
 }
 
 #[test]
 fn the_verifier_checks_locals() {
-    let undefined = |name| Rule::Undefined { name };
+    let undefined = |name| IrRule::OutOfScope { name };
     let early = broken_serial(|m| {
         let v = m.local("v", I32);
         let value = m.read(v);
@@ -435,18 +435,18 @@ fn the_verifier_checks_locals() {
         let (local, value) = (m.local("v", I32), m.constant(1i32));
         vec![Stmt::Let { local, value }, Stmt::Let { local, value }]
     });
-    assert_eq!(twice, Rule::DefinedTwice { name: "v".into() });
+    assert_eq!(twice, IrRule::DefinedTwice { name: "v".into() });
     let fixed = broken_serial(|m| {
         let (local, value) = (m.local("v", I32), m.constant(1i32));
         vec![Stmt::Let { local, value }, Stmt::Assign { local, value }]
     });
-    assert_eq!(fixed, Rule::NotMutable { name: "v".into() });
+    assert_eq!(fixed, IrRule::NotMutable { name: "v".into() });
     let outside = broken(|m| {
         let (local, value, i) = (m.variable("v", I32), m.constant(1i32), m.local("i", I32));
         let serial = m.serial(vec![Stmt::Let { local, value }]);
         vec![serial, m.parallel(&[(i, value, value)], vec![Stmt::Assign { local, value }])]
     });
-    assert_eq!(outside, Rule::AssignOutside { name: "v".into() });
+    assert_eq!(outside, IrRule::AssignOutside { name: "v".into() });
     let wrong_type = broken_serial(|m| {
         let (local, value) = (m.local("v", I32), m.constant(1u32));
         vec![Stmt::Let { local, value }]
@@ -462,64 +462,64 @@ fn the_verifier_checks_loops() {
             vec![Stmt::For { var, begin: zero, end: zero, body, unroll: None, down: false }]
         })
     };
-    let rule = Rule::LoopVariable { name: "i".into() };
+    let rule = IrRule::LoopVariable { name: "i".into() };
     assert_eq!(variable(|m| m.variable("i", I32), 0i32.into()), rule);
     assert_eq!(variable(|m| m.local("i", F32), 0f32.into()), rule);
     assert_eq!(variable(|m| m.local("i", I32), 0i64.into()), ty(I32, I64));
-    assert_eq!(broken(|m| vec![m.parallel(&[], vec![])]), Rule::LoopDims { found: 0 });
-    assert_eq!(broken_serial(|_| vec![Stmt::Break]), Rule::OutsideLoop);
-    assert_eq!(broken_serial(|_| vec![Stmt::Continue]), Rule::OutsideLoop);
+    assert_eq!(broken(|m| vec![m.parallel(&[], vec![])]), IrRule::LoopDims { found: 0 });
+    assert_eq!(broken_serial(|_| vec![Stmt::Break]), IrRule::OutsideLoop);
+    assert_eq!(broken_serial(|_| vec![Stmt::Continue]), IrRule::OutsideLoop);
     let break_in_parallel = broken(|m| {
         let (i, zero) = (m.local("i", I32), m.constant(0i32));
         vec![m.parallel(&[(i, zero, zero)], vec![Stmt::Break])]
     });
-    assert_eq!(break_in_parallel, Rule::OutsideLoop);
+    assert_eq!(break_in_parallel, IrRule::OutsideLoop);
 }
 
 #[test]
 fn the_verifier_checks_groups() {
     let group =
         |number, body| TopStmt::RegionBlock { region_block: RegionBlockId::new(number), body };
-    assert_eq!(broken(|_| vec![group(2, vec![])]), Rule::RegionBlockNumber);
-    assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), Rule::RegionBlockNumber);
-    assert_eq!(broken(|_| vec![group(1, vec![group(2, vec![])])]), Rule::RegionBlockNested);
+    assert_eq!(broken(|_| vec![group(2, vec![])]), IrRule::RegionBlockNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![]), group(1, vec![])]), IrRule::RegionBlockNumber);
+    assert_eq!(broken(|_| vec![group(1, vec![group(2, vec![])])]), IrRule::RegionBlockNested);
     let beside = broken_beside_group(|m| {
         let (i, zero) = (m.local("i", I32), m.constant(0i32));
         m.parallel(&[(i, zero, zero)], vec![])
     });
-    assert_eq!(beside, Rule::RegionBlockMixed);
+    assert_eq!(beside, IrRule::RegionBlockMixed);
     let mutable = broken_beside_group(|m| {
         let (local, value) = (m.variable("v", I32), m.constant(0i32));
         m.serial(vec![Stmt::Let { local, value }])
     });
-    assert_eq!(mutable, Rule::RegionBlockMixed);
+    assert_eq!(mutable, IrRule::RegionBlockMixed);
     let reading = broken_beside_group(|m| {
         let (x, zero, local) = (m.tensor("x", I32, 1), m.constant(0u64), m.local("v", I32));
         let value = m.load(x, &[zero]);
         m.serial(vec![Stmt::Let { local, value }])
     });
-    assert_eq!(reading, Rule::RegionBlockMixed);
+    assert_eq!(reading, IrRule::RegionBlockMixed);
     let returning = broken(|m| {
         m.kernel.results = vec![I32];
         vec![group(1, vec![]), TopStmt::Return(vec![m.constant(0i32)])]
     });
-    assert_eq!(returning, Rule::RegionBlockMixed);
+    assert_eq!(returning, IrRule::RegionBlockMixed);
 }
 
 #[test]
 fn the_verifier_checks_returns() {
-    assert_eq!(broken(|m| vec![TopStmt::Return(vec![m.constant(0i32)])]), Rule::Return);
+    assert_eq!(broken(|m| vec![TopStmt::Return(vec![m.constant(0i32)])]), IrRule::Return);
     let missing = |m: &mut Builder| {
         m.kernel.results = vec![I32];
         vec![]
     };
-    assert_eq!(broken(missing), Rule::Return);
+    assert_eq!(broken(missing), IrRule::Return);
     let early = |m: &mut Builder| {
         m.kernel.results = vec![I32];
         let value = m.constant(0i32);
         vec![TopStmt::Return(vec![value]), TopStmt::Return(vec![value])]
     };
-    assert_eq!(broken(early), Rule::Return);
+    assert_eq!(broken(early), IrRule::Return);
     let other_type = |m: &mut Builder| {
         m.kernel.results = vec![I32];
         vec![TopStmt::Return(vec![m.constant(0u32)])]
@@ -530,11 +530,11 @@ fn the_verifier_checks_returns() {
 #[test]
 fn temporaries_exist_only_after_offloading() {
     let temp = TempId::new(0);
-    assert_eq!(broken_value(|m| m.expr(U64, ExprKind::Temp(temp))), Rule::OffloadOnly);
+    assert_eq!(broken_value(|m| m.expr(U64, ExprKind::Temp(temp))), IrRule::OffloadOnly);
     let set = broken_serial(|m| vec![Stmt::SetTemp { temp, value: m.constant(0i32) }]);
-    assert_eq!(set, Rule::OffloadOnly);
+    assert_eq!(set, IrRule::OffloadOnly);
     let result = broken_serial(|m| vec![Stmt::SetResult { at: 0, value: m.constant(0i32) }]);
-    assert_eq!(result, Rule::OffloadOnly);
+    assert_eq!(result, IrRule::OffloadOnly);
 }
 
 #[test]
@@ -543,17 +543,17 @@ fn the_verifier_checks_tasks() {
     let stmts = |k: &mut Offloaded, block: BlockId| k.blocks[block].stmts.clone();
     assert_eq!(
         broken_tasks(|k| k.tasks[0].region_block = RegionBlockId::new(1)),
-        Rule::RegionBlockNumber
+        IrRule::RegionBlockNumber
     );
-    assert_eq!(broken_tasks(|k| k.tasks[0].accesses.clear()), Rule::Accesses);
-    assert_eq!(broken_tasks(|k| k.tasks[1].accesses[0].read = true), Rule::Accesses);
-    assert_eq!(broken_tasks(|k| k.temps.clear()), Rule::IdRange);
+    assert_eq!(broken_tasks(|k| k.tasks[0].accesses.clear()), IrRule::AccessListMismatch);
+    assert_eq!(broken_tasks(|k| k.tasks[1].accesses[0].read = true), IrRule::AccessListMismatch);
+    assert_eq!(broken_tasks(|k| k.temps.clear()), IrRule::IdOutOfRange);
     assert_eq!(broken_tasks(|k| k.temps[0] = U32), ty(U64, U32));
     let effect = broken_tasks(|k| {
         let (prelude, body) = (k.tasks[0].prelude, k.tasks[0].body);
         k.blocks[prelude].stmts = stmts(k, body)[..1].to_vec();
     });
-    assert_eq!(effect, Rule::Prelude);
+    assert_eq!(effect, IrRule::Prelude);
     let set_in_loop = broken_tasks(|k| {
         let (serial, body) = (k.tasks[0].body, k.tasks[1].body);
         let last = stmts(k, serial)[1..].to_vec();
@@ -561,7 +561,7 @@ fn the_verifier_checks_tasks() {
         let value = k.exprs.push(Expr::new(U64, ExprKind::Const(0u64.into())));
         k.blocks[body].stmts.push(Stmt::SetTemp { temp, value });
     });
-    assert_eq!(set_in_loop, Rule::SetOutsideSerial);
+    assert_eq!(set_in_loop, IrRule::SetOutsideSerial);
     for found in [0, 1025] {
         let size = broken_tasks(|k| {
             let TaskKind::RangeFor { block_size, .. } = &mut k.tasks[1].kind else {
@@ -569,7 +569,7 @@ fn the_verifier_checks_tasks() {
             };
             *block_size = Some(found);
         });
-        assert_eq!(size, Rule::BlockSize { found });
+        assert_eq!(size, IrRule::BlockSize { found });
     }
     let bound = broken_tasks(|k| {
         let prelude = k.tasks[1].prelude;
@@ -578,7 +578,7 @@ fn the_verifier_checks_tasks() {
         let TaskKind::RangeFor { dims, .. } = &mut k.tasks[1].kind else { unreachable!() };
         dims[0].end = read;
     });
-    assert_eq!(bound, Rule::Bound);
+    assert_eq!(bound, IrRule::BoundWithoutSite);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn driver_error() -> DriverError {
 
 fn verify_error() -> quadrants::ir::VerifyError {
     let (at, rule) =
-        (verify::Location::Param(ParamId::new(3)), verify::Rule::TensorRank { rank: 9 });
+        (verify::IrLocation::Param(ParamId::new(3)), verify::IrRule::TensorRank { rank: 9 });
     verify::VerifyError { kernel: "step".to_owned(), at, rule }
 }
 
