@@ -31,7 +31,7 @@ pub struct ImageLabel {
     /// The architecture that the image is for.
     pub arch: String,
     /// The compiler that made it; empty where it is not known.
-    pub made_by: String,
+    pub compiler_library: String,
 }
 
 /// Why a file of the image cache counts as missing.
@@ -64,20 +64,21 @@ pub enum ImageProblem {
 /// A decoded entry.
 #[derive(Debug)]
 pub(crate) struct CacheEntry<'a> {
-    made_by: &'a str,
+    compiler_library: &'a str,
     name: &'a str,
     arch: &'a str,
     pub(crate) image: &'a [u8],
 }
 
 impl CacheEntry<'_> {
-    pub(crate) fn made_by(&self) -> &str {
-        self.made_by
+    pub(crate) fn compiler_library(&self) -> &str {
+        self.compiler_library
     }
 
     pub(crate) fn label(&self) -> ImageLabel {
-        let [name, arch, made_by] = [self.name, self.arch, self.made_by].map(str::to_owned);
-        ImageLabel { name, arch, made_by }
+        let [name, arch, compiler_library] =
+            [self.name, self.arch, self.compiler_library].map(str::to_owned);
+        ImageLabel { name, arch, compiler_library }
     }
 }
 
@@ -121,10 +122,10 @@ pub(crate) fn decode<'a>(entry: &'a [u8], key: &ImageKey) -> Result<CacheEntry<'
         return Err(damaged());
     }
     let texts = || {
-        let (made_by, rest) = text(body.strip_prefix(key.as_slice())?)?;
+        let (compiler_library, rest) = text(body.strip_prefix(key.as_slice())?)?;
         let (name, rest) = text(rest)?;
         let (arch, image) = text(rest)?;
-        Some(CacheEntry { made_by, name, arch, image })
+        Some(CacheEntry { compiler_library, name, arch, image })
     };
     texts().ok_or(ImageProblem::Damaged { what: "has no valid label" })
 }
@@ -137,7 +138,7 @@ pub(crate) fn entry_bytes(label: &ImageLabel, image: &[u8]) -> u64 {
 
 /// The texts of a label, in the order of the format.
 fn texts(label: &ImageLabel) -> [&str; 3] {
-    [&label.made_by, &label.name, &label.arch]
+    [&label.compiler_library, &label.name, &label.arch]
 }
 
 /// Splits a text off.

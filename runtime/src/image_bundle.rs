@@ -38,9 +38,9 @@ const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// Compiled images in a file or in memory, by key.
 #[derive(Debug)]
 pub struct ImageBundle {
-    origin: String,
-    entries: BTreeMap<ImageKey, Location>,
-    data: Data,
+    source_name: String,
+    entries: BTreeMap<ImageKey, EntryLocation>,
+    data: BundleData,
     /// The offset of the first entry.
     base: u64,
 }
@@ -65,58 +65,60 @@ pub enum BundleError {
         source: io::Error,
     },
     /// The data is not an image bundle.
-    #[error("`{origin}` is not a file of exported kernels")]
-    Foreign {
+    #[error("`{source_name}` is not a file of exported kernels")]
+    NotABundle {
         /// The file name, or a note that the data is in memory.
-        origin: String,
+        source_name: String,
     },
     /// The bundle has a format version that this build does not read.
     #[error(
-        "`{origin}` has format version {found}, and this build reads version {VERSION}; export it again"
+        "`{source_name}` has format version {found}, and this build reads version {VERSION}; export it again"
     )]
     Version {
         /// The file name, or a note that the data is in memory.
-        origin: String,
+        source_name: String,
         /// The format version of the bundle.
         found: u8,
     },
     /// The bundle was made by another release of these crates, whose images have other keys.
     #[error(
-        "`{origin}` was exported by release {found}, and this is release {RELEASE}; export it again"
+        "`{source_name}` was exported by release {found}, and this is release {RELEASE}; export it again"
     )]
     Release {
         /// The file name, or a note that the data is in memory.
-        origin: String,
+        source_name: String,
         /// The release that exported the bundle.
         found: String,
     },
     /// The data ends before the last entry does.
-    #[error("`{origin}` is truncated: it has {found} of {expected} bytes; copy or export it again")]
+    #[error(
+        "`{source_name}` is truncated: it has {found} of {expected} bytes; copy or export it again"
+    )]
     Truncated {
         /// The file name, or a note that the data is in memory.
-        origin: String,
+        source_name: String,
         /// The expected length in bytes.
         expected: u64,
         /// The length in bytes.
         found: u64,
     },
     /// The header is damaged, or describes entries above the size limit.
-    #[error("the header of `{origin}` is damaged; copy or export it again")]
+    #[error("the header of `{source_name}` is damaged; copy or export it again")]
     Damaged {
         /// The file name, or a note that the data is in memory.
-        origin: String,
+        source_name: String,
     },
 }
 
 #[derive(Debug)]
-struct Location {
+struct EntryLocation {
     offset: u64,
     len: u64,
-    entry: ImageLabel,
+    label: ImageLabel,
 }
 
 #[derive(Debug)]
-enum Data {
+enum BundleData {
     File(Mutex<File>),
     Memory(Cow<'static, [u8]>),
 }
@@ -130,7 +132,7 @@ impl ImageBundle {
         let failed = |source| BundleError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
-        Self::new(path.display().to_string(), Data::File(Mutex::new(file)), len)
+        Self::new(path.display().to_string(), BundleData::File(Mutex::new(file)), len)
     }
 
     /// Opens a bundle in memory, for example from `include_bytes!`.
@@ -140,20 +142,23 @@ impl ImageBundle {
     pub fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, BundleError> {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
-        Self::new("bytes in memory".to_owned(), Data::Memory(bytes), len)
+        Self::new("bytes in memory".to_owned(), BundleData::Memory(bytes), len)
     }
 
-    fn new(origin: String, data: Data, len: u64) -> Result<Self, BundleError> {
-        let damaged = || BundleError::Damaged { origin: origin.clone() };
-        let truncated =
-            |expected| BundleError::Truncated { origin: origin.clone(), expected, found: len };
-        let foreign = || BundleError::Foreign { origin: origin.clone() };
+    fn new(source_name: String, data: BundleData, len: u64) -> Result<Self, BundleError> {
+        let damaged = || BundleError::Damaged { source_name: source_name.clone() };
+        let truncated = |expected| BundleError::Truncated {
+            source_name: source_name.clone(),
+            expected,
+            found: len,
+        };
+        let not_a_bundle = || BundleError::NotABundle { source_name: source_name.clone() };
         let start = data.read(0, 8.min(len)).ok_or_else(damaged)?;
-        let version = start.strip_prefix(MAGIC.as_slice()).ok_or_else(foreign)?;
-        match *version {
-            [] => return Err(foreign()),
+        let after_magic = start.strip_prefix(MAGIC.as_slice()).ok_or_else(not_a_bundle)?;
+        match *after_magic {
+            [] => return Err(not_a_bundle()),
             [VERSION] => {}
-            [found, ..] => return Err(BundleError::Version { origin, found }),
+            [found, ..] => return Err(BundleError::Version { source_name, found }),
         }
         if len < PREFIX_BYTES as u64 {
             return Err(truncated(PREFIX_BYTES as u64));
@@ -174,34 +179,35 @@ impl ImageBundle {
         }
         let mut header = Reader(&header);
         let release = header.text().ok_or_else(damaged)?;
-        // It is printed.
+        // The release is printed in an error: no control characters.
         if release.contains(char::is_control) {
             return Err(damaged());
         }
         if release != RELEASE {
-            return Err(BundleError::Release { origin, found: release });
+            return Err(BundleError::Release { source_name, found: release });
         }
         let entries = header.entries().ok_or_else(damaged)?;
         if entries.values().any(|location| location.len > ENTRY_LIMIT) {
             return Err(damaged());
         }
-        let end =
-            |location: &Location| base.saturating_add(location.offset).saturating_add(location.len);
+        let end = |location: &EntryLocation| {
+            base.saturating_add(location.offset).saturating_add(location.len)
+        };
         match entries.values().map(end).max() {
             Some(end) if end > len => Err(truncated(end)),
-            _ => Ok(Self { origin, entries, data, base }),
+            _ => Ok(Self { source_name, entries, data, base }),
         }
     }
 
     /// The file name, or a note that the data is in memory.
     #[must_use]
-    pub fn origin(&self) -> &str {
-        &self.origin
+    pub fn source_name(&self) -> &str {
+        &self.source_name
     }
 
     /// The keys and descriptions of all images.
     pub fn entries(&self) -> impl Iterator<Item = (&ImageKey, &ImageLabel)> {
-        self.entries.iter().map(|(key, location)| (key, &location.entry))
+        self.entries.iter().map(|(key, location)| (key, &location.label))
     }
 
     /// Reads the image of a key. `None` if there is no such image, or it is damaged.
@@ -216,7 +222,7 @@ impl ImageBundle {
             if is_entry { self.data.read(self.base + location.offset, location.len) } else { None };
         let image = found.as_deref().and_then(|entry| cache_entry::decode(entry, key).ok());
         if image.is_none() {
-            let (file, name) = (&self.origin, &location.entry.name);
+            let (file, name) = (&self.source_name, &location.label.name);
             tracing::warn!(file, name, "an exported kernel is damaged");
         }
         Some(image?.image.to_vec())
@@ -225,8 +231,8 @@ impl ImageBundle {
 
 impl BundleWriter {
     /// Adds an image. It replaces an image with the same key.
-    pub fn add(&mut self, key: ImageKey, entry: ImageLabel, image: Vec<u8>) {
-        self.entries.insert(key, (entry, image));
+    pub fn add(&mut self, key: ImageKey, label: ImageLabel, image: Vec<u8>) {
+        self.entries.insert(key, (label, image));
     }
 
     /// Whether there is an image with this key.
@@ -257,12 +263,12 @@ impl BundleWriter {
         };
         text(&mut header, RELEASE);
         header.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
-        for (key, (entry, image)) in &self.entries {
-            let encoded = cache_entry::encode(key, entry, image);
+        for (key, (label, image)) in &self.entries {
+            let encoded = cache_entry::encode(key, label, image);
             header.extend_from_slice(key);
             header.extend_from_slice(&(data.len() as u64).to_le_bytes());
             header.extend_from_slice(&(encoded.len() as u64).to_le_bytes());
-            for part in [&entry.name, &entry.arch, &entry.made_by] {
+            for part in [&label.name, &label.arch, &label.compiler_library] {
                 text(&mut header, part);
             }
             data.extend_from_slice(&encoded);
@@ -279,10 +285,10 @@ impl BundleWriter {
     /// [`BundleError::Io`].
     pub fn write(&self, path: &Path) -> Result<u64, BundleError> {
         let failed = |source| BundleError::Io { path: path.to_owned(), source };
-        for (entry, image) in self.entries.values() {
-            if cache_entry::entry_bytes(entry, image) > ENTRY_LIMIT {
-                let what = format!("the image of `{}` is too large", entry.name);
-                return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, what)));
+        for (label, image) in self.entries.values() {
+            if cache_entry::entry_bytes(label, image) > ENTRY_LIMIT {
+                let message = format!("the image of `{}` is too large", label.name);
+                return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, message)));
             }
         }
         let bytes = self.to_bytes();
@@ -298,7 +304,7 @@ impl BundleWriter {
     }
 }
 
-impl Data {
+impl BundleData {
     fn read(&self, offset: u64, len: u64) -> Option<Cow<'_, [u8]>> {
         let bytes = usize::try_from(len).ok()?;
         match self {
@@ -333,15 +339,18 @@ impl Reader<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
-    fn entries(&mut self) -> Option<BTreeMap<ImageKey, Location>> {
+    fn entries(&mut self) -> Option<BTreeMap<ImageKey, EntryLocation>> {
         let count = u32::from_le_bytes(self.chunk()?);
         let mut entries = BTreeMap::new();
         for _ in 0..count {
             let key = self.chunk()?;
             let [offset, len] = [self.chunk()?, self.chunk()?].map(u64::from_le_bytes);
-            let entry =
-                ImageLabel { name: self.text()?, arch: self.text()?, made_by: self.text()? };
-            entries.insert(key, Location { offset, len, entry });
+            let label = ImageLabel {
+                name: self.text()?,
+                arch: self.text()?,
+                compiler_library: self.text()?,
+            };
+            entries.insert(key, EntryLocation { offset, len, label });
         }
         self.0.is_empty().then_some(entries)
     }
@@ -374,7 +383,7 @@ mod tests {
             let entry = ImageLabel {
                 name: format!("kernel {k}"),
                 arch: "sm_90".to_owned(),
-                made_by: "a compiler".to_owned(),
+                compiler_library: "a compiler".to_owned(),
             };
             writer.add(key, entry, image(k));
         }
@@ -438,7 +447,7 @@ mod tests {
         for len in 0..whole.len() {
             match ImageBundle::from_bytes(whole[..len].to_vec()) {
                 Err(BundleError::Truncated { found, .. }) => assert_eq!(found, len as u64),
-                Err(BundleError::Foreign { .. }) if len < 8 => {}
+                Err(BundleError::NotABundle { .. }) if len < 8 => {}
                 other => panic!("truncated at {len}: {other:?}"),
             }
         }
@@ -472,16 +481,16 @@ mod tests {
     }
 
     #[test]
-    fn foreign_files_other_versions_and_other_releases_are_distinct_errors() {
+    fn other_files_versions_and_other_releases_are_distinct_errors() {
         let mut other = three().to_bytes();
         let newer = VERSION + 1;
         other[7] = newer;
         let refused = ImageBundle::from_bytes(other);
         let is_named = matches!(refused, Err(BundleError::Version { found, .. }) if found == newer);
         assert!(is_named, "{refused:?}");
-        for foreign in [&b"\x7fELF, and more of it"[..], b""] {
-            let refused = ImageBundle::from_bytes(foreign);
-            assert!(matches!(refused, Err(BundleError::Foreign { .. })), "{refused:?}");
+        for not_a_bundle in [&b"\x7fELF, and more of it"[..], b""] {
+            let refused = ImageBundle::from_bytes(not_a_bundle);
+            assert!(matches!(refused, Err(BundleError::NotABundle { .. })), "{refused:?}");
         }
         let mut header = Vec::from(5u32.to_le_bytes());
         header.extend_from_slice(b"0.0.0\0\0\0\0");

@@ -68,26 +68,26 @@ impl ImageCache {
         *blake3::hash(depends_on).as_bytes()
     }
 
-    /// Looks up the image of a key. If `made_by` is given, only an image of that compiler library is found.
+    /// Looks up the image of a key. If `compiler_library` is given, only an image of that compiler library is found.
     #[must_use]
-    pub fn get(&self, key: &ImageKey, made_by: Option<&str>) -> Option<Vec<u8>> {
-        let found = self.find(key, made_by);
+    pub fn get(&self, key: &ImageKey, compiler_library: Option<&str>) -> Option<Vec<u8>> {
+        let found = self.find(key, compiler_library);
         let count = if found.is_some() { &self.hits } else { &self.misses };
         count.fetch_add(1, Relaxed);
         found
     }
 
-    fn find(&self, key: &ImageKey, made_by: Option<&str>) -> Option<Vec<u8>> {
+    fn find(&self, key: &ImageKey, compiler_library: Option<&str>) -> Option<Vec<u8>> {
         let mut file = open(&self.path(key)).ok()?;
         let bytes = read(&mut file, key).ok()?;
         let entry = cache_entry::decode(&bytes, key).ok()?;
         refresh(&file);
-        let is_wanted = made_by.is_none_or(|wanted| entry.made_by() == wanted);
+        let is_wanted = compiler_library.is_none_or(|wanted| entry.compiler_library() == wanted);
         is_wanted.then(|| entry.image.to_vec())
     }
 
-    /// Stores an image. Only [`get`](Self::get) with the `made_by` of the label, or with none, finds it. Failures are
-    /// logged.
+    /// Stores an image. Only [`get`](Self::get) with the `compiler_library` of the label, or with none, finds it.
+    /// Failures are logged.
     pub fn put(&self, key: &ImageKey, label: &ImageLabel, image: &[u8]) {
         let stored = self.write(key, label, image);
         match stored.and_then(|()| self.evict()) {
@@ -303,8 +303,12 @@ mod tests {
 
     const KEY: ImageKey = [7; HASH_BYTES];
 
-    fn by(made_by: &str) -> ImageLabel {
-        ImageLabel { name: "scale".into(), arch: "sm_90".into(), made_by: made_by.into() }
+    fn by(compiler_library: &str) -> ImageLabel {
+        ImageLabel {
+            name: "scale".into(),
+            arch: "sm_90".into(),
+            compiler_library: compiler_library.into(),
+        }
     }
 
     fn cache(limit: u64) -> (tempfile::TempDir, ImageCache) {

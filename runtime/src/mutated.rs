@@ -61,8 +61,12 @@ impl Random {
 }
 
 fn label(k: usize) -> ImageLabel {
-    let made_by = if k == 1 { "/usr/lib/libcompiler.so 1 2" } else { "" };
-    ImageLabel { name: format!("kernel {k}"), arch: "sm_90".into(), made_by: made_by.into() }
+    let compiler_library = if k == 1 { "/usr/lib/libcompiler.so 1 2" } else { "" };
+    ImageLabel {
+        name: format!("kernel {k}"),
+        arch: "sm_90".into(),
+        compiler_library: compiler_library.into(),
+    }
 }
 
 fn image(k: usize) -> Vec<u8> {

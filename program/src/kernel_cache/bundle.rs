@@ -60,7 +60,7 @@ impl ExportedKernels {
     /// The file and its architectures, for messages.
     pub(crate) fn describe(&self) -> String {
         let archs: Vec<&str> = self.archs().collect();
-        format!("`{}` ({})", self.0.bundle.origin(), archs.join(", "))
+        format!("`{}` ({})", self.0.bundle.source_name(), archs.join(", "))
     }
 
     pub(crate) fn has_arch(&self, arch: &str) -> bool {

@@ -134,8 +134,9 @@ impl<'k> CachedKernel<'k> {
 
     pub(crate) fn put(&self, arch: &str, image: &[u8]) {
         if let Some(cache) = &self.cache.cache {
-            let made_by = self.library.unwrap_or_default().to_owned();
-            let label = ImageLabel { name: self.name.clone(), arch: arch.to_owned(), made_by };
+            let compiler_library = self.library.unwrap_or_default().to_owned();
+            let label =
+                ImageLabel { name: self.name.clone(), arch: arch.to_owned(), compiler_library };
             cache.put(&self.key_prefix.key(arch), &label, image);
         }
     }
@@ -148,7 +149,7 @@ impl<'k> CachedKernel<'k> {
     pub(crate) fn put_tuned(&self, info: &DeviceInfo, class: &[u64], result: &[u8]) {
         if let Some(cache) = &self.cache.cache {
             let (name, arch) = (format!("{}, autotuned", self.name), info.arch.clone());
-            let label = ImageLabel { name, arch, made_by: String::new() };
+            let label = ImageLabel { name, arch, compiler_library: String::new() };
             cache.put(&self.key_prefix.key(&tuned(info, class)), &label, result);
         }
     }

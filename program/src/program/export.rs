@@ -155,7 +155,7 @@ fn compile_into(
     if images.contains(&key) {
         return Ok(());
     }
-    let made_by = compiler.identity().map_err(failed)?;
+    let compiler_library = compiler.identity().map_err(failed)?;
     let image = match cached.get(arch) {
         Some(image) => image,
         None => {
@@ -165,6 +165,6 @@ fn compile_into(
         }
     };
     let name = cached.name().to_owned();
-    images.add(key, ImageLabel { name, arch: arch.clone(), made_by }, image);
+    images.add(key, ImageLabel { name, arch: arch.clone(), compiler_library }, image);
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) fn fill(folder: &Path, count: u8) {
         let label = ImageLabel {
             name: format!("saxpy{k}, proven"),
             arch: format!("sm_{}", 80 + k),
-            made_by: "/usr/lib/libnvrtc.so.13 1000 5".to_owned(),
+            compiler_library: "/usr/lib/libnvrtc.so.13 1000 5".to_owned(),
         };
         cache.put(&[k; 32], &label, &vec![k; 1000 * usize::from(k + 1)]);
     }

@@ -142,7 +142,7 @@ fn a_program_without_a_compiler_runs_from_an_image_bundle(
     on_the_processor(limited())?.export_cache(&file, &[target(backend, None)])?;
     let kernels = ExportedKernels::open(&file)?;
     assert!(kernels.images().any(|image| image.name == "saxpy, checked"
-        && image.made_by == "a compiler 1.0"
+        && image.compiler_library == "a compiler 1.0"
         && kernels.archs().eq([&*image.arch])));
     run(backend, limited().kernels(kernels), false, &[], |program| {
         two_kernels(program)?;
@@ -317,7 +317,7 @@ fn images(names: &[&str]) -> qd::Result<Option<Images>> {
     }
     let pack = ImageBundle::open(&file).expect("whole");
     let image = |(key, entry): (&_, &quadrants::ImageLabel)| {
-        assert!(!entry.made_by.is_empty());
+        assert!(!entry.compiler_library.is_empty());
         (entry.arch.clone(), pack.get(key).expect("whole"))
     };
     Ok(Some(pack.entries().map(image).collect()))

@@ -216,7 +216,7 @@ pub(super) const ENUMS: &[Listed] = &[
         about: "Why a file of exported kernels cannot be used: the cause in `Error::Kernels`.",
         entries: entries! {
             Io: "Check the path and its permissions." => no_file;
-            Foreign: "A file that `Program::export_cache` wrote." => no_bundle;
+            NotABundle: "A file that `Program::export_cache` wrote." => no_bundle;
             Version: "Export again with this release." => other_version;
             Release: "Export again with this release.";
             Truncated: "Copy or export the file again." => truncated;
