@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::frame::{Frame, Incoming, encode};
+use super::frame::{Frame, FrameReader, encode};
 use super::group_state::deadline;
 use super::handshake::{self, Hello, Transcript, parse_rejected};
 use super::link::Connection;
@@ -137,7 +137,7 @@ fn greet(
     let again = |error: io::Error| Attempt::Again(error.to_string());
     stream.set_nodelay(true).map_err(again)?;
     stream.set_write_timeout(Some(HANDSHAKE)).map_err(again)?;
-    let mut incoming = Incoming::default();
+    let mut incoming = FrameReader::default();
     let hello = Hello::new(config.rank, config.world_size)?;
     stream.write_all(&encode(handshake::HELLO, &hello.body())).map_err(again)?;
 
@@ -157,7 +157,7 @@ fn greet(
 /// The body of the next frame, which has this kind unless rank 0 rejects this process.
 fn reply(
     stream: &mut TcpStream,
-    incoming: &mut Incoming,
+    incoming: &mut FrameReader,
     kind: u8,
     until: Instant,
 ) -> Result<Vec<u8>, Attempt> {
@@ -194,12 +194,12 @@ enum Ended {
 /// The next frame. `None` if it does not come in time.
 fn read_frame(
     stream: &mut TcpStream,
-    incoming: &mut Incoming,
+    incoming: &mut FrameReader,
     longest: usize,
     until: Instant,
 ) -> Result<Option<Frame>, Ended> {
     loop {
-        if let Some(frame) = incoming.next(longest).map_err(|_| Ended::TooLong)? {
+        if let Some(frame) = incoming.next_frame(longest).map_err(|_| Ended::TooLong)? {
             return Ok(Some(frame));
         }
         let remaining = until.saturating_duration_since(Instant::now());
@@ -231,7 +231,7 @@ fn wait_for_start(config: &RankConfig, connection: &mut Connection, until: Insta
             }
             Err(_) => return Err(lost()),
         };
-        match receive.open(frame).as_ref().and_then(Message::decode) {
+        match receive.verify(frame).as_ref().and_then(Message::decode) {
             Some(Message::Start) => return Ok(()),
             Some(Message::Heartbeat) => {}
             Some(Message::Waiting(ranks)) => missing = ranks,

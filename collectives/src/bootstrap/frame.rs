@@ -6,9 +6,9 @@
 
 use std::io::{self, ErrorKind, Read};
 
-const HEADER: usize = 5;
+const HEADER_BYTES: usize = 5;
 /// The length of a MAC.
-pub(crate) const MAC: usize = 32;
+pub(crate) const MAC_BYTES: usize = 32;
 
 /// A frame as received.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct FrameTooLong(u32);
 
 /// The bytes of a frame that is not authenticated.
 pub(crate) fn encode(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER + body.len());
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
     bytes.push(kind);
     bytes.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(body);
@@ -33,12 +33,12 @@ pub(crate) fn encode(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// What was read from a connection and is not yet a whole frame.
 #[derive(Debug, Default)]
-pub(crate) struct Incoming {
+pub(crate) struct FrameReader {
     bytes: Vec<u8>,
 }
 
-impl Incoming {
-    /// Reads once. `Some(0)` at the end of the stream, `None` if nothing came in time.
+impl FrameReader {
+    /// Reads once. `Some(0)` at the end of the stream, `None` on a timeout.
     pub(crate) fn read_from(&mut self, stream: &mut impl Read) -> io::Result<Option<usize>> {
         let mut chunk = [0; 2048];
         match stream.read(&mut chunk) {
@@ -54,8 +54,11 @@ impl Incoming {
     }
 
     /// Takes the next whole frame.
-    pub(crate) fn next(&mut self, longest_body: usize) -> Result<Option<Frame>, FrameTooLong> {
-        let Some((header, rest)) = self.bytes.split_first_chunk::<HEADER>() else {
+    pub(crate) fn next_frame(
+        &mut self,
+        longest_body: usize,
+    ) -> Result<Option<Frame>, FrameTooLong> {
+        let Some((header, rest)) = self.bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let [kind, length @ ..] = *header;
@@ -65,18 +68,18 @@ impl Incoming {
         }
         let Some(body) = rest.get(..length as usize) else { return Ok(None) };
         let frame = Frame { kind, body: body.to_vec() };
-        self.bytes.drain(..HEADER + length as usize);
+        self.bytes.drain(..HEADER_BYTES + length as usize);
         Ok(Some(frame))
     }
 }
 
 /// One direction of an authenticated connection: its key and the number of the next frame.
-pub(crate) struct Channel {
+pub(crate) struct MacChannel {
     key: [u8; 32],
     next: u64,
 }
 
-impl Channel {
+impl MacChannel {
     pub(crate) fn new(key: [u8; 32]) -> Self {
         Self { key, next: 0 }
     }
@@ -88,15 +91,15 @@ impl Channel {
         hasher.finalize()
     }
 
-    /// The bytes of the next frame to send.
-    pub(crate) fn seal(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
+    /// The bytes of the next frame to send, with its MAC.
+    pub(crate) fn authenticate(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
         let mac = self.mac(kind, body);
         encode(kind, &[body, mac.as_bytes()].concat())
     }
 
     /// Takes the MAC off the next received frame. `None` if it is wrong.
-    pub(crate) fn open(&mut self, mut frame: Frame) -> Option<Frame> {
-        let (body, mac) = frame.body.split_last_chunk::<MAC>()?;
+    pub(crate) fn verify(&mut self, mut frame: Frame) -> Option<Frame> {
+        let (body, mac) = frame.body.split_last_chunk::<MAC_BYTES>()?;
         let (length, mac) = (body.len(), blake3::Hash::from_bytes(*mac));
         // The comparison takes constant time.
         if self.mac(frame.kind, body) != mac {

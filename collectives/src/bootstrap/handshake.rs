@@ -7,7 +7,7 @@
 //!
 //! The keys of the two directions are MACs over the same data for two more roles.
 
-use super::frame::{Channel, Frame};
+use super::frame::{Frame, MacChannel};
 use super::{Error, Rejection, Result, Secret};
 
 /// The version of the protocol.
@@ -101,8 +101,8 @@ impl Transcript<'_> {
     }
 
     /// The channel to rank 0, and the one from it.
-    pub(crate) fn channels(&self) -> (Channel, Channel) {
-        let channel = |role| Channel::new(*self.mac(role).as_bytes());
+    pub(crate) fn channels(&self) -> (MacChannel, MacChannel) {
+        let channel = |role| MacChannel::new(*self.mac(role).as_bytes());
         (channel(Role::ToLeader), channel(Role::ToMember))
     }
 }

@@ -5,21 +5,21 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::frame::{Channel, Incoming};
+use super::frame::{FrameReader, MacChannel};
 use super::message::{self, Message};
 
 /// A connection after the handshake.
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
-    pub(crate) incoming: Incoming,
-    pub(crate) send: Channel,
-    pub(crate) receive: Channel,
+    pub(crate) incoming: FrameReader,
+    pub(crate) send: MacChannel,
+    pub(crate) receive: MacChannel,
 }
 
 impl Connection {
     pub(crate) fn send(&mut self, message: &Message) -> io::Result<()> {
         let (kind, body) = message.encode();
-        self.stream.write_all(&self.send.seal(kind, &body))
+        self.stream.write_all(&self.send.authenticate(kind, &body))
     }
 
     /// Splits it into a half for sending and one for receiving. A call of either takes at most its duration.
@@ -49,7 +49,7 @@ pub(crate) struct Link {
 
 struct Sender {
     stream: TcpStream,
-    channel: Channel,
+    channel: MacChannel,
     /// Nothing more is sent.
     finished: bool,
 }
@@ -88,7 +88,7 @@ impl Sender {
             return;
         }
         let (kind, body) = message.encode();
-        let bytes = self.channel.seal(kind, &body);
+        let bytes = self.channel.authenticate(kind, &body);
         if self.stream.write_all(&bytes).is_err() {
             self.finished = true;
             let _ = self.stream.shutdown(Shutdown::Both);
@@ -99,8 +99,8 @@ impl Sender {
 /// The half for receiving.
 pub(crate) struct Receiver {
     stream: TcpStream,
-    incoming: Incoming,
-    channel: Channel,
+    incoming: FrameReader,
+    channel: MacChannel,
 }
 
 /// What a receiver got.
@@ -116,10 +116,10 @@ impl Receiver {
     pub(crate) fn receive(&mut self) -> Received {
         // The second round takes the frame that the read completed.
         for read in [true, false] {
-            match self.incoming.next(message::LONGEST) {
+            match self.incoming.next_frame(message::LONGEST) {
                 Ok(None) => {}
                 Ok(Some(frame)) => {
-                    let message = self.channel.open(frame).as_ref().and_then(Message::decode);
+                    let message = self.channel.verify(frame).as_ref().and_then(Message::decode);
                     return message.map_or(Received::End, Received::Message);
                 }
                 Err(_) => return Received::End,

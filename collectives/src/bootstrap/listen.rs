@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::connect::{HANDSHAKE, resolve, secret_for};
-use super::frame::{Incoming, encode};
+use super::frame::{FrameReader, encode};
 use super::handshake::{self, Hello, Nonce, Transcript, VERSION, rejected_body};
 use super::link::Connection;
 use super::message::{Message, OperationFailure};
@@ -91,7 +91,7 @@ struct Gathering<'a> {
 /// A connection in the handshake.
 struct Pending {
     stream: TcpStream,
-    incoming: Incoming,
+    incoming: FrameReader,
     until: Instant,
     /// The hello, and this side's nonce.
     greeted: Option<(Hello, Nonce)>,
@@ -121,7 +121,7 @@ impl Gathering<'_> {
             }
             self.pending.push_back(Pending {
                 stream,
-                incoming: Incoming::default(),
+                incoming: FrameReader::default(),
                 until: Instant::now() + HANDSHAKE,
                 greeted: None,
             });
@@ -222,7 +222,7 @@ impl Pending {
             Ok(Some(0)) | Err(_) => return HandshakeProgress::Close,
             Ok(_) => {}
         }
-        let frame = match self.incoming.next(handshake::LONGEST) {
+        let frame = match self.incoming.next_frame(handshake::LONGEST) {
             Ok(Some(frame)) => frame,
             Ok(None) => return HandshakeProgress::Wait,
             Err(_) => return HandshakeProgress::Close,

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
-use super::frame::{Frame, MAC};
+use super::frame::{Frame, MAC_BYTES};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
 use crate::{call::CollectiveCall, ledger::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
-pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC;
+pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC_BYTES;
 /// A message names at most so many ranks.
 pub(crate) const MOST_RANKS: usize = 64;
 /// A message has at most so many calls of a communicator.

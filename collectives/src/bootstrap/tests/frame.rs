@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bootstrap::Rejection;
-use crate::bootstrap::frame::{Channel, Frame, Incoming, encode};
+use crate::bootstrap::frame::{Frame, FrameReader, MacChannel, encode};
 use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
 use crate::bootstrap::message::{self, GroupCall, GroupOperation, Message, OperationFailure};
 use crate::{
@@ -74,17 +74,17 @@ fn messages() -> Vec<Message> {
 #[test]
 fn messages_arrive_as_sent_in_pieces_of_any_size() {
     for size in [1, 3, 4096] {
-        let (mut sender, mut receiver) = (Channel::new([1; 32]), Channel::new([1; 32]));
+        let (mut sender, mut receiver) = (MacChannel::new([1; 32]), MacChannel::new([1; 32]));
         let sent = messages().into_iter().flat_map(|message| {
             let (kind, body) = message.encode();
-            sender.seal(kind, &body)
+            sender.authenticate(kind, &body)
         });
         let sent: Vec<u8> = sent.collect();
-        let (mut incoming, mut received) = (Incoming::default(), vec![]);
+        let (mut incoming, mut received) = (FrameReader::default(), vec![]);
         for mut piece in sent.chunks(size) {
             incoming.read_from(&mut piece).unwrap();
-            while let Some(frame) = incoming.next(message::LONGEST).unwrap() {
-                received.push(Message::decode(&receiver.open(frame).unwrap()).unwrap());
+            while let Some(frame) = incoming.next_frame(message::LONGEST).unwrap() {
+                received.push(Message::decode(&receiver.verify(frame).unwrap()).unwrap());
             }
         }
         assert_eq!(received, messages());
@@ -93,29 +93,29 @@ fn messages_arrive_as_sent_in_pieces_of_any_size() {
 
 #[test]
 fn changed_repeated_and_reordered_frames_are_not_authentic() {
-    let frames = |sender: &mut Channel, count| -> Vec<Frame> {
+    let frames = |sender: &mut MacChannel, count| -> Vec<Frame> {
         let seal = |_| {
-            let bytes = sender.seal(20, b"payload");
+            let bytes = sender.authenticate(20, b"payload");
             Frame { kind: bytes[0], body: bytes[5..].to_vec() }
         };
         (0..count).map(seal).collect()
     };
-    let sent = frames(&mut Channel::new([1; 32]), 2);
+    let sent = frames(&mut MacChannel::new([1; 32]), 2);
     let copy = |frame: &Frame| Frame { kind: frame.kind, body: frame.body.clone() };
-    let receiver = || Channel::new([1; 32]);
+    let receiver = || MacChannel::new([1; 32]);
 
-    assert_eq!(receiver().open(copy(&sent[0])).unwrap().body, b"payload");
-    assert!(receiver().open(copy(&sent[1])).is_none());
+    assert_eq!(receiver().verify(copy(&sent[0])).unwrap().body, b"payload");
+    assert!(receiver().verify(copy(&sent[1])).is_none());
     let mut twice = receiver();
-    assert!(twice.open(copy(&sent[0])).is_some() && twice.open(copy(&sent[0])).is_none());
-    assert!(Channel::new([2; 32]).open(copy(&sent[0])).is_none());
-    assert!(receiver().open(Frame { kind: 21, body: sent[0].body.clone() }).is_none());
+    assert!(twice.verify(copy(&sent[0])).is_some() && twice.verify(copy(&sent[0])).is_none());
+    assert!(MacChannel::new([2; 32]).verify(copy(&sent[0])).is_none());
+    assert!(receiver().verify(Frame { kind: 21, body: sent[0].body.clone() }).is_none());
     for at in 0..sent[0].body.len() {
         let mut changed = copy(&sent[0]);
         changed.body[at] ^= 1;
-        assert!(receiver().open(changed).is_none());
+        assert!(receiver().verify(changed).is_none());
         let shortened = Frame { kind: 20, body: sent[0].body[..at].to_vec() };
-        assert!(receiver().open(shortened).is_none());
+        assert!(receiver().verify(shortened).is_none());
     }
 }
 
@@ -134,12 +134,12 @@ fn rejections_arrive_as_sent() {
 
 #[test]
 fn a_long_frame_is_refused_before_its_body_comes() {
-    let mut incoming = Incoming::default();
+    let mut incoming = FrameReader::default();
     incoming.read_from(&mut &[1, 65, 0, 0, 0][..]).unwrap();
-    assert!(incoming.next(handshake::LONGEST).is_err());
-    incoming = Incoming::default();
+    assert!(incoming.next_frame(handshake::LONGEST).is_err());
+    incoming = FrameReader::default();
     incoming.read_from(&mut &[1, 255, 255, 255, 255][..]).unwrap();
-    assert!(incoming.next(message::LONGEST).is_err());
+    assert!(incoming.next_frame(message::LONGEST).is_err());
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn random_bytes_are_refused_or_incomplete() {
                 bytes[at] = random.next() as u8;
             }
         }
-        let mut incoming = Incoming::default();
+        let mut incoming = FrameReader::default();
         incoming.read_from(&mut &bytes[..]).unwrap();
-        while let Ok(Some(frame)) = incoming.next(handshake::LONGEST) {
+        while let Ok(Some(frame)) = incoming.next_frame(handshake::LONGEST) {
             let _ = Hello::parse(&frame);
             let _ = parse_rejected(&frame.body);
-            assert!(Channel::new([1; 32]).open(frame).is_none());
+            assert!(MacChannel::new([1; 32]).verify(frame).is_none());
         }
         // Bodies of every kind of message, as a broken member would send them.
         let body = random.bytes(48);
