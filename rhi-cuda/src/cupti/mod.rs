@@ -20,7 +20,7 @@ use quadrants_rhi::{
     table::{Library, Status},
 };
 
-use self::records::Record;
+use self::records::ActivityRecord;
 
 /// The environment variable that selects the CUPTI library; `off` for none.
 pub const CUPTI_VARIABLE: &str = "QUADRANTS_CUPTI_LIBRARY";
@@ -39,8 +39,13 @@ const OWN_IDS: u32 = 3;
 
 /// The kinds of records that are needed: external correlation ids, the driver calls that they are attached to, kernels,
 /// copies and fills.
-const KINDS: [u32; 5] =
-    [records::EXTERNAL, records::DRIVER, records::KERNEL, records::COPY, records::FILL];
+const KINDS: [u32; 5] = [
+    records::KIND_EXTERNAL_CORRELATION,
+    records::KIND_DRIVER,
+    records::KIND_KERNEL,
+    records::KIND_MEMCPY,
+    records::KIND_MEMSET,
+];
 
 /// The size of a buffer for records.
 const BUFFER: usize = 1 << 20;
@@ -189,7 +194,7 @@ impl Cupti {
     }
 
     /// Passes each record of a buffer on.
-    fn each_record(&self, buffer: *mut u8, valid: usize, mut then: impl FnMut(Record)) {
+    fn each_record(&self, buffer: *mut u8, valid: usize, mut then: impl FnMut(ActivityRecord)) {
         let mut record = ptr::null_mut();
         // SAFETY: CUPTI filled the buffer with records up to `valid`; it returns an error after the last one.
         while unsafe { self.table.next_record(buffer, valid, &mut record) }.is_ok() {
@@ -201,7 +206,7 @@ impl Cupti {
             let bytes = unsafe { std::slice::from_raw_parts(record, length) };
             #[cfg(test)]
             tests::SEEN.lock().expect("a lock").push(bytes[..length.min(256)].to_vec());
-            if let Some(record) = Record::read(bytes) {
+            if let Some(record) = ActivityRecord::read(bytes) {
                 then(record);
             }
         }
@@ -298,16 +303,16 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, 
         with_store(|store| {
             for record in found {
                 match record {
-                    Record::Call { correlation, call } => {
+                    ActivityRecord::ExternalCorrelation { correlation, external_id: call } => {
                         store.calls.insert(correlation, call);
                     }
                     // Work of other code has no call of ours, and stays until the end.
-                    Record::Activity { correlation, activity }
+                    ActivityRecord::Activity { correlation, activity }
                         if store.activities.len() < MAX_ACTIVITIES =>
                     {
                         store.activities.push((correlation, activity));
                     }
-                    Record::Activity { .. } => {}
+                    ActivityRecord::Activity { .. } => {}
                 }
             }
         });

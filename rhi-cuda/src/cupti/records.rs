@@ -5,18 +5,18 @@
 use quadrants_rhi::Activity;
 
 /// The kinds of records, `CUPTI_ACTIVITY_KIND_…`.
-pub(super) const COPY: u32 = 1;
-pub(super) const FILL: u32 = 2;
-pub(super) const DRIVER: u32 = 4;
-pub(super) const KERNEL: u32 = 10;
-pub(super) const EXTERNAL: u32 = 39;
+pub(super) const KIND_MEMCPY: u32 = 1;
+pub(super) const KIND_MEMSET: u32 = 2;
+pub(super) const KIND_DRIVER: u32 = 4;
+pub(super) const KIND_KERNEL: u32 = 10;
+pub(super) const KIND_EXTERNAL_CORRELATION: u32 = 39;
 
 /// What a record says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Record {
-    /// The call with this number has this correlation id.
-    Call { correlation: u32, call: u64 },
-    /// An activity. The number of its call is not known yet.
+pub(super) enum ActivityRecord {
+    /// The driver call with this external id has this correlation id.
+    ExternalCorrelation { correlation: u32, external_id: u64 },
+    /// An activity. Its `call` is 0 until the external id is found by the correlation id.
     Activity { correlation: u32, activity: Activity },
 }
 
@@ -32,19 +32,19 @@ const KERNEL_OFFSETS: Offsets = Offsets { start: 16, end: 24, correlation: 92, n
 /// Copies and fills have the same.
 const TRANSFER_OFFSETS: Offsets = Offsets { start: 16, end: 24, correlation: 44, node: 64 };
 
-impl Record {
+impl ActivityRecord {
     /// Reads a record at the beginning of these bytes. None where its kind is not needed, where it has no times, or
     /// where bytes are missing.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let offsets = match u32_at(bytes, 0)? {
-            EXTERNAL => {
-                return Some(Self::Call {
+            KIND_EXTERNAL_CORRELATION => {
+                return Some(Self::ExternalCorrelation {
                     correlation: u32_at(bytes, 16)?,
-                    call: u64_at(bytes, 8)?,
+                    external_id: u64_at(bytes, 8)?,
                 });
             }
-            KERNEL => KERNEL_OFFSETS,
-            COPY | FILL => TRANSFER_OFFSETS,
+            KIND_KERNEL => KERNEL_OFFSETS,
+            KIND_MEMCPY | KIND_MEMSET => TRANSFER_OFFSETS,
             _ => return None,
         };
         let (start, end) = (u64_at(bytes, offsets.start)?, u64_at(bytes, offsets.end)?);

@@ -2,7 +2,7 @@
 
 use quadrants_rhi::Activity;
 
-use super::{EXTERNAL, FILL, KERNEL, Record};
+use super::{ActivityRecord, KIND_EXTERNAL_CORRELATION, KIND_KERNEL, KIND_MEMSET};
 
 /// The last kernel of a graph, as CUPTI of CUDA 13.0 wrote it on an H100.
 const GRAPH_KERNEL: &str = "\
@@ -44,8 +44,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 #[test]
 fn records_of_a_device_are_read() {
-    let activity = |hex: &str| match Record::read(&bytes(hex)) {
-        Some(Record::Activity { correlation, activity }) => (correlation, activity),
+    let activity = |hex: &str| match ActivityRecord::read(&bytes(hex)) {
+        Some(ActivityRecord::Activity { correlation, activity }) => (correlation, activity),
         other => panic!("{other:?}"),
     };
     let kernel = Activity {
@@ -69,8 +69,8 @@ fn records_of_a_device_are_read() {
         end: 1_795_757_753_069_704_242,
     };
     assert_eq!(activity(FILL_OF_NONE), (51, fill));
-    let call = Record::Call { correlation: 71, call: 4 };
-    assert_eq!(Record::read(&bytes(GRAPH_CALL)), Some(call));
+    let call = ActivityRecord::ExternalCorrelation { correlation: 71, external_id: 4 };
+    assert_eq!(ActivityRecord::read(&bytes(GRAPH_CALL)), Some(call));
 }
 
 /// A record of this length with some fields.
@@ -88,25 +88,34 @@ fn record(length: usize, kind: u32, words: &[(usize, u64)], halves: &[(usize, u3
 
 #[test]
 fn records_are_read_by_their_documented_offsets() {
-    let kernel = record(208, KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
+    let kernel = record(208, KIND_KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
     let activity = Activity { call: 0, node: 77, start: 100, end: 250 };
-    assert_eq!(Record::read(&kernel), Some(Record::Activity { correlation: 5, activity }));
-    let fill = record(88, FILL, &[(16, 1), (24, 2), (64, 0)], &[(44, 6)]);
+    assert_eq!(
+        ActivityRecord::read(&kernel),
+        Some(ActivityRecord::Activity { correlation: 5, activity })
+    );
+    let fill = record(88, KIND_MEMSET, &[(16, 1), (24, 2), (64, 0)], &[(44, 6)]);
     let activity = Activity { call: 0, node: 0, start: 1, end: 2 };
-    assert_eq!(Record::read(&fill), Some(Record::Activity { correlation: 6, activity }));
-    let call = record(24, EXTERNAL, &[(8, 1 << 40)], &[(16, 7)]);
-    assert_eq!(Record::read(&call), Some(Record::Call { correlation: 7, call: 1 << 40 }));
+    assert_eq!(
+        ActivityRecord::read(&fill),
+        Some(ActivityRecord::Activity { correlation: 6, activity })
+    );
+    let call = record(24, KIND_EXTERNAL_CORRELATION, &[(8, 1 << 40)], &[(16, 7)]);
+    assert_eq!(
+        ActivityRecord::read(&call),
+        Some(ActivityRecord::ExternalCorrelation { correlation: 7, external_id: 1 << 40 })
+    );
 }
 
 #[test]
 fn incomplete_and_unknown_records_are_left_out() {
-    let kernel = record(208, KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
+    let kernel = record(208, KIND_KERNEL, &[(16, 100), (24, 250), (144, 77)], &[(92, 5)]);
     for length in 0..152 {
-        assert_eq!(Record::read(&kernel[..length]), None, "{length}");
+        assert_eq!(ActivityRecord::read(&kernel[..length]), None, "{length}");
     }
-    let without_times = record(208, KERNEL, &[(16, 0), (24, 0), (144, 77)], &[(92, 5)]);
-    assert_eq!(Record::read(&without_times), None);
-    let backwards = record(208, KERNEL, &[(16, 9), (24, 8), (144, 77)], &[(92, 5)]);
-    assert_eq!(Record::read(&backwards), None);
-    assert_eq!(Record::read(&record(208, 12345, &[], &[])), None);
+    let without_times = record(208, KIND_KERNEL, &[(16, 0), (24, 0), (144, 77)], &[(92, 5)]);
+    assert_eq!(ActivityRecord::read(&without_times), None);
+    let backwards = record(208, KIND_KERNEL, &[(16, 9), (24, 8), (144, 77)], &[(92, 5)]);
+    assert_eq!(ActivityRecord::read(&backwards), None);
+    assert_eq!(ActivityRecord::read(&record(208, 12345, &[], &[])), None);
 }
