@@ -30,7 +30,7 @@ pub(crate) struct StreamLaunchMemory {
 pub(crate) struct LaunchMemory<'a> {
     stream: &'a rt::Stream,
     kept: &'a StreamLaunchMemory,
-    memory: Temporaries,
+    memory: LaunchAllocation,
 }
 
 /// An argument block in pinned memory, for a copy that is about to be enqueued.
@@ -42,9 +42,9 @@ struct Staged<'a> {
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "on the stack of one launch")]
-enum Temporaries {
-    Persistent(Option<Buffer>),
-    Ephemeral(DevicePtr),
+enum LaunchAllocation {
+    Kept(Option<Buffer>),
+    StreamOrdered(DevicePtr),
 }
 
 impl<'a> LaunchMemory<'a> {
@@ -55,10 +55,10 @@ impl<'a> LaunchMemory<'a> {
 
     pub(crate) fn address(&self) -> DevicePtr {
         match &self.memory {
-            Temporaries::Persistent(buffer) => {
+            LaunchAllocation::Kept(buffer) => {
                 buffer.as_ref().map_or(DevicePtr::NULL, Buffer::address)
             }
-            Temporaries::Ephemeral(memory) => *memory,
+            LaunchAllocation::StreamOrdered(memory) => *memory,
         }
     }
 }
@@ -76,13 +76,13 @@ impl Drop for Staged<'_> {
 impl Drop for LaunchMemory<'_> {
     fn drop(&mut self) {
         match &mut self.memory {
-            Temporaries::Persistent(buffer) => {
+            LaunchAllocation::Kept(buffer) => {
                 if let Some(buffer) = buffer.take() {
                     buffer.stamp_write(self.stream.next_stamp());
                     self.kept.persistent.lock().push(buffer);
                 }
             }
-            Temporaries::Ephemeral(memory) => {
+            LaunchAllocation::StreamOrdered(memory) => {
                 let context = self.stream.context();
                 // SAFETY: allocated on this stream; the launch that uses it is enqueued on it, and
                 // its region, if any, is joined to it.
@@ -116,10 +116,10 @@ impl StreamLaunchMemory {
                 // which reads the value that the kernel wrote or the copy of the arguments.
                 None => unsafe { Buffer::uninit(context, bytes.next_power_of_two().max(256))? },
             };
-            Temporaries::Persistent(Some(buffer))
+            LaunchAllocation::Kept(Some(buffer))
         } else {
             // SAFETY: the stream is live as long as it is borrowed.
-            Temporaries::Ephemeral(unsafe { context.allocate(bytes, stream.handle())? })
+            LaunchAllocation::StreamOrdered(unsafe { context.allocate(bytes, stream.handle())? })
         };
         Ok(LaunchMemory { stream, kept: self, memory })
     }
@@ -136,7 +136,7 @@ impl StreamLaunchMemory {
         to: DevicePtr,
     ) -> Result<rt::Result<()>> {
         let bytes = size_of_val(words);
-        let block = self.reusable(stream, bytes)?;
+        let block = self.take_staging_block(stream, bytes)?;
         let from = block.as_ptr();
         let _staged = Staged { stream, kept: self, block: Some(block) };
         // SAFETY: the block has the bytes, no copy from it is in flight, and it stays until this one is complete. The
@@ -148,7 +148,7 @@ impl StreamLaunchMemory {
         Ok(stream.context().observe(copied))
     }
 
-    fn reusable(&self, stream: &rt::Stream, bytes: usize) -> Result<Pinned> {
+    fn take_staging_block(&self, stream: &rt::Stream, bytes: usize) -> Result<Pinned> {
         let in_flight = self.staged.lock().len();
         if in_flight >= MAX_STAGED {
             stream.synchronize()?;
