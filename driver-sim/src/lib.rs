@@ -43,7 +43,7 @@ pub use driver_version::{CudaVersion, RocmVersion};
 pub use exports::{
     collective_symbol, collective_symbols, cuda_symbol, cuda_symbols, hip_symbol, hip_symbols,
 };
-pub use memory::{InvalidAccess, Origin, Touch};
+pub use memory::{AccessKind, InvalidAccess, Origin};
 pub use op::OpKind;
 pub use op_id::OpId;
 pub use race::{Race, RacingOperation};

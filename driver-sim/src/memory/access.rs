@@ -2,14 +2,14 @@
 
 use std::ptr;
 
-use super::{BlockState, DEVICE_BASE, Hot, Memory, Origin, Touch};
+use super::{AccessKind, BlockState, DEVICE_BASE, Hot, Memory, Origin};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AccessError {
     pub(crate) kind: InvalidAccess,
     pub(crate) address: u64,
     pub(crate) bytes: usize,
-    pub(crate) touch: Touch,
+    pub(crate) access: AccessKind,
     pub(crate) allocated: Option<Origin>,
     pub(crate) freed: Option<Origin>,
 }
@@ -50,7 +50,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.load_pinned(address, bytes);
         }
-        let (at, offset) = self.span(address, bytes, Touch::Read)?;
+        let (at, offset) = self.span(address, bytes, AccessKind::Read)?;
         self.check_defined(at, offset, bytes);
         let data = &self.blocks[at].data[offset..];
         if bytes == 4
@@ -74,7 +74,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.write_pinned(address, &bits.to_le_bytes()[..bytes]);
         }
-        let (at, offset) = self.span(address, bytes, Touch::Write)?;
+        let (at, offset) = self.span(address, bytes, AccessKind::Write)?;
         let block = &mut self.blocks[at];
         block.defined.set(offset, bytes);
         let data = &mut block.data[offset..];
@@ -97,7 +97,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.read_pinned(address, target);
         }
-        let (at, offset) = self.span(address, target.len(), Touch::Read)?;
+        let (at, offset) = self.span(address, target.len(), AccessKind::Read)?;
         self.check_defined(at, offset, target.len());
         target.copy_from_slice(&self.blocks[at].data[offset..offset + target.len()]);
         Ok(())
@@ -110,7 +110,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.write_pinned(address, source);
         }
-        let (at, offset) = self.span(address, source.len(), Touch::Write)?;
+        let (at, offset) = self.span(address, source.len(), AccessKind::Write)?;
         let block = &mut self.blocks[at];
         block.data[offset..offset + source.len()].copy_from_slice(source);
         block.defined.set(offset, source.len());
@@ -130,7 +130,7 @@ impl Memory {
         if address < DEVICE_BASE {
             return self.write_pinned(address, &pattern.repeat(bytes / pattern.len()));
         }
-        let (at, offset) = self.span(address, bytes, Touch::Write)?;
+        let (at, offset) = self.span(address, bytes, AccessKind::Write)?;
         let block = &mut self.blocks[at];
         for chunk in block.data[offset..offset + bytes].chunks_exact_mut(pattern.len()) {
             chunk.copy_from_slice(pattern);
@@ -163,7 +163,7 @@ impl Memory {
             self.read_pinned(src, &mut data)?;
             return Ok(Payload { data, undefined: Vec::new() });
         }
-        let (from, offset) = self.span(src, bytes, Touch::Read)?;
+        let (from, offset) = self.span(src, bytes, AccessKind::Read)?;
         let block = &self.blocks[from];
         let data = block.data[offset..offset + bytes].into();
         let undefined = match block.defined.covers(offset, bytes) {
@@ -185,7 +185,7 @@ impl Memory {
         if dst < DEVICE_BASE {
             return self.write_pinned(dst, data);
         }
-        let (to, offset) = self.span(dst, data.len(), Touch::Write)?;
+        let (to, offset) = self.span(dst, data.len(), AccessKind::Write)?;
         let block = &mut self.blocks[to];
         block.data[offset..offset + data.len()].copy_from_slice(data);
         block.defined.set(offset, data.len());
@@ -198,7 +198,7 @@ impl Memory {
     /// Makes bytes uninitialized, as what was written to them is unknown. Pinned memory does not change.
     pub(crate) fn undefine(&mut self, dst: u64, bytes: usize) -> Result<(), AccessError> {
         if bytes > 0 && dst >= DEVICE_BASE {
-            let (at, offset) = self.span(dst, bytes, Touch::Write)?;
+            let (at, offset) = self.span(dst, bytes, AccessKind::Write)?;
             self.blocks[at].defined.unset(offset, bytes);
         }
         Ok(())
@@ -233,7 +233,7 @@ impl Memory {
         &mut self,
         address: u64,
         bytes: usize,
-        touch: Touch,
+        access: AccessKind,
     ) -> Result<(usize, usize), AccessError> {
         let inside = |hot: &&Hot| {
             hot.base <= address && address < hot.end && bytes as u64 <= hot.end - address
@@ -241,10 +241,10 @@ impl Memory {
         let found = self.hot.iter().find(inside).map(|hot| (hot.at, (address - hot.base) as usize));
         let (at, offset) = match found {
             Some(found) => found,
-            None => self.find(address, bytes, touch)?,
+            None => self.find(address, bytes, access)?,
         };
         if self.watch.on {
-            self.touch(at, offset, bytes, touch);
+            self.touch(at, offset, bytes, access);
         }
         Ok((at, offset))
     }
@@ -254,16 +254,16 @@ impl Memory {
         &mut self,
         address: u64,
         bytes: usize,
-        touch: Touch,
+        access: AccessKind,
     ) -> Result<(usize, usize), AccessError> {
         let after = self.blocks.partition_point(|block| block.base <= address);
         let Some(at) = after.checked_sub(1) else {
-            return Err(AccessError::unmapped(address, bytes, touch));
+            return Err(AccessError::unmapped(address, bytes, access));
         };
         let block = &self.blocks[at];
         let offset = address - block.base;
         let kind = if offset >= block.capacity as u64 {
-            return Err(AccessError::unmapped(address, bytes, touch));
+            return Err(AccessError::unmapped(address, bytes, access));
         } else if block.phase == BlockState::Unborn {
             InvalidAccess::BeforeAlloc
         } else if block.phase == BlockState::Freed {
@@ -277,7 +277,7 @@ impl Memory {
             return Ok((at, offset as usize));
         };
         let (allocated, freed) = (Some(block.allocated), block.freed);
-        Err(AccessError { kind, address, bytes, touch, allocated, freed })
+        Err(AccessError { kind, address, bytes, access, allocated, freed })
     }
 
     #[cold]
@@ -288,7 +288,7 @@ impl Memory {
     }
 
     fn read_pinned(&mut self, address: u64, target: &mut [u8]) -> Result<(), AccessError> {
-        let from = self.pinned_range(address, target.len(), Touch::Read)?;
+        let from = self.pinned_range(address, target.len(), AccessKind::Read)?;
         // SAFETY: the range is inside a live pinned allocation. The program must not access it while an operation uses
         // it, as on a real device.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), target.as_mut_ptr(), target.len()) };
@@ -296,7 +296,7 @@ impl Memory {
     }
 
     fn write_pinned(&mut self, address: u64, source: &[u8]) -> Result<(), AccessError> {
-        let to = self.pinned_range(address, source.len(), Touch::Write)?;
+        let to = self.pinned_range(address, source.len(), AccessKind::Write)?;
         // SAFETY: as in `read_pinned`.
         unsafe { ptr::copy_nonoverlapping(source.as_ptr(), to, source.len()) };
         Ok(())
@@ -306,12 +306,12 @@ impl Memory {
         &mut self,
         address: u64,
         bytes: usize,
-        touch: Touch,
+        access: AccessKind,
     ) -> Result<*mut u8, AccessError> {
         let host = address as usize;
         if self.pinned.contains(host, bytes) {
             if self.watch.on {
-                self.touch_pinned(host, bytes, touch);
+                self.touch_pinned(host, bytes, access);
             }
             return Ok(host as *mut u8);
         }
@@ -322,12 +322,12 @@ impl Memory {
         } else {
             InvalidAccess::Unmapped
         };
-        Err(AccessError { kind, ..AccessError::unmapped(address, bytes, touch) })
+        Err(AccessError { kind, ..AccessError::unmapped(address, bytes, access) })
     }
 }
 
 impl AccessError {
-    fn unmapped(address: u64, bytes: usize, touch: Touch) -> Self {
-        Self { kind: InvalidAccess::Unmapped, address, bytes, touch, allocated: None, freed: None }
+    fn unmapped(address: u64, bytes: usize, access: AccessKind) -> Self {
+        Self { kind: InvalidAccess::Unmapped, address, bytes, access, allocated: None, freed: None }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use access::{AccessError, Payload, Uninitialized};
 pub use block::Origin;
 pub(crate) use block::{Block, BlockState, End};
 pub(crate) use pool::Freed;
-pub use touched::Touch;
+pub use touched::AccessKind;
 pub(crate) use watch::AllocationKey;
 
 /// Device addresses are at least this, above everything that processors can map.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use smallvec::SmallVec;
 
-use super::Touch;
+use super::AccessKind;
 use crate::clock::{Clock, Epoch};
 
 /// The latest accesses of a block's bytes.
@@ -23,7 +23,7 @@ struct Segment {
 /// The latest accesses of a byte: one write, and the newest read and atomic of each stream since then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Last {
-    write: Option<(Epoch, Touch)>,
+    write: Option<(Epoch, AccessKind)>,
     reads: SmallVec<[Epoch; 2]>,
     atomics: SmallVec<[Epoch; 2]>,
 }
@@ -34,29 +34,33 @@ impl Shadow {
     pub(crate) fn touch(
         &mut self,
         range: Range<usize>,
-        touch: Touch,
+        access: AccessKind,
         by: Epoch,
         clock: &Clock,
-        mut conflict: impl FnMut(Range<usize>, Epoch, Touch),
+        mut conflict: impl FnMut(Range<usize>, Epoch, AccessKind),
     ) {
         self.split(range.start);
         self.split(range.end);
         self.fill_gaps(range.clone());
         for (&start, segment) in self.segments.range_mut(range.clone()) {
-            segment.last.conflicts(touch, clock, |epoch, earlier| {
+            segment.last.conflicts(access, clock, |epoch, earlier| {
                 conflict(start..segment.end, epoch, earlier);
             });
-            segment.last.note(touch, by);
+            segment.last.note(access, by);
         }
         self.merge(range);
     }
 
     /// Calls a function with each access that is not complete in `clock`.
-    pub(crate) fn unknown(&self, clock: &Clock, mut found: impl FnMut(Range<usize>, Epoch, Touch)) {
+    pub(crate) fn unknown(
+        &self,
+        clock: &Clock,
+        mut found: impl FnMut(Range<usize>, Epoch, AccessKind),
+    ) {
         for (&start, segment) in &self.segments {
             let range = start..segment.end;
-            segment.last.conflicts(Touch::Free, clock, |epoch, touch| {
-                found(range.clone(), epoch, touch);
+            segment.last.conflicts(AccessKind::Free, clock, |epoch, access| {
+                found(range.clone(), epoch, access);
             });
         }
     }
@@ -114,22 +118,27 @@ impl Shadow {
 }
 
 impl Last {
-    fn conflicts(&self, touch: Touch, clock: &Clock, mut found: impl FnMut(Epoch, Touch)) {
+    fn conflicts(
+        &self,
+        access: AccessKind,
+        clock: &Clock,
+        mut found: impl FnMut(Epoch, AccessKind),
+    ) {
         if let Some((epoch, write)) = self.write.filter(|(epoch, _)| !clock.knows(*epoch)) {
             found(epoch, write);
         }
         let unknown = |epochs: &SmallVec<[Epoch; 2]>| -> SmallVec<[Epoch; 2]> {
             epochs.iter().copied().filter(|epoch| !clock.knows(*epoch)).collect()
         };
-        if touch != Touch::Read {
-            unknown(&self.reads).into_iter().for_each(|epoch| found(epoch, Touch::Read));
+        if access != AccessKind::Read {
+            unknown(&self.reads).into_iter().for_each(|epoch| found(epoch, AccessKind::Read));
         }
-        if touch != Touch::Atomic {
-            unknown(&self.atomics).into_iter().for_each(|epoch| found(epoch, Touch::Atomic));
+        if access != AccessKind::Atomic {
+            unknown(&self.atomics).into_iter().for_each(|epoch| found(epoch, AccessKind::Atomic));
         }
     }
 
-    fn note(&mut self, touch: Touch, by: Epoch) {
+    fn note(&mut self, access: AccessKind, by: Epoch) {
         let newest = |epochs: &mut SmallVec<[Epoch; 2]>| match epochs
             .iter_mut()
             .find(|epoch| epoch.lane == by.lane)
@@ -137,9 +146,9 @@ impl Last {
             Some(epoch) => *epoch = by,
             None => epochs.push(by),
         };
-        match touch {
-            Touch::Read => newest(&mut self.reads),
-            Touch::Atomic => newest(&mut self.atomics),
+        match access {
+            AccessKind::Read => newest(&mut self.reads),
+            AccessKind::Atomic => newest(&mut self.atomics),
             write => {
                 *self = Self { write: Some((by, write)), ..Self::default() };
             }
@@ -154,13 +163,13 @@ mod tests {
     fn touch(
         shadow: &mut Shadow,
         range: Range<usize>,
-        touch: Touch,
+        access: AccessKind,
         by: Epoch,
-    ) -> Vec<(usize, Touch)> {
+    ) -> Vec<(usize, AccessKind)> {
         let mut found = Vec::new();
         let mut clock = Clock::default();
         clock.advance(by);
-        shadow.touch(range, touch, by, &clock, |range, _, earlier| {
+        shadow.touch(range, access, by, &clock, |range, _, earlier| {
             found.push((range.len(), earlier));
         });
         found
@@ -171,31 +180,36 @@ mod tests {
         let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
         let mut shadow = Shadow::default();
         for at in (0..100).step_by(4) {
-            assert_eq!(touch(&mut shadow, at..at + 4, Touch::Write, one), []);
+            assert_eq!(touch(&mut shadow, at..at + 4, AccessKind::Write, one), []);
         }
         assert_eq!(shadow.segments.len(), 1);
-        assert_eq!(touch(&mut shadow, 40..60, Touch::Read, two), [(20, Touch::Write)]);
+        assert_eq!(touch(&mut shadow, 40..60, AccessKind::Read, two), [(20, AccessKind::Write)]);
         assert_eq!(shadow.segments.len(), 3);
-        assert_eq!(touch(&mut shadow, 100..120, Touch::Read, two), []);
-        let both = touch(&mut shadow, 50..110, Touch::Write, three);
+        assert_eq!(touch(&mut shadow, 100..120, AccessKind::Read, two), []);
+        let both = touch(&mut shadow, 50..110, AccessKind::Write, three);
         assert_eq!(
             both,
-            [(10, Touch::Write), (10, Touch::Read), (40, Touch::Write), (10, Touch::Read)]
+            [
+                (10, AccessKind::Write),
+                (10, AccessKind::Read),
+                (40, AccessKind::Write),
+                (10, AccessKind::Read)
+            ]
         );
-        assert_eq!(touch(&mut shadow, 0..40, Touch::Write, one), []);
+        assert_eq!(touch(&mut shadow, 0..40, AccessKind::Write, one), []);
     }
 
     #[test]
     fn reads_do_not_race_with_reads_nor_atomics_with_atomics() {
         let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
-        for kind in [Touch::Read, Touch::Atomic] {
+        for kind in [AccessKind::Read, AccessKind::Atomic] {
             let mut shadow = Shadow::default();
             assert_eq!(touch(&mut shadow, 0..8, kind, one), []);
             assert_eq!(touch(&mut shadow, 0..8, kind, two), []);
-            assert_eq!(touch(&mut shadow, 0..8, Touch::Free, three), [(8, kind); 2]);
+            assert_eq!(touch(&mut shadow, 0..8, AccessKind::Free, three), [(8, kind); 2]);
         }
         let mut shadow = Shadow::default();
-        touch(&mut shadow, 0..8, Touch::Read, one);
-        assert_eq!(touch(&mut shadow, 0..8, Touch::Atomic, two), [(8, Touch::Read)]);
+        touch(&mut shadow, 0..8, AccessKind::Read, one);
+        assert_eq!(touch(&mut shadow, 0..8, AccessKind::Atomic, two), [(8, AccessKind::Read)]);
     }
 }

@@ -7,7 +7,7 @@ use super::defined::Defined;
 /// The kinds of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
-pub enum Touch {
+pub enum AccessKind {
     /// Read.
     Read,
     /// Written.
@@ -35,11 +35,11 @@ impl Touched {
         &mut self,
         offset: usize,
         bytes: usize,
-        touch: Touch,
+        access: AccessKind,
         capacity: usize,
     ) -> bool {
         let first = self.within.is_empty();
-        let bits = &mut self.bits[index(touch)];
+        let bits = &mut self.bits[index(access)];
         if bits.is_empty() {
             *bits = Defined::new(capacity);
         }
@@ -53,25 +53,25 @@ impl Touched {
     }
 
     /// Takes the ranges that were accessed since the last call, merged.
-    pub(crate) fn take(&mut self) -> Vec<(Range<usize>, Touch)> {
+    pub(crate) fn take(&mut self) -> Vec<(Range<usize>, AccessKind)> {
         let within = std::mem::take(&mut self.within);
         let mut ranges = Vec::new();
-        for touch in [Touch::Read, Touch::Write, Touch::Atomic] {
-            let bits = &mut self.bits[index(touch)];
+        for access in [AccessKind::Read, AccessKind::Write, AccessKind::Atomic] {
+            let bits = &mut self.bits[index(access)];
             if bits.is_empty() {
                 continue;
             }
-            bits.ranges(within.clone(), |range| ranges.push((range, touch)));
+            bits.ranges(within.clone(), |range| ranges.push((range, access)));
             bits.unset(within.start, within.len());
         }
         ranges
     }
 }
 
-fn index(touch: Touch) -> usize {
-    match touch {
-        Touch::Read => 0,
-        Touch::Atomic => 2,
+fn index(access: AccessKind) -> usize {
+    match access {
+        AccessKind::Read => 0,
+        AccessKind::Atomic => 2,
         _ => 1,
     }
 }
@@ -83,16 +83,16 @@ mod tests {
     #[test]
     fn ranges_are_merged_and_taken_once() {
         let mut touched = Touched::default();
-        assert!(touched.note(8, 4, Touch::Write, 4096));
+        assert!(touched.note(8, 4, AccessKind::Write, 4096));
         for at in (0..1024).step_by(4) {
-            assert!(!touched.note(at, 4, Touch::Read, 4096));
+            assert!(!touched.note(at, 4, AccessKind::Read, 4096));
         }
-        touched.note(2000, 8, Touch::Read, 4096);
-        touched.note(12, 4, Touch::Write, 4096);
-        let read = |range| (range, Touch::Read);
-        assert_eq!(touched.take(), [read(0..1024), read(2000..2008), (8..16, Touch::Write)]);
+        touched.note(2000, 8, AccessKind::Read, 4096);
+        touched.note(12, 4, AccessKind::Write, 4096);
+        let read = |range| (range, AccessKind::Read);
+        assert_eq!(touched.take(), [read(0..1024), read(2000..2008), (8..16, AccessKind::Write)]);
         assert_eq!(touched.take(), []);
-        assert!(touched.note(5, 1, Touch::Atomic, 4096));
-        assert_eq!(touched.take(), [(5..6, Touch::Atomic)]);
+        assert!(touched.note(5, 1, AccessKind::Atomic, 4096));
+        assert_eq!(touched.take(), [(5..6, AccessKind::Atomic)]);
     }
 }

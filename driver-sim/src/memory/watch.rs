@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    DEVICE_BASE, Memory, Touch,
+    AccessKind, DEVICE_BASE, Memory,
     block::{BlockState, End},
     shadow::Shadow,
 };
@@ -24,13 +24,13 @@ pub(crate) struct Watch {
     pub(super) on: bool,
     allocations: Vec<AllocationKey>,
     /// Blocks that were accessed as a whole.
-    whole: Vec<(u64, Touch)>,
+    whole: Vec<(u64, AccessKind)>,
     /// Memory on which the current operation is only atomic.
     atomic: Vec<Range<u64>>,
 }
 
 /// The accesses of a allocation.
-pub(crate) type Ranges = Vec<(Range<usize>, Touch)>;
+pub(crate) type Ranges = Vec<(Range<usize>, AccessKind)>;
 
 impl AllocationKey {
     pub(crate) fn base(self) -> u64 {
@@ -62,26 +62,26 @@ impl Memory {
         }
     }
 
-    pub(super) fn touch(&mut self, at: usize, offset: usize, bytes: usize, touch: Touch) {
+    pub(super) fn touch(&mut self, at: usize, offset: usize, bytes: usize, access: AccessKind) {
         let block = &mut self.blocks[at];
-        let touch = self.watch.kind(block.base + offset as u64, touch);
-        if block.touched.note(offset, bytes, touch, block.capacity) {
+        let access = self.watch.kind(block.base + offset as u64, access);
+        if block.touched.note(offset, bytes, access, block.capacity) {
             self.watch.allocations.push(AllocationKey::Block(block.base));
         }
     }
 
-    pub(super) fn touch_pinned(&mut self, address: usize, bytes: usize, touch: Touch) {
-        let touch = self.watch.kind(address as u64, touch);
+    pub(super) fn touch_pinned(&mut self, address: usize, bytes: usize, access: AccessKind) {
+        let access = self.watch.kind(address as u64, access);
         let Some(pinned) = self.pinned.at(address) else { return };
         let (base, capacity) = (pinned.base, pinned.layout.size());
-        if pinned.touched.note(address - base, bytes, touch, capacity) {
+        if pinned.touched.note(address - base, bytes, access, capacity) {
             self.watch.allocations.push(AllocationKey::Pinned(base));
         }
     }
 
-    pub(crate) fn touch_whole(&mut self, base: u64, touch: Touch) {
+    pub(crate) fn touch_whole(&mut self, base: u64, access: AccessKind) {
         if self.watch.on {
-            self.watch.whole.push((base, touch));
+            self.watch.whole.push((base, access));
         }
     }
 
@@ -102,9 +102,9 @@ impl Memory {
             };
             all.push((allocation, ranges.unwrap_or_default()));
         }
-        for (base, touch) in whole {
+        for (base, access) in whole {
             let capacity = self.block(base).map_or(0, |block| block.capacity);
-            all.push((AllocationKey::Block(base), vec![(0..capacity, touch)]));
+            all.push((AllocationKey::Block(base), vec![(0..capacity, access)]));
         }
         all
     }
@@ -147,7 +147,11 @@ impl Memory {
 }
 
 impl Watch {
-    fn kind(&self, address: u64, touch: Touch) -> Touch {
-        if self.atomic.iter().any(|range| range.contains(&address)) { Touch::Atomic } else { touch }
+    fn kind(&self, address: u64, access: AccessKind) -> AccessKind {
+        if self.atomic.iter().any(|range| range.contains(&address)) {
+            AccessKind::Atomic
+        } else {
+            access
+        }
     }
 }

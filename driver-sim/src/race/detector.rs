@@ -21,7 +21,7 @@ pub(crate) struct Detector {
     pub(crate) host: Clock,
     pub(crate) clocks: HashMap<OpId, (Epoch, Clock)>,
     /// The number of clocks above which unneeded clocks are removed.
-    pub(crate) room: usize,
+    pub(crate) prune_threshold: usize,
     /// The operations that the host does not know to be complete, oldest first. It may contain complete ones.
     pub(crate) open: VecDeque<Epoch>,
     /// Further dependencies of the next operation.
@@ -30,28 +30,28 @@ pub(crate) struct Detector {
 }
 
 /// By world, what the host knows of it by waits in other worlds.
-static TOLD: Mutex<BTreeMap<WorldKey, Clock>> = Mutex::new(BTreeMap::new());
-/// The number of worlds in [`TOLD`].
-static WORLDS_TOLD: AtomicUsize = AtomicUsize::new(0);
+static HOST_CLOCKS: Mutex<BTreeMap<WorldKey, Clock>> = Mutex::new(BTreeMap::new());
+/// The number of worlds in [`HOST_CLOCKS`].
+static HOST_CLOCK_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Takes what the host knows of a world by waits in others.
-pub(crate) fn take_told(world: WorldKey) -> Option<Clock> {
-    if WORLDS_TOLD.load(Relaxed) == 0 {
+pub(crate) fn take_host_clock(world: WorldKey) -> Option<Clock> {
+    if HOST_CLOCK_COUNT.load(Relaxed) == 0 {
         return None;
     }
-    let mut told = TOLD.lock();
-    let part = told.remove(&world);
-    WORLDS_TOLD.store(told.len(), Relaxed);
+    let mut host_clocks = HOST_CLOCKS.lock();
+    let part = host_clocks.remove(&world);
+    HOST_CLOCK_COUNT.store(host_clocks.len(), Relaxed);
     part
 }
 
 /// The largest number of recorded races.
-const RACES: usize = 1000;
-pub(crate) const ROOM: usize = 1024;
+const MAX_RECORDED_RACES: usize = 1000;
+pub(crate) const MIN_PRUNE_THRESHOLD: usize = 1024;
 
 impl Detector {
     pub(crate) fn new(on: bool) -> Self {
-        Self { on, print: on, room: ROOM, ..Self::default() }
+        Self { on, print: on, prune_threshold: MIN_PRUNE_THRESHOLD, ..Self::default() }
     }
 
     /// Orders the next operation after an earlier one because the driver knows that it is complete.
@@ -60,26 +60,26 @@ impl Detector {
     }
 
     /// Tells the other worlds what the host knows of them by waits in this one.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn publish_host_clocks(&self) {
         if !self.on || self.host.others().is_empty() {
             return;
         }
-        let mut told = TOLD.lock();
+        let mut host_clocks = HOST_CLOCKS.lock();
         for (world, part) in self.host.others() {
-            told.entry(*world).or_default().join(part);
+            host_clocks.entry(*world).or_default().join(part);
         }
-        WORLDS_TOLD.store(told.len(), Relaxed);
+        HOST_CLOCK_COUNT.store(host_clocks.len(), Relaxed);
     }
 
     /// Learns what the host knows of this world by waits in others.
-    pub(crate) fn learn(&mut self, own: WorldKey) {
-        if let Some(part) = take_told(own) {
+    pub(crate) fn merge_host_clock(&mut self, own: WorldKey) {
+        if let Some(part) = take_host_clock(own) {
             self.host.join(&part);
         }
     }
 
     pub(crate) fn add(&mut self, race: Race) {
-        if self.races.len() < RACES {
+        if self.races.len() < MAX_RECORDED_RACES {
             if self.print {
                 eprintln!("quadrants simulator: {race}");
             }

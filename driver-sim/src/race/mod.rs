@@ -12,9 +12,9 @@ mod detector;
 
 use std::{env, fmt, sync::OnceLock};
 
-use crate::{memory::Touch, op::OpKind, op_id::OpId};
+use crate::{memory::AccessKind, op::OpKind, op_id::OpId};
 
-pub(crate) use detector::{Detector, ROOM, take_told};
+pub(crate) use detector::{Detector, MIN_PRUNE_THRESHOLD, take_host_clock};
 
 /// Two operations on the same bytes without an order between them, at least one of which changes the bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub struct RacingOperation {
     /// The handle of the stream, 0 for the default stream; `None` for the host.
     pub stream: Option<u64>,
     /// The kind of the access.
-    pub touch: Touch,
+    pub access: AccessKind,
     /// The number of the driver call that enqueued it.
     pub call: u64,
 }
@@ -75,22 +75,22 @@ impl fmt::Display for Race {
 
 impl fmt::Display for RacingOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let touch = match self.touch {
-            Touch::Read => "read",
-            Touch::Write => "write",
-            Touch::Atomic => "atomic",
-            Touch::Alloc => "begin of life",
-            Touch::Free => "end of life",
+        let access = match self.access {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic",
+            AccessKind::Alloc => "begin of life",
+            AccessKind::Free => "end of life",
         };
         match self.stream {
             Some(stream) => {
                 write!(
                     f,
-                    "{touch} by operation {} ({}) on stream {stream:#x}",
+                    "{access} by operation {} ({}) on stream {stream:#x}",
                     self.op, self.kind
                 )?;
             }
-            None => write!(f, "{touch} by the host ({})", self.kind)?,
+            None => write!(f, "{access} by the host ({})", self.kind)?,
         }
         write!(f, ", call {}", self.call)
     }

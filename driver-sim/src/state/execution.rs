@@ -1,7 +1,7 @@
 //! Does the work of operations.
 
 use super::WorldState;
-use crate::{launch::ExecutionError, memory::Touch, op::Work, schedule::Schedule};
+use crate::{launch::ExecutionError, memory::AccessKind, op::Work, schedule::Schedule};
 
 impl WorldState {
     pub(crate) fn execute(&mut self, work: &Work) -> Result<(), ExecutionError> {
@@ -35,13 +35,13 @@ impl WorldState {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.begin(*bytes, *origin);
                 }
-                self.memory.touch_whole(*base, Touch::Alloc);
+                self.memory.touch_whole(*base, AccessKind::Alloc);
             }
             Work::Free { base, origin } => {
                 if let Some(block) = self.memory.block_mut(*base) {
                     block.end(*origin);
                 }
-                self.memory.touch_whole(*base, Touch::Free);
+                self.memory.touch_whole(*base, AccessKind::Free);
             }
         }
         Ok(())

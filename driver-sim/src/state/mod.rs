@@ -8,7 +8,7 @@ mod graphs;
 mod memory;
 mod modules;
 mod peer;
-mod races;
+mod race_detection;
 mod scheduling;
 mod streams;
 
@@ -149,7 +149,7 @@ impl WorldState {
     pub(crate) fn reset(&mut self, schedule: Schedule, seed: u64) {
         self.clear_objects();
         self.contexts.clear();
-        race::take_told(self.key());
+        race::take_host_clock(self.key());
         // The slabs stay, because they know which handles were used before.
         *self = Self {
             contexts: take(&mut self.contexts),
@@ -330,7 +330,7 @@ impl WorldState {
         outcome: Result<(), ExecutionError>,
     ) {
         if self.detector.on {
-            self.check_touches(op);
+            self.check_accesses(op);
             if let Err(ExecutionError::Access(error)) = &outcome {
                 self.check_access_error(op, error);
             }

@@ -5,7 +5,9 @@ use std::{
     ptr,
 };
 
-use quadrants_driver_sim::{self as sim, Code, InvalidAccess, OpKind, ReportKind, Schedule, Touch};
+use quadrants_driver_sim::{
+    self as sim, AccessKind, Code, InvalidAccess, OpKind, ReportKind, Schedule,
+};
 use quadrants_samples::generate::Rng;
 
 use super::support::*;
@@ -208,7 +210,7 @@ fn columns_that_do_not_meet_are_no_race_and_one_byte_is() {
         assert_eq!(races.len(), 1, "{schedule:?}: {races:?}");
         assert_eq!((races[0].address, races[0].bytes), (x + 7, 15));
         for side in [&races[0].first, &races[0].second] {
-            assert_eq!((&side.kind, side.touch), (&OpKind::CopyDtod, Touch::Write));
+            assert_eq!((&side.kind, side.access), (&OpKind::CopyDtod, AccessKind::Write));
         }
     }
 }

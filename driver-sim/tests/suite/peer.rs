@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use quadrants_driver_sim::{OpKind, Race, Schedule, Touch};
+use quadrants_driver_sim::{AccessKind, OpKind, Race, Schedule};
 
 use super::{kernels::add_args, support::*};
 
@@ -140,8 +140,8 @@ fn each_missing_wait_is_a_race_in_the_world_of_the_memory() {
         let (first, second) = (&race.first, &race.second);
         let copy_is_first = missing == 1;
         let (copy, fill) = if copy_is_first { (first, second) } else { (second, first) };
-        assert_eq!((copy.kind.clone(), copy.touch), (OpKind::CopyPeer, Touch::Read));
-        assert_eq!((fill.kind.clone(), fill.touch), (OpKind::Fill, Touch::Write));
+        assert_eq!((copy.kind.clone(), copy.access), (OpKind::CopyPeer, AccessKind::Read));
+        assert_eq!((fill.kind.clone(), fill.access), (OpKind::Fill, AccessKind::Write));
         assert_eq!((race.bytes, b.races()), (BYTES, vec![]));
     }
 }

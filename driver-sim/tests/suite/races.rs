@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use quadrants_driver_sim::{OpKind, Race, Schedule, Touch};
+use quadrants_driver_sim::{AccessKind, OpKind, Race, Schedule};
 use quadrants_ir::abi::Passing;
 
 use super::{
@@ -59,60 +59,60 @@ type Step = fn(&Two, usize);
 
 /// Pairs of operations on two streams that access `x`, and their kinds.
 #[allow(clippy::type_complexity)] // a table
-const PAIRS: [(&str, Step, Step, [Touch; 2]); 9] = [
+const PAIRS: [(&str, Step, Step, [AccessKind; 2]); 9] = [
     (
         "kernel, kernel",
         |t, s| t.kernel(t.x, t.y, s),
         |t, s| t.kernel(t.z, t.x, s),
-        [Touch::Write, Touch::Read],
+        [AccessKind::Write, AccessKind::Read],
     ),
     (
         "kernel reads, kernel writes",
         |t, s| t.kernel(t.z, t.x, s),
         |t, s| t.kernel(t.x, t.y, s),
-        [Touch::Read, Touch::Write],
+        [AccessKind::Read, AccessKind::Write],
     ),
     (
         "kernel, copy",
         |t, s| t.kernel(t.x, t.y, s),
         |t, s| ok(cuMemcpyDtoDAsync_v2(t.z, t.x, 4 * N, s)),
-        [Touch::Write, Touch::Read],
+        [AccessKind::Write, AccessKind::Read],
     ),
     (
         "copy, fill",
         |t, s| ok(cuMemcpyDtoDAsync_v2(t.z, t.x, 4 * N, s)),
         |t, s| ok(cuMemsetD32Async(t.x, 3, N, s)),
-        [Touch::Read, Touch::Write],
+        [AccessKind::Read, AccessKind::Write],
     ),
     (
         "fill, fill",
         |t, s| ok(cuMemsetD32Async(t.x, 2, N, s)),
         |t, s| ok(cuMemsetD32Async(t.x, 3, N, s)),
-        [Touch::Write, Touch::Write],
+        [AccessKind::Write, AccessKind::Write],
     ),
     (
         "upload, kernel",
         |t, s| t.gpu.upload(t.x, &[5; N], s),
         |t, s| t.kernel(t.z, t.x, s),
-        [Touch::Write, Touch::Read],
+        [AccessKind::Write, AccessKind::Read],
     ),
     (
         "kernel, download",
         |t, s| t.kernel(t.x, t.y, s),
         |t, s| drop(t.gpu.download(t.x, N, s)),
-        [Touch::Write, Touch::Read],
+        [AccessKind::Write, AccessKind::Read],
     ),
     (
         "kernel, free",
         |t, s| t.kernel(t.z, t.x, s),
         |t, s| ok(cuMemFreeAsync(t.x, s)),
-        [Touch::Read, Touch::Free],
+        [AccessKind::Read, AccessKind::Free],
     ),
     (
         "copy, free",
         |t, s| ok(cuMemcpyDtoDAsync_v2(t.x, t.y, 4 * N, s)),
         |t, s| ok(cuMemFreeAsync(t.x, s)),
-        [Touch::Write, Touch::Free],
+        [AccessKind::Write, AccessKind::Free],
     ),
 ];
 
@@ -137,7 +137,7 @@ fn each_pair_of_kinds_is_a_race_in_every_schedule_unless_ordered() {
             let (found, streams) = races(schedule, [first, second], false);
             let [race] = &found[..] else { panic!("{name}, {schedule}: {found:#?}") };
             assert_eq!([race.first.stream, race.second.stream], streams.map(Some), "{name}");
-            assert_eq!([race.first.touch, race.second.touch], touches, "{name}, {schedule}");
+            assert_eq!([race.first.access, race.second.access], touches, "{name}, {schedule}");
             assert!(race.first.op < race.second.op && race.first.call < race.second.call, "{name}");
             assert_eq!(races(schedule, [first, second], true).0, [], "{name}, {schedule}");
         }
@@ -185,7 +185,7 @@ fn the_host_must_wait_before_it_frees() {
             let found = two.gpu.world.races();
             assert_eq!(found.is_empty(), waits, "{schedule}: {found:#?}");
             let by_host =
-                |race: &Race| (race.second.stream, race.second.touch) == (None, Touch::Free);
+                |race: &Race| (race.second.stream, race.second.access) == (None, AccessKind::Free);
             assert!(found.iter().all(by_host), "{schedule}: {found:#?}");
         }
     }
@@ -201,7 +201,7 @@ fn a_use_that_does_not_wait_for_the_allocation_is_a_race() {
         let _ = cuCtxSynchronize();
         let found = two.gpu.world.races();
         let [race] = &found[..] else { panic!("{schedule}: {found:#?}") };
-        assert_eq!((race.first.touch, race.second.touch), (Touch::Alloc, Touch::Write));
+        assert_eq!((race.first.access, race.second.access), (AccessKind::Alloc, AccessKind::Write));
     }
 }
 
@@ -258,7 +258,7 @@ fn atomics_race_with_everything_but_atomics() {
     ok(cuCtxSynchronize());
     let found = two.gpu.world.races();
     let [race] = &found[..] else { panic!("{found:#?}") };
-    assert_eq!((race.first.touch, race.second.touch), (Touch::Atomic, Touch::Read));
+    assert_eq!((race.first.access, race.second.access), (AccessKind::Atomic, AccessKind::Read));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use quadrants_driver_sim::{OpKind, Schedule, Touch};
+use quadrants_driver_sim::{AccessKind, OpKind, Schedule};
 
 use super::support::*;
 
@@ -76,12 +76,12 @@ fn each_missing_wait_is_a_race_on_its_device() {
                 }
                 let [race] = &races[..] else { panic!("{schedule:?} {missing:?}: {races:?}") };
                 let kinds = (race.first.kind.clone(), race.second.kind.clone());
-                let touches = (race.first.touch, race.second.touch);
+                let touches = (race.first.access, race.second.access);
                 let expected = match missing {
-                    Some(0) => ((OpKind::Fill, CALL), (Touch::Write, Touch::Read)),
-                    Some(1) => ((CALL, OpKind::Fill), (Touch::Read, Touch::Write)),
-                    Some(2) => ((CALL, OpKind::CopyDtod), (Touch::Write, Touch::Read)),
-                    _ => ((OpKind::CopyDtod, OpKind::Fill), (Touch::Read, Touch::Write)),
+                    Some(0) => ((OpKind::Fill, CALL), (AccessKind::Write, AccessKind::Read)),
+                    Some(1) => ((CALL, OpKind::Fill), (AccessKind::Read, AccessKind::Write)),
+                    Some(2) => ((CALL, OpKind::CopyDtod), (AccessKind::Write, AccessKind::Read)),
+                    _ => ((OpKind::CopyDtod, OpKind::Fill), (AccessKind::Read, AccessKind::Write)),
                 };
                 assert_eq!((kinds, touches, race.bytes), (expected.0, expected.1, 4 * N));
             }

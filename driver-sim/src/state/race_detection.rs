@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::WorldState;
 use crate::{
     clock::{Clock, Epoch},
-    memory::{AccessError, AllocationKey, End, InvalidAccess, Touch},
+    memory::{AccessError, AccessKind, AllocationKey, End, InvalidAccess},
     op::{OpKind, Work},
     op_id::OpId,
-    race::{Detector, ROOM, Race, RacingOperation},
+    race::{Detector, MIN_PRUNE_THRESHOLD, Race, RacingOperation},
     remote::Remote,
 };
 
@@ -18,8 +18,8 @@ struct Conflict {
     address: u64,
     bytes: usize,
     with: Epoch,
-    was: Touch,
-    now: Touch,
+    was: AccessKind,
+    now: AccessKind,
 }
 
 impl WorldState {
@@ -45,8 +45,8 @@ impl WorldState {
             return;
         }
         let key = self.key();
-        self.detector.learn(key);
-        if self.detector.clocks.len() >= self.detector.room {
+        self.detector.merge_host_clock(key);
+        if self.detector.clocks.len() >= self.detector.prune_threshold {
             self.prune_clocks();
         }
         let detector = &mut self.detector;
@@ -108,7 +108,7 @@ impl WorldState {
                 }
             }
         }
-        detector.tell();
+        detector.publish_host_clocks();
         while detector.open.front().is_some_and(|epoch| detector.host.knows(*epoch)) {
             detector.open.pop_front();
         }
@@ -118,7 +118,7 @@ impl WorldState {
     }
 
     /// Compares the accesses of an operation with the latest earlier ones.
-    pub(crate) fn check_touches(&mut self, op: OpId) {
+    pub(crate) fn check_accesses(&mut self, op: OpId) {
         let Some((by, clock)) = self.detector.clocks.get(&op).cloned() else { return };
         let mut found = Vec::new();
         for (allocation, ranges) in self.memory.take_touched() {
@@ -154,20 +154,20 @@ impl WorldState {
     /// The host frees memory: operations that it does not know to be complete must not have accessed it.
     pub(crate) fn check_host_free(&mut self, allocation: AllocationKey) {
         let key = self.key();
-        self.detector.learn(key);
+        self.detector.merge_host_clock(key);
         let (call, base) = (self.call_count, allocation.base());
-        let mut found: Vec<(u64, usize, Epoch, Touch)> = Vec::new();
+        let mut found: Vec<(u64, usize, Epoch, AccessKind)> = Vec::new();
         let host = &self.detector.host;
         if let Some(shadow) = self.memory.shadow(allocation) {
-            shadow.unknown(host, |range, epoch, touch| {
+            shadow.unknown(host, |range, epoch, access| {
                 match found.iter_mut().find(|entry| entry.2 == epoch) {
                     Some(entry) => entry.1 += range.len(),
-                    None => found.push((base + range.start as u64, range.len(), epoch, touch)),
+                    None => found.push((base + range.start as u64, range.len(), epoch, access)),
                 }
             });
         }
-        for (address, bytes, epoch, touch) in found {
-            let first = self.racing_operation(epoch.op, touch);
+        for (address, bytes, epoch, access) in found {
+            let first = self.racing_operation(epoch.op, access);
             self.add_race(first, host_free(call), address, bytes);
         }
     }
@@ -181,14 +181,14 @@ impl WorldState {
                 (host_free(call), error.address, error.bytes)
             }
             (InvalidAccess::AfterFree, End::By(free)) if !self.orders(clock, free) => {
-                (self.racing_operation(free, Touch::Free), error.address, error.bytes)
+                (self.racing_operation(free, AccessKind::Free), error.address, error.bytes)
             }
             (InvalidAccess::BeforeAlloc, End::NotBegunBy(alloc)) if !self.orders(clock, alloc) => {
-                (self.racing_operation(alloc, Touch::Alloc), error.address, error.bytes)
+                (self.racing_operation(alloc, AccessKind::Alloc), error.address, error.bytes)
             }
             _ => return,
         };
-        let this = self.racing_operation(op, error.touch);
+        let this = self.racing_operation(op, error.access);
         self.add_race(this, other, address, bytes);
     }
 
@@ -196,9 +196,9 @@ impl WorldState {
         self.detector.clocks.get(&op).is_none_or(|(epoch, _)| clock.knows(*epoch))
     }
 
-    fn racing_operation(&self, op: OpId, touch: Touch) -> RacingOperation {
+    fn racing_operation(&self, op: OpId, access: AccessKind) -> RacingOperation {
         let (kind, stream, call) = self.trace.about(op);
-        RacingOperation { op, kind, stream: Some(stream), touch, call }
+        RacingOperation { op, kind, stream: Some(stream), access, call }
     }
 
     fn add_race(
@@ -232,10 +232,10 @@ impl WorldState {
             tails.chain(records).chain(graphs).chain(frees).chain(orphans).collect();
         let (queue, detector) = (&self.queue, &mut self.detector);
         detector.clocks.retain(|op, _| kept.contains(op) || !queue.is_done(*op));
-        detector.room = ROOM.max(2 * detector.clocks.len());
+        detector.prune_threshold = MIN_PRUNE_THRESHOLD.max(2 * detector.clocks.len());
     }
 }
 
 fn host_free(call: u64) -> RacingOperation {
-    RacingOperation { op: 0, kind: OpKind::Free, stream: None, touch: Touch::Free, call }
+    RacingOperation { op: 0, kind: OpKind::Free, stream: None, access: AccessKind::Free, call }
 }
