@@ -21,28 +21,28 @@ pub(crate) struct Clock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Epoch {
     /// The number of the stream.
-    pub(crate) lane: u64,
+    pub(crate) sequence: u64,
     pub(crate) op: OpId,
 }
 
 impl Clock {
     /// The youngest complete operation of a stream; 0 if none is known.
-    pub(crate) fn latest(&self, lane: u64) -> OpId {
-        let at = self.latest.binary_search_by_key(&lane, |entry| entry.0);
+    pub(crate) fn latest(&self, sequence: u64) -> OpId {
+        let at = self.latest.binary_search_by_key(&sequence, |entry| entry.0);
         at.map_or(0, |at| self.latest[at].1).max(self.floor)
     }
 
     pub(crate) fn knows(&self, epoch: Epoch) -> bool {
-        epoch.op <= self.floor || self.latest(epoch.lane) >= epoch.op
+        epoch.op <= self.floor || self.latest(epoch.sequence) >= epoch.op
     }
 
-    pub(crate) fn advance(&mut self, Epoch { lane, op }: Epoch) {
+    pub(crate) fn advance(&mut self, Epoch { sequence, op }: Epoch) {
         if op <= self.floor {
             return;
         }
-        match self.latest.binary_search_by_key(&lane, |entry| entry.0) {
+        match self.latest.binary_search_by_key(&sequence, |entry| entry.0) {
             Ok(at) => self.latest[at].1 = self.latest[at].1.max(op),
-            Err(at) => self.latest.insert(at, (lane, op)),
+            Err(at) => self.latest.insert(at, (sequence, op)),
         }
     }
 
@@ -84,8 +84,8 @@ impl Clock {
 
     fn join_own(&mut self, other: &Self) {
         self.raise(other.floor);
-        for &(lane, op) in &other.latest {
-            self.advance(Epoch { lane, op });
+        for &(sequence, op) in &other.latest {
+            self.advance(Epoch { sequence, op });
         }
     }
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_join_contains_both_clocks() {
-        let epoch = |lane, op| Epoch { lane, op };
+        let epoch = |sequence, op| Epoch { sequence, op };
         let (mut a, mut b) = (Clock::default(), Clock::default());
         a.advance(epoch(1, 10));
         a.advance(epoch(3, 12));
@@ -105,14 +105,16 @@ mod tests {
         b.raise(7);
         assert!(b.knows(epoch(1, 4)) && b.knows(epoch(9, 7)) && !b.knows(epoch(1, 8)));
         a.join(&b);
-        assert!([(1, 10), (2, 11), (3, 12)].iter().all(|&(lane, op)| a.knows(epoch(lane, op))));
+        assert!(
+            [(1, 10), (2, 11), (3, 12)].iter().all(|&(sequence, op)| a.knows(epoch(sequence, op)))
+        );
         assert!(!a.knows(epoch(1, 11)) && !a.knows(epoch(4, 8)));
         assert_eq!((a.latest(2), a.latest(4)), (11, 7));
     }
 
     #[test]
     fn what_a_world_knows_of_another_one_returns_to_it() {
-        let epoch = |lane, op| Epoch { lane, op };
+        let epoch = |sequence, op| Epoch { sequence, op };
         let (mut zero, mut one, mut later) = (Clock::default(), Clock::default(), Clock::default());
         zero.advance(epoch(1, 10));
         one.advance(epoch(1, 3));

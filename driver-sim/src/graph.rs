@@ -55,8 +55,8 @@ pub(crate) struct FlatNode {
     pub(crate) after: Vec<usize>,
     /// The number of the driver's node that it is of: a child graph is one node of the driver.
     pub(crate) node: usize,
-    /// In an executable: the lane of the node. Operations of one lane run in order, as in a stream.
-    pub(crate) lane: u64,
+    /// In an executable: the sequence of the node. Operations of one sequence run in order, as in a stream.
+    pub(crate) sequence: u64,
 }
 
 impl Graph {

@@ -9,7 +9,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// The number in the order of creation; the legacy stream is 0.
-    pub(crate) lane: u64,
+    pub(crate) sequence: u64,
     /// The seed under which it first received work, as a count of seeds, and its position among the streams of that
     /// seed.
     pub(crate) turn: (u64, u64),

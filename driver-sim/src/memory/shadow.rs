@@ -141,7 +141,7 @@ impl Last {
     fn note(&mut self, access: AccessKind, by: Epoch) {
         let newest = |epochs: &mut SmallVec<[Epoch; 2]>| match epochs
             .iter_mut()
-            .find(|epoch| epoch.lane == by.lane)
+            .find(|epoch| epoch.sequence == by.sequence)
         {
             Some(epoch) => *epoch = by,
             None => epochs.push(by),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn bytes_keep_their_own_history_and_equal_neighbours_are_one() {
-        let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
+        let [one, two, three] = [1, 2, 3].map(|sequence| Epoch { sequence, op: sequence });
         let mut shadow = Shadow::default();
         for at in (0..100).step_by(4) {
             assert_eq!(touch(&mut shadow, at..at + 4, AccessKind::Write, one), []);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn reads_do_not_race_with_reads_nor_atomics_with_atomics() {
-        let [one, two, three] = [1, 2, 3].map(|lane| Epoch { lane, op: lane });
+        let [one, two, three] = [1, 2, 3].map(|sequence| Epoch { sequence, op: sequence });
         for kind in [AccessKind::Read, AccessKind::Atomic] {
             let mut shadow = Shadow::default();
             assert_eq!(touch(&mut shadow, 0..8, kind, one), []);

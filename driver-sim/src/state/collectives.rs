@@ -13,9 +13,9 @@ use crate::{
     stream::StreamRef,
 };
 
-/// The lanes of the calls of groups start at this number, above those of streams, graph nodes and reads for peers.
-const CALL_LANES: u64 = 1 << 48;
-/// log2 of the largest number of calls of a group on one stream that have lanes of their own.
+/// The sequences of the calls of groups start at this number, above those of streams, graph nodes and reads for peers.
+const CALL_SEQUENCES: u64 = 1 << 48;
+/// log2 of the largest number of calls of a group on one stream that have sequences of their own.
 const CALL_BITS: u32 = 12;
 
 impl WorldState {
@@ -136,16 +136,16 @@ impl WorldState {
         Ok(ends)
     }
 
-    /// The lane of a call in a group. The first one is in the lane of its stream, because it is ordered with the rest
-    /// of it.
+    /// The sequence of a call in a group. The first one is in the sequence of its stream, because it is ordered with
+    /// the rest of it.
     fn lane_of(&self, stream: StreamRef, index: usize) -> Result<u64> {
-        let lane = self.stream(stream)?.lane;
+        let sequence = self.stream(stream)?.sequence;
         let index = index as u64;
         Ok(match index {
-            0 => lane,
-            _ if index >> CALL_BITS == 0 => CALL_LANES + (lane << CALL_BITS) + index,
+            0 => sequence,
+            _ if index >> CALL_BITS == 0 => CALL_SEQUENCES + (sequence << CALL_BITS) + index,
             // Lanes that nothing else uses.
-            _ => CALL_LANES * 2 + self.queue.next_id(),
+            _ => CALL_SEQUENCES * 2 + self.queue.next_id(),
         })
     }
 

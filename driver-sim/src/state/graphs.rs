@@ -11,8 +11,8 @@ use crate::{
     stream::StreamRef,
 };
 
-/// The lanes of graph nodes start at this number, above those of streams.
-const NODE_LANES: u64 = 1 << 32;
+/// The sequences of graph nodes start at this number, above those of streams.
+const NODE_SEQUENCES: u64 = 1 << 32;
 
 impl WorldState {
     pub(crate) fn create_graph(&mut self) -> Result<usize> {
@@ -39,7 +39,7 @@ impl WorldState {
         }
         let own = self.graphs.get_mut(graph)?;
         let node = own.next_node();
-        own.nodes.push(FlatNode { work, after: before, node, lane: 0 });
+        own.nodes.push(FlatNode { work, after: before, node, sequence: 0 });
         let key = self.nodes.insert(NodeKey { graph, index })?;
         Ok(encode(HandleKind::Node, self.ordinal, key))
     }
@@ -61,7 +61,7 @@ impl WorldState {
         }
         let all = (first..own.nodes.len()).collect();
         let node = own.nodes[first].node;
-        own.nodes.push(FlatNode { work: NodeWork::Empty, after: all, node, lane: 0 });
+        own.nodes.push(FlatNode { work: NodeWork::Empty, after: all, node, sequence: 0 });
         let index = own.nodes.len() - 1;
         let key = self.nodes.insert(NodeKey { graph, index })?;
         Ok(encode(HandleKind::Node, self.ordinal, key))
@@ -85,7 +85,7 @@ impl WorldState {
         };
         let own = self.graphs.get_mut(graph)?;
         let node = own.next_node();
-        own.nodes.push(FlatNode { work, after: last.into_iter().collect(), node, lane: 0 });
+        own.nodes.push(FlatNode { work, after: last.into_iter().collect(), node, sequence: 0 });
         let this = own.nodes.len() - 1;
         self.stream_mut(stream)?.capture = Some((graph, Some(this)));
         Ok(0)
@@ -94,8 +94,8 @@ impl WorldState {
     pub(crate) fn instantiate(&mut self, graph: Key) -> Result<usize> {
         let mut nodes = self.graphs.get(graph)?.nodes.clone();
         for node in &mut nodes {
-            self.node_lanes += 1;
-            node.lane = NODE_LANES + self.node_lanes;
+            self.node_sequences += 1;
+            node.sequence = NODE_SEQUENCES + self.node_sequences;
         }
         let key = self.execs.insert(Exec { graph, nodes, last: None })?;
         self.creates.graph_execs += 1;
@@ -148,7 +148,7 @@ impl WorldState {
         let ends = times(&nodes).into_iter().map(|(_, end)| end);
         let took = ends.max().unwrap_or(0).saturating_sub(Work::Marker.cost());
         let mut ops: Vec<OpId> = Vec::new();
-        for FlatNode { work, after, lane, .. } in nodes {
+        for FlatNode { work, after, sequence, .. } in nodes {
             let mut before: Ops = after.iter().map(|&node| ops[node]).collect();
             if before.is_empty() {
                 before.push(begin);
@@ -167,7 +167,7 @@ impl WorldState {
                 NodeWork::Empty => (Work::Marker, OpKind::GraphLaunch),
             };
             let operation = Operation { work, kind, event: None, remote: None };
-            let op = self.push(operation, (handle, turn, lane), &before);
+            let op = self.push(operation, (handle, turn, sequence), &before);
             self.orphans.push(op);
             self.enqueued(op);
             ops.push(op);

@@ -76,7 +76,7 @@ pub(crate) struct WorldState {
     pub(crate) execs: Slab<Exec>,
     pub(crate) communicators: Slab<Communicator>,
     /// The number of nodes of all executables so far.
-    pub(crate) node_lanes: u64,
+    pub(crate) node_sequences: u64,
     /// The limit of iterations and inner loop rounds of a launch.
     pub(crate) fuel: u64,
     /// Whether the device reports memory pools.
@@ -290,20 +290,20 @@ impl WorldState {
         }
         let cost = operation.work.cost();
         let turn = self.turn(stream)?;
-        let place = (self.stream_handle(stream), turn, self.stream(stream)?.lane);
+        let place = (self.stream_handle(stream), turn, self.stream(stream)?.sequence);
         let id = self.push(operation, place, &after);
         self.advance(stream, id, cost)?;
         Ok(id)
     }
 
-    /// Enqueues an operation after `after`, with a stream handle, turn and lane.
+    /// Enqueues an operation after `after`, with a stream handle, turn and sequence.
     pub(crate) fn push(
         &mut self,
         Operation { work, kind, event, remote }: Operation,
-        (stream, turn, lane): (u64, u64, u64),
+        (stream, turn, sequence): (u64, u64, u64),
         after: &[OpId],
     ) -> OpId {
-        self.clock_operation(self.queue.next_id(), lane, after, remote.as_ref());
+        self.clock_operation(self.queue.next_id(), sequence, after, remote.as_ref());
         let id = self.queue.push(work, (stream, turn), after, remote);
         self.trace.push(id, kind, stream, event, after, self.call_count);
         id

@@ -9,8 +9,8 @@ use crate::{
     stream::StreamRef,
 };
 
-/// The lanes of reads for other worlds start at this number, above those of streams and graph nodes.
-const PEER_LANES: u64 = 1 << 40;
+/// The sequences of reads for other worlds start at this number, above those of streams and graph nodes.
+const PEER_SEQUENCES: u64 = 1 << 40;
 /// The position of these reads among the streams of a seed.
 const PEER_TURN: u64 = 1 << 40;
 
@@ -43,8 +43,8 @@ impl WorldState {
         let work = Work::PeerRead { src, bytes, parcel };
         let read = Operation { work, kind: OpKind::CopyPeer, event: None, remote: Some(start) };
         // Reads for other worlds are not ordered with each other.
-        let lane = PEER_LANES + self.queue.next_id();
-        let op = self.push(read, (stream, PEER_TURN, lane), &[]);
+        let sequence = PEER_SEQUENCES + self.queue.next_id();
+        let op = self.push(read, (stream, PEER_TURN, sequence), &[]);
         self.enqueued(op);
         self.remote(op)
     }

@@ -37,7 +37,7 @@ impl WorldState {
     pub(crate) fn clock_operation(
         &mut self,
         op: OpId,
-        lane: u64,
+        sequence: u64,
         after: &[OpId],
         remote: Option<&Remote>,
     ) {
@@ -60,7 +60,7 @@ impl WorldState {
         if let Some(remote) = remote {
             remote.join_to(key, &mut clock);
         }
-        let epoch = Epoch { lane, op };
+        let epoch = Epoch { sequence, op };
         clock.advance(epoch);
         detector.open.push_back(epoch);
         detector.clocks.insert(op, (epoch, clock));
@@ -211,12 +211,12 @@ impl WorldState {
         let younger_first = second.op != 0 && second.op < first.op;
         let (first, second) = if younger_first { (second, first) } else { (first, second) };
         let detector = &self.detector;
-        let lane = detector.clocks.get(&first.op).map(|(epoch, _)| epoch.lane);
+        let sequence = detector.clocks.get(&first.op).map(|(epoch, _)| epoch.sequence);
         let clock = match second.op {
             0 => Some(&detector.host),
             op => detector.clocks.get(&op).map(|(_, clock)| clock),
         };
-        let known = clock.zip(lane).map(|(clock, lane)| clock.latest(lane));
+        let known = clock.zip(sequence).map(|(clock, sequence)| clock.latest(sequence));
         let ordered_after = known.filter(|op| *op != 0);
         self.detector.add(Race { first, second, address, bytes, ordered_after });
     }

@@ -18,9 +18,10 @@ use crate::{
 impl WorldState {
     pub(crate) fn create_stream(&mut self, blocking: bool, priority: i32) -> Result<usize> {
         let priority = priority.clamp(PRIORITIES.1, PRIORITIES.0);
-        let lane = self.creates.streams + 1;
-        let key = self.streams.insert(Stream { lane, blocking, priority, ..Stream::default() })?;
-        self.creates.streams = lane;
+        let sequence = self.creates.streams + 1;
+        let key =
+            self.streams.insert(Stream { sequence, blocking, priority, ..Stream::default() })?;
+        self.creates.streams = sequence;
         Ok(encode(HandleKind::Stream, self.ordinal, key))
     }
 
