@@ -6,11 +6,11 @@ use crate::op_id::OpId;
 pub(crate) struct Event {
     pub(crate) timing: bool,
     /// The latest record. Waits keep the record that was the latest when they were enqueued.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<EventRecord>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct EventRecord {
     pub(crate) op: OpId,
     /// The time in the simulated device's clock.
     pub(crate) at: u64,

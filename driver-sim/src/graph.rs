@@ -2,7 +2,7 @@
 
 use crate::{
     handle::Key,
-    launch::Launch,
+    launch::KernelLaunch,
     op::{Work, transfer_cost},
     op_id::OpId,
     rows::Rows,
@@ -32,7 +32,7 @@ pub(crate) struct Exec {
 
 #[derive(Clone, Debug)]
 pub(crate) enum NodeWork {
-    Launch(Launch),
+    Launch(KernelLaunch),
     Copy {
         dst: u64,
         src: u64,

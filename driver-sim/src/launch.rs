@@ -58,7 +58,7 @@ pub(crate) struct LaunchShape {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Launch {
+pub(crate) struct KernelLaunch {
     function: Function,
     args: SmallVec<[u64; 16]>,
     threads: u64,
@@ -123,7 +123,7 @@ impl Module {
 }
 
 impl Function {
-    pub(crate) fn launch(&self, shape: &LaunchShape, args: &[u64]) -> Option<Launch> {
+    pub(crate) fn launch(&self, shape: &LaunchShape, args: &[u64]) -> Option<KernelLaunch> {
         let LaunchShape { grid, block, shared_bytes } = shape;
         let within = |sizes: &[u32; 3], most: &[u32; 3]| {
             sizes.iter().zip(most).all(|(size, most)| (1..=*most).contains(size))
@@ -136,7 +136,7 @@ impl Function {
                 || self.fixed_shared_bytes() + u64::from(*shared_bytes)
                     <= u64::from(self.max_shared));
         let blocks = grid.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
-        possible.then(|| Launch {
+        possible.then(|| KernelLaunch {
             function: self.clone(),
             args: args.into(),
             threads: blocks.saturating_mul(block_threads),
@@ -151,7 +151,7 @@ impl Function {
     }
 }
 
-impl Launch {
+impl KernelLaunch {
     /// Runs the task. Iterations run in order, or with `random` in shuffled ranges, because their order is not defined.
     pub(crate) fn run(
         &self,

@@ -6,7 +6,7 @@ use quadrants_ir::abi::{ArgLayout, TEMPORARIES_WORD, temporary_bytes};
 use smallvec::SmallVec;
 
 use crate::{
-    launch::{Launch, tensor_memory, word},
+    launch::{KernelLaunch, tensor_memory, word},
     memory::Memory,
     op::Work,
 };
@@ -74,7 +74,7 @@ impl Work {
     }
 }
 
-impl Launch {
+impl KernelLaunch {
     fn add_ranges(&self, memory: &Memory, ranges: &mut AccessRanges) {
         let (kernel, task) = self.task();
         let Some(args) = self.peek_args(memory) else {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     collectives::{Blocker, CallPart},
-    launch::Launch,
+    launch::KernelLaunch,
     memory::Origin,
     remote::{Parcel, Remote},
     rows::Rows,
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum Work {
     /// Does nothing except ordering: records, waits, and copies that the call makes itself.
     Marker,
-    Launch(Launch),
+    Launch(KernelLaunch),
     Copy {
         dst: u64,
         src: u64,

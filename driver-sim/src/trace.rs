@@ -37,7 +37,7 @@ pub struct Trace {
 const CAPACITY: usize = 1 << 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct TraceRecorder {
     entries: VecDeque<TraceRecord>,
     last_host_wait: Option<OpId>,
 }
@@ -120,7 +120,7 @@ impl fmt::Display for Trace {
     }
 }
 
-impl Recorder {
+impl TraceRecorder {
     pub(crate) fn push(
         &mut self,
         op: OpId,

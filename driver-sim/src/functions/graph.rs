@@ -11,7 +11,7 @@ use crate::{
     entry::{ApiCall, Stop, driver_functions},
     graph::NodeWork,
     handle::{HandleKind, Key},
-    launch::{Launch, LaunchShape},
+    launch::{KernelLaunch, LaunchShape},
     pointer::{Array, Out, Parameters},
     rows::Rows,
     state::WorldState,
@@ -311,7 +311,7 @@ fn set_node(call: &ApiCall, exec: usize, node: usize, params: &NodeParamsV1) -> 
     Ok(state.set_node(exec, node, launch)?)
 }
 
-fn launch(call: &ApiCall, state: &WorldState, params: &NodeParamsV1) -> Result<Launch> {
+fn launch(call: &ApiCall, state: &WorldState, params: &NodeParamsV1) -> Result<KernelLaunch> {
     let function =
         state.functions.get(call.sibling(state, HandleKind::Function, params.function)?)?;
     if !params.extra.is_null() {

@@ -7,7 +7,7 @@ use crate::{
     entry::{ApiCall, Family, driver_functions},
     handle::HandleKind,
     launch::{
-        Function, Launch, LaunchShape, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN,
+        Function, KernelLaunch, LaunchShape, MAX_SHARED, MAX_SHARED_HIP, MAX_SHARED_OPTIN,
         RESIDENT_THREADS,
     },
     pointer::{Array, ImageBytes, Out, Parameters, Text},
@@ -173,7 +173,7 @@ pub(super) fn launch_of(
     function: &Function,
     shape: &LaunchShape,
     parameters: Parameters,
-) -> Result<Launch> {
+) -> Result<KernelLaunch> {
     let args = parameters.words(function.words)?;
     let (accepted, invalid) = match call.family {
         Family::Cuda => (true, Code::INVALID_VALUE),

@@ -42,7 +42,7 @@ pub(crate) enum BlockState {
 }
 
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct MemoryBlock {
     pub(crate) base: u64,
     /// Accessible.
     pub(crate) bytes: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Block {
     pub(crate) shadow: Shadow,
 }
 
-impl Block {
+impl MemoryBlock {
     pub(crate) fn new(
         base: u64,
         bytes: usize,

@@ -21,7 +21,7 @@ use crate::{
 pub use access::InvalidAccess;
 pub(crate) use access::{AccessError, Payload, Uninitialized};
 pub use block::Origin;
-pub(crate) use block::{Block, BlockState, End};
+pub(crate) use block::{BlockState, End, MemoryBlock};
 pub(crate) use pool::Freed;
 pub use touched::AccessKind;
 pub(crate) use watch::AllocationKey;
@@ -41,7 +41,7 @@ pub(crate) struct Memory {
     next: u64,
     end: u64,
     /// Sorted by address.
-    blocks: Vec<Block>,
+    blocks: Vec<MemoryBlock>,
     /// Recently accessed live blocks: kernels alternate between a few. Cleared whenever the phase or the location of
     /// any block changes.
     hot: [Hot; 4],
@@ -98,7 +98,7 @@ impl Memory {
         if reserved > self.limit || after > self.end {
             return Err(Code::OUT_OF_MEMORY);
         }
-        let block = Block::new(self.next, bytes, capacity, pool, origin)?;
+        let block = MemoryBlock::new(self.next, bytes, capacity, pool, origin)?;
         let base = block.base;
         self.reserved = reserved;
         self.next = after.next_multiple_of(ALIGN);
@@ -163,12 +163,12 @@ impl Memory {
     }
 
     /// The block that begins at `base`, for reports and tests.
-    pub(crate) fn block(&self, base: u64) -> Option<&Block> {
+    pub(crate) fn block(&self, base: u64) -> Option<&MemoryBlock> {
         self.exact(base).map(|at| &self.blocks[at])
     }
 
     /// The block that begins at `base`, to change its life.
-    pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut Block> {
+    pub(crate) fn block_mut(&mut self, base: u64) -> Option<&mut MemoryBlock> {
         self.hot = [Hot::default(); 4];
         self.exact(base).map(|at| &mut self.blocks[at])
     }

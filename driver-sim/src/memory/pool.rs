@@ -1,7 +1,7 @@
 //! Stream-ordered memory: freed blocks are reused as early as stream order allows, so that a program with a missing
 //! dependency finds its bytes changed.
 
-use super::{Block, Memory, Origin};
+use super::{Memory, MemoryBlock, Origin};
 use crate::{code::Result, op_id::OpId};
 
 /// A block of the pool that the program freed.
@@ -63,6 +63,6 @@ impl Memory {
 }
 
 /// Blocks are reused whole, so a much larger block is not used for a small allocation.
-fn fits(block: &Block, bytes: usize) -> bool {
+fn fits(block: &MemoryBlock, bytes: usize) -> bool {
     block.capacity >= bytes && block.capacity / 4 <= bytes.max(1024)
 }

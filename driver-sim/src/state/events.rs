@@ -3,7 +3,7 @@
 use super::WorldState;
 use crate::{
     code::{Code, Result},
-    event::{Event, Record},
+    event::{Event, EventRecord},
     handle::{HandleKind, Key, encode},
     op::{OpKind, Operation, Work},
     remote::Remote,
@@ -26,7 +26,7 @@ impl WorldState {
         let handle = encode(HandleKind::Event, self.ordinal, event) as u64;
         let op = self.enqueue(stream, Work::Marker, OpKind::Record, &[], Some(handle))?;
         let at = self.stream(stream)?.end;
-        self.events.get_mut(event)?.record = Some(Record { op, at });
+        self.events.get_mut(event)?.record = Some(EventRecord { op, at });
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::{
     code::{Code, Result},
     graph::{Exec, FlatNode, Graph, NodeKey, NodeWork, times},
     handle::{HandleKind, Key, encode},
-    launch::Launch,
+    launch::KernelLaunch,
     op::{OpKind, Operation, Work},
     op_id::{OpId, Ops},
     stream::StreamRef,
@@ -103,7 +103,7 @@ impl WorldState {
     }
 
     /// Replaces the launch of a node for later launches of the executable.
-    pub(crate) fn set_node(&mut self, exec: Key, node: Key, launch: Launch) -> Result<()> {
+    pub(crate) fn set_node(&mut self, exec: Key, node: Key, launch: KernelLaunch) -> Result<()> {
         let node = *self.nodes.get(node).map_err(|_| Code::INVALID_VALUE)?;
         let exec = self.execs.get_mut(exec)?;
         if exec.graph != node.graph {

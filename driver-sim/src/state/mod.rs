@@ -35,7 +35,7 @@ use crate::{
     schedule::Schedule,
     stream::{Stream, StreamRef},
     timeline::Timeline,
-    trace::Recorder,
+    trace::TraceRecorder,
 };
 
 /// Many minutes of interpretation.
@@ -90,7 +90,7 @@ pub(crate) struct WorldState {
     /// The objects that existed when the primary context was last destroyed.
     pub(crate) left: LiveCounts,
     pub(crate) faults: Faults,
-    pub(crate) trace: Recorder,
+    pub(crate) trace: TraceRecorder,
     pub(crate) reports: Vec<Report>,
     pub(crate) schedule_hash: u64,
     pub(crate) executed: u64,

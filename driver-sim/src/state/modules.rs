@@ -8,7 +8,7 @@ use super::WorldState;
 use crate::{
     code::{Code, Result},
     handle::{HandleKind, Key, encode},
-    launch::{Launch, Module},
+    launch::{KernelLaunch, Module},
     op::{OpKind, Work},
     pointer::ImageBytes,
     stream::StreamRef,
@@ -41,7 +41,7 @@ impl WorldState {
         Ok(encode(HandleKind::Function, self.ordinal, self.functions.insert(function)?))
     }
 
-    pub(crate) fn launch(&mut self, launch: Launch, stream: StreamRef) -> Result<()> {
+    pub(crate) fn launch(&mut self, launch: KernelLaunch, stream: StreamRef) -> Result<()> {
         let kind = OpKind::Launch(Arc::clone(launch.name()));
         self.enqueue(stream, Work::Launch(launch), kind, &[], None).map(drop)
     }
