@@ -1,10 +1,10 @@
-//! A communicator: one rank's part of a clique, in the rank's world.
+//! A communicator: one rank's part of a rank set, in the rank's world.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    clique::{Clique, Rank},
     matched_call::MatchedCallId,
+    rank_set::{Rank, RankSet},
     request::{Request, Role},
     status::Status,
 };
@@ -16,13 +16,13 @@ const LATE_LAUNCHES: u32 = 2;
 const LATE_QUERIES: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Communicator {
+pub(crate) struct SimCommunicator {
     pub(crate) rank: Arc<Rank>,
     pub(crate) size: usize,
     /// `None` until it has joined, which in a group is at the end.
-    pub(crate) clique: Option<Arc<Clique>>,
+    pub(crate) rank_set: Option<Arc<RankSet>>,
     pub(crate) blocking: bool,
-    pub(crate) phase: CommunicatorState,
+    pub(crate) phase: CommunicatorPhase,
     /// The error of a late launch or of the creation.
     pub(crate) error: Option<Status>,
     /// The ends of its calls. It may contain complete ones.
@@ -35,7 +35,7 @@ pub(crate) struct Communicator {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CommunicatorState {
+pub(crate) enum CommunicatorPhase {
     Open,
     /// It takes no calls any more.
     Finalized,
@@ -48,14 +48,14 @@ struct Late {
     queries: u32,
 }
 
-impl Communicator {
+impl SimCommunicator {
     pub(crate) fn new(rank: Arc<Rank>, size: usize, blocking: bool) -> Self {
         Self {
             rank,
             size,
-            clique: None,
+            rank_set: None,
             blocking,
-            phase: CommunicatorState::Open,
+            phase: CommunicatorPhase::Open,
             error: None,
             ends: Vec::new(),
             launches: 0,
@@ -68,11 +68,11 @@ impl Communicator {
 
     /// The asynchronous error, without that of a lost context.
     pub(crate) fn status(&self) -> Status {
-        let clique = match &self.clique {
-            Some(clique) => clique.status(&self.rank),
+        let rank_set = match &self.rank_set {
+            Some(rank_set) => rank_set.status(&self.rank),
             None => Status::IN_PROGRESS,
         };
-        match (clique, self.error) {
+        match (rank_set, self.error) {
             (Status::SUCCESS | Status::IN_PROGRESS, Some(error)) => error,
             (Status::SUCCESS, None) if self.late.is_some() => Status::IN_PROGRESS,
             (status, _) => status,
@@ -82,10 +82,12 @@ impl Communicator {
     /// Whether it takes calls. After an error of other ranks it does, but they never complete.
     pub(crate) fn check_open(&self) -> Result<(), Status> {
         match (self.phase, self.status()) {
-            (CommunicatorState::Finalized, _) | (_, Status::IN_PROGRESS) => {
+            (CommunicatorPhase::Finalized, _) | (_, Status::IN_PROGRESS) => {
                 Err(Status::INVALID_USAGE)
             }
-            (_, status) if !self.clique.as_ref().is_some_and(|clique| clique.is_complete()) => {
+            (_, status)
+                if !self.rank_set.as_ref().is_some_and(|rank_set| rank_set.is_complete()) =>
+            {
                 Err(status)
             }
             _ => self.error.map_or(Ok(()), Err),
@@ -112,7 +114,7 @@ impl Communicator {
         self.late.take().map(|late| late.requests)
     }
 
-    /// The position of a call among those of the clique, and that of the rank among those that call.
+    /// The position of a call among those of the rank set, and that of the rank among those that call.
     pub(crate) fn next_call(&mut self, role: Role) -> (MatchedCallId, usize) {
         let own = self.rank.number;
         let next = |count: &mut u64| {

@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 
 use super::{
     blocker::Blocker,
-    clique::Rank,
+    rank_set::Rank,
     request::{CollectiveKind, Signature},
 };
 use crate::{memory::Payload, remote::Remote};
 
-/// The position of a matched call among those of its clique.
+/// The position of a matched call among those of its rank set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum MatchedCallId {
     /// The collective call of this number.

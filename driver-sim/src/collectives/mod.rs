@@ -1,7 +1,7 @@
 //! Communicators and their collective calls. The functions of NCCL that make them are in
 //! [`functions::collectives`](crate::functions::collectives).
 //!
-//! The ranks of a communicator are a [`Clique`](clique::Clique) of devices in this process; each rank has a
+//! The ranks of a communicator are a [`RankSet`](rank_set::RankSet) of devices in this process; each rank has a
 //! communicator in its world. The calls of the ranks that belong together are a [`MatchedCall`]. A call is several
 //! operations in its rank's world: a start in the stream; a read of the send buffer after the starts of all ranks; a
 //! write of the receive buffer after the reads of all ranks; and an end in the stream. So each world's race detector
@@ -12,22 +12,22 @@
 
 mod arithmetic;
 mod blocker;
-mod clique;
 mod communicator;
 mod launch;
 mod matched_call;
 mod part;
 pub(crate) mod progress;
+mod rank_set;
 mod request;
 mod status;
 
 pub(crate) use arithmetic::ReduceOp;
 pub(crate) use blocker::Blocker;
-pub(crate) use clique::{Rank, join_clique, new_unique_id};
-pub(crate) use communicator::{Communicator, CommunicatorState};
+pub(crate) use communicator::{CommunicatorPhase, SimCommunicator};
 pub(crate) use launch::{PlannedCall, plan};
 pub(crate) use matched_call::MatchedCall;
 pub(crate) use part::CallPart;
 pub(crate) use progress::changed;
+pub(crate) use rank_set::{Rank, join_rank_set, new_unique_id};
 pub(crate) use request::{Arguments, CollectiveKind, Request, Role};
 pub(crate) use status::Status;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::WorldState;
 use crate::{
     code::Result,
-    collectives::{CallPart, CommunicatorState, PlannedCall, Request, Status, plan},
+    collectives::{CallPart, CommunicatorPhase, PlannedCall, Request, Status, plan},
     handle::{HandleKind, Key, encode},
     op::{OpKind, Operation, Work, transfer_cost},
     op_id::OpId,
@@ -58,12 +58,12 @@ impl WorldState {
         }
         let communicator = self.communicators.get_mut(key)?;
         let (rank, size) = (communicator.rank.clone(), communicator.size);
-        let clique = communicator.clique.clone().ok_or(Status::INVALID_USAGE)?;
+        let rank_set = communicator.rank_set.clone().ok_or(Status::INVALID_USAGE)?;
         let matched: Vec<_> =
             requests.iter().map(|request| communicator.next_call(request.role)).collect();
         let mut calls = Vec::with_capacity(requests.len());
         for (request, (id, index)) in requests.iter().zip(matched) {
-            let (rank_call, mismatch) = clique.match_call(id, request.signature, &rank, index);
+            let (rank_call, mismatch) = rank_set.match_call(id, request.signature, &rank, index);
             if let Some(text) = mismatch {
                 self.report(Report::of_call(ReportKind::Mismatch, text));
             }
@@ -163,7 +163,7 @@ impl WorldState {
         match ends.find(|op| !self.queue.is_done(*op)) {
             Some(op)
                 if status == Status::SUCCESS
-                    && communicator.phase == CommunicatorState::Finalized =>
+                    && communicator.phase == CommunicatorPhase::Finalized =>
             {
                 self.nudge(op);
                 Ok(Status::IN_PROGRESS)

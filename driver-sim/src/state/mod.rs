@@ -17,7 +17,7 @@ use std::{mem::take, sync::Arc, time::Duration};
 use crate::{
     clock::WorldKey,
     code::{Code, Result},
-    collectives::{Blocker, Communicator},
+    collectives::{Blocker, SimCommunicator},
     counts::{CreatedCounts, LiveCounts},
     event::Event,
     fault::Faults,
@@ -74,7 +74,7 @@ pub(crate) struct WorldState {
     pub(crate) graphs: Slab<Graph>,
     pub(crate) nodes: Slab<NodeKey>,
     pub(crate) execs: Slab<Exec>,
-    pub(crate) communicators: Slab<Communicator>,
+    pub(crate) communicators: Slab<SimCommunicator>,
     /// The number of nodes of all executables so far.
     pub(crate) node_sequences: u64,
     /// The limit of iterations and inner loop rounds of a launch.

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, mem::ManuallyDrop, sync::Arc, time::Instant};
 
 use crate::{
-    collectives::{Request, Status, join_clique, progress},
+    collectives::{Request, Status, join_rank_set, progress},
     handle::Key,
     worlds,
 };
@@ -19,7 +19,7 @@ pub(crate) enum DeferredCall {
     Call(CommunicatorKey, Request),
 }
 
-struct Group {
+struct OpenGroup {
     /// The number of groups that are open, each inside the one before.
     depth: u32,
     deferred: Vec<DeferredCall>,
@@ -27,18 +27,18 @@ struct Group {
     error: Option<Status>,
 }
 
-impl Group {
+impl OpenGroup {
     const NONE: Self = Self { depth: 0, deferred: Vec::new(), error: None };
 }
 
 thread_local! {
     // It is never dropped, so that it works until the end of the thread, when other thread-local values destroy
     // communicators.
-    static GROUP: ManuallyDrop<RefCell<Group>> =
-        const { ManuallyDrop::new(RefCell::new(Group::NONE)) };
+    static GROUP: ManuallyDrop<RefCell<OpenGroup>> =
+        const { ManuallyDrop::new(RefCell::new(OpenGroup::NONE)) };
 }
 
-fn with<T>(action: impl FnOnce(&mut Group) -> T) -> T {
+fn with<T>(action: impl FnOnce(&mut OpenGroup) -> T) -> T {
     GROUP.with(|group| action(&mut group.borrow_mut()))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn note_error(status: Status) {
 
 /// Ends all groups and forgets their calls.
 pub(crate) fn discard() {
-    with(|group| *group = Group::NONE);
+    with(|group| *group = OpenGroup::NONE);
 }
 
 /// Ends a group. The end of the outermost one carries out its calls, unless one of them returned an error.
@@ -71,7 +71,7 @@ pub(crate) fn end() -> Result<(), Status> {
         if group.depth > 0 {
             return Ok(Vec::new());
         }
-        let Group { deferred, error, .. } = std::mem::replace(group, Group::NONE);
+        let OpenGroup { deferred, error, .. } = std::mem::replace(group, OpenGroup::NONE);
         error.map_or(Ok(deferred), Err)
     })?;
     carry_out(deferred)
@@ -118,13 +118,13 @@ fn carry_out(deferred: Vec<DeferredCall>) -> Result<(), Status> {
     outcome
 }
 
-/// Joins the clique of a unique id.
+/// Joins the rank set of a unique id.
 fn join((world, key): CommunicatorKey, id: u64) -> Result<(), Status> {
     let mut state = worlds::lock(world)?;
     let communicator = state.communicators.get_mut(key).map_err(|_| Status::INVALID_ARGUMENT)?;
-    let joined = join_clique(id, communicator.size, &communicator.rank);
+    let joined = join_rank_set(id, communicator.size, &communicator.rank);
     match joined {
-        Ok(clique) => communicator.clique = Some(clique),
+        Ok(rank_set) => communicator.rank_set = Some(rank_set),
         Err(error) => {
             communicator.error = Some(error);
             return Err(error);
@@ -150,11 +150,11 @@ fn wait_until_joined((world, key): CommunicatorKey) -> Result<(), Status> {
         if status != Status::IN_PROGRESS {
             return status.ok();
         }
-        let clique = communicator.clique.as_ref().map(Arc::clone);
+        let rank_set = communicator.rank_set.as_ref().map(Arc::clone);
         drop(state);
         if !progress::wait_for_change(seen, end) {
-            if let Some(clique) = clique {
-                clique.fail(Status::SYSTEM_ERROR);
+            if let Some(rank_set) = rank_set {
+                rank_set.fail(Status::SYSTEM_ERROR);
             }
             return Err(Status::SYSTEM_ERROR);
         }

@@ -15,8 +15,8 @@ use group::DeferredCall;
 
 use crate::{
     collectives::{
-        Arguments, CollectiveKind, Communicator, CommunicatorState, Rank, ReduceOp, Request, Role,
-        Status, changed,
+        Arguments, CollectiveKind, CommunicatorPhase, Rank, ReduceOp, Request, Role,
+        SimCommunicator, Status, changed,
     },
     entry::{ApiCall, ExportedFunction},
     handle::{HandleKind, decode, encode},
@@ -90,7 +90,7 @@ collective_functions! {
         let (mut state, key) = enter(call, comm)?;
         let communicator = state.communicators.get_mut(key.1).map_err(Status::from)?;
         communicator.check_open()?;
-        communicator.phase = CommunicatorState::Finalized;
+        communicator.phase = CommunicatorPhase::Finalized;
         if !communicator.blocking {
             return Err(Status::IN_PROGRESS.into());
         }
@@ -101,7 +101,7 @@ collective_functions! {
     fn ncclCommDestroy(comm: usize) |call| {
         let (state, key) = enter(call, comm)?;
         let communicator = state.communicators.get(key.1).map_err(Status::from)?;
-        if communicator.clique.is_some() && communicator.status() == Status::IN_PROGRESS {
+        if communicator.rank_set.is_some() && communicator.status() == Status::IN_PROGRESS {
             return Err(Status::INVALID_USAGE.into());
         }
         peer::wait(state, |state| state.finish_calls(key.1)).map_err(Status::from)?;
@@ -318,7 +318,7 @@ fn create(
         return Err(Status::INVALID_ARGUMENT.into());
     }
     let rank = Arc::new(Rank::new(rank, world));
-    let communicator = Communicator::new(rank, size, blocking);
+    let communicator = SimCommunicator::new(rank, size, blocking);
     let key = state.communicators.insert(communicator).map_err(Status::from)?;
     state.creates.communicators += 1;
     drop(state);

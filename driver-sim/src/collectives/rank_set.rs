@@ -31,7 +31,7 @@ pub(crate) struct Rank {
 
 /// The ranks that use one unique id.
 #[derive(Debug)]
-pub(crate) struct Clique {
+pub(crate) struct RankSet {
     id: u64,
     size: usize,
     inner: Mutex<Inner>,
@@ -49,25 +49,29 @@ struct Inner {
     open: BTreeMap<MatchedCallId, Arc<MatchedCall>>,
 }
 
-/// Unique ids that are given out, with the clique once a rank has joined. Removed when all ranks have joined.
-static CLIQUES: Mutex<BTreeMap<u64, Option<Arc<Clique>>>> = Mutex::new(BTreeMap::new());
+/// Unique ids that are given out, with the rank set once a rank has joined. Removed when all ranks have joined.
+static RANK_SETS: Mutex<BTreeMap<u64, Option<Arc<RankSet>>>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A new unique id.
 pub(crate) fn new_unique_id() -> u64 {
     let id = NEXT.fetch_add(1, Relaxed);
-    CLIQUES.lock().insert(id, None);
+    RANK_SETS.lock().insert(id, None);
     id
 }
 
-/// Joins the clique of a unique id.
-pub(crate) fn join_clique(id: u64, size: usize, rank: &Arc<Rank>) -> Result<Arc<Clique>, Status> {
-    let mut cliques = CLIQUES.lock();
-    let slot = cliques.get_mut(&id).ok_or(Status::INVALID_ARGUMENT)?;
-    let new = || Arc::new(Clique { id, size, inner: Mutex::default() });
-    let clique = slot.get_or_insert_with(new).clone();
-    let mut inner = clique.inner.lock();
-    if clique.size != size || inner.ranks.contains_key(&rank.number) {
+/// Joins the rank set of a unique id.
+pub(crate) fn join_rank_set(
+    id: u64,
+    size: usize,
+    rank: &Arc<Rank>,
+) -> Result<Arc<RankSet>, Status> {
+    let mut rank_sets = RANK_SETS.lock();
+    let slot = rank_sets.get_mut(&id).ok_or(Status::INVALID_ARGUMENT)?;
+    let new = || Arc::new(RankSet { id, size, inner: Mutex::default() });
+    let rank_set = slot.get_or_insert_with(new).clone();
+    let mut inner = rank_set.inner.lock();
+    if rank_set.size != size || inner.ranks.contains_key(&rank.number) {
         return Err(Status::INVALID_ARGUMENT);
     }
     if let Some(failed) = inner.failed {
@@ -81,11 +85,11 @@ pub(crate) fn join_clique(id: u64, size: usize, rank: &Arc<Rank>) -> Result<Arc<
     }
     inner.ranks.insert(rank.number, rank.clone());
     if inner.ranks.len() == size {
-        cliques.remove(&id);
+        rank_sets.remove(&id);
     }
     drop(inner);
     changed();
-    Ok(clique)
+    Ok(rank_set)
 }
 
 impl Rank {
@@ -108,7 +112,7 @@ impl Rank {
     }
 }
 
-impl Clique {
+impl RankSet {
     /// Whether all ranks have joined.
     pub(crate) fn is_complete(&self) -> bool {
         let inner = self.inner.lock();
@@ -118,11 +122,11 @@ impl Clique {
     /// Gives up the creation of the communicators.
     pub(crate) fn fail(&self, status: Status) {
         self.inner.lock().failed.get_or_insert(status);
-        CLIQUES.lock().remove(&self.id);
+        RANK_SETS.lock().remove(&self.id);
         changed();
     }
 
-    /// The state of a rank's communicator as far as the clique knows.
+    /// The state of a rank's communicator as far as the rank set knows.
     pub(crate) fn status(&self, own: &Rank) -> Status {
         let inner = self.inner.lock();
         let gone = |rank: &Arc<Rank>| rank.number != own.number && rank.is_gone();
