@@ -16,11 +16,11 @@ use crate::{
     Error, Library, Result, UniqueId,
     bootstrap::{self, ProcessGroup, Refusal},
     call::CollectiveCall,
-    clique::{CREATE, Clique},
     error::Failure,
     library::{Progress, library_name},
     library_mismatch::NONE,
     local::Exchange,
+    local_ranks::{CREATE, LocalRanks},
     table::{CONFIG_MAGIC, CONFIG_VERSION, Config, RawCommunicator, RawUniqueId},
     unique_id::Id,
     watchdog::{self, Supervised},
@@ -92,7 +92,7 @@ pub(crate) struct Inner {
     timeout: Duration,
     link: Link,
     /// The ranks of this process.
-    clique: Arc<Clique>,
+    local_ranks: Arc<LocalRanks>,
     /// The other processes.
     processes: Option<Arc<ProcessGroup>>,
     /// The number of the communicator among those whose calls the processes compare.
@@ -326,7 +326,7 @@ impl CommunicatorBuilder {
                     size,
                     timeout: self.timeout,
                     link,
-                    clique: Clique::join(id, *rank, size, &name)?,
+                    local_ranks: LocalRanks::join(id, *rank, size, &name)?,
                     processes: processes.cloned(),
                     compared,
                     order: Mutex::new(()),
@@ -460,7 +460,7 @@ impl CommunicatorState {
         let Some(Raw(raw)) = self.raw.take() else { return };
         self.failure = failure.cloned();
         let of_all = failure.filter(|failure| failure.is_of_all()).cloned();
-        inner.clique.fail(&of_all.unwrap_or_else(|| {
+        inner.local_ranks.fail(&of_all.unwrap_or_else(|| {
             Failure::PeerAborted { rank: inner.rank, failure: failure.cloned() }.into()
         }));
         let Link::Library(library) = &inner.link else { return };
@@ -485,7 +485,7 @@ impl Inner {
 
     /// The operations of ranks on the CPU.
     pub(crate) fn exchange(&self) -> &Exchange {
-        &self.clique.exchange
+        &self.local_ranks.exchange
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -511,17 +511,17 @@ impl Inner {
         match (&self.processes, self.compared) {
             (Some(processes), Some(communicator)) => {
                 let calls: Vec<_> = calls.into_iter().collect();
-                let ended = || self.clique.failure().is_some();
+                let ended = || self.local_ranks.failure().is_some();
                 let compared = processes.compare(communicator, &calls, self.timeout, &ended);
                 compared.map_err(|refusal| self.failure_of(refusal))
             }
-            _ => self.clique.compare(self.rank, calls),
+            _ => self.local_ranks.compare(self.rank, calls),
         }
     }
 
     /// Why operations cannot complete because of other ranks.
     fn failure_of_others(&self) -> Option<Arc<Failure>> {
-        if let Some(failure) = self.clique.failure() {
+        if let Some(failure) = self.local_ranks.failure() {
             return Some(failure);
         }
         let processes = self.processes.as_ref()?;
@@ -537,7 +537,7 @@ impl Inner {
             Refusal::Mismatch(mismatch) => mismatch.into(),
             Refusal::Unanswered(bootstrap::Error::PeerLost { rank }) => Failure::PeerLost { rank },
             Refusal::Unanswered(error) => Failure::Comparison(error),
-            Refusal::Ended => match self.clique.failure() {
+            Refusal::Ended => match self.local_ranks.failure() {
                 Some(failure) => return failure,
                 None => Failure::PeerAborted { rank: self.rank, failure: None },
             },
@@ -745,7 +745,7 @@ impl Communicator {
     /// process.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
-        self.inner.clique.failure().is_some() || self.inner.state.lock().raw.is_none()
+        self.inner.local_ranks.failure().is_some() || self.inner.state.lock().raw.is_none()
     }
 }
 
@@ -774,7 +774,7 @@ impl Drop for Communicator {
         watchdog::remove(inner);
         let mut state = inner.state.lock();
         // The library may wait for the other ranks if it destroys a communicator in order.
-        if inner.clique.failure().is_some() || thread::panicking() && !inner.is_complete() {
+        if inner.local_ranks.failure().is_some() || thread::panicking() && !inner.is_complete() {
             state.abort(inner, None);
         }
         let Some(Raw(raw)) = state.raw.take() else { return };

@@ -2,7 +2,6 @@
 
 pub mod bootstrap;
 mod call;
-mod clique;
 mod communicator;
 mod element;
 mod error;
@@ -11,6 +10,7 @@ mod ledger;
 mod library;
 mod library_mismatch;
 mod local;
+mod local_ranks;
 #[cfg(test)]
 mod random;
 mod reduce;

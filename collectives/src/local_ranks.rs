@@ -1,4 +1,4 @@
-//! [`Clique`]: the ranks of a communicator that are in this process.
+//! [`LocalRanks`]: the ranks of a communicator that are in this process.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -25,7 +25,7 @@ pub(crate) const CREATE: &str = "create a communicator";
 
 /// The ranks in this process. If one fails, all do, since the operations of the others cannot complete.
 #[derive(Debug)]
-pub(crate) struct Clique {
+pub(crate) struct LocalRanks {
     size: usize,
     state: Mutex<State>,
     /// Whether the state has a failure.
@@ -44,17 +44,17 @@ struct State {
     failure: Option<Arc<Failure>>,
 }
 
-/// The clique of an id.
-struct KnownClique {
-    clique: Weak<Clique>,
+/// The ranks of an id in this process.
+struct KnownRanks {
+    local_ranks: Weak<LocalRanks>,
     /// Until all ranks have joined, where they do not wait for each other: those that come late are to find a failure.
-    incomplete: Option<Arc<Clique>>,
+    incomplete: Option<Arc<LocalRanks>>,
 }
 
-/// The cliques of this process, by the bytes of their ids.
-static CLIQUES: Mutex<Option<HashMap<[u8; 128], KnownClique>>> = Mutex::new(None);
+/// The ranks in this process, by the bytes of their ids.
+static BY_ID: Mutex<Option<HashMap<[u8; 128], KnownRanks>>> = Mutex::new(None);
 
-impl KnownClique {
+impl KnownRanks {
     fn new(id: &UniqueId, size: usize) -> Self {
         let ranks = match id.id() {
             // They need not join before one of them calls an operation.
@@ -63,13 +63,13 @@ impl KnownClique {
             Id::Library(_) => Ranks::Some(BTreeSet::new()),
         };
         let (joined, ledger) = (BTreeSet::new(), Ledger::new(ranks));
-        let clique = Arc::new(Clique {
+        let local_ranks = Arc::new(LocalRanks {
             size,
             state: Mutex::new(State { joined, first: None, ledger, failure: None }),
             failed: AtomicBool::new(false),
             exchange: Exchange::new(size),
         });
-        Self { clique: Arc::downgrade(&clique), incomplete: Some(clique) }
+        Self { local_ranks: Arc::downgrade(&local_ranks), incomplete: Some(local_ranks) }
     }
 }
 
@@ -91,8 +91,8 @@ impl State {
     }
 }
 
-impl Clique {
-    /// The clique of an id, with a new rank.
+impl LocalRanks {
+    /// The ranks of an id in this process, with a new rank.
     ///
     /// # Errors
     /// [`Error::Rank`] if another rank has another size, [`Error::Joined`] if the rank cannot join any more;
@@ -104,36 +104,38 @@ impl Clique {
         size: usize,
         library: &str,
     ) -> Result<Arc<Self>> {
-        let mut cliques = CLIQUES.lock();
-        let cliques = cliques.get_or_insert_default();
-        cliques.retain(|_, known| known.clique.strong_count() > 0);
-        let known = cliques.entry(id.to_bytes()).or_insert_with(|| KnownClique::new(id, size));
-        let Some(clique) = known.clique.upgrade() else { return Err(Error::Joined { rank }) };
-        if clique.size != size {
-            let (rank, size) = (size.max(clique.size) - 1, size.min(clique.size));
+        let mut by_id = BY_ID.lock();
+        let by_id = by_id.get_or_insert_default();
+        by_id.retain(|_, known| known.local_ranks.strong_count() > 0);
+        let known = by_id.entry(id.to_bytes()).or_insert_with(|| KnownRanks::new(id, size));
+        let Some(local_ranks) = known.local_ranks.upgrade() else {
+            return Err(Error::Joined { rank });
+        };
+        if local_ranks.size != size {
+            let (rank, size) = (size.max(local_ranks.size) - 1, size.min(local_ranks.size));
             return Err(Error::Rank { rank, size });
         }
-        let mut state = clique.state.lock();
+        let mut state = local_ranks.state.lock();
         if !state.joined.insert(rank) || !state.ledger.join(rank) {
             return Err(Error::Joined { rank });
         }
         if let Some(failure) = state.refuse(rank, library) {
             // Those that come late are to find the failure, also where the others are gone by then.
-            known.incomplete = (state.joined.len() < size).then(|| clique.clone());
-            clique.note(state, &failure);
+            known.incomplete = (state.joined.len() < size).then(|| local_ranks.clone());
+            local_ranks.note(state, &failure);
             return Err(Error::Failed { operation: CREATE, rank, failure });
         }
         if state.joined.len() == size || matches!(id.id(), Id::Library(_)) {
             known.incomplete = None;
         }
         drop(state);
-        Ok(clique)
+        Ok(local_ranks)
     }
 
     /// Compares the next calls of a rank with those of the others in this process.
     ///
     /// # Errors
-    /// The failure of the clique; a mismatch is one.
+    /// The failure of the ranks; a mismatch is one.
     pub(crate) fn compare(
         &self,
         rank: usize,
@@ -174,7 +176,7 @@ impl Clique {
 mod tests {
     use super::*;
 
-    fn mismatch(joined: Result<Arc<Clique>>) -> LibraryMismatch {
+    fn mismatch(joined: Result<Arc<LocalRanks>>) -> LibraryMismatch {
         let Err(Error::Failed { failure, .. }) = joined else { panic!("{joined:?}") };
         let Failure::Libraries(mismatch) = &*failure else { panic!("{failure}") };
         mismatch.clone()
@@ -183,17 +185,18 @@ mod tests {
     #[test]
     fn ranks_with_different_libraries_cannot_join() {
         let id = UniqueId::parse(&[9; 128]).unwrap();
-        let first = Clique::join(&id, 1, 3, "NCCL 2.28.3").unwrap();
+        let first = LocalRanks::join(&id, 1, 3, "NCCL 2.28.3").unwrap();
         let (library, other_library) = ("RCCL 2.28.3".to_owned(), "NCCL 2.28.3".to_owned());
         let expected = LibraryMismatch { rank: 2, library, other: 1, other_library };
-        assert_eq!(mismatch(Clique::join(&id, 2, 3, "RCCL 2.28.3")), expected);
+        assert_eq!(mismatch(LocalRanks::join(&id, 2, 3, "RCCL 2.28.3")), expected);
         // Those that wait for it hear of it, and those that come later.
         let failure = first.failure().unwrap();
         assert!(matches!(&*failure, Failure::Libraries(found) if *found == expected), "{failure}");
         drop(first);
-        assert_eq!(mismatch(Clique::join(&id, 0, 3, "NCCL 2.28.3")), expected);
+        assert_eq!(mismatch(LocalRanks::join(&id, 0, 3, "NCCL 2.28.3")), expected);
         let id = UniqueId::parse(&[8; 128]).unwrap();
-        let all: Vec<_> = (0..3).map(|rank| Clique::join(&id, rank, 3, "NCCL 2.28.3")).collect();
+        let all: Vec<_> =
+            (0..3).map(|rank| LocalRanks::join(&id, rank, 3, "NCCL 2.28.3")).collect();
         assert!(all.iter().all(Result::is_ok), "{all:?}");
     }
 }
