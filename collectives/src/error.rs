@@ -4,7 +4,7 @@ use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
 use quadrants_program::{Error as ProgramError, Severity, rhi};
 
-use crate::{bootstrap, ledger::Mismatch, library_mismatch::LibraryMismatch};
+use crate::{bootstrap, call_matching::Mismatch, library_mismatch::LibraryMismatch};
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

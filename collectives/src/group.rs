@@ -8,11 +8,11 @@ use crate::{
     Communicator, Element, Error, Reduction, Result,
     call::{CallKind, CollectiveCall, GroupPosition},
     communicator::{Link, Ordered, settle},
+    dropped_group::Unrun,
     element::DataType,
     error::Failure,
     library::Progress,
     resolved::Resolved,
-    unrun::Unrun,
 };
 
 /// Operations that are enqueued together. It borrows their tensors until it is [run](Self::run). A group that is

@@ -2,11 +2,12 @@
 
 pub mod bootstrap;
 mod call;
+mod call_matching;
 mod communicator;
+mod dropped_group;
 mod element;
 mod error;
 mod group;
-mod ledger;
 mod library;
 mod library_mismatch;
 mod local;
@@ -17,15 +18,14 @@ mod reduce;
 mod resolved;
 mod table;
 mod unique_id;
-mod unrun;
 mod watchdog;
 
 pub use call::CollectiveCall;
+pub use call_matching::Mismatch;
 pub use communicator::{Communicator, CommunicatorBuilder};
 pub use element::{Element, Reduction};
 pub use error::{Error, Failure, Result};
 pub use group::Group;
-pub use ledger::Mismatch;
 pub use library::Library;
 pub use library_mismatch::LibraryMismatch;
 pub use unique_id::UniqueId;

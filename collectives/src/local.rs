@@ -79,7 +79,7 @@ impl Exchange {
     /// # Safety
     /// [`wait`](Self::wait) is called for the numbers. Until it has returned, the addresses are of the elements that
     /// the calls need, and nothing else writes these, or reads those that are written. The calls match those of all
-    /// ranks that were posted before, as a [`Ledger`](crate::ledger::Ledger) compares them.
+    /// ranks that were posted before, as a [`Ledger`](crate::call_matching::Ledger) compares them.
     pub(crate) unsafe fn post(&self, rank: usize, calls: &[Resolved]) -> Vec<u64> {
         let mut state = self.state.lock();
         let numbers = calls.iter().map(|resolved| {

@@ -13,8 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     Error, Result, UniqueId,
     call::CollectiveCall,
+    call_matching::{Ledger, Ranks},
     error::Failure,
-    ledger::{Ledger, Ranks},
     library_mismatch::LibraryMismatch,
     local::Exchange,
     unique_id::Id,

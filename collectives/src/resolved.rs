@@ -27,7 +27,7 @@ impl Resolved {
     /// # Safety
     /// The addresses are of the elements that the call needs, on the communicator's device, and are valid for work on
     /// the stream. The communicator is live, and no other thread uses it. The call matches those that other ranks have
-    /// made, as a [`Ledger`](crate::ledger::Ledger) compares them.
+    /// made, as a [`Ledger`](crate::call_matching::Ledger) compares them.
     pub(crate) unsafe fn enqueue(
         self,
         library: &Library,

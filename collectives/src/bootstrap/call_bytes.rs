@@ -3,8 +3,8 @@
 use super::handshake::split_u32;
 use crate::{
     call::{CallKind, CollectiveCall, GroupPosition},
+    call_matching::Mismatch,
     element::{DataType, Reduction},
-    ledger::Mismatch,
 };
 
 /// The number of bytes of a call.

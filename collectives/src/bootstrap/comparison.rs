@@ -13,7 +13,7 @@ use super::message::{MOST_CALLS, Message};
 use super::{Error, ProcessGroup};
 use crate::{
     call::CollectiveCall,
-    ledger::{Ledger, Mismatch, Ranks},
+    call_matching::{Ledger, Mismatch, Ranks},
 };
 
 /// Why calls must not be enqueued.

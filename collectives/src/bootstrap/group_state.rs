@@ -9,7 +9,7 @@ use super::Error;
 use super::comparison::Ledgers;
 use super::link::{Link, Received, Receiver};
 use super::message::{GroupCall, Message, OperationFailure};
-use crate::{ledger::Mismatch, library_mismatch::LibraryMismatch};
+use crate::{call_matching::Mismatch, library_mismatch::LibraryMismatch};
 
 /// No rank is lost.
 const NONE: usize = usize::MAX;

@@ -82,14 +82,14 @@ pub(crate) fn gather(
 struct Gathering<'a> {
     config: &'a RankConfig,
     secret: &'a Secret,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<HandshakingConnection>,
     /// By rank, from 1.
     members: Vec<Option<Connection>>,
     rejected: u64,
 }
 
 /// A connection in the handshake.
-struct Pending {
+struct HandshakingConnection {
     stream: TcpStream,
     incoming: FrameReader,
     until: Instant,
@@ -119,7 +119,7 @@ impl Gathering<'_> {
                 self.pending.pop_front();
                 self.rejected += 1;
             }
-            self.pending.push_back(Pending {
+            self.pending.push_back(HandshakingConnection {
                 stream,
                 incoming: FrameReader::default(),
                 until: Instant::now() + HANDSHAKE,
@@ -143,14 +143,14 @@ impl Gathering<'_> {
         }
     }
 
-    fn reject(&mut self, mut pending: Pending, reason: Rejection) {
+    fn reject(&mut self, mut pending: HandshakingConnection, reason: Rejection) {
         self.rejected += 1;
         // It is closed in any case.
         let _ = pending.stream.write_all(&encode(handshake::REJECTED, &rejected_body(reason)));
     }
 
     /// Makes a peer that knows the secret the member of its rank, if it has a free one.
-    fn admit(&mut self, mut pending: Pending, hello: Hello, challenge: Nonce) {
+    fn admit(&mut self, mut pending: HandshakingConnection, hello: Hello, challenge: Nonce) {
         let world_size = self.config.world_size as u32;
         if hello.world_size != world_size {
             return self.reject(pending, Rejection::WorldSize { expected: world_size });
@@ -171,7 +171,7 @@ impl Gathering<'_> {
             return;
         }
         let (receive, send) = transcript.channels();
-        let Pending { stream, incoming, .. } = pending;
+        let HandshakingConnection { stream, incoming, .. } = pending;
         *slot = Some(Connection { stream, incoming, send, receive });
     }
 
@@ -213,7 +213,7 @@ impl Gathering<'_> {
     }
 }
 
-impl Pending {
+impl HandshakingConnection {
     fn advance(&mut self, secret: &Secret) -> HandshakeProgress {
         if Instant::now() >= self.until {
             return HandshakeProgress::Close;

@@ -6,7 +6,7 @@ use super::call_bytes::{CALL, decode_mismatch, encode_mismatch};
 use super::frame::{Frame, MAC_BYTES};
 use super::handshake::split_u32;
 use super::{Error, MAX_PAYLOAD};
-use crate::{call::CollectiveCall, ledger::Mismatch, library_mismatch::LibraryMismatch};
+use crate::{call::CollectiveCall, call_matching::Mismatch, library_mismatch::LibraryMismatch};
 
 /// The longest body of a frame after the handshake.
 pub(crate) const LONGEST: usize = MAX_PAYLOAD + 16 + MAC_BYTES;

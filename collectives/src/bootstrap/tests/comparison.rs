@@ -6,8 +6,8 @@ use super::{ProcessGroup, at_once, group};
 use crate::{
     bootstrap::{Error, Refusal, message::MOST_CALLS},
     call::{CallKind, CollectiveCall, GroupPosition},
+    call_matching::Mismatch,
     element::{DataType, Reduction},
-    ledger::Mismatch,
     library_mismatch::{LibraryMismatch, NONE},
 };
 

@@ -8,8 +8,8 @@ use crate::bootstrap::handshake::{self, Hello, parse_rejected, rejected_body};
 use crate::bootstrap::message::{self, GroupCall, GroupOperation, Message, OperationFailure};
 use crate::{
     call::{CallKind, CollectiveCall, GroupPosition},
+    call_matching::Mismatch,
     element::{DataType, Reduction},
-    ledger::Mismatch,
     library_mismatch::LibraryMismatch,
     random::Random,
 };

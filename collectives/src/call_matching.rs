@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
     /// The number of collective operations that all ranks have called.
     complete: u64,
     /// The following ones.
-    open: VecDeque<Open>,
+    open: VecDeque<UnmatchedCall>,
     /// By sender and receiver.
     transfers: BTreeMap<(usize, usize), Transfers>,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Ranks {
 
 /// A collective operation that not all ranks have called.
 #[derive(Debug)]
-struct Open {
+struct UnmatchedCall {
     /// The first call, and its rank.
     call: CollectiveCall,
     rank: usize,
@@ -118,7 +118,7 @@ impl Ledger {
         let Some(open) = self.open.get_mut(at) else {
             let missing = self.ranks.count() - 1;
             if missing > 0 {
-                self.open.push_back(Open { call, rank, missing });
+                self.open.push_back(UnmatchedCall { call, rank, missing });
             } else {
                 self.complete += 1;
             }
