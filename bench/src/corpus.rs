@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// The name of the plain rival on GPUs and of the tuned one, where there is one.
-const PLAIN: &str = "plain CUDA";
-const TUNED: &str = "tuned CUDA";
-const C: &str = "C with OpenMP";
+const PLAIN_CUDA: &str = "plain CUDA";
+const TUNED_CUDA: &str = "tuned CUDA";
+const C_WITH_OPENMP: &str = "C with OpenMP";
 
 /// Samples of each side.
 const SAMPLES: usize = 9;
@@ -34,7 +34,7 @@ const SAMPLES: usize = 9;
 const SAMPLE_SECONDS: f64 = 5e-3;
 
 /// OpenMP's threads spin for up to 15 ms after a loop; a sample of another side waits until they sleep.
-const REST: Duration = Duration::from_millis(40);
+const SLEEP_BEFORE_OTHER_SIDE: Duration = Duration::from_millis(40);
 
 /// What all cases share: the program, the rival's driver and the command line.
 pub struct Corpus {
@@ -80,7 +80,7 @@ pub enum Data {
 
 /// An argument of a CUDA kernel.
 #[derive(Clone, Copy, Debug)]
-pub enum Arg {
+pub enum CudaArg {
     /// The address of a buffer, by its index in [`CaseBuilder::buffers`].
     Buffer(usize),
     /// `int` or `unsigned`
@@ -95,11 +95,11 @@ pub enum Arg {
 
 /// One launch of a CUDA kernel.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct CudaLaunch {
     function: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
-    args: Vec<Arg>,
+    args: Vec<CudaArg>,
 }
 
 /// A case under construction.
@@ -110,12 +110,12 @@ pub struct CaseBuilder<'a> {
     n: usize,
     buffers: Vec<Data>,
     results: Vec<(usize, f64)>,
-    cuda: Vec<(&'static str, &'static str, Vec<Step>)>,
+    cuda: Vec<(&'static str, &'static str, Vec<CudaLaunch>)>,
     c: Option<(&'static str, Vec<c_long>)>,
 }
 
 /// A rival that is ready to run.
-struct Prepared<'a> {
+struct PreparedRival<'a> {
     name: &'static str,
     run: Box<dyn FnMut() + 'a>,
     wait: Box<dyn Fn() + 'a>,
@@ -190,19 +190,24 @@ impl Corpus {
     }
 }
 
-impl Step {
+impl CudaLaunch {
     /// A launch of `function` with this many blocks of this many threads.
-    pub fn new(function: &'static str, grid: [usize; 3], block: [u32; 3], args: &[Arg]) -> Self {
+    pub fn new(
+        function: &'static str,
+        grid: [usize; 3],
+        block: [u32; 3],
+        args: &[CudaArg],
+    ) -> Self {
         Self { function, grid: grid.map(|n| n as u32), block, args: args.to_vec() }
     }
 
     /// A launch with one thread for each of `n` elements, in blocks of 256.
-    pub fn over(function: &'static str, n: usize, args: &[Arg]) -> Self {
+    pub fn linear(function: &'static str, n: usize, args: &[CudaArg]) -> Self {
         Self::new(function, [n.div_ceil(256), 1, 1], [256, 1, 1], args)
     }
 
     /// A launch with one thread for each of `height` by `width` elements, in blocks of 8 by 32; x is the width.
-    pub fn over2(function: &'static str, [height, width]: [usize; 2], args: &[Arg]) -> Self {
+    pub fn grid_2d(function: &'static str, [height, width]: [usize; 2], args: &[CudaArg]) -> Self {
         Self::new(function, [width.div_ceil(32), height.div_ceil(8), 1], [32, 8, 1], args)
     }
 }
@@ -227,14 +232,14 @@ impl<'a> CaseBuilder<'a> {
     }
 
     /// Plain CUDA C++ and its launches.
-    pub fn cuda(mut self, text: &'static str, steps: Vec<Step>) -> Self {
-        self.cuda.push((PLAIN, text, steps));
+    pub fn cuda(mut self, text: &'static str, steps: Vec<CudaLaunch>) -> Self {
+        self.cuda.push((PLAIN_CUDA, text, steps));
         self
     }
 
     /// CUDA C++ that an expert would write, and its launches.
-    pub fn tuned(mut self, text: &'static str, steps: Vec<Step>) -> Self {
-        self.cuda.push((TUNED, text, steps));
+    pub fn tuned(mut self, text: &'static str, steps: Vec<CudaLaunch>) -> Self {
+        self.cuda.push((TUNED_CUDA, text, steps));
         self
     }
 
@@ -281,7 +286,7 @@ impl<'a> CaseBuilder<'a> {
             eprintln!("{}: compared with {} rivals", self.name, rivals.len());
             return Ok(());
         }
-        let rest = if corpus.on_gpu { Duration::ZERO } else { REST };
+        let rest = if corpus.on_gpu { Duration::ZERO } else { SLEEP_BEFORE_OTHER_SIDE };
         let sample = |run: &mut dyn FnMut(), wait: &dyn Fn(), calls: &mut u32| {
             sleep(rest);
             run();
@@ -315,23 +320,23 @@ impl<'a> CaseBuilder<'a> {
         let mut times = times.into_iter();
         let ours = Side::new("ours", times.next().expect("our side is the first"));
         for (rival, times) in rivals.iter().zip(times) {
-            let bench = if rival.name == TUNED { "corpus, tuned" } else { "corpus" };
+            let bench = if rival.name == TUNED_CUDA { "corpus, tuned" } else { "corpus" };
             let line = self.case.line_of(bench, ours.clone(), vec![Side::new(rival.name, times)]);
             println!("{}", serde_json::to_string(&line).expect("a line is JSON"));
         }
         Ok(())
     }
 
-    fn cuda_rivals<'r>(&self, raw: &'r Raw) -> Vec<Prepared<'r>> {
-        let rival = |(name, text, steps): &(&'static str, &str, Vec<Step>)| {
+    fn cuda_rivals<'r>(&self, raw: &'r Raw) -> Vec<PreparedRival<'r>> {
+        let rival = |(name, text, steps): &(&'static str, &str, Vec<CudaLaunch>)| {
             let text = ByText::compile(raw, text, &[]);
             let addresses: Vec<u64> = self.buffers.iter().map(|data| data.upload(raw)).collect();
-            let word = |arg: &Arg| match *arg {
-                Arg::Buffer(at) => addresses[at],
-                Arg::I32(value) => u64::from(value as u32),
-                Arg::I64(value) => value as u64,
-                Arg::F32(value) => u64::from(value.to_bits()),
-                Arg::F64(value) => value.to_bits(),
+            let word = |arg: &CudaArg| match *arg {
+                CudaArg::Buffer(at) => addresses[at],
+                CudaArg::I32(value) => u64::from(value as u32),
+                CudaArg::I64(value) => value as u64,
+                CudaArg::F32(value) => u64::from(value.to_bits()),
+                CudaArg::F64(value) => value.to_bits(),
             };
             let steps: Vec<(Function<'r>, _, _, Vec<u64>)> = steps
                 .iter()
@@ -347,7 +352,7 @@ impl<'a> CaseBuilder<'a> {
                 }
             };
             let memory = Addresses { raw, addresses };
-            Prepared {
+            PreparedRival {
                 name,
                 run: Box::new(run),
                 wait: Box::new(|| raw.synchronize()),
@@ -357,7 +362,7 @@ impl<'a> CaseBuilder<'a> {
         self.cuda.iter().map(rival).collect()
     }
 
-    fn c_rival(&self) -> Vec<Prepared<'static>> {
+    fn c_rival(&self) -> Vec<PreparedRival<'static>> {
         let Some((text, sizes)) = self.c.clone() else { return Vec::new() };
         let library = match compile(text, &[]) {
             Ok(library) => library,
@@ -377,8 +382,8 @@ impl<'a> CaseBuilder<'a> {
             // SAFETY: the function accesses the case's buffers within the given sizes.
             unsafe { function(addresses.as_ptr(), sizes.as_ptr()) };
         };
-        vec![Prepared {
-            name: C,
+        vec![PreparedRival {
+            name: C_WITH_OPENMP,
             run: Box::new(run),
             wait: Box::new(|| ()),
             read: Box::new(move |at| results.borrow()[at].clone()),

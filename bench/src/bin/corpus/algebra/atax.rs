@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -44,7 +45,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         .results(&[(2, 1e-4), (3, 1e-4)])
         .cuda(
             include_str!("atax.cu"),
-            vec![Step::over("product", m, &args(1, 2)), Step::over("transposed", n, &args(2, 3))],
+            vec![
+                CudaLaunch::linear("product", m, &args(1, 2)),
+                CudaLaunch::linear("transposed", n, &args(2, 3)),
+            ],
         )
         .c(include_str!("atax.c"), &[m, n])
         .run(

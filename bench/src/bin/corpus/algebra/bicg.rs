@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -46,7 +47,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         .results(&[(3, 1e-4), (4, 1e-4)])
         .cuda(
             include_str!("bicg.cu"),
-            vec![Step::over("product", m, &args(1, 3)), Step::over("transposed", n, &args(2, 4))],
+            vec![
+                CudaLaunch::linear("product", m, &args(1, 3)),
+                CudaLaunch::linear("transposed", n, &args(2, 4)),
+            ],
         )
         .c(include_str!("bicg.c"), &[m, n])
         .run(

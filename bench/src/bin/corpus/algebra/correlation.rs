@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -76,10 +77,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .cuda(
         include_str!("correlation.cu"),
         vec![
-            Step::over("means", m, &args(&[0, 1])),
-            Step::over("deviations", m, &args(&[0, 1, 2])),
-            Step::over2("normalize", [n, m], &args(&[0, 1, 2, 3])),
-            Step::over2("correlation", [m, m], &args(&[3, 4])),
+            CudaLaunch::linear("means", m, &args(&[0, 1])),
+            CudaLaunch::linear("deviations", m, &args(&[0, 1, 2])),
+            CudaLaunch::grid_2d("normalize", [n, m], &args(&[0, 1, 2, 3])),
+            CudaLaunch::grid_2d("correlation", [m, m], &args(&[3, 4])),
         ],
     )
     .c(include_str!("correlation.c"), &[n, m])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -64,9 +65,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .cuda(
         include_str!("covariance.cu"),
         vec![
-            Step::over("means", m, &args(&[0, 1])),
-            Step::over2("center", [n, m], &args(&[0, 1, 2])),
-            Step::over2("covariance", [m, m], &args(&[2, 3])),
+            CudaLaunch::linear("means", m, &args(&[0, 1])),
+            CudaLaunch::grid_2d("center", [n, m], &args(&[0, 1, 2])),
+            CudaLaunch::grid_2d("covariance", [m, m], &args(&[2, 3])),
         ],
     )
     .c(include_str!("covariance.c"), &[n, m])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -29,7 +30,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let grid = [p.div_ceil(32), q.div_ceil(8), r];
     case.buffers([a.into(), c.into(), vec![0.0f32; r * q * p].into()])
         .results(&[(2, 1e-5)])
-        .cuda(include_str!("doitgen.cu"), vec![Step::new("doitgen", grid, [32, 8, 1], &args)])
+        .cuda(include_str!("doitgen.cu"), vec![CudaLaunch::new("doitgen", grid, [32, 8, 1], &args)])
         .c(include_str!("doitgen.c"), &[r, q, p])
         .run(out, |out| doitgen(&ta, &tc, out).launch(), |out| Ok(vec![out.to_vec()?.into()]))
 }

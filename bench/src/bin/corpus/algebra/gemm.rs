@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -42,7 +43,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         .results(&[(3, 1e-5)])
         .cuda(
             include_str!("gemm.cu"),
-            vec![Step::over2(
+            vec![CudaLaunch::grid_2d(
                 "gemm",
                 shape,
                 &[F32(alpha), F32(beta), Buffer(0), Buffer(1), Buffer(2), Buffer(3), I32(n as i32)],

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -74,13 +75,17 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .cuda(
         include_str!("gemver.cu"),
         vec![
-            Step::over2("update", [n, n], &[&update[..], &[extent]].concat()),
-            Step::over(
+            CudaLaunch::grid_2d("update", [n, n], &[&update[..], &[extent]].concat()),
+            CudaLaunch::linear(
                 "transposed",
                 n,
                 &[F32(beta), Buffer(7), Buffer(5), Buffer(6), Buffer(8), extent],
             ),
-            Step::over("product", n, &[F32(alpha), Buffer(7), Buffer(8), Buffer(9), extent]),
+            CudaLaunch::linear(
+                "product",
+                n,
+                &[F32(alpha), Buffer(7), Buffer(8), Buffer(9), extent],
+            ),
         ],
     )
     .c(include_str!("gemver.c"), &[n])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -38,7 +39,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [F32(alpha), F32(beta), Buffer(0), Buffer(1), Buffer(2), Buffer(3), I32(n as i32)];
     case.buffers([a.into(), b.into(), x.into(), vec![0.0f32; n].into()])
         .results(&[(3, 1e-4)])
-        .cuda(include_str!("gesummv.cu"), vec![Step::over("gesummv", n, &args)])
+        .cuda(include_str!("gesummv.cu"), vec![CudaLaunch::linear("gesummv", n, &args)])
         .c(include_str!("gesummv.c"), &[n])
         .run(
             y,

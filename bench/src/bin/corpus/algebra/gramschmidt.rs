@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -47,13 +48,13 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let (q, r) = (program.zeros::<f32, 2>([m, n])?, program.zeros::<f32, 2>([n, n])?);
     let extents = [I32(m as i32), I32(n as i32)];
     let start_args = [Buffer(0), Buffer(1), extents[0], extents[1]];
-    let mut steps = vec![Step::over2("start", [m, n], &start_args)];
+    let mut steps = vec![CudaLaunch::grid_2d("start", [m, n], &start_args)];
     for k in 0..n {
         let args = [I32(k as i32), Buffer(1), Buffer(2), Buffer(3), extents[0], extents[1]];
-        steps.push(Step::new("length", [1, 1, 1], [256, 1, 1], &args));
-        steps.push(Step::over("normalize", m, &args));
+        steps.push(CudaLaunch::new("length", [1, 1, 1], [256, 1, 1], &args));
+        steps.push(CudaLaunch::linear("normalize", m, &args));
         if k + 1 < n {
-            steps.push(Step::over("subtract", n - k - 1, &args));
+            steps.push(CudaLaunch::linear("subtract", n - k - 1, &args));
         }
     }
     case.buffers([

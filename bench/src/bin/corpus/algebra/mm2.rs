@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -65,7 +66,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .results(&[(4, 1e-5), (5, 1e-5)])
     .cuda(
         include_str!("mm2.cu"),
-        vec![Step::over2("first", [ni, nj], &first), Step::over2("second", [ni, nl], &second)],
+        vec![
+            CudaLaunch::grid_2d("first", [ni, nj], &first),
+            CudaLaunch::grid_2d("second", [ni, nl], &second),
+        ],
     )
     .c(include_str!("mm2.c"), &[ni, nj, nk, nl])
     .run(

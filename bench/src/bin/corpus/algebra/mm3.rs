@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{self, Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{self, Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -60,8 +61,8 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let first = [Buffer(0), Buffer(1), Buffer(4), i, j, k];
     let second = [Buffer(2), Buffer(3), Buffer(5), j, l, m];
     let last = [Buffer(4), Buffer(5), Buffer(6), i, l, j];
-    let tiled = |[height, width]: [usize; 2], args: &[Arg]| {
-        Step::new("product", [width.div_ceil(64), height.div_ceil(64), 1], [256, 1, 1], args)
+    let tiled = |[height, width]: [usize; 2], args: &[CudaArg]| {
+        CudaLaunch::new("product", [width.div_ceil(64), height.div_ceil(64), 1], [256, 1, 1], args)
     };
     case.buffers([
         a.into(),
@@ -76,9 +77,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .cuda(
         include_str!("mm3.cu"),
         vec![
-            Step::over2("product", [ni, nj], &first),
-            Step::over2("product", [nj, nl], &second),
-            Step::over2("product", [ni, nl], &last),
+            CudaLaunch::grid_2d("product", [ni, nj], &first),
+            CudaLaunch::grid_2d("product", [nj, nl], &second),
+            CudaLaunch::grid_2d("product", [ni, nl], &last),
         ],
     )
     .tuned(

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -57,7 +58,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     .results(&[(5, 1e-4), (6, 1e-4)])
     .cuda(
         include_str!("mvt.cu"),
-        vec![Step::over("product", n, &args(1, 3, 5)), Step::over("transposed", n, &args(2, 4, 6))],
+        vec![
+            CudaLaunch::linear("product", n, &args(1, 3, 5)),
+            CudaLaunch::linear("transposed", n, &args(2, 4, 6)),
+        ],
     )
     .c(include_str!("mvt.c"), &[n])
     .run(

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -49,7 +50,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ];
     case.buffers([a.into(), b.into(), c.into(), vec![0.0f32; m * n].into()])
         .results(&[(3, 1e-5)])
-        .cuda(include_str!("symm.cu"), vec![Step::over2("symm", [m, n], &args)])
+        .cuda(include_str!("symm.cu"), vec![CudaLaunch::grid_2d("symm", [m, n], &args)])
         .c(include_str!("symm.c"), &[m, n])
         .run(
             out,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -48,7 +49,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ];
     case.buffers([a.into(), b.into(), c.into(), vec![0.0f32; n * n].into()])
         .results(&[(3, 1e-5)])
-        .cuda(include_str!("syr2k.cu"), vec![Step::over2("syr2k", [n, n], &args)])
+        .cuda(include_str!("syr2k.cu"), vec![CudaLaunch::grid_2d("syr2k", [n, n], &args)])
         .c(include_str!("syr2k.c"), &[n, m])
         .run(
             out,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -33,7 +34,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         [F32(alpha), F32(beta), Buffer(0), Buffer(1), Buffer(2), I32(n as i32), I32(m as i32)];
     case.buffers([a.into(), c.into(), vec![0.0f32; n * n].into()])
         .results(&[(2, 1e-5)])
-        .cuda(include_str!("syrk.cu"), vec![Step::over2("syrk", [n, n], &args)])
+        .cuda(include_str!("syrk.cu"), vec![CudaLaunch::grid_2d("syrk", [n, n], &args)])
         .c(include_str!("syrk.c"), &[n, m])
         .run(
             out,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -32,12 +33,12 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let (tl, tb) = (program.tensor_from(&l, [n, n])?, program.tensor_from(&b, [n])?);
     let x = program.zeros::<f32, 1>([n])?;
-    let mut steps = vec![Step::over("start", n, &[Buffer(1), Buffer(2), I32(n as i32)])];
+    let mut steps = vec![CudaLaunch::linear("start", n, &[Buffer(1), Buffer(2), I32(n as i32)])];
     for j in 0..n {
         let args = [I32(j as i32), Buffer(0), Buffer(2), I32(n as i32)];
-        steps.push(Step::new("divide", [1, 1, 1], [1, 1, 1], &args));
+        steps.push(CudaLaunch::new("divide", [1, 1, 1], [1, 1, 1], &args));
         if j + 1 < n {
-            steps.push(Step::over("eliminate", n - j - 1, &args));
+            steps.push(CudaLaunch::linear("eliminate", n - j - 1, &args));
         }
     }
     case.buffers([l.into(), b.into(), vec![0.0f32; n].into()])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -30,7 +31,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [F32(alpha), Buffer(0), Buffer(1), Buffer(2), I32(m as i32), I32(n as i32)];
     case.buffers([a.into(), b.into(), vec![0.0f32; m * n].into()])
         .results(&[(2, 1e-5)])
-        .cuda(include_str!("trmm.cu"), vec![Step::over2("trmm", [m, n], &args)])
+        .cuda(include_str!("trmm.cu"), vec![CudaLaunch::grid_2d("trmm", [m, n], &args)])
         .c(include_str!("trmm.c"), &[m, n])
         .run(out, |out| trmm(alpha, &ta, &tb, out).launch(), |out| Ok(vec![out.to_vec()?.into()]))
 }

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const RATE: f32 = 0.3;
@@ -75,12 +76,12 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ];
     let (rows, columns) = (I32(inputs as i32), I32(outputs as i32));
     let steps = vec![
-        Step::over(
+        CudaLaunch::linear(
             "forward",
             outputs,
             &[Buffer(0), Buffer(1), Buffer(2), Buffer(4), Buffer(5), rows, columns],
         ),
-        Step::over2(
+        CudaLaunch::grid_2d(
             "update",
             shape,
             &[Buffer(0), Buffer(2), Buffer(3), Buffer(5), Buffer(6), Buffer(7), rows, columns],

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Data, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Data, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -95,12 +96,12 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let buffers = [starts.into(), edges.into(), flags(), flags(), flags(), vec![0i32; n].into()];
     let size = I32(n as i32);
     let mut steps =
-        vec![Step::over("start", n, &[Buffer(2), Buffer(3), Buffer(4), Buffer(5), size])];
+        vec![CudaLaunch::linear("start", n, &[Buffer(2), Buffer(3), Buffer(4), Buffer(5), size])];
     for level in 1..=depth {
         let args = [Buffer(0), Buffer(1), Buffer(2), Buffer(3), Buffer(4), size];
-        steps.push(Step::over("visit", n, &args));
+        steps.push(CudaLaunch::linear("visit", n, &args));
         let args = [I32(level), Buffer(2), Buffer(3), Buffer(4), Buffer(5), size];
-        steps.push(Step::over("update", n, &args));
+        steps.push(CudaLaunch::linear("update", n, &args));
     }
     case.buffers(buffers)
         .results(&[(5, 0.0)])

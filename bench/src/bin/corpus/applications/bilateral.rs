@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const RADIUS: i32 = 4;
@@ -43,7 +44,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         [F32(space), F32(range), Buffer(0), Buffer(1), I32(height as i32), I32(width as i32)];
     case.buffers([image.into(), vec![0.0f32; height * width].into()])
         .results(&[(1, 1e-5)])
-        .cuda(include_str!("bilateral.cu"), vec![Step::over2("bilateral", shape, &args)])
+        .cuda(include_str!("bilateral.cu"), vec![CudaLaunch::grid_2d("bilateral", shape, &args)])
         .c(include_str!("bilateral.c"), &shape)
         .run(
             out,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 /// The distribution function of the normal distribution, by the polynomial 26.2.17 of Abramowitz and Stegun.
@@ -64,7 +65,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     args.push(I32(n as i32));
     case.buffers([spot.into(), strike.into(), years.into(), (&zeros).into(), zeros.into()])
         .results(&[(3, 1e-5), (4, 1e-5)])
-        .cuda(include_str!("black_scholes.cu"), vec![Step::over("price", n, &args)])
+        .cuda(include_str!("black_scholes.cu"), vec![CudaLaunch::linear("price", n, &args)])
         .c(include_str!("black_scholes.c"), &[n])
         .run(
             state,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -47,7 +48,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let extents = [I32(height as i32), I32(width as i32), I32(taps as i32)];
     let step = |name, from, to| {
         let args = [&[Buffer(from), Buffer(1), Buffer(to)], &extents[..]].concat();
-        Step::over2(name, shape, &args)
+        CudaLaunch::grid_2d(name, shape, &args)
     };
     let steps = vec![step("along_rows", 0, 2), step("along_columns", 2, 3)];
     case.buffers([image.into(), weights.into(), (&zeros).into(), zeros.into()])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const GAMMA: f32 = 1.4;
@@ -98,7 +99,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [Buffer(0), Buffer(1), Buffer(2), Buffer(3), I32(n as i32)];
     case.buffers([u.into(), neighbours.into(), normals.into(), vec![0.0f32; 5 * n].into()])
         .results(&[(3, 1e-5)])
-        .cuda(include_str!("cfd.cu"), vec![Step::over("flux", n, &args)])
+        .cuda(include_str!("cfd.cu"), vec![CudaLaunch::linear("flux", n, &args)])
         .c(include_str!("cfd.c"), &[n])
         .run(out, |out| flux(&tu, &tn, &tf, out).launch(), |out| Ok(vec![out.to_vec()?.into()]))
 }

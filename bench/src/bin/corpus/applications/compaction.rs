@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const BLOCK: usize = 256;
@@ -72,10 +73,14 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     );
     let (size, count) = (I32(n as i32), I32(blocks as i32));
     let steps = vec![
-        Step::over("decide", n, &[F32(limit), Buffer(0), Buffer(1), size]),
-        Step::over("scan_blocks", n, &[Buffer(1), Buffer(2), size]),
-        Step::new("scan_totals", [1; 3], [BLOCK as u32, 1, 1], &[Buffer(2), count]),
-        Step::over("scatter", n, &[F32(limit), Buffer(0), Buffer(1), Buffer(2), Buffer(3), size]),
+        CudaLaunch::linear("decide", n, &[F32(limit), Buffer(0), Buffer(1), size]),
+        CudaLaunch::linear("scan_blocks", n, &[Buffer(1), Buffer(2), size]),
+        CudaLaunch::new("scan_totals", [1; 3], [BLOCK as u32, 1, 1], &[Buffer(2), count]),
+        CudaLaunch::linear(
+            "scatter",
+            n,
+            &[F32(limit), Buffer(0), Buffer(1), Buffer(2), Buffer(3), size],
+        ),
     ];
     let buffers =
         [x.into(), vec![0u32; n].into(), vec![0u32; blocks].into(), vec![0.0f32; n].into()];

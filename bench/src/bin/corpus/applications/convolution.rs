@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const RADIUS: i32 = 3;
@@ -37,10 +38,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let out = program.zeros::<f32, 2>(shape)?;
     let args = [Buffer(0), Buffer(1), Buffer(2), I32(height as i32), I32(width as i32)];
     let tiled =
-        Step::new("tiled", [width.div_ceil(32), height.div_ceil(16), 1], [32, 16, 1], &args);
+        CudaLaunch::new("tiled", [width.div_ceil(32), height.div_ceil(16), 1], [32, 16, 1], &args);
     case.buffers([image.into(), mask.into(), vec![0.0f32; height * width].into()])
         .results(&[(2, 1e-5)])
-        .cuda(include_str!("convolution.cu"), vec![Step::over2("convolve", shape, &args)])
+        .cuda(include_str!("convolution.cu"), vec![CudaLaunch::grid_2d("convolve", shape, &args)])
         .tuned(include_str!("convolution.cu"), vec![tiled])
         .c(include_str!("convolution.c"), &shape)
         .run(out, |out| convolve(&ti, &tm, out).launch(), |out| Ok(vec![out.to_vec()?.into()]))

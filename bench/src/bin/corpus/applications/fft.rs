@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Complex, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 /// `stride` transforms were made; the next ones have twice as many elements.
@@ -36,7 +37,11 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let steps = (0..stages)
         .map(|s| {
             let (from, to) = (if s == 0 { 0 } else { 1 + (s + 1) % 2 }, 1 + s % 2);
-            Step::over("stage", n / 2, &[I32(1 << s), Buffer(from), Buffer(to), I32(n as i32 / 2)])
+            CudaLaunch::linear(
+                "stage",
+                n / 2,
+                &[I32(1 << s), Buffer(from), Buffer(to), I32(n as i32 / 2)],
+            )
         })
         .collect();
     let last = (stages + 1) % 2;

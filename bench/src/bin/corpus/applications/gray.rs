@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -37,7 +38,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let zeros = vec![0u8; height * width];
     case.buffers([image.into(), (&zeros).into(), zeros.into()])
         .results(&[(1, 0.0), (2, 0.0)])
-        .cuda(include_str!("gray.cu"), vec![Step::over2("gray", shape, &args)])
+        .cuda(include_str!("gray.cu"), vec![CudaLaunch::grid_2d("gray", shape, &args)])
         .c(include_str!("gray.c"), &[height, width, threshold as usize])
         .run(
             state,

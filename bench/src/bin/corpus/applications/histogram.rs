@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -24,11 +25,14 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let (tx, bins) = (program.tensor_from(&x, [n])?, program.zeros::<u32, 1>([256])?);
     let args = [Buffer(0), Buffer(1), I32(n as i32)];
-    let clear = Step::over("clear", 256, &[Buffer(1)]);
-    let shared = Step::new("shared_bins", [n.div_ceil(256 * 64), 1, 1], [256, 1, 1], &args);
+    let clear = CudaLaunch::linear("clear", 256, &[Buffer(1)]);
+    let shared = CudaLaunch::new("shared_bins", [n.div_ceil(256 * 64), 1, 1], [256, 1, 1], &args);
     case.buffers([x.into(), vec![0u32; 256].into()])
         .results(&[(1, 0.0)])
-        .cuda(include_str!("histogram.cu"), vec![clear.clone(), Step::over("histogram", n, &args)])
+        .cuda(
+            include_str!("histogram.cu"),
+            vec![clear.clone(), CudaLaunch::linear("histogram", n, &args)],
+        )
         .tuned(include_str!("histogram.cu"), vec![clear, shared])
         .c(include_str!("histogram.c"), &[n])
         .run(bins, |bins| histogram(&tx, bins).launch(), |bins| Ok(vec![bins.to_vec()?.into()]))

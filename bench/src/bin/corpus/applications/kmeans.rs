@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 /// Features of a point, and clusters.
@@ -86,10 +87,18 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ];
     let (size, features, clusters) = (I32(n as i32), I32(FEATURES as i32), I32(CLUSTERS as i32));
     let steps = vec![
-        Step::over("assign", n, &[Buffer(0), Buffer(1), Buffer(2), size, features, clusters]),
-        Step::over("clear", CLUSTERS * FEATURES, &[Buffer(3), Buffer(4), features, clusters]),
-        Step::over("add", n, &[Buffer(0), Buffer(2), Buffer(3), Buffer(4), size, features]),
-        Step::over(
+        CudaLaunch::linear(
+            "assign",
+            n,
+            &[Buffer(0), Buffer(1), Buffer(2), size, features, clusters],
+        ),
+        CudaLaunch::linear(
+            "clear",
+            CLUSTERS * FEATURES,
+            &[Buffer(3), Buffer(4), features, clusters],
+        ),
+        CudaLaunch::linear("add", n, &[Buffer(0), Buffer(2), Buffer(3), Buffer(4), size, features]),
+        CudaLaunch::linear(
             "divide",
             CLUSTERS * FEATURES,
             &[Buffer(1), Buffer(3), Buffer(4), Buffer(5), features, clusters],

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Data, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Data, Sizes, uniform,
 };
 
 const ITEMS: usize = 64;
@@ -31,11 +32,11 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let state = (program.zeros::<u32, 1>([n])?, program.zeros::<u32, 1>([n])?);
     let size = I32(n as i32);
-    let mut steps = vec![Step::over("clear", n, &[Buffer(2), size])];
+    let mut steps = vec![CudaLaunch::linear("clear", n, &[Buffer(2), size])];
     for (k, (weight, value)) in weights.iter().zip(&values).enumerate() {
         let (from, to) = (Buffer(2 + k % 2), Buffer(3 - k % 2));
         let args = [I32(*weight as i32), I32(*value as i32), from, to, size];
-        steps.push(Step::over("add_item", n, &args));
+        steps.push(CudaLaunch::linear("add_item", n, &args));
     }
     let zeros = || Data::U32(vec![0; n]);
     // The number of items is even, so the last launch writes the first array.

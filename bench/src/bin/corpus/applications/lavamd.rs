@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 /// Particles in a box.
@@ -63,7 +64,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let out = program.zeros::<Vector<f32, 4>, 1>([n])?;
     let flat = |values: &[Vector<f32, 4>]| values.iter().flat_map(|v| v.0).collect::<Vec<f32>>();
     let args = [F32(alpha), I32(boxes as i32), Buffer(0), Buffer(1), Buffer(2), I32(n as i32)];
-    let step = Step::new("forces", [n.div_ceil(128), 1, 1], [128, 1, 1], &args);
+    let step = CudaLaunch::new("forces", [n.div_ceil(128), 1, 1], [128, 1, 1], &args);
     case.buffers([flat(&place).into(), charge.into(), vec![0.0f32; 4 * n].into()])
         .results(&[(2, 1e-3)])
         .cuda(include_str!("lavamd.cu"), vec![step])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const CX: [i32; 19] = [0, 1, -1, 0, 0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1, 0, 0, 0, 0];
@@ -67,7 +68,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let shape = [19, n, n, n];
     let (tf, out) = (program.tensor_from(&f, shape)?, program.zeros::<f32, 4>(shape)?);
     let size = I32(n as i32);
-    let launch = Step::new(
+    let launch = CudaLaunch::new(
         "step",
         [n.div_ceil(64), n.div_ceil(4), n],
         [64, 4, 1],

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 /// The length of all lists; the nearest sites of a lattice of atoms.
@@ -80,7 +81,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         [F32(cutoff), Buffer(0), Buffer(1), Buffer(2), I32(NEIGHBOURS as i32), I32(n as i32)];
     case.buffers([flat(&place).into(), neighbours.into(), vec![0.0f32; 4 * n].into()])
         .results(&[(2, 1e-4)])
-        .cuda(include_str!("md.cu"), vec![Step::over("forces", n, &args)])
+        .cuda(include_str!("md.cu"), vec![CudaLaunch::linear("forces", n, &args)])
         .c(include_str!("md.c"), &[NEIGHBOURS, n])
         .run(
             out,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes,
 };
 
 /// The sines of 1 to 64, times 2^32.
@@ -64,7 +65,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let digests = corpus.program().zeros::<u32, 2>([4, n])?;
     case.buffers([vec![0u32; 4 * n].into()])
         .results(&[(0, 0.0)])
-        .cuda(include_str!("md5.cu"), vec![Step::over("md5", n, &[Buffer(0), I32(n as i32)])])
+        .cuda(
+            include_str!("md5.cu"),
+            vec![CudaLaunch::linear("md5", n, &[Buffer(0), I32(n as i32)])],
+        )
         .c(include_str!("md5.c"), &[n])
         .run(digests, |digests| md5(digests).launch(), |digests| Ok(vec![digests.to_vec()?.into()]))
 }

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -39,7 +40,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [Buffer(0), Buffer(1), I32(height as i32), I32(width as i32)];
     case.buffers([image.into(), vec![0u8; height * width].into()])
         .results(&[(1, 0.0)])
-        .cuda(include_str!("median.cu"), vec![Step::over2("median", shape, &args)])
+        .cuda(include_str!("median.cu"), vec![CudaLaunch::grid_2d("median", shape, &args)])
         .c(include_str!("median.c"), &shape)
         .run(out, |out| median(&ti, out).launch(), |out| Ok(vec![out.to_vec()?.into()]))
 }

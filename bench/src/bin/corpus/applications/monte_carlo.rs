@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes,
 };
 
 /// Paths that one iteration simulates.
@@ -63,9 +64,14 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let market = [spot, strike, rate, volatility, years].map(F32);
     let size = I32(n as i32);
     let steps = vec![
-        Step::new("clear", [1; 3], [1; 3], &[Buffer(2)]),
-        Step::over("simulate", n, &[&market[..], &[Buffer(0), Buffer(2), size]].concat()),
-        Step::new("average", [1; 3], [1; 3], &[F32(rate), F32(years), Buffer(2), Buffer(1), size]),
+        CudaLaunch::new("clear", [1; 3], [1; 3], &[Buffer(2)]),
+        CudaLaunch::linear("simulate", n, &[&market[..], &[Buffer(0), Buffer(2), size]].concat()),
+        CudaLaunch::new(
+            "average",
+            [1; 3],
+            [1; 3],
+            &[F32(rate), F32(years), Buffer(2), Buffer(1), size],
+        ),
     ];
     case.buffers([vec![0.0f32; n].into(), vec![0.0f32; 1].into(), vec![0.0f32; 1].into()])
         .results(&[(0, 1e-4), (1, 1e-4)])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Data, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Data, Sizes, uniform_f32,
 };
 
 /// Samples in frequency space.
@@ -53,7 +54,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let outputs = [vec![0.0; n], vec![0.0; n]];
     case.buffers(inputs.iter().chain(&outputs).map(Data::from))
         .results(&[(7, 1e-4), (8, 1e-4)])
-        .cuda(include_str!("mri_q.cu"), vec![Step::over("waves", n, &args)])
+        .cuda(include_str!("mri_q.cu"), vec![CudaLaunch::linear("waves", n, &args)])
         .c(include_str!("mri_q.c"), &[SAMPLES, n])
         .run(
             state,

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -54,9 +55,14 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [&[F32(latitude), F32(longitude)], &buffers[..], &[size]].concat();
     let (blocks, threads) = (n.div_ceil(256 * 16), [256, 1, 1]);
     let steps = vec![
-        Step::over("distance", n, &args),
-        Step::new("nearest_of_blocks", [blocks, 1, 1], threads, &[Buffer(2), Buffer(5), size]),
-        Step::new(
+        CudaLaunch::linear("distance", n, &args),
+        CudaLaunch::new(
+            "nearest_of_blocks",
+            [blocks, 1, 1],
+            threads,
+            &[Buffer(2), Buffer(5), size],
+        ),
+        CudaLaunch::new(
             "nearest",
             [1; 3],
             threads,

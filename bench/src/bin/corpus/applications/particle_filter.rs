@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform, uniform_f32,
 };
 
 /// Half the width of the square of pixels that a particle sees.
@@ -115,7 +116,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ];
     let size = I32(n as i32);
     let steps = vec![
-        Step::over(
+        CudaLaunch::linear(
             "weigh",
             n,
             &[
@@ -128,10 +129,10 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
                 size,
             ],
         ),
-        Step::over("scan_blocks", n, &[Buffer(3), Buffer(4), Buffer(5), size]),
-        Step::new("scan_sums", [1; 3], [1; 3], &[Buffer(5), I32(blocks as i32)]),
-        Step::over("add_sums", n, &[Buffer(4), Buffer(5), size]),
-        Step::over("choose", n, &[Buffer(4), Buffer(6), size]),
+        CudaLaunch::linear("scan_blocks", n, &[Buffer(3), Buffer(4), Buffer(5), size]),
+        CudaLaunch::new("scan_sums", [1; 3], [1; 3], &[Buffer(5), I32(blocks as i32)]),
+        CudaLaunch::linear("add_sums", n, &[Buffer(4), Buffer(5), size]),
+        CudaLaunch::linear("choose", n, &[Buffer(4), Buffer(6), size]),
     ];
     case.buffers(buffers)
         .results(&[(3, 1e-4), (4, 1e-4), (6, 1e-3)])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 const BLOCK: usize = 1024;
@@ -56,9 +57,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let threads = [BLOCK as u32, 1, 1];
     let grid = [blocks, 1, 1];
     let steps = vec![
-        Step::new("scan_blocks", grid, threads, &[Buffer(0), Buffer(1), Buffer(2), size]),
-        Step::new("scan_totals", [1; 3], threads, &[Buffer(2), count]),
-        Step::new("add_totals", grid, threads, &[Buffer(1), Buffer(2), size]),
+        CudaLaunch::new("scan_blocks", grid, threads, &[Buffer(0), Buffer(1), Buffer(2), size]),
+        CudaLaunch::new("scan_totals", [1; 3], threads, &[Buffer(2), count]),
+        CudaLaunch::new("add_totals", grid, threads, &[Buffer(1), Buffer(2), size]),
     ];
     case.buffers([x.into(), vec![0u32; n].into(), vec![0u32; blocks].into()])
         .results(&[(1, 0.0)])

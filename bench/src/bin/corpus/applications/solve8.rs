@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const N: usize = 8;
@@ -55,7 +56,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [Buffer(0), Buffer(1), Buffer(2), I32(n as i32)];
     case.buffers([a.into(), b.into(), vec![0.0f32; N * n].into()])
         .results(&[(2, 1e-5)])
-        .cuda(include_str!("solve8.cu"), vec![Step::over("solve", n, &args)])
+        .cuda(include_str!("solve8.cu"), vec![CudaLaunch::linear("solve", n, &args)])
         .c(include_str!("solve8.c"), &[n])
         .run(x, |x| solve(&ta, &tb, x).launch(), |x| Ok(vec![x.to_vec()?.into()]))
 }

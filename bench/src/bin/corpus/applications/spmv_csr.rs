@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform, uniform_f32,
 };
 
 #[qd::kernel]
@@ -46,7 +47,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [Buffer(0), Buffer(1), Buffer(2), Buffer(3), Buffer(4), I32(n as i32)];
     case.buffers([starts.into(), columns.into(), values.into(), x.into(), vec![0.0f32; n].into()])
         .results(&[(4, 1e-5)])
-        .cuda(include_str!("spmv_csr.cu"), vec![Step::over("spmv", n, &args)])
+        .cuda(include_str!("spmv_csr.cu"), vec![CudaLaunch::linear("spmv", n, &args)])
         .c(include_str!("spmv_csr.c"), &[n])
         .run(y, |y| spmv(&ts, &tc, &tv, &tx, y).launch(), |y| Ok(vec![y.to_vec()?.into()]))
 }

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform, uniform_f32,
 };
 
 const LENGTH: usize = 24;
@@ -41,7 +42,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let args = [Buffer(0), Buffer(1), Buffer(2), Buffer(3), I32(LENGTH as i32), I32(n as i32)];
     case.buffers([columns.into(), values.into(), x.into(), vec![0.0f32; n].into()])
         .results(&[(3, 1e-5)])
-        .cuda(include_str!("spmv_ell.cu"), vec![Step::over("spmv", n, &args)])
+        .cuda(include_str!("spmv_ell.cu"), vec![CudaLaunch::linear("spmv", n, &args)])
         .c(include_str!("spmv_ell.c"), &[LENGTH, n])
         .run(y, |y| spmv(&tc, &tv, &tx, y).launch(), |y| Ok(vec![y.to_vec()?.into()]))
 }

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -21,10 +22,11 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let (ta, b) = (program.tensor_from(&a, shape)?, program.zeros::<f32, 2>([width, height])?);
     let args = [Buffer(0), Buffer(1), I32(height as i32), I32(width as i32)];
-    let tiled = Step::new("tiled", [width.div_ceil(32), height.div_ceil(32), 1], [32, 8, 1], &args);
+    let tiled =
+        CudaLaunch::new("tiled", [width.div_ceil(32), height.div_ceil(32), 1], [32, 8, 1], &args);
     case.buffers([a.into(), vec![0.0f32; height * width].into()])
         .results(&[(1, 0.0)])
-        .cuda(include_str!("transpose.cu"), vec![Step::over2("transpose", shape, &args)])
+        .cuda(include_str!("transpose.cu"), vec![CudaLaunch::grid_2d("transpose", shape, &args)])
         .tuned(include_str!("transpose.cu"), vec![tiled])
         .c(include_str!("transpose.c"), &shape)
         .run(b, |b| transpose(&ta, b).launch(), |b| Ok(vec![b.to_vec()?.into()]))

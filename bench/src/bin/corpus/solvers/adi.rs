@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F64, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, F64, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 const STEPS: usize = 2;
@@ -95,9 +96,13 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         Buffer(4),
         I32(n as i32),
     ];
-    let mut steps = vec![Step::over2("start", shape, &[Buffer(0), Buffer(1), I32(n as i32)])];
+    let mut steps =
+        vec![CudaLaunch::grid_2d("start", shape, &[Buffer(0), Buffer(1), I32(n as i32)])];
     for _ in 0..STEPS {
-        steps.extend([Step::over("columns", n, &args), Step::over("rows", n, &args)]);
+        steps.extend([
+            CudaLaunch::linear("columns", n, &args),
+            CudaLaunch::linear("rows", n, &args),
+        ]);
     }
     let zero = || vec![0.0f64; n * n].into();
     case.buffers([u.into(), zero(), zero(), zero(), zero()])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -40,14 +41,14 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let input = program.tensor_from(&a, [n, n])?;
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", [n, n], &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", [n, n], &[Buffer(0), Buffer(1), size])];
     for k in 0..n {
         let args = [I32(k as i32), Buffer(1), size];
         let rest = n - k - 1;
-        steps.push(Step::new("root", [1, 1, 1], [1, 1, 1], &args));
+        steps.push(CudaLaunch::new("root", [1, 1, 1], [1, 1, 1], &args));
         if rest > 0 {
-            steps.push(Step::over("divide", rest, &args));
-            steps.push(Step::over2("subtract", [rest; 2], &args));
+            steps.push(CudaLaunch::linear("divide", rest, &args));
+            steps.push(CudaLaunch::grid_2d("subtract", [rest; 2], &args));
         }
     }
     case.buffers([a.into(), vec![0.0f32; n * n].into()])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const ALPHA: f32 = 0.25;
@@ -115,14 +116,15 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let forward = |function, n, from| {
         let factors = [F32(by.a1), F32(by.a2), F32(by.b1), F32(by.b2)];
         let rest = [Buffer(from), Buffer(1), size_w, size_h];
-        Step::over(function, n, &[factors, rest].concat())
+        CudaLaunch::linear(function, n, &[factors, rest].concat())
     };
     let backward = |function, n, from| {
         let factors = [F32(by.a3), F32(by.a4), F32(by.b1), F32(by.b2)];
         let rest = [Buffer(from), Buffer(2), size_w, size_h];
-        Step::over(function, n, &[factors, rest].concat())
+        CudaLaunch::linear(function, n, &[factors, rest].concat())
     };
-    let sum = || Step::over2("sum", shape, &[Buffer(1), Buffer(2), Buffer(3), size_w, size_h]);
+    let sum =
+        || CudaLaunch::grid_2d("sum", shape, &[Buffer(1), Buffer(2), Buffer(3), size_w, size_h]);
     let steps = vec![
         forward("rows_forward", w, 0),
         backward("rows_backward", w, 0),

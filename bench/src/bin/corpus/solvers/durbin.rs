@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -49,15 +50,15 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let input = program.tensor_from(&r, [n])?;
     let state = (program.zeros([n])?, program.zeros([n])?, program.zeros([2])?);
-    let one = |function, args: &[_]| Step::new(function, [1, 1, 1], [1, 1, 1], args);
+    let one = |function, args: &[_]| CudaLaunch::new(function, [1, 1, 1], [1, 1, 1], args);
     let mut steps = vec![one("start", &[Buffer(0), Buffer(1), Buffer(3)])];
     for k in 1..n {
         let size = I32(k as i32);
         let sum = [size, Buffer(0), Buffer(1), Buffer(3)];
         steps.extend([
-            Step::new("reflect", [1, 1, 1], [256, 1, 1], &sum),
-            Step::over("combine", k, &[size, Buffer(1), Buffer(2), Buffer(3)]),
-            Step::over("copy", k + 1, &[size, Buffer(2), Buffer(1), Buffer(3)]),
+            CudaLaunch::new("reflect", [1, 1, 1], [256, 1, 1], &sum),
+            CudaLaunch::linear("combine", k, &[size, Buffer(1), Buffer(2), Buffer(3)]),
+            CudaLaunch::linear("copy", k + 1, &[size, Buffer(2), Buffer(1), Buffer(3)]),
         ]);
     }
     let zero = |n| vec![0.0f32; n].into();

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 10;
@@ -47,13 +48,13 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     );
     let state = (program.zeros(shape)?, program.zeros(shape)?, program.zeros(shape)?);
     let size = I32(n as i32);
-    let copy = |from| Step::over2("start", shape, &[Buffer(from), Buffer(from + 3), size]);
+    let copy = |from| CudaLaunch::grid_2d("start", shape, &[Buffer(from), Buffer(from + 3), size]);
     let mut steps = vec![copy(0), copy(1), copy(2)];
     for t in 0..STEPS {
         steps.extend([
-            Step::over2("electric_y", shape, &[F32(t as f32), Buffer(4), Buffer(5), size]),
-            Step::over2("electric_x", shape, &[Buffer(3), Buffer(5), size]),
-            Step::over2("magnetic", shape, &[Buffer(3), Buffer(4), Buffer(5), size]),
+            CudaLaunch::grid_2d("electric_y", shape, &[F32(t as f32), Buffer(4), Buffer(5), size]),
+            CudaLaunch::grid_2d("electric_x", shape, &[Buffer(3), Buffer(5), size]),
+            CudaLaunch::grid_2d("magnetic", shape, &[Buffer(3), Buffer(4), Buffer(5), size]),
         ]);
     }
     let zero = || vec![0.0f32; n * n].into();

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::kernel]
@@ -33,9 +34,13 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let input = program.tensor_from(&edges, [n, n])?;
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", [n, n], &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", [n, n], &[Buffer(0), Buffer(1), size])];
     for k in 0..n {
-        steps.push(Step::over2("floyd_warshall", [n, n], &[I32(k as i32), Buffer(1), size]));
+        steps.push(CudaLaunch::grid_2d(
+            "floyd_warshall",
+            [n, n],
+            &[I32(k as i32), Buffer(1), size],
+        ));
     }
     case.buffers([edges.into(), vec![0i32; n * n].into()])
         .results(&[(1, 0.0)])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 5;
@@ -36,7 +37,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let state = (program.zeros([n, n, n])?, program.tensor_from(&b, [n, n, n])?);
     let of = |function, from, to| {
         let grid = [n.div_ceil(32), n.div_ceil(4), n.div_ceil(2)];
-        Step::new(function, grid, [32, 4, 2], &[Buffer(from), Buffer(to), I32(n as i32)])
+        CudaLaunch::new(function, grid, [32, 4, 2], &[Buffer(from), Buffer(to), I32(n as i32)])
     };
     let mut steps = vec![of("start", 0, 1)];
     for _ in 0..STEPS {

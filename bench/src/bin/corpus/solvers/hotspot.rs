@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 10;
@@ -65,12 +66,12 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let state = (program.zeros(shape)?, program.zeros(shape)?);
     let by = Chip::silicon();
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", shape, &[Buffer(0), Buffer(2), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", shape, &[Buffer(0), Buffer(2), size])];
     for t in 0..STEPS {
         let (from, to) = (2 + t % 2, 3 - t % 2);
         let factors = [F32(by.step), F32(by.x), F32(by.y), F32(by.z)];
         let rest = [Buffer(1), Buffer(from), Buffer(to), size];
-        steps.push(Step::over2("hotspot", shape, &[factors, rest].concat()));
+        steps.push(CudaLaunch::grid_2d("hotspot", shape, &[factors, rest].concat()));
     }
     let factors = vec![by.step, by.x, by.y, by.z].into();
     let zero = || vec![0.0f32; n * n].into();

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 10;
@@ -33,8 +34,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let a0 = program.tensor_from(&a, [n])?;
     let state = (program.zeros([n])?, program.tensor_from(&b, [n])?);
-    let of =
-        |function, from, to| Step::over(function, n, &[Buffer(from), Buffer(to), I32(n as i32)]);
+    let of = |function, from, to| {
+        CudaLaunch::linear(function, n, &[Buffer(from), Buffer(to), I32(n as i32)])
+    };
     let mut steps = vec![of("start", 0, 1)];
     for _ in 0..STEPS {
         steps.extend([of("jacobi_1d", 1, 2), of("jacobi_1d", 2, 1)]);

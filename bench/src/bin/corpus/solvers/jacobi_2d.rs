@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 10;
@@ -37,7 +38,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let a0 = program.tensor_from(&a, [n, n])?;
     let state = (program.zeros([n, n])?, program.tensor_from(&b, [n, n])?);
     let of = |function, from, to| {
-        Step::over2(function, [n, n], &[Buffer(from), Buffer(to), I32(n as i32)])
+        CudaLaunch::grid_2d(function, [n, n], &[Buffer(from), Buffer(to), I32(n as i32)])
     };
     let mut steps = vec![of("start", 0, 1)];
     for _ in 0..STEPS {

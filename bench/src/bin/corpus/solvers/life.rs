@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 const STEPS: usize = 10;
@@ -44,7 +45,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let input = program.tensor_from(&cells, shape)?;
     let state = (program.zeros(shape)?, program.zeros(shape)?);
     let of = |function, from, to| {
-        Step::over2(function, shape, &[Buffer(from), Buffer(to), I32(n as i32)])
+        CudaLaunch::grid_2d(function, shape, &[Buffer(from), Buffer(to), I32(n as i32)])
     };
     let mut steps = vec![of("start", 0, 1)];
     steps.extend((0..STEPS).map(|t| of("life", 1 + t % 2, 2 - t % 2)));

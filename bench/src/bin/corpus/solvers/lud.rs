@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -42,12 +43,12 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let program = corpus.program();
     let input = program.tensor_from(&a, [n, n])?;
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", [n, n], &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", [n, n], &[Buffer(0), Buffer(1), size])];
     for k in 0..n {
         let args = [I32(k as i32), Buffer(1), size];
-        steps.push(Step::over("row", n - k, &args));
+        steps.push(CudaLaunch::linear("row", n - k, &args));
         if k + 1 < n {
-            steps.push(Step::over("column", n - k - 1, &args));
+            steps.push(CudaLaunch::linear("column", n - k - 1, &args));
         }
     }
     case.buffers([a.into(), vec![0.0f32; n * n].into()])

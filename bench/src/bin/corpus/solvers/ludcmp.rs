@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -64,21 +65,27 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let state = (program.zeros([n, n])?, program.zeros([n])?, program.zeros([n])?);
     let size = I32(n as i32);
     let mut steps = vec![
-        Step::over2("start_a", [n, n], &[Buffer(0), Buffer(2), size]),
-        Step::over("start_y", n, &[Buffer(1), Buffer(3), size]),
+        CudaLaunch::grid_2d("start_a", [n, n], &[Buffer(0), Buffer(2), size]),
+        CudaLaunch::linear("start_y", n, &[Buffer(1), Buffer(3), size]),
     ];
     for k in 0..n - 1 {
         let args = [I32(k as i32), Buffer(2), size];
         let rest = n - k - 1;
-        steps
-            .extend([Step::over("divide", rest, &args), Step::over2("subtract", [rest; 2], &args)]);
+        steps.extend([
+            CudaLaunch::linear("divide", rest, &args),
+            CudaLaunch::grid_2d("subtract", [rest; 2], &args),
+        ]);
     }
     for k in 0..n - 1 {
-        steps.push(Step::over("forward", n - k - 1, &[I32(k as i32), Buffer(2), Buffer(3), size]));
+        steps.push(CudaLaunch::linear(
+            "forward",
+            n - k - 1,
+            &[I32(k as i32), Buffer(2), Buffer(3), size],
+        ));
     }
     for k in (0..n).rev() {
         let args = [I32(k as i32), Buffer(2), Buffer(3), Buffer(4), size];
-        steps.push(Step::over("backward", k + 1, &args));
+        steps.push(CudaLaunch::linear("backward", k + 1, &args));
     }
     let zero = |n| vec![0.0f32; n].into();
     case.buffers([a.into(), b.into(), zero(n * n), zero(n), zero(n)])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 const PENALTY: i32 = 10;
@@ -43,7 +44,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         .map(|d| {
             let args = [I32(d as i32), I32(PENALTY), Buffer(0), Buffer(1), I32(n as i32)];
             let elements = d.min(n) - (d + 1).saturating_sub(n).max(1);
-            Step::over("diagonal", elements, &args)
+            CudaLaunch::linear("diagonal", elements, &args)
         })
         .collect();
     case.buffers([similarity.into(), score.into()])

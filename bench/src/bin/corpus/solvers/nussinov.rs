@@ -3,8 +3,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 #[qd::func]
@@ -41,7 +42,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let steps = (1..n)
         .map(|d| {
             let args = [I32(d as i32), Buffer(0), Buffer(1), I32(n as i32)];
-            Step::over("diagonal", n - d, &args)
+            CudaLaunch::linear("diagonal", n - d, &args)
         })
         .collect();
     case.buffers([sequence.into(), vec![0i32; n * n].into()])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform,
 };
 
 /// The steps, one less, are even.
@@ -40,11 +41,11 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let input = program.tensor_from(&wall, [ROWS, n])?;
     let state = (program.zeros([n])?, program.zeros([n])?);
     let size = I32(n as i32);
-    let mut steps = vec![Step::over("start", n, &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::linear("start", n, &[Buffer(0), Buffer(1), size])];
     for i in 1..ROWS {
         let (from, to) = (2 - i % 2, 1 + i % 2);
         let args = [I32(i as i32), Buffer(0), Buffer(from), Buffer(to), size];
-        steps.push(Step::over("row", n, &args));
+        steps.push(CudaLaunch::linear("row", n, &args));
     }
     let zero = || vec![0i32; n].into();
     case.buffers([wall.into(), zero(), zero()])

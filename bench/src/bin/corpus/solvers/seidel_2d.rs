@@ -3,8 +3,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 #[qd::kernel]
@@ -43,9 +44,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let a0 = program.tensor_from(&a, [n, n])?;
     let waves = 3..3 * (n - 2) + 1;
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", [n, n], &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", [n, n], &[Buffer(0), Buffer(1), size])];
     for wave in waves.clone() {
-        steps.push(Step::over("wavefront", n / 2, &[I32(wave as i32), Buffer(1), size]));
+        steps.push(CudaLaunch::linear("wavefront", n / 2, &[I32(wave as i32), Buffer(1), size]));
     }
     case.buffers([a.into(), vec![0.0f32; n * n].into()])
         .results(&[(1, 1e-5)])

@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, F32, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, F32, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 4;
@@ -76,14 +77,18 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         state.push(program.zeros::<f32, 2>(shape)?);
     }
     let size = I32(n as i32);
-    let mut steps = vec![Step::over2("start", shape, &[Buffer(0), Buffer(1), size])];
+    let mut steps = vec![CudaLaunch::grid_2d("start", shape, &[Buffer(0), Buffer(1), size])];
     for _ in 0..STEPS {
         let [v, c, north, south, west, east, sums] = [1, 2, 3, 4, 5, 6, 7].map(Buffer);
         let sides = [c, north, south, west, east];
-        steps.push(Step::new("clear", [1, 1, 1], [1, 1, 1], &[sums]));
-        steps.push(Step::over("reduce", n * n, &[v, sums, size]));
-        steps.push(Step::over2("coefficient", shape, &[&[v, sums][..], &sides, &[size]].concat()));
-        steps.push(Step::over2(
+        steps.push(CudaLaunch::new("clear", [1, 1, 1], [1, 1, 1], &[sums]));
+        steps.push(CudaLaunch::linear("reduce", n * n, &[v, sums, size]));
+        steps.push(CudaLaunch::grid_2d(
+            "coefficient",
+            shape,
+            &[&[v, sums][..], &sides, &[size]].concat(),
+        ));
+        steps.push(CudaLaunch::grid_2d(
             "diffuse",
             shape,
             &[&[F32(LAMBDA), v][..], &sides, &[size]].concat(),

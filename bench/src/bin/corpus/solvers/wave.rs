@@ -2,8 +2,9 @@
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
-    Arg::{Buffer, I32},
-    Corpus, Sizes, Step, uniform_f32,
+    Corpus,
+    CudaArg::{Buffer, I32},
+    CudaLaunch, Sizes, uniform_f32,
 };
 
 const STEPS: usize = 4;
@@ -51,7 +52,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     let state = (program.zeros(shape)?, program.zeros(shape)?);
     let of = |function, args: &[_]| {
         let grid = [n.div_ceil(32), n.div_ceil(4), n.div_ceil(2)];
-        Step::new(function, grid, [32, 4, 2], args)
+        CudaLaunch::new(function, grid, [32, 4, 2], args)
     };
     let size = I32(n as i32);
     let mut steps = vec![of("start", &[Buffer(0), Buffer(2), Buffer(3), size])];
@@ -60,7 +61,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         let args = [Buffer(1), Buffer(2 + t % 2), Buffer(3 - t % 2), size];
         let grid = [32, 8, 32].map(|by| (n - 8).div_ceil(by));
         steps.push(of("wave", &args));
-        tiled.push(Step::new("wave_tiled", grid, [32, 8, 1], &args));
+        tiled.push(CudaLaunch::new("wave_tiled", grid, [32, 8, 1], &args));
     }
     let zero = || vec![0.0f32; n * n * n].into();
     case.buffers([u.into(), speed.into(), zero(), zero()])
