@@ -9,21 +9,21 @@ mod gemm;
 mod gemver;
 mod gesummv;
 mod gramschmidt;
-mod mm2;
-mod mm3;
 mod mvt;
 mod symm;
 mod syr2k;
 mod syrk;
+mod three_mm;
 mod trisolv;
 mod trmm;
+mod two_mm;
 
 use quadrants_bench::corpus::CaseFn;
 
 pub(crate) const CASES: &[CaseFn] = &[
     gemm::case,
-    mm2::case,
-    mm3::case,
+    two_mm::case,
+    three_mm::case,
     atax::case,
     bicg::case,
     mvt::case,

@@ -1,4 +1,4 @@
-extern "C" __global__ void start(const float *from, float *to, int n) {
+extern "C" __global__ void copy_field(const float *from, float *to, int n) {
     int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
     if (i < n && j < n) to[i * n + j] = from[i * n + j];
 }

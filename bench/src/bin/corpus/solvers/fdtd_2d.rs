@@ -10,7 +10,7 @@ use quadrants_bench::corpus::{
 const STEPS: usize = 10;
 
 #[qd::kernel]
-fn start(from: &Tensor<f32, 2>, to: &mut Tensor<f32, 2>) {
+fn copy_field(from: &Tensor<f32, 2>, to: &mut Tensor<f32, 2>) {
     for (i, j) in qd::ndrange(to.shape()) {
         to[[i, j]] = from[[i, j]];
     }
@@ -48,7 +48,8 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     );
     let state = (program.zeros(shape)?, program.zeros(shape)?, program.zeros(shape)?);
     let size = I32(n as i32);
-    let copy = |from| CudaLaunch::grid_2d("start", shape, &[Buffer(from), Buffer(from + 3), size]);
+    let copy =
+        |from| CudaLaunch::grid_2d("copy_field", shape, &[Buffer(from), Buffer(from + 3), size]);
     let mut steps = vec![copy(0), copy(1), copy(2)];
     for t in 0..STEPS {
         steps.extend([
@@ -65,9 +66,9 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         .run(
             state,
             |(ex, ey, hz)| {
-                start(&ex0, ex).launch()?;
-                start(&ey0, ey).launch()?;
-                start(&hz0, hz).launch()?;
+                copy_field(&ex0, ex).launch()?;
+                copy_field(&ey0, ey).launch()?;
+                copy_field(&hz0, hz).launch()?;
                 (0..STEPS).try_for_each(|t| step(t as f32, ex, ey, hz).launch())
             },
             |(ex, ey, hz)| Ok(vec![ex.to_vec()?.into(), ey.to_vec()?.into(), hz.to_vec()?.into()]),

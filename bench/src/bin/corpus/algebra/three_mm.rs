@@ -8,7 +8,7 @@ use quadrants_bench::corpus::{
 };
 
 #[qd::kernel]
-fn mm3(
+fn three_mm(
     a: &Tensor<f32, 2>,
     b: &Tensor<f32, 2>,
     c: &Tensor<f32, 2>,
@@ -75,7 +75,7 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ])
     .results(&[(6, 1e-5)])
     .cuda(
-        include_str!("mm3.cu"),
+        include_str!("three_mm.cu"),
         vec![
             CudaLaunch::grid_2d("product", [ni, nj], &first),
             CudaLaunch::grid_2d("product", [nj, nl], &second),
@@ -83,13 +83,13 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
         ],
     )
     .tuned(
-        include_str!("mm3_tiled.cu"),
+        include_str!("three_mm_tiled.cu"),
         vec![tiled([ni, nj], &first), tiled([nj, nl], &second), tiled([ni, nl], &last)],
     )
-    .c(include_str!("mm3.c"), &[ni, nj, nk, nl, nm])
+    .c(include_str!("three_mm.c"), &[ni, nj, nk, nl, nm])
     .run(
         (e, f, g),
-        |(e, f, g)| mm3(&ta, &tb, &tc, &td, e, f, g).launch(),
+        |(e, f, g)| three_mm(&ta, &tb, &tc, &td, e, f, g).launch(),
         |(_, _, g)| Ok(vec![g.to_vec()?.into()]),
     )
 }

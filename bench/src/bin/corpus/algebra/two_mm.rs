@@ -9,7 +9,7 @@ use quadrants_bench::corpus::{
 
 #[qd::kernel]
 #[allow(clippy::too_many_arguments)] // the definition has that many
-fn mm2(
+fn two_mm(
     alpha: f32,
     beta: f32,
     a: &Tensor<f32, 2>,
@@ -65,16 +65,16 @@ pub(crate) fn case(corpus: &Corpus) -> Result<()> {
     ])
     .results(&[(4, 1e-5), (5, 1e-5)])
     .cuda(
-        include_str!("mm2.cu"),
+        include_str!("two_mm.cu"),
         vec![
             CudaLaunch::grid_2d("first", [ni, nj], &first),
             CudaLaunch::grid_2d("second", [ni, nl], &second),
         ],
     )
-    .c(include_str!("mm2.c"), &[ni, nj, nk, nl])
+    .c(include_str!("two_mm.c"), &[ni, nj, nk, nl])
     .run(
         (product, out),
-        |(product, out)| mm2(alpha, beta, &ta, &tb, &tc, &td, product, out).launch(),
+        |(product, out)| two_mm(alpha, beta, &ta, &tb, &tc, &td, product, out).launch(),
         |(product, out)| Ok(vec![product.to_vec()?.into(), out.to_vec()?.into()]),
     )
 }
