@@ -7,7 +7,7 @@ use std::{cell::Cell, ffi::c_int, sync::Arc};
 
 use quadrants_rhi::{
     Entered, Result,
-    table_device::{self, Context as _, make_current, report_unless_shutting_down},
+    table_device::{self, DriverContext as _, make_current, report_unless_shutting_down},
 };
 
 use crate::table::Table;
@@ -19,12 +19,12 @@ thread_local! {
 }
 
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct DeviceContext {
     pub(crate) table: Arc<Table>,
     ordinal: c_int,
 }
 
-impl Context {
+impl DeviceContext {
     pub(crate) fn new(table: Arc<Table>, ordinal: c_int) -> Self {
         Self { table, ordinal }
     }
@@ -90,7 +90,7 @@ impl Context {
     }
 }
 
-impl table_device::Context for Context {
+impl table_device::DriverContext for DeviceContext {
     type Table = Table;
 
     #[inline(always)]

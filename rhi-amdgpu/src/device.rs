@@ -14,7 +14,7 @@ use quadrants_rhi::{
 
 use crate::{
     BACKEND,
-    context::Context,
+    context::DeviceContext,
     generated::hip::{
         hipDeviceAttribute_t, hipDeviceProp_t, hipEventDefault, hipEventDisableTiming,
         hipHostMallocMapped, hipHostMallocPortable, hipMemPoolAttr, hipStreamNonBlocking,
@@ -30,7 +30,7 @@ const HANGING_ARCHS: &[&str] = &["gfx90c"];
 /// An open AMD device: what only the HIP runtime reports.
 #[derive(Debug)]
 pub struct HipDevice {
-    context: Context,
+    context: DeviceContext,
     info: DeviceInfo,
     capabilities: Capabilities,
     arch_with_modes: String,
@@ -57,7 +57,7 @@ impl HipDevice {
         driver_version: String,
     ) -> Result<Self> {
         let number = table_device::device_number(BACKEND, ordinal)?;
-        let context = Context::new(table, number);
+        let context = DeviceContext::new(table, number);
         let entered = table_device::enter(&context)?;
         let table = entered.table;
         let arch_with_modes = architecture(table, number)?;

@@ -3,7 +3,7 @@
 use quadrants_rhi::{DevicePtr, FunctionHandle, LaunchConfig, Result};
 
 use crate::{
-    context::Context,
+    context::DeviceContext,
     generated::hip::{dim3, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipKernelNodeParams},
     table::Table,
 };
@@ -50,7 +50,7 @@ pub(crate) unsafe fn add_kernel_node(
 /// # Safety
 /// As for [`Device::add_copy_node`](quadrants_rhi::Device::add_copy_node). The device is current.
 pub(crate) unsafe fn add_copy_node(
-    context: &Context,
+    context: &DeviceContext,
     node: &mut hipGraphNode_t,
     graph: hipGraph_t,
     dependencies: &[hipGraphNode_t],

@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::Arc};
 use cudarc::driver::sys::{CUcontext, CUdevice};
 use quadrants_rhi::{
     Entered, Result,
-    table_device::{self, Context as _, make_current, report_unless_shutting_down},
+    table_device::{self, DriverContext as _, make_current, report_unless_shutting_down},
 };
 
 use crate::table::Table;
@@ -21,14 +21,14 @@ const MAX_LEFT: usize = 64;
 
 /// A retained primary context.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct PrimaryContext {
     pub(crate) table: Arc<Table>,
     device: CUdevice,
     /// The `CUcontext` as a number: it is only compared and passed to the driver.
     handle: usize,
 }
 
-impl Context {
+impl PrimaryContext {
     pub(crate) fn retain(table: Arc<Table>, device: CUdevice) -> Result<Self> {
         let mut context: CUcontext = std::ptr::null_mut();
         // SAFETY: the driver writes the context of a device that it returned.
@@ -101,7 +101,7 @@ impl Context {
     }
 }
 
-impl table_device::Context for Context {
+impl table_device::DriverContext for PrimaryContext {
     type Table = Table;
 
     #[inline(always)]
@@ -138,7 +138,7 @@ impl table_device::Context for Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for PrimaryContext {
     fn drop(&mut self) {
         // SAFETY: `retain` retained it once, and all users borrowed `self`.
         let released = unsafe { self.table.release_context(self.device) };

@@ -22,7 +22,7 @@ use quadrants_rhi::{
     table_device::{self, PointerAttribute},
 };
 
-use crate::{BACKEND, context::Context, graph, module, nccl::NCCL, table::Table};
+use crate::{BACKEND, context::PrimaryContext, graph, module, nccl::NCCL, table::Table};
 
 /// An open CUDA device: what only the CUDA driver reports.
 ///
@@ -37,7 +37,7 @@ use crate::{BACKEND, context::Context, graph, module, nccl::NCCL, table::Table};
 /// ```
 #[derive(Debug)]
 pub struct CudaDevice {
-    pub(crate) context: Context,
+    pub(crate) context: PrimaryContext,
     pub(crate) info: DeviceInfo,
     pub(crate) capabilities: Capabilities,
     /// The ordinals of devices that this one was asked to access: a bit each, of the first 64.
@@ -85,7 +85,7 @@ impl CudaDevice {
         });
         info.collectives = Some(&NCCL);
 
-        let context = Context::retain(table, device)?;
+        let context = PrimaryContext::retain(table, device)?;
         let capabilities = {
             let entered = table_device::enter(&context)?;
             let graphs = graph::available(entered.table);

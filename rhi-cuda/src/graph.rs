@@ -7,7 +7,7 @@ use cudarc::driver::sys::{
 };
 use quadrants_rhi::{DevicePtr, FunctionHandle, LaunchConfig, Result};
 
-use crate::{context::Context, table::Table};
+use crate::{context::PrimaryContext, table::Table};
 
 /// Whether the driver has all functions that graphs need.
 pub(crate) fn available(table: &Table) -> bool {
@@ -49,7 +49,7 @@ pub(crate) unsafe fn add_kernel_node(
 /// # Safety
 /// As for [`Device::add_copy_node`](quadrants_rhi::Device::add_copy_node). The context is current.
 pub(crate) unsafe fn add_copy_node(
-    context: &Context,
+    context: &PrimaryContext,
     node: &mut CUgraphNode,
     graph: CUgraph,
     dependencies: &[CUgraphNode],

@@ -18,7 +18,7 @@ use quadrants_rhi::DeviceInfo;
 
 use self::{
     dialect::Cuda,
-    nvrtc::{Nvrtc, Target},
+    nvrtc::{ImageFormat, Nvrtc},
 };
 
 pub use self::nvrtc::LIBRARY_VARIABLE;
@@ -94,7 +94,7 @@ unsafe impl Compiler for CudaCompiler {
             bytes = image.len(),
             "kernel compiled"
         );
-        debug_assert!(matches!(target, Target::Machine(_)) || image.ends_with(&[0]));
+        debug_assert!(matches!(target, ImageFormat::Machine(_)) || image.ends_with(&[0]));
         Ok(Compiled::new(image, Some(text), log))
     }
 

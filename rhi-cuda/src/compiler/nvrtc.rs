@@ -61,7 +61,7 @@ nvrtc_functions! { [quadrants_rhi::driver_table]
 quadrants_codegen::run_time_compiler! { Nvrtc, Table, "NVRTC", "NVRTC_ERROR", "cu" }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Target {
+pub(super) enum ImageFormat {
     /// Machine code for this architecture: `sm_90`.
     Machine(String),
     /// PTX for this virtual architecture: `compute_90`.
@@ -76,7 +76,7 @@ pub(super) struct Nvrtc {
     archs: Vec<c_int>,
 }
 
-impl Target {
+impl ImageFormat {
     pub(super) fn option(&self) -> &str {
         match self {
             Self::Machine(arch) | Self::Ptx(arch) => arch,
@@ -116,7 +116,7 @@ impl Nvrtc {
     }
 
     /// The compilation target for a device of `arch`.
-    pub(super) fn target(&self, arch: &str) -> Result<Target> {
+    pub(super) fn target(&self, arch: &str) -> Result<ImageFormat> {
         let unknown = || Error::UnknownArch {
             compiler: self.identity(),
             arch: arch.to_owned(),
@@ -125,15 +125,15 @@ impl Nvrtc {
         let number_of = |digits: &str| digits.trim_end_matches(['a', 'f']).parse::<c_int>();
         if let Some(digits) = arch.strip_prefix("compute_") {
             let known = number_of(digits).is_ok_and(|number| self.archs.contains(&number));
-            return known.then(|| Target::Ptx(arch.to_owned())).ok_or_else(unknown);
+            return known.then(|| ImageFormat::Ptx(arch.to_owned())).ok_or_else(unknown);
         }
         let digits = arch.strip_prefix("sm_").ok_or_else(unknown)?;
         let number = number_of(digits).map_err(|_| unknown())?;
         if self.archs.contains(&number) {
-            return Ok(Target::Machine(arch.to_owned()));
+            return Ok(ImageFormat::Machine(arch.to_owned()));
         }
         let older = self.archs.iter().rev().find(|&&known| known < number).ok_or_else(unknown)?;
-        Ok(Target::Ptx(format!("compute_{older}")))
+        Ok(ImageFormat::Ptx(format!("compute_{older}")))
     }
 
     /// Compiles a text. Returns the image and the compiler's messages.
@@ -141,7 +141,7 @@ impl Nvrtc {
         &self,
         kernel: &str,
         text: &str,
-        target: &Target,
+        target: &ImageFormat,
         options: &[&str],
     ) -> Result<(Vec<u8>, String)> {
         let arch = format!("--gpu-architecture={}", target.option());
@@ -151,18 +151,18 @@ impl Nvrtc {
 }
 
 impl ProgramHandle<'_> {
-    fn image(&self, target: &Target) -> quadrants_rhi::Result<Vec<u8>> {
+    fn image(&self, target: &ImageFormat) -> quadrants_rhi::Result<Vec<u8>> {
         let mut bytes = 0;
         let mut image = Vec::new();
         // SAFETY: the program is valid and compiled for this target, and the buffer has the size that it returned.
         unsafe {
             match target {
-                Target::Machine(_) => {
+                ImageFormat::Machine(_) => {
                     self.table.cubin_size(self.raw, &mut bytes)?;
                     image.resize(bytes, 0u8);
                     self.table.cubin(self.raw, image.as_mut_ptr().cast())?;
                 }
-                Target::Ptx(_) => {
+                ImageFormat::Ptx(_) => {
                     self.table.ptx_size(self.raw, &mut bytes)?;
                     image.resize(bytes, 0u8);
                     self.table.ptx(self.raw, image.as_mut_ptr().cast())?;

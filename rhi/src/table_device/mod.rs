@@ -1,8 +1,8 @@
 //! What devices over a driver table share: entering the context, and the operations that are one row of the table.
 //!
-//! A backend implements [`Context`], has a device struct with the fields `context`, `info` and `capabilities`, and
-//! implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes what
-//! differs between drivers: making a context current, loading an image, and graph nodes.
+//! A backend implements [`DriverContext`], has a device struct with the fields `context`, `info` and `capabilities`,
+//! and implements [`Device`](crate::Device) with the macro [`table_operations!`](crate::table_operations). It writes
+//! what differs between drivers: making a context current, loading an image, and graph nodes.
 
 mod driver;
 mod operations;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The context of a device, in a driver with a current context per thread.
-pub trait Context {
+pub trait DriverContext {
     /// The driver table.
     type Table;
 
@@ -44,7 +44,7 @@ pub trait Context {
 }
 
 /// A guard that keeps a context current.
-pub struct InContext<'a, C: Context> {
+pub struct InContext<'a, C: DriverContext> {
     /// The functions, to be called while the context is current.
     pub table: &'a C::Table,
     context: &'a C,
@@ -59,7 +59,7 @@ pub struct InContext<'a, C: Context> {
 /// # Errors
 /// The driver's error.
 #[inline(always)]
-pub fn enter<C: Context>(context: &C) -> Result<InContext<'_, C>> {
+pub fn enter<C: DriverContext>(context: &C) -> Result<InContext<'_, C>> {
     let before = make_current(context)?;
     Ok(InContext { table: context.table(), context, before, not_send: PhantomData })
 }
@@ -69,7 +69,7 @@ pub fn enter<C: Context>(context: &C) -> Result<InContext<'_, C>> {
 /// # Errors
 /// The driver's error.
 #[inline(always)]
-pub fn make_current<C: Context>(context: &C) -> Result<Option<u64>> {
+pub fn make_current<C: DriverContext>(context: &C) -> Result<Option<u64>> {
     if context.is_current()? { Ok(None) } else { context.make_current().map(Some) }
 }
 
@@ -79,7 +79,7 @@ pub fn make_current<C: Context>(context: &C) -> Result<Option<u64>> {
 /// # Errors
 /// The driver's error.
 #[inline(always)]
-pub fn in_context<C: Context>(
+pub fn in_context<C: DriverContext>(
     context: &C,
     call: impl FnOnce(&C::Table) -> Result<()>,
 ) -> Result<()> {
@@ -88,11 +88,14 @@ pub fn in_context<C: Context>(
 
 #[cold]
 #[inline(never)]
-fn enter_and<C: Context>(context: &C, call: impl FnOnce(&C::Table) -> Result<()>) -> Result<()> {
+fn enter_and<C: DriverContext>(
+    context: &C,
+    call: impl FnOnce(&C::Table) -> Result<()>,
+) -> Result<()> {
     call(enter(context)?.table)
 }
 
-impl<C: Context> Drop for InContext<'_, C> {
+impl<C: DriverContext> Drop for InContext<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(before) = self.before {
@@ -116,7 +119,7 @@ pub fn report_unless_shutting_down(what: &'static str, result: Result<()>) {
 ///
 /// # Errors
 /// Every other error.
-pub fn ready(result: Result<()>) -> Result<bool> {
+pub fn not_ready_is_false(result: Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),
         Err(Error::Driver(error)) if error.kind == DriverErrorKind::NotReady => Ok(false),

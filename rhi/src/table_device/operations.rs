@@ -3,9 +3,9 @@
 /// Expands to the methods of [`Device`](crate::Device) that are one row of a driver table, inside of its `impl`.
 ///
 /// The device has the fields `context`, `info` and `capabilities`. The context implements
-/// [`Context`](crate::table_device::Context) and has the methods `make_current_until_restored`, `restore_entered`,
-/// `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this one.
-/// Its table has rows with the names of the methods. The arguments are the driver's flags, its
+/// [`DriverContext`](crate::table_device::DriverContext) and has the methods `make_current_until_restored`,
+/// `restore_entered`, `lend`, `take_back` and `is_own`, which tells whether a driver's context, as a number, is this
+/// one. Its table has rows with the names of the methods. The arguments are the driver's flags, its
 /// attributes of pointers and functions, functions that copy from a peer and copy rows while the context is current,
 /// what an image is, and the version of the driver that introduced graphs.
 ///
@@ -279,7 +279,7 @@ macro_rules! table_operations {
         unsafe fn stream_query(&self, stream: $crate::StreamHandle) -> $crate::Result<bool> {
             let context = $crate::table_device::enter(&self.context)?;
             // SAFETY: a stream of this device, as the caller guarantees.
-            $crate::table_device::ready(unsafe { context.table.stream_query(stream.as_ptr()) })
+            $crate::table_device::not_ready_is_false(unsafe { context.table.stream_query(stream.as_ptr()) })
         }
 
         #[inline(always)]
@@ -321,7 +321,7 @@ macro_rules! table_operations {
         unsafe fn event_query(&self, event: $crate::EventHandle) -> $crate::Result<bool> {
             let context = $crate::table_device::enter(&self.context)?;
             // SAFETY: an event of this device, as the caller guarantees.
-            $crate::table_device::ready(unsafe { context.table.event_query(event.as_ptr()) })
+            $crate::table_device::not_ready_is_false(unsafe { context.table.event_query(event.as_ptr()) })
         }
 
         unsafe fn event_elapsed_ms(
