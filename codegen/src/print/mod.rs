@@ -44,7 +44,7 @@ use quadrants_ir::{
 use self::{
     helpers::Helper,
     names::ParamNames,
-    task::{Context, TaskPrinter},
+    task::{PrintContext, TaskPrinter},
 };
 use crate::Dialect;
 
@@ -112,7 +112,7 @@ pub fn print_kernel(
     let mut functions = String::new();
     for (task, Task { schedule, .. }) in kernel.tasks() {
         let form = schedule.form;
-        let cx = Context { kernel, dialect, form, passing, params: &params, shared: &shared };
+        let cx = PrintContext { kernel, dialect, form, passing, params: &params, shared: &shared };
         let printer = TaskPrinter::new(cx, task, names.clone(), &mut helpers);
         functions.push('\n');
         functions.push_str(&printer.print());

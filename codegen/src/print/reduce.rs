@@ -14,7 +14,7 @@ use super::{consts, expr::library, helpers::Helper, task::TaskPrinter};
 
 /// A reduction that is being printed.
 #[derive(Clone)]
-pub(super) struct Reduction {
+pub(super) struct PrintedReduction {
     target: ReductionTarget,
     op: AtomicOp,
     ty: ScalarType,
@@ -45,7 +45,7 @@ impl TaskPrinter<'_> {
                 self.line(&format!("bool {used} = false;"));
             }
             let target = reduction.target.clone();
-            self.reductions.push(Reduction { target, op, ty, site, name, used });
+            self.reductions.push(PrintedReduction { target, op, ty, site, name, used });
         }
         if let Some(privatized) = &task.schedule.privatized {
             self.begin_privatized(privatized.tensor, privatized.op, privatized.ty);
@@ -54,8 +54,12 @@ impl TaskPrinter<'_> {
 
     /// Combines a value into the thread's partial result. Returns false if the tensor has no reduction.
     pub(super) fn reduce(&mut self, element: &Element, value: ExprId) -> bool {
-        let of_tensor = |reduction: &&Reduction| matches!(reduction.target, ReductionTarget::Element(tensor, _) if Some(tensor) == element.tensor());
-        let Some(reduction) = self.reductions.iter().find(of_tensor).cloned() else { return false };
+        let is_of_tensor = |target: &ReductionTarget| match target {
+            ReductionTarget::Element(tensor, _) => Some(*tensor) == element.tensor(),
+            ReductionTarget::Temp(_) => false,
+        };
+        let found = self.reductions.iter().find(|reduction| is_of_tensor(&reduction.target));
+        let Some(reduction) = found.cloned() else { return false };
         self.combine_partially(&reduction, value);
         true
     }
@@ -84,9 +88,9 @@ impl TaskPrinter<'_> {
         self.line(&format!("{update};"));
     }
 
-    fn combine_partially(&mut self, reduction: &Reduction, value: ExprId) {
+    fn combine_partially(&mut self, reduction: &PrintedReduction, value: ExprId) {
         let value = self.expr(value);
-        let Reduction { op, ty, name, used, .. } = reduction;
+        let PrintedReduction { op, ty, name, used, .. } = reduction;
         let combined = self.combined_values(*op, *ty, name, &value);
         self.line(&format!("{name} = {combined};"));
         if let Some(used) = used {
@@ -108,7 +112,7 @@ impl TaskPrinter<'_> {
         reductions.iter().for_each(|reduction| self.report_element(reduction));
         let threads = max_block_size(&self.kernel.tasks[self.task.index()]);
         let mut arrays = Vec::new();
-        for Reduction { ty, name, .. } in &reductions {
+        for PrintedReduction { ty, name, .. } in &reductions {
             let array = self.fresh(&format!("{name}s"));
             let declaration = format!("    __shared__ {ty} {array}[{threads}];\n");
             self.blocks.declarations.push_str(&declaration);
@@ -121,7 +125,7 @@ impl TaskPrinter<'_> {
         ));
         self.line(&format!("const u32 {half} = ({width} + 1u) / 2u;"));
         self.open(&format!("if ({thread} + {half} < {width}) {{"));
-        for (Reduction { op, ty, .. }, array) in reductions.iter().zip(&arrays) {
+        for (PrintedReduction { op, ty, .. }, array) in reductions.iter().zip(&arrays) {
             let own = format!("{array}[{thread}]");
             let other = format!("{array}[{thread} + {half}]");
             let combined = self.combined_values(*op, *ty, &own, &other);
@@ -147,7 +151,7 @@ impl TaskPrinter<'_> {
     }
 
     /// Reports the element of a reduction if it is out of range and an iteration combined a value into it.
-    fn report_element(&mut self, reduction: &Reduction) {
+    fn report_element(&mut self, reduction: &PrintedReduction) {
         let (Some(used), Some(site)) = (&reduction.used, reduction.site) else { return };
         let ReductionTarget::Element(tensor, index) = &reduction.target else { return };
         self.begin_statement();
@@ -168,11 +172,11 @@ impl TaskPrinter<'_> {
     /// The element may be out of range if no iteration was executed, or in the checked form, so this is checked.
     fn combine_into_element(
         &mut self,
-        reduction: &Reduction,
+        reduction: &PrintedReduction,
         (tensor, index): (ParamId, &[ExprId]),
         array: &str,
     ) {
-        let Reduction { op, ty, .. } = reduction;
+        let PrintedReduction { op, ty, .. } = reduction;
         self.begin_statement();
         let (element, inside) = self.reduced_element(tensor, index);
         let update = self.atomic(*op, *ty, &format!("&{element}"), (None, &format!("{array}[0]")));

@@ -19,7 +19,7 @@ use super::task::TaskPrinter;
 const MAX_VALUE: i128 = i32::MAX as i128;
 
 /// The values of a phase's locals, as affine forms of the thread index and loop variables.
-struct Values<'a> {
+struct PhaseValues<'a> {
     kernel: &'a Offloaded,
     space: Space,
     locals: HashMap<LocalId, AffineForm>,
@@ -61,7 +61,7 @@ impl<'a> InitAnalysis<'a> {
         let uses = |stmt: &&Stmt| stmt.blocks().any(|inner| self.uses(inner) > 0);
         match *self.stmts(block).iter().find(uses)? {
             Stmt::Phase { var, body, .. } => {
-                let mut values = Values::of_thread(self.kernel, var, self.threads)?;
+                let mut values = PhaseValues::of_thread(self.kernel, var, self.threads)?;
                 let extent = self.initialized_box(body, &mut values, u64::from(self.threads))?;
                 (self.uses(body) == 1).then_some(extent)
             }
@@ -77,7 +77,7 @@ impl<'a> InitAnalysis<'a> {
     fn initialized_box(
         self,
         block: BlockId,
-        values: &mut Values<'a>,
+        values: &mut PhaseValues<'a>,
         rounds: u64,
     ) -> Option<Extent> {
         for stmt in self.stmts(block) {
@@ -108,7 +108,7 @@ impl<'a> InitAnalysis<'a> {
     /// Whether all reads of the array in phases are within the box.
     fn all_reads_are_within(self, extent: &Extent, block: BlockId) -> bool {
         self.stmts(block).iter().all(|stmt| match *stmt {
-            Stmt::Phase { var, body, .. } => Values::of_thread(self.kernel, var, self.threads)
+            Stmt::Phase { var, body, .. } => PhaseValues::of_thread(self.kernel, var, self.threads)
                 .is_some_and(|mut values| self.phase_reads_are_within(extent, body, &mut values)),
             _ => stmt.blocks().all(|inner| self.all_reads_are_within(extent, inner)),
         })
@@ -118,7 +118,7 @@ impl<'a> InitAnalysis<'a> {
         self,
         extent: &Extent,
         block: BlockId,
-        values: &mut Values<'a>,
+        values: &mut PhaseValues<'a>,
     ) -> bool {
         self.stmts(block).iter().all(|stmt| {
             let within = stmt.exprs().all(|root| match self.index_of(root) {
@@ -153,7 +153,7 @@ impl<'a> InitAnalysis<'a> {
     }
 }
 
-impl<'a> Values<'a> {
+impl<'a> PhaseValues<'a> {
     fn of_thread(kernel: &'a Offloaded, thread: LocalId, threads: u32) -> Option<Self> {
         let mut values = Self { kernel, space: Space::new(), locals: HashMap::new() };
         values.bind(thread, 0, i128::from(threads) - 1)?;

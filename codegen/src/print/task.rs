@@ -21,7 +21,7 @@ use super::{
     names::{NameAllocator, ParamNames},
     privatize::Privatized,
     ranges::ValueRange,
-    reduce::Reduction,
+    reduce::PrintedReduction,
     speculate::Speculation,
     types,
 };
@@ -32,7 +32,7 @@ pub(super) const AXES: [&[char]; 4] = [&[], &['x'], &['y', 'x'], &['z', 'y', 'x'
 
 /// The kernel, and how a task of it is printed.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct PrintContext<'a> {
     pub(super) kernel: &'a Offloaded,
     pub(super) dialect: &'a dyn Dialect,
     pub(super) form: Form,
@@ -43,7 +43,7 @@ pub(super) struct Context<'a> {
 
 pub(super) struct TaskPrinter<'a> {
     pub(super) kernel: &'a Offloaded,
-    pub(super) cx: Context<'a>,
+    pub(super) cx: PrintContext<'a>,
     pub(super) task: TaskId,
     helpers: &'a mut BTreeSet<Helper>,
     names: NameAllocator,
@@ -72,7 +72,7 @@ pub(super) struct TaskPrinter<'a> {
     /// Whether a `goto` to the end of the iteration was printed.
     pub(super) jumps_to_next: bool,
     /// The reductions of the loop into single elements.
-    pub(super) reductions: Vec<Reduction>,
+    pub(super) reductions: Vec<PrintedReduction>,
     /// The privatized tensors of the loop; at most one.
     pub(super) privatized: Vec<Privatized>,
     /// The state of the speculative run of a loop; none in other code.
@@ -104,7 +104,7 @@ enum ParamPart {
 
 impl<'a> TaskPrinter<'a> {
     pub(super) fn new(
-        cx: Context<'a>,
+        cx: PrintContext<'a>,
         task: TaskId,
         names: NameAllocator,
         helpers: &'a mut BTreeSet<Helper>,
