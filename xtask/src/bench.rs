@@ -10,8 +10,8 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use crate::{
-    bundle::{Built, executables, strip, write_script},
     shell::{self, TaskError, Workspace, at},
+    test_bundle::{BuiltProgram, executables, strip, write_script},
 };
 
 /// The package, and the program in it that makes the table.
@@ -93,7 +93,7 @@ fn options(args: &BenchArgs) -> Vec<String> {
     options
 }
 
-fn build(workspace: &Workspace) -> Result<Vec<Built>, TaskError> {
+fn build(workspace: &Workspace) -> Result<Vec<BuiltProgram>, TaskError> {
     let json = "--message-format=json-render-diagnostics";
     let mut build = workspace.cargo(["build", "--release", json, "--bins", "--package", PACKAGE]);
     let mut built = executables(&shell::read(&mut build)?)?;
@@ -103,7 +103,7 @@ fn build(workspace: &Workspace) -> Result<Vec<Built>, TaskError> {
 }
 
 /// Writes a folder with the benches and a script that runs them all and reports each failure.
-fn pack(folder: &Path, benches: &[Built], options: &[String]) -> Result<(), TaskError> {
+fn pack(folder: &Path, benches: &[BuiltProgram], options: &[String]) -> Result<(), TaskError> {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).map_err(at(&bin))?;
     let mut script = String::from("#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit 2\n");

@@ -5,7 +5,6 @@ mod bench;
 #[cfg(feature = "bindgen")]
 mod bindgen;
 mod book;
-mod bundle;
 mod ci;
 mod fuzz;
 mod matrix;
@@ -13,6 +12,7 @@ mod package;
 mod precompile;
 mod probe;
 mod shell;
+mod test_bundle;
 mod tidy;
 mod totals;
 
@@ -59,7 +59,7 @@ enum Command {
     Bundle {
         /// The backend to test.
         #[arg(long, value_enum)]
-        backend: bundle::GpuBackend,
+        backend: test_bundle::GpuBackend,
         /// The folder; created if missing.
         #[arg(long)]
         out: PathBuf,
@@ -132,7 +132,7 @@ fn run(command: &Command) -> Result<(), TaskError> {
             println!("{totals}");
             totals.success()
         }
-        Command::Bundle { backend, out } => bundle::make(&workspace, *backend, out),
+        Command::Bundle { backend, out } => test_bundle::make(&workspace, *backend, out),
         Command::Bench(args) => bench::run(&workspace, args),
         Command::Package => package::run(&workspace),
         Command::Precompile(args) => precompile::run(&workspace, args),

@@ -13,9 +13,9 @@ use std::{collections::BTreeMap, process::Command};
 use clap::ValueEnum;
 
 use crate::{
-    bundle::{Built, executables, library},
     probe::hardware_in,
     shell::{self, TaskError, Workspace},
+    test_bundle::{BuiltProgram, executables, library},
     totals::{Listener, Totals},
 };
 use report::Report;
@@ -102,7 +102,7 @@ const SYSTEM: &str = "quadrants-tests";
 pub(crate) const EXAMPLES: &str = "quadrants-examples";
 
 /// Modules of the whole-system suite that run cargo or rustc and use no device.
-pub(crate) const WITHOUT_DEVICE: [&str; 1] = ["workspace::"];
+pub(crate) const MODULES_THAT_NEED_RUST: [&str; 1] = ["workspace::"];
 
 /// The test that lists this machine's devices.
 const PROBE: &str = "drivers::hardware::devices_are_listed";
@@ -230,7 +230,7 @@ pub(crate) fn test(
         if index == 0 {
             let mut tests = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--tests"]);
             tests.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
-            tests.args(["--", "--show-output"]).args(skips(run));
+            tests.args(["--", "--show-output"]).args(skip_args(run));
             execute(tests, Listener::default(), run, "")?;
             let mut docs = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--doc"]);
             docs.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
@@ -259,28 +259,32 @@ pub(crate) fn test(
 }
 
 /// A test program that the build made.
-fn find<'a>(built: &'a [Built], package: &str, target: &str) -> Result<&'a Built, TaskError> {
+fn find<'a>(
+    built: &'a [BuiltProgram],
+    package: &str,
+    target: &str,
+) -> Result<&'a BuiltProgram, TaskError> {
     let found = built.iter().find(|built| built.package == package && built.target == target);
     found.ok_or_else(|| TaskError::NotBuilt { what: format!("{target} of {package}") })
 }
 
 /// A test program without cargo: another selection of packages would build the workspace again with other features.
-fn direct(program: &Built, run: &Run) -> (Command, Listener) {
+fn direct(program: &BuiltProgram, run: &Run) -> (Command, Listener) {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
     // Cargo sets it; tests print commands with it.
     command.env("CARGO_PKG_NAME", &program.package);
-    command.arg("--show-output").args(skips(run));
-    command.args(WITHOUT_DEVICE.iter().flat_map(|module| ["--skip", module]));
+    command.arg("--show-output").args(skip_args(run));
+    command.args(MODULES_THAT_NEED_RUST.iter().flat_map(|module| ["--skip", module]));
     (command, Listener::of(&program.path.to_string_lossy()))
 }
 
 /// Leaves out the other backends' cases.
-fn skips(run: &Run) -> Vec<&'static str> {
+fn skip_args(run: &Run) -> Vec<&'static str> {
     run.left_out().flat_map(|backend| ["--skip", backend.case]).collect()
 }
 
-fn probe(suite: &Built) -> Command {
+fn probe(suite: &BuiltProgram) -> Command {
     let mut probe = Command::new(&suite.path);
     probe.current_dir(&suite.folder).args(["--exact", PROBE, "--nocapture"]);
     // A simulator in the driver's place must not pass for hardware.
@@ -398,7 +402,7 @@ mod tests {
     fn a_run_of_one_backend_leaves_out_the_others() {
         let run = Run { backends: vec![AMDGPU], device: "simulated" };
         assert_eq!(run.excluded(), ["quadrants-rhi-cpu", "quadrants-rhi-cuda"]);
-        assert_eq!(skips(&run), ["--skip", "backend_1_Cpu", "--skip", "backend_2_Cuda"]);
+        assert_eq!(skip_args(&run), ["--skip", "backend_1_Cpu", "--skip", "backend_2_Cuda"]);
         let run = Run { backends: vec![CPU], device: "auto" };
         assert_eq!(run.excluded(), ["quadrants-rhi-cuda", "quadrants-rhi-amdgpu", SIMULATOR]);
     }

@@ -8,7 +8,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    matrix::{EXAMPLES, WITHOUT_DEVICE},
+    matrix::{EXAMPLES, MODULES_THAT_NEED_RUST},
     shell::{self, TaskError, Workspace, at},
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn make(
     let programs = build(workspace, backend.name())?;
     let bin = out.join("bin");
     let simulations = bin.join(SIMULATIONS);
-    // The script runs what it finds there, so that an older bundle's are in the way.
+    // The script runs what it finds there, so remove those of an older bundle.
     if simulations.exists() {
         fs::remove_dir_all(&simulations).map_err(at(&simulations))?;
     }
@@ -70,7 +70,7 @@ pub(crate) fn make(
     }
     let photo = out.join("photo.png");
     fs::copy(workspace.path(PHOTO), &photo).map_err(at(&photo))?;
-    let script = RUN.replace("@BACKEND@", backend.name()).replace("@SKIP@", &skips());
+    let script = RUN.replace("@BACKEND@", backend.name()).replace("@SKIP@", &skip_args());
     write_script(&out.join("run.sh"), &script)?;
 
     let mut bytes = 0;
@@ -92,15 +92,15 @@ pub(crate) fn make(
     Ok(())
 }
 
-fn skips() -> String {
-    WITHOUT_DEVICE.map(|module| format!("--skip {module}")).join(" ")
+fn skip_args() -> String {
+    MODULES_THAT_NEED_RUST.map(|module| format!("--skip {module}")).join(" ")
 }
 
 fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, TaskError> {
-    let own = format!("quadrants-rhi-{backend}");
+    let backend_package = format!("quadrants-rhi-{backend}");
     let json = "--message-format=json-render-diagnostics";
     let mut tests = workspace.cargo(["test", "--release", "--no-run", json, "--test", "suite"]);
-    tests.args(["--package", "quadrants-tests", "--package", &own]);
+    tests.args(["--package", "quadrants-tests", "--package", &backend_package]);
     let mut built = executables(&shell::read(&mut tests)?)?;
     let mut programs = workspace.cargo(["build", "--release", json]);
     programs.args(["--package", "quadrants", "--features", "cli"]);
@@ -115,15 +115,16 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, Ta
     shell::run(&mut simulator)?;
 
     let find = |name: &str, package: &str, target: &str| {
-        let found = built.iter().find(|b| b.package == package && b.target == target);
+        let found =
+            built.iter().find(|program| program.package == package && program.target == target);
         let what = || TaskError::NotBuilt { what: format!("{target} of {package}") };
         found
-            .map(|b| BundledProgram { name: name.to_owned(), path: b.path.clone() })
+            .map(|found| BundledProgram { name: name.to_owned(), path: found.path.clone() })
             .ok_or_else(what)
     };
     let mut programs = vec![
         find("system-suite", "quadrants-tests", "suite")?,
-        find("backend-suite", &own, "suite")?,
+        find("backend-suite", &backend_package, "suite")?,
         find("examples-suite", EXAMPLES, "quadrants_examples")?,
         find("galaxies", "quadrants", "galaxies")?,
         find("quadrants", "quadrants", "quadrants")?,
@@ -140,7 +141,7 @@ fn build(workspace: &Workspace, backend: &str) -> Result<Vec<BundledProgram>, Ta
 }
 
 /// A program that cargo built.
-pub(crate) struct Built {
+pub(crate) struct BuiltProgram {
     pub(crate) package: String,
     pub(crate) target: String,
     pub(crate) path: PathBuf,
@@ -149,7 +150,7 @@ pub(crate) struct Built {
 }
 
 /// What cargo's messages say that it built.
-pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, TaskError> {
+pub(crate) fn executables(messages: &str) -> Result<Vec<BuiltProgram>, TaskError> {
     let mut built = Vec::new();
     for line in messages.lines().filter(|line| line.starts_with('{')) {
         let message: serde_json::Value =
@@ -159,7 +160,7 @@ pub(crate) fn executables(messages: &str) -> Result<Vec<Built>, TaskError> {
             message["package_id"].as_str(),
             message["target"]["name"].as_str(),
         ) {
-            built.push(Built {
+            built.push(BuiltProgram {
                 package: package_name(package).to_owned(),
                 target: target.to_owned(),
                 path: path.into(),
