@@ -3,9 +3,11 @@
 use crate::{generate::Generator, types::Num};
 
 impl Generator {
-    /// A literal without a type, in what rustc infers through (blocks, signs) and in what it does not (branches).
-    pub(crate) fn untyped_literal(&mut self, to: Num, depth: usize) -> String {
+    /// A literal without a suffix, nested in constructs. rustc infers the literal's type through some of them (blocks,
+    /// signs), not through others (branches).
+    pub(crate) fn untyped_literal(&mut self, cast_target: Num, depth: usize) -> String {
         if self.rng.percent(25) {
+            // 2^-24 above 1: rounds differently as f32 and via f64.
             let literal = "1.000000059604644775390626".to_owned();
             return self.wrapped_literal(&literal, true, true, depth);
         }
@@ -13,24 +15,24 @@ impl Generator {
             0 => (self.rng.below(1 << 20) << self.rng.below(14)).to_string(),
             _ => self.rng.below(200).to_string(),
         };
-        let signed = to.is_float() || to.is_signed();
-        self.wrapped_literal(&literal, false, signed, depth)
+        let allow_negation = cast_target.is_float() || cast_target.is_signed();
+        self.wrapped_literal(&literal, false, allow_negation, depth)
     }
 
-    /// `literal` in `depth` constructs. A type that rustc may infer for it has a sign if `signed`.
+    /// `literal` in `depth` constructs. A type that rustc may infer for it has a sign if `allow_negation`.
     fn wrapped_literal(
         &mut self,
         literal: &str,
         is_float: bool,
-        signed: bool,
+        allow_negation: bool,
         depth: usize,
     ) -> String {
         if depth == 0 {
             return literal.to_owned();
         }
-        let inner = self.wrapped_literal(literal, is_float, signed, depth - 1);
+        let inner = self.wrapped_literal(literal, is_float, allow_negation, depth - 1);
         match self.rng.below(8) {
-            0 if signed => format!("(-{inner})"),
+            0 if allow_negation => format!("(-{inner})"),
             1 if !is_float => format!("(!{inner})"),
             2 => {
                 let cond = self.cond(1);
