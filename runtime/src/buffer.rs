@@ -14,12 +14,12 @@ use quadrants_rhi::{DevicePtr, Severity, StreamHandle};
 use crate::{
     AccessHistory, Completed, Context, Error, Result, Stamp, Stream,
     block_cache::WORD,
-    fill::enqueue_upload,
     fill_streams::InternalStream,
     pending_fill::PendingFill,
     pending_owners::Owner,
     staging::{Pinned, STAGING_CHUNK},
     stamps::{MAX_SEQUENCE, Stamps},
+    upload::enqueue_upload,
 };
 
 /// A block of device memory with the stamps of its uses.

@@ -8,10 +8,10 @@ use quadrants_rhi::{DevicePtr, StreamHandle};
 
 use crate::{
     Buffer, Completed, Context, EventLease, Result, Stamp, Stream,
-    fill::{LARGEST_COPIED_UPLOAD, enqueue_owned_upload, enqueue_upload},
     fill_streams::InternalStream,
     pending_fill::{Contents, DeferredFill},
     stream_registry::PendingWork,
+    upload::{LARGEST_COPIED_UPLOAD, enqueue_owned_upload, enqueue_upload},
 };
 
 impl Buffer {
@@ -291,7 +291,9 @@ impl Buffer {
             let mut allocations = fill.after.iter().copied().filter(internal);
             let awaited = &stream.awaited_fills;
             allocations
-                .try_for_each(|stamp| context.await_fill(stamp, stream.handle(), awaited).map(drop))
+                .try_for_each(|stamp| {
+                    context.order_after_internal_fill(stamp, stream.handle(), awaited).map(drop)
+                })
                 .and_then(|()| self.enqueue_fill(fill, stream.handle(), |stamp| !internal(stamp)))
         };
         // Also after a failure: the copy may be enqueued, and the stream must not seem idle.
