@@ -17,18 +17,13 @@ use crate::{
     block_cache::BlockCache,
     error::creation_error,
     fill_streams::{AwaitedFills, FillStreams},
-    handle_pool::HandlePool,
+    handle_pool::{HandlePool, MAX_IDLE_EVENTS, MAX_IDLE_STREAMS},
     pending_owners::PendingOwners,
     raw_stream::destroy_stream,
     staging_pool::StagingPool,
     stream_registry::{PendingWork, StreamRegistry},
     watch::Watches,
 };
-
-/// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
-/// Further handles are destroyed when they are returned.
-const MAX_IDLE_STREAMS: usize = 64;
-const MAX_IDLE_EVENTS: usize = 1024;
 
 /// Per stream, the position up to which its work is complete, or is ordered before some other work.
 pub type Completed = SmallVec<[Stamp; 4]>;

@@ -2,6 +2,11 @@
 
 use crate::sync::Mutex;
 
+/// The largest numbers of idle handles. Larger than what programs use at once, unless they create handles all the time.
+/// Further handles are destroyed when they are returned.
+pub(crate) const MAX_IDLE_STREAMS: usize = 64;
+pub(crate) const MAX_IDLE_EVENTS: usize = 1024;
+
 /// Idle handles, last in, first out: the handle that was used last is most likely warm.
 #[derive(Debug)]
 pub(crate) struct HandlePool<H> {

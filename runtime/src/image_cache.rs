@@ -26,7 +26,7 @@ const REFRESH_AFTER: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub struct ImageCache {
     folder: PathBuf,
-    limit: u64,
+    max_bytes: u64,
     hits: AtomicU64,
     misses: AtomicU64,
     stored: AtomicU64,
@@ -55,11 +55,11 @@ pub struct CacheStatistics {
 }
 
 impl ImageCache {
-    /// Makes a cache of at most `limit` bytes in `folder`, which is created when needed.
+    /// Makes a cache of at most `max_bytes` bytes in `folder`, which is created when needed.
     #[must_use]
-    pub fn new(folder: impl Into<PathBuf>, limit: u64) -> Self {
+    pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
         let count = || AtomicU64::new(0);
-        Self { folder: folder.into(), limit, hits: count(), misses: count(), stored: count() }
+        Self { folder: folder.into(), max_bytes, hits: count(), misses: count(), stored: count() }
     }
 
     /// The key of an image that depends only on these bytes.
@@ -90,7 +90,7 @@ impl ImageCache {
     /// Failures are logged.
     pub fn put(&self, key: &ImageKey, label: &ImageLabel, image: &[u8]) {
         let stored = self.write(key, label, image);
-        match stored.and_then(|()| self.evict()) {
+        match stored.and_then(|()| self.evict_least_recently_used()) {
             Ok(()) => {
                 self.stored.fetch_add(1, Relaxed);
             }
@@ -129,12 +129,12 @@ impl ImageCache {
     }
 
     /// Removes the least recently used images until the rest is within the limit.
-    fn evict(&self) -> io::Result<()> {
+    fn evict_least_recently_used(&self) -> io::Result<()> {
         let mut files = cached_images(&self.folder)?;
         let mut bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
         files.sort_by_key(|file| file.used);
         for file in files {
-            if bytes <= self.limit {
+            if bytes <= self.max_bytes {
                 break;
             }
             file.remove()?;

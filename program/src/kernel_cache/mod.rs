@@ -22,7 +22,8 @@ use quadrants_runtime::{CacheStatistics, ImageCache, ImageKey, ImageLabel};
 
 use crate::{kernel_cache::bundle::ExportedKernels, variables::CACHE_VARIABLE};
 
-const LIMIT_BYTES: u64 = 256 << 20;
+/// The largest size of the cache on disk; `quadrants_runtime::ImageCache` removes the least recently used images.
+const MAX_CACHE_BYTES: u64 = 256 << 20;
 
 /// The compiled kernels that a program finds without a compiler.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl KernelCache {
         folder: Option<PathBuf>,
         compiler: Option<&dyn Compiler>,
     ) -> Self {
-        let cache = folder.map(|folder| ImageCache::new(folder, LIMIT_BYTES));
+        let cache = folder.map(|folder| ImageCache::new(folder, MAX_CACHE_BYTES));
         let mut cache = Self { exported, exported_hits: AtomicU64::new(0), cache, library: None };
         cache.library = compiler.and_then(|compiler| cache.compiler_library(compiler));
         cache

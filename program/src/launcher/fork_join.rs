@@ -11,7 +11,7 @@ use quadrants_runtime::{self as rt, Context, EventLease, StreamLease};
 
 /// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones. More streams
 /// than the device has queues gain nothing.
-pub(crate) const MAX_WORKERS: usize = 31;
+pub(crate) const MAX_REGION_WORKERS: usize = 31;
 
 /// Where a launch stream keeps its workers from one region to the next.
 #[derive(Debug, Default)]
@@ -153,7 +153,7 @@ impl<'a> ForkJoin<'a> {
                 ours.workers.append(&mut others.workers);
                 others
             });
-            let most = ours.workers.len().min(MAX_WORKERS);
+            let most = ours.workers.len().min(MAX_REGION_WORKERS);
             surplus.extend(ours.workers.drain(most..));
             *cache = Some(ours);
             others

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::{
     autotune::Candidate,
-    fork_join::{ForkJoin, MAX_WORKERS, WorkerSetCache},
+    fork_join::{ForkJoin, MAX_REGION_WORKERS, WorkerSetCache},
     grid::{
         LaunchConfigs, block_config, block_size_for_few_iterations, is_loop, launch_config,
         limit_to_device_max, limit_to_one_wave,
@@ -384,7 +384,7 @@ impl Enqueue<'_> {
             return Ok(());
         }
         graphs.count_by_events();
-        let count = MAX_WORKERS.min(count - 1);
+        let count = MAX_REGION_WORKERS.min(count - 1);
         let mut workers = ForkJoin::take(context, device, launch_stream, workers);
         workers.fork(count)?;
         self.enqueue_chain(first, launch_stream)?;

@@ -7,11 +7,11 @@ mod workers;
 
 use std::{fmt, sync::Arc};
 
-use self::workers::MAX_WORKERS;
 #[cfg(doc)]
 use crate::Error;
 use crate::{
     Program, Result,
+    launcher::fork_join::MAX_REGION_WORKERS,
     state::{ProgramInner, RegionWorkerSet, StreamState, Worker},
     thread_state::{
         capture::is_active as is_capturing,
@@ -106,7 +106,7 @@ impl Region<'_> {
         let Self { fork, active, blocks } = self;
         let stream = match *blocks {
             0 => fork.stream.clone(),
-            block => fork.worker((block - 1) % MAX_WORKERS, active)?,
+            block => fork.worker((block - 1) % MAX_REGION_WORKERS, active)?,
         };
         *blocks += 1;
         active.block.set(*blocks);

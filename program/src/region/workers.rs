@@ -14,9 +14,6 @@ use crate::{
     thread_state::capture,
 };
 
-/// The largest number of worker streams of a region. Further blocks run on the workers of earlier ones.
-pub(super) const MAX_WORKERS: usize = 31;
-
 impl RegionWorkers {
     /// Takes a set of workers, or makes one without workers.
     pub(super) fn take(&self, shared: &ProgramShared) -> Result<RegionWorkerSet> {
