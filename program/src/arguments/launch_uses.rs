@@ -8,7 +8,7 @@ use super::TensorArg;
 use crate::{
     Result,
     hazards::tracker::{BufferUses, Tracker},
-    launcher::context::TensorParamUse,
+    launcher::kernel_context::TensorParamUse,
     state::{ProgramShared, StreamState},
 };
 

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{TensorArg, TensorMemory};
 use crate::{
     launcher::{
-        context::TensorParamUse,
+        kernel_context::TensorParamUse,
         operation_names::{OperationNames, OperationUse},
     },
     state::device_tensor::DeviceTensor,

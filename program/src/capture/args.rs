@@ -12,7 +12,7 @@ use super::recorded::{CapturedLaunch, OwnedArg, Recorded};
 use crate::{
     Error, Result,
     arguments::{ArgKind, ReusedArgList, TensorArg, TensorMemory},
-    launcher::{context::KernelContext, param_code::ParamCode},
+    launcher::{kernel_context::KernelContext, param_code::ParamCode},
     state::ProgramInner,
 };
 

@@ -24,7 +24,7 @@ use crate::{
         target::LaunchTarget,
     },
     kernel::kernel_def::KernelDef,
-    launcher::{argument_head::COPY_KERNEL_ID, context::TensorParamUse},
+    launcher::{argument_head::COPY_KERNEL_ID, kernel_context::TensorParamUse},
     state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
     tensor::transfer::COPY_FROM,
     thread_state::{capture::Recorder, regions},

@@ -11,7 +11,7 @@ use crate::{
     arguments::{ArgKind, TensorArg, TensorMemory},
     launch::prepared::PreparedLaunch,
     launcher::{
-        context::{KernelContext, TensorParamUse},
+        kernel_context::{KernelContext, TensorParamUse},
         launch_cache::Checks,
         param_code::ParamCode,
     },

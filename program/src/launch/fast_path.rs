@@ -16,7 +16,7 @@ use crate::{
     kernel::kernel_def::KernelDef,
     launcher::{
         argument_head::write_head,
-        context::{FastPathKind, KernelContext},
+        kernel_context::{FastPathKind, KernelContext},
         launch_cache::{Checks, LaunchDecision, Wanted},
         plan::LaunchFailure,
     },

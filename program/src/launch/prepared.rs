@@ -15,9 +15,9 @@ use crate::{
     kernel::loader::KernelLoader,
     launcher::{
         argument_head::{number_of, write_head},
-        context::{KernelContext, TensorParamUse},
         errors::{argument_error, launch_error},
         grid::LaunchConfigs,
+        kernel_context::{KernelContext, TensorParamUse},
         launch_cache::{Checks, LaunchDecision},
         launch_memory::LaunchMemory,
         param_code::ParamCode,

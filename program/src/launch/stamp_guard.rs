@@ -7,7 +7,7 @@ use quadrants_runtime::Stamp;
 use crate::{
     arguments::{TensorArg, launch_uses::LaunchUses},
     hazards::tracker::Tracker,
-    launcher::context::TensorParamUse,
+    launcher::kernel_context::TensorParamUse,
     state::StreamState,
 };
 

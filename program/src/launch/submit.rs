@@ -14,7 +14,7 @@ use crate::{
     hazards::tracker::{Tracker, wait_tracked},
     kernel::loader::LoadedImage,
     launcher::{
-        argument_head::write_head, context::KernelContext, errors::launch_error,
+        argument_head::write_head, errors::launch_error, kernel_context::KernelContext,
         launch_cache::LaunchDecision, launch_memory::LaunchMemory,
     },
     state::{ProgramShared, StreamState},

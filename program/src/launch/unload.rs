@@ -6,7 +6,7 @@ use quadrants_rhi::Severity;
 use crate::{
     Result,
     kernel::kernel_def::KernelDef,
-    launcher::{argument_head::kernel_of, context::KernelContext, errors::result_error},
+    launcher::{argument_head::kernel_of, errors::result_error, kernel_context::KernelContext},
     program_registry::UnloadKernel,
     state::ProgramShared,
 };

@@ -13,10 +13,10 @@ use quadrants_ir::{
 use quadrants_rhi::{DeviceInfo, FunctionUsage, LaunchConfig};
 
 use super::{
-    context::KernelContext,
     errors::argument_error,
     grid::LaunchConfigs,
     inline_list::Words,
+    kernel_context::KernelContext,
     launch_cache::{Checks, LaunchDecision},
     param_code::ParamCode,
 };

@@ -2,7 +2,6 @@
 
 pub(crate) mod argument_head;
 pub(crate) mod autotune;
-pub(crate) mod context;
 mod decode;
 pub(crate) mod error_record;
 pub(crate) mod errors;
@@ -11,6 +10,7 @@ pub(crate) mod fork_join;
 pub(crate) mod grid;
 mod images;
 pub(crate) mod inline_list;
+pub(crate) mod kernel_context;
 pub(crate) mod launch_cache;
 mod launch_history;
 pub(crate) mod launch_memory;
@@ -33,8 +33,8 @@ use quadrants_rhi::ImageKind;
 
 use self::{
     argument_head::{COPY_KERNEL_ID, kernel_of, number_of},
-    context::KernelContext,
     decode::decode_cause,
+    kernel_context::KernelContext,
     operation_names::OperationNames,
 };
 use crate::{

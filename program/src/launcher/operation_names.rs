@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::context::TensorParamUse;
+use super::kernel_context::TensorParamUse;
 
 /// The numbers of operations begin here, above those of kernels.
 pub(crate) const FIRST_ID: u32 = 1 << 24;

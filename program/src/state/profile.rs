@@ -4,7 +4,7 @@ use quadrants_rhi::{FunctionHandle, StreamHandle};
 
 use super::ProgramShared;
 use crate::{
-    launcher::context::KernelContext,
+    launcher::kernel_context::KernelContext,
     profile::{
         enqueue::ForeignGuard,
         origin::{self, GraphGuard, OriginGuard},
