@@ -1,6 +1,6 @@
 //! [`BodyLaunch`]: what all loops of a launch of a CPU body know.
 
-use super::{failure::Errors, print::PrinterGuard, run::Run};
+use super::{failure::Errors, println::PrinterGuard, run::Run};
 use crate::dsl::LoopInt;
 
 /// What a launch of a CPU body checks and prints, and where its errors go.

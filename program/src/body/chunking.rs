@@ -8,8 +8,8 @@ use quadrants_ir::{Const, abi::MAX_BOUND};
 use super::{
     body_launch::{BodyLaunch, LoopAt, Proven},
     parallel::LoopInt,
-    pool,
-    print::Printer,
+    println::Printer,
+    thread_pool,
 };
 use crate::device_error::ErrorKind;
 
@@ -141,7 +141,7 @@ impl BodyLaunch<'_> {
         if count == 1 {
             return run(0);
         }
-        pool::run(count, is_long(steps, each.weight), &|number| {
+        thread_pool::run(count, is_long(steps, each.weight), &|number| {
             self.errors.run(&mut || run(number))
         });
     }
@@ -288,7 +288,7 @@ fn split_at_interior<I: LoopInt, const N: usize>(
 /// Runs the blocks of a region: see [`Cx::region`](super::Cx::region).
 pub(super) fn run_region(blocks: &[&dyn ErasedRegionBlock], elements: u64, weight: u32) {
     if blocks.len() > 1 && chunk_count(elements, u64::MAX, weight) > 1 {
-        pool::run(blocks.len(), true, &|k| blocks[k].run());
+        thread_pool::run(blocks.len(), true, &|k| blocks[k].run());
     } else {
         blocks.iter().for_each(|block| block.run());
     }
@@ -297,7 +297,7 @@ pub(super) fn run_region(blocks: &[&dyn ErasedRegionBlock], elements: u64, weigh
 /// The sizes of chunks are multiples of this number of iterations: the length of a strip, or 1 if there are too few
 /// whole strips for the threads.
 fn chunk_granularity(steps: u64, strip: u64) -> u64 {
-    let busy = (pool::threads() as u64).min(steps);
+    let busy = (thread_pool::threads() as u64).min(steps);
     if steps.div_ceil(strip).saturating_mul(STRIP_SPEEDUP) < busy { 1 } else { strip }
 }
 
@@ -307,7 +307,7 @@ fn chunk_count(iterations: u64, most: u64, weight: u32) -> usize {
     if times_worth == 0 {
         return 1;
     }
-    match pool::threads() as u64 {
+    match thread_pool::threads() as u64 {
         1 => 1,
         threads => most
             .min(threads * times_worth.clamp(MIN_CHUNKS_PER_THREAD, MAX_CHUNKS_PER_THREAD))
@@ -431,7 +431,8 @@ mod tests {
     fn small_loops_run_on_the_calling_thread() {
         assert_eq!(chunk_count(1000, 1000, 10), 1);
         assert!(
-            chunk_count(1 << 30, 1 << 30, 10) <= pool::threads() * MAX_CHUNKS_PER_THREAD as usize
+            chunk_count(1 << 30, 1 << 30, 10)
+                <= thread_pool::threads() * MAX_CHUNKS_PER_THREAD as usize
         );
     }
 }

@@ -13,7 +13,7 @@ use super::{
     check_mode::CheckMode,
     failure::Errors,
     level::{Level, Multiversioned},
-    print::TextArgument,
+    println::TextArgument,
     run::Run,
     view::{View, WithCheckMode},
 };

@@ -19,7 +19,7 @@ use quadrants_ir::{
 
 use super::{
     index::along_axes,
-    print::{Printer, TextArgument},
+    println::{Printer, TextArgument},
 };
 use crate::device_error::{ErrorKind, IN_BODY, RaisedError, raise};
 

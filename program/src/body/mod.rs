@@ -31,8 +31,7 @@ mod native;
 mod not_a_func;
 mod parallel;
 mod partial;
-mod pool;
-mod print;
+mod println;
 mod probe;
 mod reduce;
 mod run;
@@ -41,6 +40,7 @@ mod site;
 mod stepped_range;
 mod strips;
 mod thread_block;
+mod thread_pool;
 mod view;
 
 pub use accumulate::{
@@ -75,8 +75,8 @@ pub use native::{Body, NativeBody};
 pub use not_a_func::{ByMut, ByRef, ByValue, ByView, NotAFunc};
 pub use parallel::{Chunk, LoopInt, RegionBlock, Simple, Weight, loop_cost, total_cost};
 pub use partial::Partial;
-pub(crate) use print::{HostMessageList, HostMessages};
-pub use print::{
+pub(crate) use println::{HostMessageList, HostMessages};
+pub use println::{
     Printed, PrintedInteger, PrintedNumber, TextArgument, print, printed, printed_integer_type_of,
     printed_number_type_of, printed_type_of,
 };

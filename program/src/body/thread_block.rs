@@ -13,7 +13,7 @@ use super::{
     index::{flat_index, is_inside},
     level::Level,
     parallel::Chunk,
-    print::Printer,
+    println::Printer,
     view::{ElementCount, Elements},
 };
 use crate::{

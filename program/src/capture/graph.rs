@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::{
     args::{NONE, NameCache, NamedArgs, ReplacedLaunch, Replacements},
     executable::{Change, Executables, wanted},
-    order,
+    graph_hazards,
     record::FOREIGN,
     recorded::{CapturedCopy, Dependencies, OwnedArg, Recorded, RecordedWork},
 };
@@ -139,7 +139,9 @@ impl Graph {
         let resolved = if given.is_empty() { &NONE } else { names.resolve(recorded, given)? };
         let replacements = Replacements { recorded, resolved, given };
         let changes = changes(replacements, stream)?;
-        if replacements.has_tensors() && order::check(recorded, dependencies, Some(replacements))? {
+        if replacements.has_tensors()
+            && graph_hazards::check(recorded, dependencies, Some(replacements))?
+        {
             executables.clear();
         }
         if recorded.has_distinct {

@@ -14,7 +14,7 @@
 mod args;
 mod executable;
 mod graph;
-mod order;
+mod graph_hazards;
 mod record;
 mod recorded;
 

@@ -11,7 +11,7 @@ use quadrants_rhi::StreamHandle;
 use quadrants_runtime::{Buffer, ChildGraph};
 
 use super::{
-    order,
+    graph_hazards,
     recorded::{
         CapturedCopy, CapturedForeign, CapturedLaunch, Dependencies, Op, OwnedArg, Recorded,
         RecordedWork, RetainedKernel,
@@ -85,7 +85,7 @@ impl Capture {
         let mut recorded =
             Recorded { ops, buffers, program, has_host_copies, has_distinct, may_report, is_plain };
         recorded.find_buffers();
-        order::check(&recorded, &mut dependencies, None)?;
+        graph_hazards::check(&recorded, &mut dependencies, None)?;
         Ok((recorded, dependencies))
     }
 }

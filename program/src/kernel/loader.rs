@@ -17,7 +17,7 @@ use quadrants_runtime::{Context, Module};
 use crate::{
     Error, ExportedKernels, Result,
     body::{CheckedParts, NativeBody, Run},
-    kernel::{dump, host_memory::HostMemory},
+    kernel::{dump, interpreter_memory::InterpreterMemory},
     kernel_cache::{CachedKernel, KernelCache},
 };
 
@@ -316,7 +316,7 @@ fn native_image(kernel: &Offloaded, native: Option<&NativeBody>, forms: Forms) -
             Arc::new(move |call| {
                 // SAFETY: the argument block holds addresses of live tensors of this kernel's shape, and every access
                 // is proven or checked.
-                let mut memory = unsafe { HostMemory::new() };
+                let mut memory = unsafe { InterpreterMemory::new() };
                 for task in &tasks {
                     if let Err(fault) =
                         interpreter.run_task(*task, forms.of(*task), call.args, &mut memory)

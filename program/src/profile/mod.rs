@@ -6,7 +6,6 @@
 //! of a launch tests that its context is ordinary, which is one test for this and for a lost context.
 
 mod activity;
-pub(crate) mod build;
 mod chrome;
 pub(crate) mod device;
 pub(crate) mod enqueue;
@@ -17,6 +16,7 @@ pub(crate) mod session;
 mod svg;
 pub(crate) mod table;
 pub(crate) mod timeline;
+pub(crate) mod timeline_builder;
 
 use std::{
     path::PathBuf,

@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::{
     Error, Program, Result,
-    profile::{build, device::RecordingDevice, session::Mark, timeline::Timeline},
+    profile::{device::RecordingDevice, session::Mark, timeline::Timeline, timeline_builder},
     state::ProgramShared,
     thread_state::capture::refuse,
 };
@@ -78,7 +78,8 @@ impl<'a> Profile<'a> {
             tracing::debug!(%error, "the end of a profile");
         }
         let info = self.shared.context.device().info();
-        let timeline = self.device.read(|session| build::timeline(session, self.begin, info));
+        let timeline =
+            self.device.read(|session| timeline_builder::timeline(session, self.begin, info));
         timeline.unwrap_or_else(|| Timeline::empty(info))
     }
 }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Error, Result, TRACE_VARIABLE,
-    profile::{Trace, build, session::Mark},
+    profile::{Trace, session::Mark, timeline_builder},
     state::{ProgramInner, ProgramShared},
 };
 
@@ -104,7 +104,7 @@ fn write(shared: &ProgramShared) {
     let Some(session) = shared.profiler.device.get().and_then(|device| device.end()) else {
         return;
     };
-    let timeline = build::timeline(&session, Mark::default(), info);
+    let timeline = timeline_builder::timeline(&session, Mark::default(), info);
     if let Err(error) = fs::write(&trace.path, timeline.chrome_trace()) {
         tracing::error!(%error, path = %trace.path.display(), "the trace cannot be written");
     }

@@ -4,9 +4,9 @@ use quadrants_ir::interp::{Fault, Memory};
 
 /// The memory of this process, accessed without checks.
 #[derive(Debug)]
-pub(crate) struct HostMemory(());
+pub(crate) struct InterpreterMemory(());
 
-impl HostMemory {
+impl InterpreterMemory {
     /// # Safety
     /// Every address that is loaded or stored through it is valid for the length of the access: the kernel's accesses
     /// are proven or checked, and its argument block holds addresses of live memory.
@@ -15,7 +15,7 @@ impl HostMemory {
     }
 }
 
-impl Memory for HostMemory {
+impl Memory for InterpreterMemory {
     #[inline]
     fn load(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
         let mut word = [0u8; 8];
