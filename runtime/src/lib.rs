@@ -16,11 +16,14 @@ mod block_reuse;
 mod buffer;
 mod cache_entry;
 mod context;
+#[cfg(test)]
+mod corrupted_files;
 mod deferred_fill;
 mod error;
 mod event;
 mod fill_order;
 mod fill_streams;
+mod foreign_owners;
 mod graph;
 mod handle_pool;
 mod host_wait;
@@ -29,9 +32,6 @@ mod image_cache;
 mod lease_map;
 mod leases;
 mod module;
-#[cfg(test)]
-mod mutated;
-mod owners;
 mod peer;
 mod pending_fill;
 mod pending_owners;

@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(groups(&some), 4, "other lengths");
         some[3].src += 1;
         assert_eq!(groups(&some), 6, "one is elsewhere: 3, it, 6");
-        let mut random = crate::mutated::Random(1);
+        let mut random = crate::corrupted_files::Random(1);
         for _ in 0..500 {
             let mut next = |bound| random.below(bound);
             let axes: Vec<_> = (0..next(4)).map(|_| (1 + next(4), next(40), next(40))).collect();

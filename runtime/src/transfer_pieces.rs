@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn random_pieces_are_copied_whatever_their_order_and_size() {
-        let mut random = crate::mutated::Random(7);
+        let mut random = crate::corrupted_files::Random(7);
         let buffer = numbers(2 * STAGING_CHUNK);
         for round in 0..200 {
             // Few of them do not fit into one staging block.
