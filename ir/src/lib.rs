@@ -11,6 +11,7 @@
 pub mod abi;
 mod arena;
 pub mod collective;
+mod constant_tables;
 mod extents;
 pub mod format;
 mod image;
@@ -28,7 +29,6 @@ pub mod schedule;
 pub mod shared;
 mod simplify;
 pub mod source;
-mod tables;
 mod task;
 mod task_schedule;
 pub mod types;
@@ -36,6 +36,7 @@ pub mod verify;
 mod visit;
 
 pub use arena::{Arena, Id};
+pub use constant_tables::tables;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
     Array, Assertion, Block, BlockFor, BlockId, Collective, Comparison, Element, Expr, ExprId,
@@ -48,7 +49,6 @@ pub use param::{Param, ParamKind};
 pub use print::print;
 pub use scalar::{Const, ExactFloat, ScalarType};
 pub use simplify::simplify;
-pub use tables::tables;
 pub use task::{Offloaded, ParamAccess, Task, TaskId, TaskKind};
 #[doc(inline)]
 pub use verify::{VerifyError, verify, verify_offloaded};

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 
 use super::substitute::Substitution;
 use crate::{
-    Array, BlockId, Const, Element, ExprId, ExprKind, LocalId, Offloaded, Stmt, simplify,
-    tables::{fill_len, tables_of},
+    Array, BlockId, Const, Element, ExprId, ExprKind, LocalId, Offloaded, Stmt,
+    constant_tables::{fill_len, tables_of},
+    simplify,
     visit::Nodes,
 };
 

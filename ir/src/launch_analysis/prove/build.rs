@@ -8,8 +8,8 @@ use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ScalarType,
     SharedExtent, Stmt, Task, UnaryOp,
     abi::ArgLayout,
+    constant_tables::tables_of,
     launch_analysis::interval::Interval,
-    tables::tables_of,
     visit::{Nodes, Reach},
 };
 
