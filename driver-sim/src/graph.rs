@@ -1,11 +1,11 @@
 //! Graphs: launches and copies with dependencies, enqueued by one call.
 
 use crate::{
+    copy_shape::CopyShape,
     handle::Key,
     launch::KernelLaunch,
     op::{Work, transfer_cost},
     op_id::OpId,
-    rows::Rows,
 };
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(crate) enum NodeWork {
     Copy {
         dst: u64,
         src: u64,
-        rows: Rows,
+        rows: CopyShape,
     },
     Fill {
         dst: u64,

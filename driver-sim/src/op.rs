@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     collectives::{Blocker, CallPart},
+    copy_shape::CopyShape,
     launch::KernelLaunch,
     memory::Origin,
     remote::{Parcel, Remote},
-    rows::Rows,
 };
 
 /// The work of an operation. Addresses are of device memory or pinned memory.
@@ -19,13 +19,13 @@ pub(crate) enum Work {
     Copy {
         dst: u64,
         src: u64,
-        rows: Rows,
+        rows: CopyShape,
     },
     /// A copy from pageable memory, whose bytes were read during the call: row after row.
     Upload {
         dst: u64,
         data: Box<[u8]>,
-        rows: Rows,
+        rows: CopyShape,
     },
     Fill {
         dst: u64,

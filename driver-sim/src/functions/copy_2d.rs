@@ -7,11 +7,11 @@ use std::{
 
 use crate::{
     code::Code,
+    copy_shape::CopyShape,
     entry::{ApiCall, Stop, driver_functions},
     op::OpKind,
     peer,
     pointer::{Array, HostSource, HostTarget},
-    rows::Rows,
 };
 
 /// `CUDA_MEMCPY2D`.
@@ -70,7 +70,7 @@ driver_functions! {
             return Err(Code::NOT_SUPPORTED.into());
         }
         let Copy2d { width, height, dst_pitch, src_pitch, .. } = of;
-        copy_rows(call, sides, Rows { width, height, dst_pitch, src_pitch }, stream)?;
+        copy_rows(call, sides, CopyShape { width, height, dst_pitch, src_pitch }, stream)?;
     }
 
     /// The same. The kind is a `hipMemcpyKind`.
@@ -91,11 +91,11 @@ driver_functions! {
             3 => Sides::WithinDevice(to, from),
             _ => return Err(Code::NOT_SUPPORTED.into()),
         };
-        copy_rows(call, sides, Rows { width, height, dst_pitch, src_pitch }, stream)?;
+        copy_rows(call, sides, CopyShape { width, height, dst_pitch, src_pitch }, stream)?;
     }
 }
 
-fn copy_rows(call: &ApiCall, sides: Sides, rows: Rows, stream: usize) -> Result<(), Stop> {
+fn copy_rows(call: &ApiCall, sides: Sides, rows: CopyShape, stream: usize) -> Result<(), Stop> {
     let (mut state, stream) = call.on_stream(stream)?;
     rows.check()?;
     match sides {

@@ -8,12 +8,12 @@ use std::{
 use super::module::launch_of;
 use crate::{
     code::{Code, Result},
+    copy_shape::CopyShape,
     entry::{ApiCall, Stop, driver_functions},
     graph::NodeWork,
     handle::{HandleKind, Key},
     launch::{KernelLaunch, LaunchShape},
     pointer::{Array, Out, Parameters},
-    rows::Rows,
     state::WorldState,
 };
 
@@ -176,7 +176,7 @@ driver_functions! {
             return Err(Code::INVALID_VALUE.into());
         }
         let keys = keys(call, &state, dependencies.read(count)?)?;
-        let work = NodeWork::Copy { dst: dst.device, src: src.device, rows: Rows::one(width) };
+        let work = NodeWork::Copy { dst: dst.device, src: src.device, rows: CopyShape::one(width) };
         node.set(state.add_node(graph, &keys, work)?)?;
     }
 
@@ -196,7 +196,7 @@ driver_functions! {
             return Err(Code::INVALID_VALUE.into());
         }
         let keys = keys(call, &state, dependencies.read(count)?)?;
-        let work = NodeWork::Copy { dst, src, rows: Rows::one(bytes) };
+        let work = NodeWork::Copy { dst, src, rows: CopyShape::one(bytes) };
         node.set(state.add_node(graph, &keys, work)?)?;
     }
 

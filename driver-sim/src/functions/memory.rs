@@ -6,13 +6,13 @@ use super::device;
 use crate::{
     code::Code,
     context,
+    copy_shape::CopyShape,
     entry::{ApiCall, Family, Stop, driver_functions},
     handle::{HandleKind, decode, encode},
     memory::{DEVICE_BASE, Memory},
     op::OpKind,
     peer,
     pointer::{Array, HostSource, HostTarget, Out},
-    rows::Rows,
     worlds::exists,
 };
 
@@ -130,9 +130,9 @@ driver_functions! {
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         if state.reachable(src.address()) {
-            state.copy(OpKind::CopyHtod, dst, src.address() as u64, Rows::one(bytes), stream)?;
+            state.copy(OpKind::CopyHtod, dst, src.address() as u64, CopyShape::one(bytes), stream)?;
         } else {
-            state.upload(stream, dst, src.bytes(bytes)?.into(), Rows::one(bytes))?;
+            state.upload(stream, dst, src.bytes(bytes)?.into(), CopyShape::one(bytes))?;
         }
     }
 
@@ -145,11 +145,11 @@ driver_functions! {
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
         if state.reachable(dst.address()) {
-            state.copy(OpKind::CopyDtoh, dst.address() as u64, src, Rows::one(bytes), stream)?;
+            state.copy(OpKind::CopyDtoh, dst.address() as u64, src, CopyShape::one(bytes), stream)?;
         } else {
             let (id, mut dst) = (state.begin_download(stream)?, dst);
             let target = dst.bytes(bytes)?;
-            let rows = Rows::one(bytes);
+            let rows = CopyShape::one(bytes);
             peer::wait(state, |state| state.download((id, stream), src, rows, target))?;
         }
     }
@@ -162,7 +162,7 @@ driver_functions! {
         stream: usize,
     ) |call| {
         let (mut state, stream) = call.on_stream(stream)?;
-        state.copy(OpKind::CopyDtod, dst, src, Rows::one(bytes), stream)?;
+        state.copy(OpKind::CopyDtod, dst, src, CopyShape::one(bytes), stream)?;
     }
 
     /// Copies from the memory of one context to that of another one, in stream order. The stream must be of the

@@ -243,7 +243,7 @@ impl Memory {
             Some(found) => found,
             None => self.find(address, bytes, access)?,
         };
-        if self.watch.on {
+        if self.recorder.on {
             self.touch(at, offset, bytes, access);
         }
         Ok((at, offset))
@@ -310,7 +310,7 @@ impl Memory {
     ) -> Result<*mut u8, AccessError> {
         let host = address as usize;
         if self.pinned.contains(host, bytes) {
-            if self.watch.on {
+            if self.recorder.on {
                 self.touch_pinned(host, bytes, access);
             }
             return Ok(host as *mut u8);

@@ -5,13 +5,13 @@
 //! recognized. Only the blocks of the pool are reused, as soon as stream order allows.
 
 mod access;
+mod access_recorder;
 mod block;
 mod defined;
 mod pinned;
 mod pool;
 mod shadow;
 mod touched;
-mod watch;
 
 use crate::{
     code::{Code, Result},
@@ -20,11 +20,11 @@ use crate::{
 
 pub use access::InvalidAccess;
 pub(crate) use access::{AccessError, Payload, Uninitialized};
+pub(crate) use access_recorder::AllocationKey;
 pub use block::Origin;
 pub(crate) use block::{BlockState, End, MemoryBlock};
 pub(crate) use pool::Freed;
 pub use touched::AccessKind;
-pub(crate) use watch::AllocationKey;
 
 /// Device addresses are at least this, above everything that processors can map.
 pub(crate) const DEVICE_BASE: u64 = 1 << 52;
@@ -56,7 +56,7 @@ pub(crate) struct Memory {
     live_bytes: usize,
     /// The first read of uninitialized bytes of the current operation.
     pub(crate) uninitialized: Option<Uninitialized>,
-    watch: watch::Watch,
+    recorder: access_recorder::AccessRecorder,
 }
 
 /// The accessible address range of a live block. Empty if the end is before the start.

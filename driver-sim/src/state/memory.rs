@@ -3,11 +3,11 @@
 use super::WorldState;
 use crate::{
     code::{Code, Result},
+    copy_shape::CopyShape,
     handle::{HandleKind, encode_only},
     memory::{AllocationKey, DEVICE_BASE, Freed},
     op::{OpKind, Work},
     report::{Report, ReportKind},
-    rows::Rows,
     stream::StreamRef,
 };
 
@@ -111,7 +111,7 @@ impl WorldState {
         kind: OpKind,
         dst: u64,
         src: u64,
-        rows: Rows,
+        rows: CopyShape,
         stream: StreamRef,
     ) -> Result<()> {
         self.enqueue(stream, Work::Copy { dst, src, rows }, kind, &[], None).map(drop)

@@ -112,7 +112,7 @@ impl WorldState {
     pub(crate) fn new(ordinal: u16, schedule: Schedule, seed: u64) -> Self {
         let races = race::from_env();
         let mut memory = Memory::new(ordinal);
-        memory.watch(races);
+        memory.record_accesses(races);
         Self {
             ordinal,
             seed,

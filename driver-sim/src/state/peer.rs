@@ -3,9 +3,9 @@
 use super::WorldState;
 use crate::{
     code::{Code, Result},
+    copy_shape::CopyShape,
     op::{OpKind, Operation, Work},
     remote::{Parcel, Remote},
-    rows::Rows,
     stream::StreamRef,
 };
 
@@ -23,7 +23,7 @@ impl WorldState {
         bytes: usize,
         stream: StreamRef,
     ) -> Result<()> {
-        self.copy(OpKind::CopyPeer, dst, src, Rows::one(bytes), stream)
+        self.copy(OpKind::CopyPeer, dst, src, CopyShape::one(bytes), stream)
     }
 
     /// Enqueues the start of a copy to this world. Also returns the stream's handle.

@@ -30,7 +30,7 @@ impl WorldState {
         let (print, races) = (detector.print, std::mem::take(&mut detector.races));
         *detector = Detector { on, print, races, ..Detector::new(false) };
         detector.host.raise(host_knows);
-        self.memory.watch(on);
+        self.memory.record_accesses(on);
     }
 
     /// Gives an operation its clock: it runs after `after`, and after `remote` in another world.

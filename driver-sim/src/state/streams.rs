@@ -6,12 +6,12 @@
 use super::WorldState;
 use crate::{
     code::{Code, Result},
+    copy_shape::CopyShape,
     graph::Graph,
     handle::{HandleKind, encode},
     launch::ExecutionError,
     op::{OpKind, Work},
     op_id::{OpId, Ops},
-    rows::Rows,
     stream::{PRIORITIES, Stream, StreamRef},
 };
 
@@ -194,7 +194,7 @@ impl WorldState {
         stream: StreamRef,
         dst: u64,
         data: Box<[u8]>,
-        rows: Rows,
+        rows: CopyShape,
     ) -> Result<()> {
         let work = Work::Upload { dst, data, rows };
         self.enqueue(stream, work, OpKind::CopyHtod, &[], None).map(drop)
@@ -211,7 +211,7 @@ impl WorldState {
         &mut self,
         (id, stream): (OpId, StreamRef),
         src: u64,
-        rows: Rows,
+        rows: CopyShape,
         target: &mut [u8],
     ) -> Result<()> {
         self.wait_for(&[id])?;

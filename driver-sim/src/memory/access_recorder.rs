@@ -20,7 +20,7 @@ pub(crate) enum AllocationKey {
 
 /// The accesses of the current operation.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct AccessRecorder {
     pub(super) on: bool,
     allocations: Vec<AllocationKey>,
     /// Blocks that were accessed as a whole.
@@ -42,54 +42,54 @@ impl AllocationKey {
 }
 
 impl Memory {
-    pub(crate) fn watch(&mut self, on: bool) {
-        self.watch = Watch { on, ..Watch::default() };
+    pub(crate) fn record_accesses(&mut self, on: bool) {
+        self.recorder = AccessRecorder { on, ..AccessRecorder::default() };
         self.blocks.iter_mut().for_each(|block| block.shadow.clear());
         self.pinned.live.values_mut().for_each(|pinned| pinned.shadow.clear());
     }
 
     /// Sets the memory on which the current operation is only atomic.
     pub(crate) fn set_atomic(&mut self, ranges: impl FnOnce() -> Vec<Range<u64>>) {
-        if self.watch.on {
-            self.watch.atomic = ranges();
+        if self.recorder.on {
+            self.recorder.atomic = ranges();
         }
     }
 
     /// Adds memory on which the current operation is only atomic.
     pub(crate) fn add_atomic(&mut self, range: Range<u64>) {
-        if self.watch.on {
-            self.watch.atomic.push(range);
+        if self.recorder.on {
+            self.recorder.atomic.push(range);
         }
     }
 
     pub(super) fn touch(&mut self, at: usize, offset: usize, bytes: usize, access: AccessKind) {
         let block = &mut self.blocks[at];
-        let access = self.watch.kind(block.base + offset as u64, access);
+        let access = self.recorder.kind(block.base + offset as u64, access);
         if block.touched.note(offset, bytes, access, block.capacity) {
-            self.watch.allocations.push(AllocationKey::Block(block.base));
+            self.recorder.allocations.push(AllocationKey::Block(block.base));
         }
     }
 
     pub(super) fn touch_pinned(&mut self, address: usize, bytes: usize, access: AccessKind) {
-        let access = self.watch.kind(address as u64, access);
+        let access = self.recorder.kind(address as u64, access);
         let Some(pinned) = self.pinned.at(address) else { return };
         let (base, capacity) = (pinned.base, pinned.layout.size());
         if pinned.touched.note(address - base, bytes, access, capacity) {
-            self.watch.allocations.push(AllocationKey::Pinned(base));
+            self.recorder.allocations.push(AllocationKey::Pinned(base));
         }
     }
 
     pub(crate) fn touch_whole(&mut self, base: u64, access: AccessKind) {
-        if self.watch.on {
-            self.watch.whole.push((base, access));
+        if self.recorder.on {
+            self.recorder.whole.push((base, access));
         }
     }
 
     /// Takes the accesses since the last call.
     pub(crate) fn take_touched(&mut self) -> Vec<(AllocationKey, Ranges)> {
-        let allocations = std::mem::take(&mut self.watch.allocations);
-        let whole = std::mem::take(&mut self.watch.whole);
-        self.watch.atomic.clear();
+        let allocations = std::mem::take(&mut self.recorder.allocations);
+        let whole = std::mem::take(&mut self.recorder.whole);
+        self.recorder.atomic.clear();
         let mut all = Vec::new();
         for allocation in allocations {
             let ranges = match allocation {
@@ -146,7 +146,7 @@ impl Memory {
     }
 }
 
-impl Watch {
+impl AccessRecorder {
     fn kind(&self, address: u64, access: AccessKind) -> AccessKind {
         if self.atomic.iter().any(|range| range.contains(&address)) {
             AccessKind::Atomic

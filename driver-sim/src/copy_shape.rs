@@ -3,7 +3,7 @@
 use crate::code::{Code, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct CopyShape {
     /// The bytes of a row.
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Rows {
     pub(crate) src_pitch: usize,
 }
 
-impl Rows {
+impl CopyShape {
     /// A plain copy.
     pub(crate) fn one(bytes: usize) -> Self {
         Self { width: bytes, height: 1, dst_pitch: bytes, src_pitch: bytes }
