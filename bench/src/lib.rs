@@ -16,5 +16,5 @@ pub mod nvrtc;
 mod table;
 pub mod two_devices;
 
-pub use line::{Line, Rate, Side, Target};
+pub use line::{Line, Rate, Side, SpeedTarget};
 pub use measure::{Case, Options, Rival, enqueue, seconds, until_done};

@@ -18,7 +18,7 @@ pub struct Line {
     /// Our time divided by the best rival's: below 1 is faster.
     pub ratio: Option<f64>,
     /// The target of the case.
-    pub target: Option<Target>,
+    pub target: Option<SpeedTarget>,
     /// Our rate, where the case has one.
     pub rate: Option<Rate>,
 }
@@ -37,7 +37,7 @@ pub struct Side {
 /// The target of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Target {
+pub enum SpeedTarget {
     /// At most this many times the rival's time.
     Ratio(f64),
     /// At most the rival's time and this much more.
@@ -60,9 +60,9 @@ impl Line {
     pub fn reached(&self) -> Option<bool> {
         let rival = self.rivals.first().map(|side| side.median);
         Some(match self.target? {
-            Target::Ratio(most) => self.ratio? <= most,
-            Target::Above(most) => self.ours.median <= rival? + most,
-            Target::Most(most) => self.ours.median <= most,
+            SpeedTarget::Ratio(most) => self.ratio? <= most,
+            SpeedTarget::Above(most) => self.ours.median <= rival? + most,
+            SpeedTarget::Most(most) => self.ours.median <= most,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::line::{Line, Rate, Side, Target};
+use crate::line::{Line, Rate, Side, SpeedTarget};
 
 /// Warm-up rounds, for caches, clocks and lazy initialization.
 const WARM_UP: usize = 3;
@@ -29,7 +29,7 @@ pub struct Case {
     bench: &'static str,
     name: String,
     unit: &'static str,
-    target: Option<Target>,
+    target: Option<SpeedTarget>,
     rate: Option<(f64, &'static str)>,
 }
 
@@ -109,7 +109,7 @@ impl Case {
     }
 
     /// The target of the case.
-    pub fn target(mut self, target: Target) -> Self {
+    pub fn target(mut self, target: SpeedTarget) -> Self {
         self.target = Some(target);
         self
     }

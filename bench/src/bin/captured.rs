@@ -6,7 +6,7 @@
 
 use quadrants::{Arch, Kernel, Program, Result};
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     driver::{ByHand, Raw},
     enqueue,
     kernels::saxpy_at_run_time,
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
         (Changes::AllLaunches, "another argument of all launches each time", 1.1),
     ] {
         let case = Case::new("captured", format!("chain of {LAUNCHES} launches, {name}"), "us")
-            .target(Target::Ratio(target));
+            .target(SpeedTarget::Ratio(target));
         let (mut ours, mut rival) = (0, 0);
         let launch = || {
             ours += 1;

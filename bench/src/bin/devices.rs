@@ -7,13 +7,13 @@ use quadrants::{
     self as qd, Arch, Program, Result,
     collectives::{Communicator, Group, Reduction},
 };
-use quadrants_bench::{Case, Options, Target, enqueue, two_devices::TwoDevices, until_done};
+use quadrants_bench::{Case, Options, SpeedTarget, enqueue, two_devices::TwoDevices, until_done};
 
 const SAMPLES: usize = 21;
 /// The bytes of a small, a medium and a large operation, with the number of calls in a sample.
 const SIZES: [(usize, &str, usize); 3] =
     [(4 << 10, "4 KiB", 200), (4 << 20, "4 MiB", 50), (256 << 20, "256 MiB", 10)];
-const TARGET: Target = Target::Ratio(1.1);
+const TARGET: SpeedTarget = SpeedTarget::Ratio(1.1);
 
 fn main() -> Result<()> {
     let options = Options::from_args();

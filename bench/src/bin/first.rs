@@ -6,7 +6,7 @@ use std::path::Path;
 
 use quadrants::{self as qd, Arch, ExportedKernels, Program, ProgramBuilder};
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     child::{self, ByHand, stencil, tensors},
     seconds,
 };
@@ -22,7 +22,7 @@ fn main() -> qd::Result<()> {
         return Ok(());
     }
     let options = Options::from_args();
-    let case = |name, more| Case::new("first", name, "ms").target(Target::Above(more));
+    let case = |name, more| Case::new("first", name, "ms").target(SpeedTarget::Above(more));
     let empty = case("first launch, nothing kept", 3.0);
     let kept = case("first launch, kernel on disk", 0.5);
     let exported = case("first launch, exported kernel", 0.5);

@@ -9,7 +9,7 @@ use quadrants::{
     self as qd, ForeignCall, Hazards, Program, Result, Stream, Tensor, reads, rhi::StreamHandle,
     writes,
 };
-use quadrants_bench::{Case, Options, Target, idle};
+use quadrants_bench::{Case, Options, SpeedTarget, idle};
 
 const N: usize = 256;
 const CALLS: usize = 1000;
@@ -73,7 +73,7 @@ fn main() -> Result<()> {
         for hazards in [Hazards::Explicit, Hazards::Check] {
             for (name, with_tensors) in [("no tensors", false), ("3 tensors", true)] {
                 let case = Case::new("foreign", format!("{driver}, {hazards:?}, {name}"), "ns")
-                    .target(Target::Above(TARGET_NS));
+                    .target(SpeedTarget::Above(TARGET_NS));
                 let mut scene = Scene::new(backend, hazards)?;
                 options.run(
                     &case,

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use quadrants::{self as qd, Event, Hazards, Program, Result, Stream, Tensor};
-use quadrants_bench::{Case, Options, Target, idle};
+use quadrants_bench::{Case, Options, SpeedTarget, idle};
 
 const N: usize = 256;
 const LAUNCHES: usize = 1000;
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     for (name, taking_turns) in [("one stream", false), ("two streams, ordered by events", true)] {
         for policy in POLICIES {
             let case = Case::new("hazards", format!("{policy:?}, {name}"), "ns")
-                .target(Target::Above(TARGET_NS));
+                .target(SpeedTarget::Above(TARGET_NS));
             let mut ours = Side::new(policy)?;
             let mut rival = Side::new(Hazards::Explicit)?;
             options.run(

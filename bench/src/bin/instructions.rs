@@ -7,7 +7,7 @@ use std::process::Command;
 
 use quadrants::{self as qd, Graph, Kernel, Program, Result, Stream, Tensor};
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     child::CHILD,
     idle,
     kernels::{saxpy, saxpy_at_run_time},
@@ -192,7 +192,8 @@ fn main() -> Result<()> {
     }
     for (name, _) in counted::CASES {
         let case = Case::new("instructions", name, "instructions");
-        let case = if name.starts_with("launch") { case.target(Target::Most(400.0)) } else { case };
+        let case =
+            if name.starts_with("launch") { case.target(SpeedTarget::Most(400.0)) } else { case };
         options.count(&case, || (count(name, COUNT) - count(name, 0)) as f64 / COUNT as f64);
     }
     Ok(())

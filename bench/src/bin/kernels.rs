@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use quadrants::{Arch, Program, Result, Tensor};
 use quadrants_bench::{
-    Case, Options, Rival, Target,
+    Case, Options, Rival, SpeedTarget,
     driver::Raw,
     kernels,
     nvrtc::{ByText, Function},
@@ -14,7 +14,7 @@ use quadrants_bench::{
 
 const SAMPLES: usize = 15;
 /// At least 0.97 of the best by hand.
-const TARGET: Target = Target::Ratio(1.0 / 0.97);
+const TARGET: SpeedTarget = SpeedTarget::Ratio(1.0 / 0.97);
 
 /// What every case uses.
 struct Bench<'a> {

@@ -11,7 +11,7 @@ use quadrants::{
     ir::{self, ScalarType},
 };
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     driver::{ByHand, Raw},
     enqueue,
     kernels::{saxpy, saxpy_at_run_time, touch_some},
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
 
     let launch = |name, on_default: bool, ours: &mut dyn FnMut() -> Result<()>| {
         options.run(
-            &Case::new("launch", name, "us").target(Target::Ratio(1.05)),
+            &Case::new("launch", name, "us").target(SpeedTarget::Ratio(1.05)),
             SAMPLES,
             &mut enqueue(
                 IN_FLIGHT,
@@ -98,7 +98,7 @@ fn regions(options: &Options, program: &Program, raw: &Raw, blocks: usize, how: 
         How::Graph => ("graph, the same arguments", 1.1),
     };
     let case = Case::new("launch", format!("region of {blocks} blocks, {name}"), "us")
-        .target(Target::Ratio(target));
+        .target(SpeedTarget::Ratio(target));
     if !options.selects(&case) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::{sync::Barrier, thread};
 
 use quadrants::{self as qd, Arch, Program, Result};
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     driver::Raw,
     enqueue, kernels,
     nvrtc::{ByText, Function},
@@ -19,7 +19,7 @@ const SAMPLES: usize = 31;
 const SMALL: usize = 256;
 /// The elements of a large one: 64 MiB.
 const LARGE: usize = 1 << 24;
-const TARGET: Target = Target::Ratio(1.1);
+const TARGET: SpeedTarget = SpeedTarget::Ratio(1.1);
 
 const TEXT: &str = r#"
 extern "C" __global__ void touch(float *x, int n) {

@@ -6,7 +6,7 @@ use quadrants::{
     builder::KernelBuilder,
     ir::{self, ScalarType},
 };
-use quadrants_bench::{Case, Options, Target, until_done};
+use quadrants_bench::{Case, Options, SpeedTarget, until_done};
 
 /// Long enough for fork and join to be little beside it.
 const TURNS: u64 = 10_000_000;
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
 
 fn overlap(options: &Options, program: &Program, how: &str, blocks: usize) -> Result<()> {
     let name = format!("{blocks} loops of one thread, {how}");
-    let case = Case::new("overlap", name, "ms").target(Target::Ratio(1.0 / 0.99));
+    let case = Case::new("overlap", name, "ms").target(SpeedTarget::Ratio(1.0 / 0.99));
     if !options.selects(&case) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use plotters::prelude::*;
-use quadrants_bench::{Line, Target};
+use quadrants_bench::{Line, SpeedTarget};
 
 /// Writes bench.json and bench.svg from the lines on standard input, and prints the table as Markdown.
 #[derive(clap::Parser)]
@@ -59,9 +59,9 @@ fn row(line: &Line) -> String {
         or_empty(rival.map(|r| format!("{} {}, {}", number(r.median), line.unit, r.name))),
         or_empty(line.ratio.map(|ratio| format!("{ratio:.3}"))),
         or_empty(line.target.map(|target| match target {
-            Target::Ratio(most) => format!("≤ {most:.3} ×"),
-            Target::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
-            Target::Most(most) => format!("≤ {} {}", number(most), line.unit),
+            SpeedTarget::Ratio(most) => format!("≤ {most:.3} ×"),
+            SpeedTarget::Above(most) => format!("≤ rival + {} {}", number(most), line.unit),
+            SpeedTarget::Most(most) => format!("≤ {} {}", number(most), line.unit),
         })),
         or_empty(line.reached().map(|reached| if reached { "yes" } else { "**no**" }.to_owned())),
         or_empty(line.rate.as_ref().map(|rate| format!("{} {}", number(rate.value), rate.unit))),
@@ -101,7 +101,7 @@ fn plot(lines: &[Line], path: &Path) -> Result<(), Box<dyn Error>> {
         let name = format!("{}: {} ({ratio:.2})", line.bench, line.case);
         let at = (-1.6 * most / 2.0, y - 0.3);
         chart.draw_series([Text::new(name, at, ("sans-serif", 12))])?;
-        if let Some(Target::Ratio(target)) = line.target {
+        if let Some(SpeedTarget::Ratio(target)) = line.target {
             let mark =
                 PathElement::new([(target, y - 0.9), (target, y - 0.1)], BLACK.stroke_width(2));
             chart.draw_series([mark])?;

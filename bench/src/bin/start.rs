@@ -6,7 +6,7 @@ use std::path::Path;
 
 use quadrants::{self as qd, Arch, Program};
 use quadrants_bench::{
-    Case, Options, Target,
+    Case, Options, SpeedTarget,
     child::{self, ByHand, N, stencil, tensors},
 };
 
@@ -17,7 +17,7 @@ fn main() -> qd::Result<()> {
         return run(&work, &folder);
     }
     let options = Options::from_args();
-    let case = Case::new("start", "process to first result", "ms").target(Target::Ratio(1.05));
+    let case = Case::new("start", "process to first result", "ms").target(SpeedTarget::Ratio(1.05));
     if !options.wants("cuda") || !options.selects(&case) {
         return Ok(());
     }

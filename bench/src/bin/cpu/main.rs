@@ -16,7 +16,7 @@ use std::{
 
 use c::C;
 use quadrants::{Arch, Program, Result, Tensor};
-use quadrants_bench::{Case, Options, Rival, Target, kernels};
+use quadrants_bench::{Case, Options, Rival, SpeedTarget, kernels};
 
 /// A sample repeats its call for about this many seconds.
 const SAMPLE_SECONDS: f64 = 10e-3;
@@ -52,10 +52,10 @@ fn main() -> Result<()> {
     };
     let program = Program::open(Arch::Cpu)?;
     let bench = Bench { options, program, fast: load(true), plain: load(false) };
-    bench.touch(1, Some(Target::Most(0.15)))?;
-    bench.touch(1 << 10, Some(Target::Ratio(1.0)))?;
-    bench.saxpy("saxpy", 1 << 24, Some(Target::Ratio(1.0)))?;
-    bench.jacobi("jacobi", 2048, Some(Target::Ratio(1.0)))?;
+    bench.touch(1, Some(SpeedTarget::Most(0.15)))?;
+    bench.touch(1 << 10, Some(SpeedTarget::Ratio(1.0)))?;
+    bench.saxpy("saxpy", 1 << 24, Some(SpeedTarget::Ratio(1.0)))?;
+    bench.jacobi("jacobi", 2048, Some(SpeedTarget::Ratio(1.0)))?;
     bench.sum(1 << 24)?;
     bench.mandelbrot(1024)?;
     bench.nbody(4096)?;
@@ -71,7 +71,7 @@ fn main() -> Result<()> {
 }
 
 impl Bench {
-    fn touch(&self, n: usize, target: Option<Target>) -> Result<()> {
+    fn touch(&self, n: usize, target: Option<SpeedTarget>) -> Result<()> {
         let mut ours = self.program.zeros::<f32, 1>([n])?;
         let mut theirs = vec![0.0f32; n];
         let rival = self.fast.as_ref().map(|c| move || c.touch(&mut theirs));
@@ -83,7 +83,7 @@ impl Bench {
         Ok(())
     }
 
-    fn saxpy(&self, name: &str, n: usize, target: Option<Target>) -> Result<()> {
+    fn saxpy(&self, name: &str, n: usize, target: Option<SpeedTarget>) -> Result<()> {
         let case = case(format!("{name}, {n}"), target).work(12e-9 * n as f64, "GB/s");
         if !self.options.selects(&case) {
             return Ok(());
@@ -112,7 +112,7 @@ impl Bench {
         Ok(())
     }
 
-    fn jacobi(&self, name: &str, n: usize, target: Option<Target>) -> Result<()> {
+    fn jacobi(&self, name: &str, n: usize, target: Option<SpeedTarget>) -> Result<()> {
         let case = case(format!("{name}, {n} by {n}"), target).work(8e-9 * (n * n) as f64, "GB/s");
         if !self.options.selects(&case) {
             return Ok(());
@@ -156,7 +156,7 @@ impl Bench {
         let x = &x;
         let work = 4e-9 * n as f64;
         self.compare(
-            case(format!("sum, {n}"), Some(Target::Ratio(1.0))).work(work, "GB/s"),
+            case(format!("sum, {n}"), Some(SpeedTarget::Ratio(1.0))).work(work, "GB/s"),
             || kernels::sum(&ours_x, &mut ours).launch(),
             [
                 (FAST, self.fast.as_ref().map(|c| boxed(|| c.sum(x, &mut fast)))),
@@ -164,7 +164,7 @@ impl Bench {
             ],
         );
         self.compare(
-            case(format!("sum, {n}, lanes"), Some(Target::Ratio(0.39))),
+            case(format!("sum, {n}, lanes"), Some(SpeedTarget::Ratio(0.39))),
             || kernels::sum(&ours_x, &mut ours).launch(),
             [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.sum(x, &mut plain))))],
         );
@@ -179,7 +179,7 @@ impl Bench {
         // Steps of one operation each: not even the last bit differs.
         assert!(ours.to_vec()? == rust, "mandelbrot");
         self.compare(
-            case(format!("mandelbrot, {n} by {n}"), Some(Target::Ratio(1.0))),
+            case(format!("mandelbrot, {n} by {n}"), Some(SpeedTarget::Ratio(1.0))),
             || kernels::mandelbrot(STEPS, &mut ours).launch(),
             [
                 (FAST, self.fast.as_ref().map(|c| boxed(|| c.mandelbrot(STEPS, &mut fast, n)))),
@@ -187,7 +187,7 @@ impl Bench {
             ],
         );
         self.compare(
-            case(format!("mandelbrot, {n} by {n}, lanes"), Some(Target::Ratio(0.23))),
+            case(format!("mandelbrot, {n} by {n}, lanes"), Some(SpeedTarget::Ratio(0.23))),
             || kernels::mandelbrot(STEPS, &mut ours).launch(),
             [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.mandelbrot(STEPS, &mut plain, n))))],
         );
@@ -216,7 +216,7 @@ impl Bench {
         let (bodies, work) = (&bodies, 1e-9 * (n * n) as f64);
         let mut ours = || kernels::nbody(&x, &y, &z, &m, &mut ax, &mut ay, &mut az).launch();
         self.compare(
-            case(format!("nbody, {n}"), Some(Target::Ratio(1.0))).work(work, "Gpair/s"),
+            case(format!("nbody, {n}"), Some(SpeedTarget::Ratio(1.0))).work(work, "Gpair/s"),
             &mut ours,
             [
                 (FAST, self.fast.as_ref().map(|c| boxed(|| c.nbody(bodies, &mut fast)))),
@@ -224,7 +224,7 @@ impl Bench {
             ],
         );
         self.compare(
-            case(format!("nbody, {n}, lanes"), Some(Target::Ratio(0.12))),
+            case(format!("nbody, {n}, lanes"), Some(SpeedTarget::Ratio(0.12))),
             &mut ours,
             [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.nbody(bodies, &mut plain))))],
         );
@@ -245,7 +245,8 @@ impl Bench {
         }
         let work = 256e-9 * n as f64;
         self.compare(
-            case(format!("chains, {n} by 256"), Some(Target::Ratio(1.0))).work(work, "Gstep/s"),
+            case(format!("chains, {n} by 256"), Some(SpeedTarget::Ratio(1.0)))
+                .work(work, "Gstep/s"),
             || kernels::chain(a, b, &mut ours).launch(),
             [
                 (FAST, self.fast.as_ref().map(|c| boxed(|| c.chains(&mut fast, a, b)))),
@@ -253,7 +254,7 @@ impl Bench {
             ],
         );
         self.compare(
-            case(format!("chains, {n} by 256, lanes"), Some(Target::Ratio(0.34))),
+            case(format!("chains, {n} by 256, lanes"), Some(SpeedTarget::Ratio(0.34))),
             || kernels::chain(a, b, &mut ours).launch(),
             [(PLAIN, self.plain.as_ref().map(|c| boxed(|| c.chains(&mut plain, a, b))))],
         );
@@ -289,7 +290,7 @@ const FAST: &str = "C with OpenMP and -ffast-math";
 const PLAIN: &str = "C with OpenMP";
 const RAYON: &str = "plain Rust with rayon";
 
-fn case(name: String, target: Option<Target>) -> Case {
+fn case(name: String, target: Option<SpeedTarget>) -> Case {
     let case = Case::new("cpu", name, "us");
     match target {
         Some(target) => case.target(target),
