@@ -13,7 +13,7 @@ use quadrants_ir::{
     launch_analysis::LaunchAnalysis,
 };
 
-use crate::run::{Arg, strides};
+use crate::run::{SampleArg, strides};
 
 /// More than the total number of iterations of a task in any case.
 const FUEL: u64 = 1_000_000;
@@ -120,13 +120,13 @@ impl<'a> Case<'a> {
 
     /// A case with these arguments.
     #[must_use]
-    pub fn with(kernel: &'a Offloaded, args: &[Arg]) -> Self {
+    pub fn with(kernel: &'a Offloaded, args: &[SampleArg]) -> Self {
         let mut case = Self::new(kernel, 42);
         for (at, arg) in args.iter().enumerate() {
             let param = ParamId::new(at as u32);
             match arg {
-                Arg::Scalar(value) => case.scalar(param, value.bits()),
-                Arg::Tensor { shape, elements } => {
+                SampleArg::Scalar(value) => case.scalar(param, value.bits()),
+                SampleArg::Tensor { shape, elements } => {
                     let bytes = elements.iter().flat_map(|element| {
                         element.bits().to_le_bytes().into_iter().take(element.ty().size())
                     });

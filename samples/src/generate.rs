@@ -9,7 +9,7 @@ use quadrants_ir::{
     *,
 };
 
-use crate::{Builder, run::Arg};
+use crate::{Builder, run::SampleArg};
 
 /// A xorshift generator.
 pub struct Rng(u64);
@@ -115,7 +115,7 @@ impl Rng {
 }
 
 /// A kernel that passes verification, with arguments.
-pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
+pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<SampleArg>) {
     let mut generator = Generator {
         rng,
         style,
@@ -134,13 +134,13 @@ pub fn generate(rng: &mut Rng, style: Style) -> (Kernel, Vec<Arg>) {
 }
 
 impl Generator<'_> {
-    fn params(&mut self) -> Vec<Arg> {
+    fn params(&mut self) -> Vec<SampleArg> {
         let mut args = Vec::new();
         for i in 0..2 + self.rng.below(3) {
             let ty = self.rng.pick(&ScalarType::ALL);
             let scalar = self.builder.scalar(&format!("s{i}"), ty);
             self.scalars.push(scalar);
-            args.push(Arg::Scalar(self.rng.value(ty)));
+            args.push(SampleArg::Scalar(self.rng.value(ty)));
         }
         for i in 0..2 + self.rng.below(3) {
             let elem = self.rng.pick(&ScalarType::ALL);
@@ -166,7 +166,7 @@ impl Generator<'_> {
             let of_each = kind.component_extent().map_or(1, u64::from);
             let count = of_each * shape.iter().product::<u64>();
             let elements = (0..count).map(|_| self.rng.value(elem)).collect();
-            args.push(Arg::Tensor { shape, elements });
+            args.push(SampleArg::Tensor { shape, elements });
         }
         args
     }

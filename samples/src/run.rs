@@ -18,7 +18,7 @@ const LAUNCH_NUMBER: u64 = 42;
 
 /// An argument of a kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Arg {
+pub enum SampleArg {
     Scalar(Const),
     Tensor { shape: Vec<u64>, elements: Vec<Const> },
 }
@@ -44,14 +44,18 @@ pub fn strides(kind: ParamKind, shape: &[u64]) -> Option<[u64; 2]> {
 }
 
 /// Places the tensors in memory and returns the argument block, with the interiors of the checked form.
-pub fn argument_block(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory) -> Vec<u64> {
+pub fn argument_block(
+    kernel: &Offloaded,
+    args: &[SampleArg],
+    memory: &mut SliceMemory,
+) -> Vec<u64> {
     memory.insert(RECORD, vec![0; size_of::<abi::ErrorRecord>()]);
     memory.insert(SCRATCH, vec![0; abi::temporary_bytes(kernel)]);
     let mut words = vec![RECORD, SCRATCH, LAUNCH_NUMBER];
     for (i, arg) in args.iter().enumerate() {
         match arg {
-            Arg::Scalar(value) => words.push(value.bits()),
-            Arg::Tensor { shape, elements } => {
+            SampleArg::Scalar(value) => words.push(value.bits()),
+            SampleArg::Tensor { shape, elements } => {
                 let address = TENSORS * (i as u64 + 1);
                 let bytes = elements.iter().flat_map(|element| {
                     element.bits().to_le_bytes().into_iter().take(element.ty().size())
@@ -70,7 +74,7 @@ pub fn argument_block(kernel: &Offloaded, args: &[Arg], memory: &mut SliceMemory
 }
 
 /// Runs all tasks, in order.
-pub fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Fault> {
+pub fn run(kernel: &Offloaded, form: Form, args: &[SampleArg]) -> Result<Outcome, Fault> {
     run_with_fuel(kernel, form, args, 1_000_000)
 }
 
@@ -78,7 +82,7 @@ pub fn run(kernel: &Offloaded, form: Form, args: &[Arg]) -> Result<Outcome, Faul
 pub fn run_with_fuel(
     kernel: &Offloaded,
     form: Form,
-    args: &[Arg],
+    args: &[SampleArg],
     fuel: u64,
 ) -> Result<Outcome, Fault> {
     let mut memory = SliceMemory::new();
@@ -89,7 +93,7 @@ pub fn run_with_fuel(
     }
     let after = memory.clone();
     let tensors = args.iter().enumerate().filter_map(|(i, arg)| {
-        let Arg::Tensor { elements, .. } = arg else { return None };
+        let SampleArg::Tensor { elements, .. } = arg else { return None };
         let mut memory = after.clone();
         let read = |(at, element): (usize, &Const)| {
             let (ty, base) = (element.ty(), TENSORS * (i as u64 + 1));

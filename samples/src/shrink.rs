@@ -2,10 +2,10 @@
 
 use quadrants_ir::*;
 
-use crate::run::Arg;
+use crate::run::SampleArg;
 
 /// A kernel with arguments.
-pub type Sample = (Kernel, Vec<Arg>);
+pub type Sample = (Kernel, Vec<SampleArg>);
 
 /// The number of candidates per batch. Starting a compiler is more expensive than compiling a few more kernels.
 const BATCH: usize = 32;
@@ -52,8 +52,8 @@ fn smaller((kernel, args): &Sample) -> Vec<Sample> {
         let mut args = args.clone();
         let zero = |value: &mut Const| *value = Const::from_bits(value.ty(), 0);
         match &mut args[at] {
-            Arg::Scalar(value) => zero(value),
-            Arg::Tensor { elements, .. } => elements.iter_mut().for_each(zero),
+            SampleArg::Scalar(value) => zero(value),
+            SampleArg::Tensor { elements, .. } => elements.iter_mut().for_each(zero),
         }
         samples.push((kernel.clone(), args));
     }
@@ -182,8 +182,10 @@ fn weight((kernel, args): &Sample) -> (usize, u64, usize) {
     let exprs =
         roots(kernel).iter().fold(0u64, |sum, root| sum.saturating_add(weights[root.index()]));
     let values = args.iter().map(|arg| match arg {
-        Arg::Scalar(value) => usize::from(value.bits() != 0),
-        Arg::Tensor { elements, .. } => elements.iter().filter(|value| value.bits() != 0).count(),
+        SampleArg::Scalar(value) => usize::from(value.bits() != 0),
+        SampleArg::Tensor { elements, .. } => {
+            elements.iter().filter(|value| value.bits() != 0).count()
+        }
     });
     (stmts.sum::<usize>() + kernel.body.len(), exprs, values.sum())
 }

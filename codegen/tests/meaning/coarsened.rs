@@ -20,7 +20,7 @@ use quadrants_samples::{
     case::Case,
     generate::Rng,
     host_program::{HostProgram, HostText},
-    run::Arg,
+    run::SampleArg,
 };
 
 use super::checks;
@@ -36,7 +36,7 @@ const MARGIN: u64 = 4;
 
 struct Loop {
     kernel: Offloaded,
-    args: Vec<Arg>,
+    args: Vec<SampleArg>,
     /// The strides of the first tensor, if they are not those of its shape.
     strides: Option<Vec<u64>>,
 }
@@ -275,14 +275,14 @@ fn random_loop(seed: u64) -> Loop {
     let mut tensor = |ty: ScalarType, shape: &[u64], room: u64| {
         let count = room * shape.iter().product::<u64>();
         let elements = (0..count).map(|_| rng.value(ty)).collect();
-        Arg::Tensor { shape: shape.to_vec(), elements }
+        SampleArg::Tensor { shape: shape.to_vec(), elements }
     };
     let room = if strided { 2 } else { 1 };
     let args = vec![
         tensor(elem, &with_margin, room),
         tensor(stored, &counts, 1),
         tensor(U32, &[4], 1),
-        Arg::Scalar(rng.value(scalar_ty)),
+        SampleArg::Scalar(rng.value(scalar_ty)),
     ];
     // Column-major order, with a gap after each element.
     let strides = |axis: usize| 2 * with_margin[..axis].iter().product::<u64>();

@@ -14,7 +14,7 @@ use quadrants_samples::{
     self as samples, Builder,
     case::Case,
     host_program::{Checks, HostProgram, HostText},
-    run::Arg,
+    run::SampleArg,
 };
 
 use crate::print_scheduled;
@@ -154,7 +154,7 @@ fn printed_text_leaves_the_messages_of_the_interpreter() {
 
     let counts = [0_u64, 3, 1023, 1024, 1500];
     let cases = counts.map(|count| {
-        let mut case = Case::with(&kernel, &[Arg::Scalar(count.into())]);
+        let mut case = Case::with(&kernel, &[SampleArg::Scalar(count.into())]);
         case.add_messages();
         case
     });

@@ -5,7 +5,7 @@ use quadrants_ir::{abi::Form, schedule::schedule, *};
 use quadrants_samples::{
     builder::Builder,
     generate::Rng,
-    run::{Arg, run},
+    run::{SampleArg, run},
     sized,
 };
 
@@ -25,9 +25,12 @@ fn random_sums_compute_the_same() {
         let elements = (0..ROWS * COLUMNS).map(|k| Const::from((k * 13 + seed) as u32 % 37));
         let ends = (0..ROWS).map(|_| Const::from(rng.below(COLUMNS + 1) as u32)).collect();
         let args = [
-            Arg::Tensor { shape: vec![ROWS, COLUMNS], elements: elements.collect() },
-            Arg::Tensor { shape: vec![ROWS], elements: ends },
-            Arg::Tensor { shape: vec![ROWS], elements: vec![Const::from(0u32); ROWS as usize] },
+            SampleArg::Tensor { shape: vec![ROWS, COLUMNS], elements: elements.collect() },
+            SampleArg::Tensor { shape: vec![ROWS], elements: ends },
+            SampleArg::Tensor {
+                shape: vec![ROWS],
+                elements: vec![Const::from(0u32); ROWS as usize],
+            },
         ];
         // All indices are in range.
         let scheduled = schedule(&kernel, Form::Proven);

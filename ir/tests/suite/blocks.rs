@@ -4,7 +4,7 @@ use quadrants_ir::{abi::Form, launch_analysis::LaunchAnalysis, verify::IrRule, *
 
 use quadrants_samples::{
     Builder, F32, I32, U64,
-    run::{Arg, Outcome, argument_block, run},
+    run::{Outcome, SampleArg, argument_block, run},
 };
 
 const THREADS: u32 = 8;
@@ -83,14 +83,14 @@ fn halved(m: &mut Builder, t: ExprId, _: ExprId) -> ExprId {
     m.binary(BinaryOp::Shr, t, one)
 }
 
-fn arguments(blocks: u64) -> Vec<Arg> {
+fn arguments(blocks: u64) -> Vec<SampleArg> {
     let elements: Vec<Const> = (0..blocks as i32 * 8).map(Const::from).collect();
     let zeros = vec![Const::from(0i32); elements.len()];
     let shape = vec![elements.len() as u64];
     vec![
-        Arg::Tensor { shape: shape.clone(), elements },
-        Arg::Tensor { shape, elements: zeros },
-        Arg::Scalar(Const::from(blocks)),
+        SampleArg::Tensor { shape: shape.clone(), elements },
+        SampleArg::Tensor { shape, elements: zeros },
+        SampleArg::Scalar(Const::from(blocks)),
     ]
 }
 
@@ -168,8 +168,8 @@ fn threads_of_different_blocks_race_for_a_tensor() {
     let kernel = offload(&m.kernel).unwrap();
     for (blocks, races) in [(1u64, false), (2, true)] {
         let args = [
-            Arg::Tensor { shape: vec![8], elements: vec![Const::from(0u64); 8] },
-            Arg::Scalar(Const::from(blocks)),
+            SampleArg::Tensor { shape: vec![8], elements: vec![Const::from(0u64); 8] },
+            SampleArg::Scalar(Const::from(blocks)),
         ];
         let words = argument_block(&kernel, &args, &mut Default::default());
         let race = LaunchAnalysis::new(&kernel).race(&words);

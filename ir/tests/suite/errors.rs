@@ -8,15 +8,15 @@ use quadrants_ir::{
 
 use quadrants_samples::{
     Bool, Builder, F32, I32, U64,
-    run::{Arg, Outcome, RECORD, argument_block, run},
+    run::{Outcome, RECORD, SampleArg, argument_block, run},
 };
 
 const TASK: TaskId = TaskId::new(0);
 
-fn floats(shape: &[u64]) -> Arg {
+fn floats(shape: &[u64]) -> SampleArg {
     let count: u64 = shape.iter().product();
     let elements = (0..count).map(|i| (i as f32).into()).collect();
-    Arg::Tensor { shape: shape.to_vec(), elements }
+    SampleArg::Tensor { shape: shape.to_vec(), elements }
 }
 
 /// `for i in 0..6 { x[i, 1, 2] = x[0, i, 2] }` over a tensor of three dimensions.
@@ -103,7 +103,7 @@ fn division_by_zero_gives_zero_and_an_error_but_overflow_wraps() {
     for (n, d, result, error) in
         [(7, -2, -3, None), (i32::MIN, -1, i32::MIN, None), (7, 0, 0, Some((0, vec![])))]
     {
-        let args = [Arg::Scalar(n.into()), Arg::Scalar(d.into())];
+        let args = [SampleArg::Scalar(n.into()), SampleArg::Scalar(d.into())];
         let outcome = run(&kernel, Form::Checked, &args).unwrap();
         assert_eq!((outcome.results, outcome.error), (vec![result.into()], error));
     }
@@ -158,7 +158,7 @@ fn ranges_of_iterations_run_in_any_order() {
     let body = m.parallel(&dims, vec![store]);
     m.kernel.body = vec![body];
     let kernel = offload(&m.kernel).unwrap();
-    let empty = Arg::Tensor { shape: vec![3, 3, 2], elements: vec![(-999i32).into(); 18] };
+    let empty = SampleArg::Tensor { shape: vec![3, 3, 2], elements: vec![(-999i32).into(); 18] };
     let whole = run(&kernel, Form::Checked, std::slice::from_ref(&empty)).unwrap();
     let expected: Vec<Const> = (-1..2)
         .flat_map(|i| (0..3).flat_map(move |j| (1..3).map(move |k| i * 100 + j * 10 + k)))
@@ -190,7 +190,7 @@ fn bools_in_memory_are_one_byte() {
     let body = m.parallel(&[(i, zero, end)], vec![Stmt::Let { local: v, value }, store]);
     m.kernel.body = vec![body];
     let values = [true, false, true];
-    let arg = Arg::Tensor { shape: vec![3], elements: values.map(Const::from).to_vec() };
+    let arg = SampleArg::Tensor { shape: vec![3], elements: values.map(Const::from).to_vec() };
     let outcome = run(&offload(&m.kernel).unwrap(), Form::Proven, &[arg]).unwrap();
     assert_eq!(outcome.tensors[0], values.map(|v| Const::from(!v)));
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use half::f16;
 use quadrants_ir::*;
 
-use quadrants_samples::run::{Arg, Outcome, strides};
+use quadrants_samples::run::{Outcome, SampleArg, strides};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
@@ -33,14 +33,14 @@ enum End {
 
 struct Evaluator<'k> {
     kernel: &'k Kernel,
-    args: Vec<Arg>,
+    args: Vec<SampleArg>,
     locals: HashMap<LocalId, Value>,
     error: Option<(u32, Vec<u64>)>,
     results: Vec<Const>,
 }
 
 /// The result of a launch of the kernel.
-pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
+pub(crate) fn evaluate(kernel: &Kernel, args: &[SampleArg]) -> Outcome {
     let mut evaluator = Evaluator {
         kernel,
         args: args.to_vec(),
@@ -50,8 +50,8 @@ pub(crate) fn evaluate(kernel: &Kernel, args: &[Arg]) -> Outcome {
     };
     evaluator.top(&kernel.body);
     let tensors = evaluator.args.iter().filter_map(|arg| match arg {
-        Arg::Tensor { elements, .. } => Some(elements.clone()),
-        Arg::Scalar(_) => None,
+        SampleArg::Tensor { elements, .. } => Some(elements.clone()),
+        SampleArg::Scalar(_) => None,
     });
     let tensors = tensors.collect();
     Outcome { tensors, results: evaluator.results, error: evaluator.error }
@@ -301,7 +301,7 @@ impl Evaluator<'_> {
         let Array::Tensor(tensor) = element.array else { unreachable!() };
         let index: Vec<u64> =
             element.index.iter().map(|index| Const::from(self.expr(*index)).bits()).collect();
-        let Arg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
+        let SampleArg::Tensor { shape, .. } = &self.args[tensor.index()] else { unreachable!() };
         let kind = self.kernel.params[tensor.index()].kind;
         let extents: Vec<u64> =
             shape.iter().copied().chain(kind.component_extent().map(u64::from)).collect();
@@ -317,7 +317,9 @@ impl Evaluator<'_> {
     }
 
     fn slot(&mut self, tensor: ParamId, at: usize) -> &mut Const {
-        let Arg::Tensor { elements, .. } = &mut self.args[tensor.index()] else { unreachable!() };
+        let SampleArg::Tensor { elements, .. } = &mut self.args[tensor.index()] else {
+            unreachable!()
+        };
         &mut elements[at]
     }
 
@@ -327,12 +329,12 @@ impl Evaluator<'_> {
             ExprKind::Const(value) => value.into(),
             ExprKind::Local(local) => self.locals[&local],
             ExprKind::Param(param) => match &self.args[param.index()] {
-                Arg::Scalar(value) => (*value).into(),
-                Arg::Tensor { .. } => unreachable!(),
+                SampleArg::Scalar(value) => (*value).into(),
+                SampleArg::Tensor { .. } => unreachable!(),
             },
             ExprKind::Dim { tensor, axis } => match &self.args[tensor.index()] {
-                Arg::Tensor { shape, .. } => Value::U64(shape[usize::from(axis)]),
-                Arg::Scalar(_) => unreachable!(),
+                SampleArg::Tensor { shape, .. } => Value::U64(shape[usize::from(axis)]),
+                SampleArg::Scalar(_) => unreachable!(),
             },
             ExprKind::Temp(_) => unreachable!(),
             ExprKind::Unary { op, value } => match (op, self.expr(value)) {

@@ -10,7 +10,7 @@ use quadrants_ir::{
 use quadrants_samples::{
     Bool, Builder, F32, I64, U64,
     generate::Rng,
-    run::{Arg, argument_block, run_with_fuel},
+    run::{SampleArg, argument_block, run_with_fuel},
 };
 
 const TASK: TaskId = TaskId::new(0);
@@ -72,12 +72,16 @@ impl Guarded {
     }
 }
 
-fn arguments(n: i64, extent: u64) -> [Arg; 3] {
-    let of = |count: u64, element: fn(u64) -> Const| Arg::Tensor {
+fn arguments(n: i64, extent: u64) -> [SampleArg; 3] {
+    let of = |count: u64, element: fn(u64) -> Const| SampleArg::Tensor {
         shape: vec![count],
         elements: (0..count).map(element).collect(),
     };
-    [Arg::Scalar(n.into()), of(extent, |_| 1.0f32.into()), of(4, |k| (k as i64 * 3 - 2).into())]
+    [
+        SampleArg::Scalar(n.into()),
+        of(extent, |_| 1.0f32.into()),
+        of(4, |k| (k as i64 * 3 - 2).into()),
+    ]
 }
 
 fn proves(kernel: &Offloaded, n: i64, extent: u64) -> bool {

@@ -9,7 +9,7 @@ use quadrants_ir::{
 use crate::evaluate::evaluate;
 use quadrants_samples::{
     generate::{Rng, Style, generate},
-    run::{Arg, Outcome, run},
+    run::{Outcome, SampleArg, run},
     shrink::{Sample, shrink},
     sized,
 };
@@ -87,7 +87,7 @@ impl Drop for Replay {
     }
 }
 
-fn all_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
+fn all_proven(kernel: &Offloaded, args: &[SampleArg]) -> bool {
     let words =
         quadrants_samples::run::argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))

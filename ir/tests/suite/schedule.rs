@@ -11,7 +11,7 @@ use quadrants_ir::{
 use quadrants_samples::{
     builder::Builder,
     generate::{Rng, Style, generate},
-    run::{Arg, Outcome, RECORD, argument_block, run},
+    run::{Outcome, RECORD, SampleArg, argument_block, run},
     shrink::{Sample, shrink},
     sized,
 };
@@ -74,7 +74,7 @@ fn differs((kernel, args): &Sample) -> Option<Forms> {
 }
 
 /// What a launch leaves. Of an error, only that there was one: which iteration reports first is not specified.
-fn outcome(kernel: &Offloaded, form: Form, args: &[Arg]) -> String {
+fn outcome(kernel: &Offloaded, form: Form, args: &[SampleArg]) -> String {
     match run(kernel, form, args) {
         // Printed, all NaNs are equal: the bits of computed NaNs are unspecified.
         Ok(Outcome { tensors, results, error }) => {
@@ -106,7 +106,7 @@ fn inspections_of_random_kernels_find_the_same_accesses() {
 }
 
 /// The addresses that a task accesses, in order, and whether it reports an error.
-fn accesses(kernel: &Offloaded, at: usize, args: &[Arg]) -> (Vec<u64>, bool) {
+fn accesses(kernel: &Offloaded, at: usize, args: &[SampleArg]) -> (Vec<u64>, bool) {
     struct Recorded(interp::SliceMemory, Vec<u64>);
     impl interp::Memory for Recorded {
         fn load(&mut self, address: u64, bytes: usize) -> Result<u64, interp::Fault> {

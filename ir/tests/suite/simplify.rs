@@ -5,7 +5,7 @@ use quadrants_ir::{abi::Form, *};
 use quadrants_samples::{
     Builder, F32, I32, U64,
     generate::{Rng, Style, generate},
-    run::{Arg, argument_block, run},
+    run::{SampleArg, argument_block, run},
     shrink::{Sample, shrink},
     sized,
 };
@@ -57,7 +57,7 @@ fn differs((kernel, args): &Sample) -> bool {
     !same(Form::Checked) || proven && !same(Form::Proven)
 }
 
-fn is_proven(kernel: &Offloaded, args: &[Arg]) -> bool {
+fn is_proven(kernel: &Offloaded, args: &[SampleArg]) -> bool {
     let words = argument_block(kernel, args, &mut interp::SliceMemory::new());
     kernel.tasks().all(|(task, _)| launch_analysis::prove(kernel, task, &words))
 }

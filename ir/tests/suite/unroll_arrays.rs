@@ -5,7 +5,7 @@ use quadrants_ir::{abi::Form, schedule::schedule, *};
 use quadrants_samples::{
     builder::Builder,
     generate::Rng,
-    run::{Arg, run},
+    run::{SampleArg, run},
     sized,
 };
 
@@ -36,7 +36,7 @@ fn random_loops_over_local_arrays_compute_the_same() {
         let kernel = simplify(&random(&mut rng));
         verify_offloaded(&kernel).unwrap();
         let elements = (0..N * u64::from(LEN)).map(|k| Const::from((k * 7 + seed) as u32 % 11));
-        let args = [Arg::Tensor { shape: vec![N, LEN.into()], elements: elements.collect() }];
+        let args = [SampleArg::Tensor { shape: vec![N, LEN.into()], elements: elements.collect() }];
         for form in [Form::Proven, Form::Checked] {
             let scheduled = schedule(&kernel, form);
             verify_offloaded(&scheduled)

@@ -7,7 +7,7 @@ use quadrants::ir::{
     abi::{Form, Forms, Passing},
     offload,
 };
-use quadrants_samples::{Builder, F32, F64, U64, case::Case, generate::Rng, run::Arg};
+use quadrants_samples::{Builder, F32, F64, U64, case::Case, generate::Rng, run::SampleArg};
 use quadrants_tests::{TestBackend, on_gpu_backends};
 
 use super::{Trial, device::OnDevice};
@@ -86,7 +86,7 @@ fn compute(
     m.kernel.body.push(body);
     let kernel = offload(&m.kernel).expect("a valid kernel");
     let tensor =
-        |elements: &[Const]| Arg::Tensor { shape: vec![VALUES], elements: elements.to_vec() };
+        |elements: &[Const]| SampleArg::Tensor { shape: vec![VALUES], elements: elements.to_vec() };
     let mut case = Case::with(&kernel, &[tensor(x), tensor(y), tensor(x)]);
     case.large = true;
     let expected = case.interpret(Form::Checked).expect("it ends");
