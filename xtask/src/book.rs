@@ -31,7 +31,7 @@ pub(crate) fn is_possible() -> bool {
 
 /// Reports each link without a target.
 fn check(folder: &Path) -> Result<(), TaskError> {
-    let site = links::Site::read(folder)?;
+    let site = links::Website::read(folder)?;
     let broken = site.broken_links();
     for link in &broken {
         println!("{link}");

@@ -18,7 +18,7 @@ use crate::{
     test_bundle::{BuiltProgram, executables, library},
     totals::{Listener, Totals},
 };
-use report::Report;
+use report::TestReport;
 
 /// What `--backend` takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -210,7 +210,7 @@ pub(crate) fn test(
         .iter()
         .map(|b| (report::file_name(&b.path.to_string_lossy()), b.package.clone()))
         .collect();
-    let mut report = Report::new(packages);
+    let mut report = TestReport::new(packages);
     let mut execute = |mut command: Command, listener: Listener, run: &Run, note: &str| {
         // By itself, a test would ask cargo for the library, which builds it again: other packages of the workspace
         // need other features of its dependencies.

@@ -9,7 +9,7 @@ use std::{
 use crate::shell::{TaskError, at};
 
 /// The files of a site, by their path in its folder.
-pub(crate) struct Site {
+pub(crate) struct Website {
     files: BTreeMap<PathBuf, Page>,
 }
 
@@ -20,7 +20,7 @@ struct Page {
     anchors: BTreeSet<String>,
 }
 
-impl Site {
+impl Website {
     /// Reads all files of a folder.
     ///
     /// # Errors
@@ -166,9 +166,9 @@ fn below(folder: &Path, relative: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn site(files: &[(&str, &str)]) -> Site {
+    fn site(files: &[(&str, &str)]) -> Website {
         let files = files.iter().map(|(name, html)| (PathBuf::from(name), Page::of(html)));
-        Site { files: files.collect() }
+        Website { files: files.collect() }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::totals::{Ending, TestProgram, Totals};
 type Row = (usize, String, String);
 
 /// The results of all runs.
-pub(super) struct Report {
+pub(super) struct TestReport {
     /// The package of each test program, by the program's file name.
     packages: BTreeMap<String, String>,
     table: BTreeMap<Row, Totals>,
@@ -19,7 +19,7 @@ pub(super) struct Report {
     skipped: BTreeMap<String, u64>,
 }
 
-impl Report {
+impl TestReport {
     pub(super) fn new(packages: BTreeMap<String, String>) -> Self {
         let (table, failures, skipped) = Default::default();
         Self { packages, table, failures, skipped }
@@ -215,7 +215,7 @@ mod tests {
             &[("smoke::tests::steps::backend_2_Cuda", Ending::Passed), ("options", Ending::Passed)],
             Totals { passed: 2, failed: 0, skipped: 0 },
         );
-        let mut report = Report::new(packages);
+        let mut report = TestReport::new(packages);
         report.add(vec![system, own, examples], &simulated(&[cpu, cuda]), "");
         let cell = |backend: &str, device: &str| {
             let found = report.table.iter().find(|((_, b, d), _)| b == backend && d == device);
@@ -242,7 +242,7 @@ mod tests {
             messages: BTreeMap::new(),
             totals: Totals::default(),
         };
-        let mut report = Report::new(BTreeMap::new());
+        let mut report = TestReport::new(BTreeMap::new());
         report.add(vec![program], &simulated(&BACKENDS), "");
         let expected = [("no NVRTC".to_owned(), 2), ("no device".to_owned(), 1)];
         assert_eq!(report.skipped, expected.into());
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn the_conclusion_says_what_ran_where() {
         let [cpu, cuda, amdgpu] = BACKENDS;
-        let mut report = Report::new(BTreeMap::new());
+        let mut report = TestReport::new(BTreeMap::new());
         report.skipped.insert("no hipRTC".to_owned(), 3);
         let runs = [
             Run { backends: vec![cpu, cuda], device: "hardware" },
