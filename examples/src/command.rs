@@ -5,7 +5,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use quadrants as qd;
 
-use crate::{Error, Result, Run, trace::Trace};
+use crate::{Error, Result, Run, trace::TraceOption};
 
 /// The description of a simulation and the defaults of its options.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceOption,
 }
 
 /// The values of `--backend`.

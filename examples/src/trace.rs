@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 /// The option, which all command lines have.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Trace {
+pub(crate) struct TraceOption {
     /// Writes what ran on which stream: a Chrome trace to FILE, and beside it a picture, FILE with the extension svg,
     /// which is legible for few steps
     #[arg(id = "trace", long, value_name = "FILE", value_parser = no_picture)]
@@ -28,7 +28,7 @@ fn no_picture(text: &str) -> std::result::Result<PathBuf, String> {
     }
 }
 
-impl Trace {
+impl TraceOption {
     /// Does the work, and records the programs meanwhile if the option was given. Returns the value with lines for the
     /// summary, which name the files.
     pub(crate) fn record<R>(

@@ -9,8 +9,8 @@ use quadrants::{
 };
 use quadrants_tests::TestBackend;
 
-use super::{Devices, Equations, Exchange, Task, measure, open, picture};
-use crate::{command::BackendChoice, trace::Trace};
+use super::{Devices, Equations, Exchange, Problem, measure, open, picture};
+use crate::{command::BackendChoice, trace::TraceOption};
 
 /// A field on several devices, with an exchange of rows beside the computation
 #[derive(Parser, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR", default_value = "target/halo")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceOption,
 }
 
 /// The program's entry point.
@@ -84,8 +84,9 @@ pub(crate) fn execute(options: &Options) -> crate::Result<String> {
         true => Exchange::Unordered,
         false => Exchange::Overlapped,
     };
-    let task = Task { equations: options.equations, size: [size, size], steps, exchange };
-    let (outcome, files) = options.trace.record(&devices.programs, || devices.run(&task, true))?;
+    let problem = Problem { equations: options.equations, size: [size, size], steps, exchange };
+    let (outcome, files) =
+        options.trace.record(&devices.programs, || devices.run(&problem, true))?;
     if !is_first {
         return Ok(String::new());
     }
@@ -97,7 +98,7 @@ pub(crate) fn execute(options: &Options) -> crate::Result<String> {
         let (path, folder) = (options.out.join("halo.png"), &options.out);
         std::fs::create_dir_all(folder)
             .map_err(|source| crate::Error::Folder { path: folder.clone(), source })?;
-        picture(&task, &outcome.field)
+        picture(&problem, &outcome.field)
             .save(&path)
             .map_err(|source| crate::Error::Write { path: path.clone(), source })?;
         text += &format!("{:<11}{}\n", "picture", path.display());

@@ -5,7 +5,7 @@ use quadrants::{
     collectives::{Communicator, Group},
 };
 
-use super::{Equations, Exchange, Task, kernels};
+use super::{Equations, Exchange, Problem, kernels};
 
 /// The rows of a device, with a row of each neighbour above and below them.
 pub(crate) struct Domain<'a> {
@@ -21,19 +21,19 @@ pub(crate) struct Domain<'a> {
 impl<'a> Domain<'a> {
     /// The `rows` of a rank, beginning with row `first` of the field, at the start.
     pub(crate) fn new(
-        task: &Task,
+        problem: &Problem,
         communicator: &'a Communicator,
         [first, rows]: [usize; 2],
     ) -> crate::Result<Self> {
-        let (program, [height, width]) = (communicator.program(), task.size);
-        let shape = [rows + 2, task.equations.values(), width];
+        let (program, [height, width]) = (communicator.program(), problem.size);
+        let shape = [rows + 2, problem.equations.values(), width];
         let mut fields = [program.zeros(shape)?, program.zeros(shape)?];
-        match task.equations {
+        match problem.equations {
             Equations::Jacobi => kernels::jacobi_start(first, height, &mut fields[0]).launch()?,
             Equations::Fluid => kernels::fluid_start(first, height, &mut fields[0]).launch()?,
         }
         let stream = program.create_stream()?;
-        let Task { equations, exchange, .. } = *task;
+        let Problem { equations, exchange, .. } = *problem;
         Ok(Self { equations, communicator, fields, exchange, stream })
     }
 

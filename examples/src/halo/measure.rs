@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use quadrants::collectives::Communicator;
 
-use super::{Devices, Equations, Exchange, Outcome, Task, largest};
+use super::{Devices, Equations, Exchange, Outcome, Problem, largest};
 
 /// The seconds that `work` takes on the slowest device, to its end on the device.
 pub(crate) fn slowest(
@@ -34,7 +34,7 @@ pub(crate) fn table(
 ) -> crate::Result<String> {
     let count = devices.count();
     let one = devices.first();
-    let rows = |rows: usize, exchange| Task { equations, size: [rows, size], steps, exchange };
+    let rows = |rows: usize, exchange| Problem { equations, size: [rows, size], steps, exchange };
     let cases = [
         ("one device", &one, rows(size, Exchange::Overlapped)),
         ("strong", devices, rows(size, Exchange::Overlapped)),
@@ -44,8 +44,8 @@ pub(crate) fn table(
     ];
     let mut times = [const { Vec::new() }; 5];
     for _ in 0..REPEATS {
-        for ((_, devices, task), times) in cases.iter().zip(&mut times) {
-            let Outcome { seconds, .. } = devices.run(task, false)?;
+        for ((_, devices, problem), times) in cases.iter().zip(&mut times) {
+            let Outcome { seconds, .. } = devices.run(problem, false)?;
             times.push(seconds);
         }
     }
@@ -63,11 +63,11 @@ pub(crate) fn table(
         (4, weak_alone, alone / weak_alone, 1.0),
     ];
     for (case, seconds, efficiency, ratio) in lines {
-        let (name, _, task) = &cases[case];
-        let cells = (task.size[0] * task.size[1]) as f64 / seconds / 1e9;
+        let (name, _, problem) = &cases[case];
+        let cells = (problem.size[0] * problem.size[1]) as f64 / seconds / 1e9;
         text += &format!(
             "| {name} | {} | {:.4} | {cells:.1} | {efficiency:.3} | {ratio:.3} |\n",
-            task.size[0],
+            problem.size[0],
             seconds * 1e3
         );
     }

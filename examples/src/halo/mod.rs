@@ -59,7 +59,7 @@ pub(crate) struct Devices {
 
 /// A field and its steps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
+pub(crate) struct Problem {
     pub(crate) equations: Equations,
     /// Rows and columns of the whole field.
     pub(crate) size: [usize; 2],
@@ -141,8 +141,8 @@ impl Devices {
     }
 
     /// Runs a task. With `gather`, the outcome has the whole field, and the progress is shown.
-    pub(crate) fn run(&self, task: &Task, gather: bool) -> crate::Result<Outcome> {
-        let (count, [height, width]) = (self.count(), task.size);
+    pub(crate) fn run(&self, problem: &Problem, gather: bool) -> crate::Result<Outcome> {
+        let (count, [height, width]) = (self.count(), problem.size);
         // Three rows: the first, the last and one between.
         if height % count != 0 || height / count < 3 || width < 2 {
             let text =
@@ -152,21 +152,21 @@ impl Devices {
         self.on_each(|communicator| {
             let (program, rows) = (communicator.program(), height / count);
             let first = communicator.rank() * rows;
-            let mut domain = Domain::new(task, communicator, [first, rows])?;
+            let mut domain = Domain::new(problem, communicator, [first, rows])?;
             // The first steps compile the kernels and connect the devices.
             let progress = match gather && communicator.rank() == 0 {
-                true => Progress::new(task.steps),
+                true => Progress::new(problem.steps),
                 false => Progress::hidden(),
             };
             let mut step = || -> crate::Result<()> {
                 domain.step()?;
                 Ok(progress.step(program)?)
             };
-            (0..task.steps.min(2)).try_for_each(|_| step())?;
-            let rest = || (2..task.steps).try_for_each(|_| step());
+            (0..problem.steps.min(2)).try_for_each(|_| step())?;
+            let rest = || (2..problem.steps).try_for_each(|_| step());
             let seconds = measure::slowest(communicator, rest)?;
             drop(progress);
-            let seconds = seconds / task.steps.saturating_sub(2).max(1) as f64;
+            let seconds = seconds / problem.steps.saturating_sub(2).max(1) as f64;
             let field = match gather {
                 true => whole(communicator, &domain.rows()?)?,
                 false => Vec::new(),
@@ -199,9 +199,9 @@ fn largest(communicator: &Communicator, number: f64) -> collectives::Result<f64>
 }
 
 /// The field as a picture: temperatures, or the vorticity of the fluid.
-pub(crate) fn picture(task: &Task, field: &[f32]) -> RgbImage {
-    let [height, width] = task.size;
-    let values = task.equations.values();
+pub(crate) fn picture(problem: &Problem, field: &[f32]) -> RgbImage {
+    let [height, width] = problem.size;
+    let values = problem.equations.values();
     let at = |x: usize, y: usize| {
         let first = (y % height * values) * width + x % width;
         move |value: usize| field[first + value * width]
@@ -212,7 +212,7 @@ pub(crate) fn picture(task: &Task, field: &[f32]) -> RgbImage {
         let other = of(8) - of(6);
         [of(1) - of(3) + diagonal + other, of(2) - of(4) + diagonal - other]
     };
-    crate::picture::picture(width, height, |x, y| match task.equations {
+    crate::picture::picture(width, height, |x, y| match problem.equations {
         Equations::Jacobi => {
             let t = at(x, y)(0);
             [t, t * t, 0.1 + 0.5 * t * t * t]

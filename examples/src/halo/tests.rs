@@ -2,7 +2,7 @@
 
 use quadrants_tests::{DevicePolicy, TestBackend, on_all_backends, on_gpu_backends};
 
-use super::{Devices, Equations, Exchange, Task, open, picture};
+use super::{Devices, Equations, Exchange, Problem, open, picture};
 
 const SIZE: [usize; 2] = [24, 20];
 const STEPS: usize = 9;
@@ -69,8 +69,8 @@ fn fluid(field: &[f32]) -> Vec<f32> {
     next
 }
 
-fn task(equations: Equations, steps: usize) -> Task {
-    Task { equations, size: SIZE, steps, exchange: Exchange::Overlapped }
+fn problem(equations: Equations, steps: usize) -> Problem {
+    Problem { equations, size: SIZE, steps, exchange: Exchange::Overlapped }
 }
 
 #[on_all_backends]
@@ -79,14 +79,14 @@ fn any_number_of_devices_gives_the_field_of_plain_rust(
     #[values(1, 2, 3, 4, 8)] count: usize,
 ) -> crate::Result<()> {
     let Some(devices) = devices(backend, count) else { return Ok(()) };
-    let mut expected = devices.run(&task(Equations::Jacobi, 0), true)?.field;
+    let mut expected = devices.run(&problem(Equations::Jacobi, 0), true)?.field;
     for _ in 0..STEPS {
         expected = jacobi(&expected);
     }
-    assert_eq!(devices.run(&task(Equations::Jacobi, STEPS), true)?.field, expected);
+    assert_eq!(devices.run(&problem(Equations::Jacobi, STEPS), true)?.field, expected);
 
-    let start = devices.run(&task(Equations::Fluid, 0), true)?.field;
-    let found = devices.run(&task(Equations::Fluid, STEPS), true)?.field;
+    let start = devices.run(&problem(Equations::Fluid, 0), true)?.field;
+    let found = devices.run(&problem(Equations::Fluid, STEPS), true)?.field;
     let mut expected = start.clone();
     for _ in 0..STEPS {
         expected = fluid(&expected);
@@ -96,9 +96,9 @@ fn any_number_of_devices_gives_the_field_of_plain_rust(
     assert!((mass(&found) / mass(&start) - 1.0).abs() < 1e-6, "mass is conserved");
     // One device gives the same bits.
     if let Some(alone) = self::devices(backend, 1) {
-        assert_eq!(alone.run(&task(Equations::Fluid, STEPS), true)?.field, found);
+        assert_eq!(alone.run(&problem(Equations::Fluid, STEPS), true)?.field, found);
     }
-    assert_eq!(picture(&task(Equations::Fluid, 0), &found).dimensions(), (20, 24));
+    assert_eq!(picture(&problem(Equations::Fluid, 0), &found).dimensions(), (20, 24));
     Ok(())
 }
 
@@ -110,7 +110,7 @@ fn the_simulator_finds_an_exchange_without_order(backend: TestBackend) -> crate:
     for equations in [Equations::Jacobi, Equations::Fluid] {
         let Some(devices) = devices(backend, 3) else { return Ok(()) };
         devices.worlds.iter().for_each(|world| world.allow_races());
-        let unordered = Task { exchange: Exchange::Unordered, ..task(equations, STEPS) };
+        let unordered = Problem { exchange: Exchange::Unordered, ..problem(equations, STEPS) };
         devices.run(&unordered, true)?;
         for world in &devices.worlds {
             assert!(!world.races().is_empty(), "{backend:?} {equations:?}");

@@ -19,7 +19,7 @@ use crate::{
     picture::due,
     progress::Progress,
     run,
-    trace::Trace,
+    trace::TraceOption,
 };
 
 /// The name of the program, and of the folder for its pictures.
@@ -54,7 +54,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR", default_value = "target/smoke_window")]
     out: PathBuf,
     #[command(flatten)]
-    trace: Trace,
+    trace: TraceOption,
 }
 
 /// Where the hand is and what it does. Lengths are in sides of the box, from the lower left corner.
