@@ -27,7 +27,7 @@ use crate::{
     launcher::{argument_head::COPY_KERNEL_ID, kernel_context::TensorParamUse},
     state::{ProgramInner, ProgramShared, StreamState, device_tensor::DeviceTensor},
     tensor::transfer::COPY_FROM,
-    thread_state::{capture::Recorder, regions},
+    thread_state::{capture::CaptureRecorder, regions},
     value::layout::CopyRange,
 };
 
@@ -90,7 +90,7 @@ impl Capture {
     }
 }
 
-impl Recorder for Capture {
+impl CaptureRecorder for Capture {
     fn program(&self) -> &ProgramShared {
         &self.program.shared
     }

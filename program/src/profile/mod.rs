@@ -36,12 +36,12 @@ pub(crate) struct Profiler {
     /// Whether a profile runs.
     pub(crate) is_active: AtomicBool,
     /// The trace of the whole program.
-    pub(crate) trace: OnceLock<Trace>,
+    pub(crate) trace: OnceLock<ProgramTrace>,
 }
 
 /// The trace of a whole program: see `program/trace.rs`.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct ProgramTrace {
     pub(crate) path: PathBuf,
     pub(crate) is_written: AtomicBool,
 }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Error, Result, TRACE_VARIABLE,
-    profile::{Trace, session::Mark, timeline_builder},
+    profile::{ProgramTrace, session::Mark, timeline_builder},
     state::{ProgramInner, ProgramShared},
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn begin_by_env(shared: &Arc<ProgramShared>) -> Result<()> {
     fs::write(&path, "").map_err(|source| Error::Trace { path: path.clone(), source })?;
     shared.synchronize()?;
     shared.profiler.record(&shared.context, &shared.graphs)?;
-    let _ = shared.profiler.trace.set(Trace { path, is_written: AtomicBool::new(false) });
+    let _ = shared.profiler.trace.set(ProgramTrace { path, is_written: AtomicBool::new(false) });
     let mut traced = TRACED.lock();
     traced.retain(|program| program.strong_count() > 0);
     traced.push(Arc::downgrade(shared));

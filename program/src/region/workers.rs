@@ -44,7 +44,8 @@ impl RegionEvent {
 
     /// Records the work that a stream has so far.
     pub(super) fn record(&mut self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
-        let record = |recorder: &dyn capture::Recorder| recorder.record_event(self.number, stream);
+        let record =
+            |recorder: &dyn capture::CaptureRecorder| recorder.record_event(self.number, stream);
         if capture::with(shared, record).is_some() {
             return Ok(());
         }
@@ -60,7 +61,8 @@ impl RegionEvent {
 
     /// Makes later work of a stream wait for the recorded work.
     pub(super) fn wait(&self, shared: &ProgramShared, stream: &StreamState) -> Result<()> {
-        let wait = |recorder: &dyn capture::Recorder| recorder.wait_event(self.number, stream);
+        let wait =
+            |recorder: &dyn capture::CaptureRecorder| recorder.wait_event(self.number, stream);
         if let Some(captured) = capture::with(shared, wait) {
             return captured;
         }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What records the operations of a captured program.
-pub(crate) trait Recorder {
+pub(crate) trait CaptureRecorder {
     fn program(&self) -> &ProgramShared;
 
     fn launch(
@@ -62,7 +62,7 @@ pub(crate) trait Recorder {
 }
 
 /// The recorder of a capture, which lives in a stack frame below all that use this.
-type ActiveRecorder = Option<ptr::NonNull<dyn Recorder>>;
+type ActiveRecorder = Option<ptr::NonNull<dyn CaptureRecorder>>;
 
 thread_local! {
     /// The capture of this thread.
@@ -83,13 +83,13 @@ impl Drop for CaptureGuard {
 /// # Errors
 /// [`Error::Capture`] where this thread is capturing already.
 pub(crate) fn capturing<R>(
-    recorder: &(impl Recorder + 'static),
+    recorder: &(impl CaptureRecorder + 'static),
     body: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     if is_active() {
         return Err(Error::Capture { what: "another capture" });
     }
-    let recorder: &dyn Recorder = recorder;
+    let recorder: &dyn CaptureRecorder = recorder;
     let _guard = CaptureGuard(Observed::begin());
     ACTIVE.set(Some(ptr::NonNull::from(recorder)));
     body()
@@ -103,7 +103,10 @@ pub(crate) fn is_active() -> bool {
 
 /// Runs `then` with the recorder of this thread's capture. Returns none where this thread does not capture the program.
 #[inline]
-pub(crate) fn with<R>(program: &ProgramShared, then: impl FnOnce(&dyn Recorder) -> R) -> Option<R> {
+pub(crate) fn with<R>(
+    program: &ProgramShared,
+    then: impl FnOnce(&dyn CaptureRecorder) -> R,
+) -> Option<R> {
     let recorder = ACTIVE.get()?;
     // SAFETY: `capturing` borrows the recorder below this call, until its guard resets the pointer.
     let recorder = unsafe { recorder.as_ref() };
