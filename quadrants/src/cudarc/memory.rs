@@ -112,7 +112,7 @@ impl SharedStream {
         let mut tensor: Tensor<T, N> =
             unsafe { self.program().tensor_from_raw(rhi::DevicePtr(address), shape, ())? };
         self.write(&mut tensor)?;
-        let mut lent = Lent { stream: self, tensor, theirs, guard: Some(guard) };
+        let mut lent = LentTensor { stream: self, tensor, theirs, guard: Some(guard) };
         // A slice cannot be moved out of its place by `body`.
         let result = {
             let mut whole = lent.tensor.reshape_mut(shape)?;
@@ -193,7 +193,7 @@ impl<T> Drop for Owner<T> {
 }
 
 /// A tensor in memory that cudarc lends. When it is dropped, later work of cudarc waits for that of the program.
-struct Lent<'a, T, const N: usize>
+struct LentTensor<'a, T, const N: usize>
 where
     T: Element,
 {
@@ -205,7 +205,7 @@ where
     guard: Option<SyncOnDrop<'a>>,
 }
 
-impl<T: Element, const N: usize> Lent<'_, T, N> {
+impl<T: Element, const N: usize> LentTensor<'_, T, N> {
     fn finish(&mut self) -> Result<()> {
         let Some(guard) = self.guard.take() else { return Ok(()) };
         let ordered = self.order(guard);
@@ -230,7 +230,7 @@ impl<T: Element, const N: usize> Lent<'_, T, N> {
     }
 }
 
-impl<T: Element, const N: usize> Drop for Lent<'_, T, N> {
+impl<T: Element, const N: usize> Drop for LentTensor<'_, T, N> {
     fn drop(&mut self) {
         // Only after a panic or an error of `body`: an error here has nowhere to go.
         let _ = self.finish();

@@ -16,11 +16,11 @@ use crate::{ForeignRead, ForeignWrite, RawTensor};
 
 /// A tensor of [`reads!`](crate::reads), for cudarc.
 #[derive(Debug)]
-pub struct ReadView<'a>(Lent<'a>);
+pub struct ReadView<'a>(LentSlice<'a>);
 
 /// A tensor of [`writes!`](crate::writes), for cudarc.
 #[derive(Debug)]
-pub struct WriteView<'a>(Lent<'a>);
+pub struct WriteView<'a>(LentSlice<'a>);
 
 impl SharedStream {
     /// As [`Program::foreign`](crate::Program::foreign), for code that uses cudarc: calls `call` once, with this stream
@@ -124,7 +124,7 @@ impl WriteView<'_> {
 
 /// The memory of a tensor as a slice of cudarc, which never frees it.
 #[derive(Debug)]
-struct Lent<'a> {
+struct LentSlice<'a> {
     /// Some until the drop.
     slice: Option<CudaSlice<u8>>,
     raw: &'a RawTensor,
@@ -132,7 +132,7 @@ struct Lent<'a> {
     stream: PhantomData<&'a CudaStream>,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> LentSlice<'a> {
     fn new(stream: &Arc<CudaStream>, raw: &'a RawTensor, position: usize) -> Result<Self> {
         // cudarc panics where it cannot make the events of the slice.
         // SAFETY: the memory has this size, and the slice is never dropped. Only views of the tensor's own type are
@@ -166,7 +166,7 @@ impl<'a> Lent<'a> {
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for LentSlice<'_> {
     fn drop(&mut self) {
         if let Some(slice) = self.slice.take() {
             // Makes the stream wait for the uses on other streams, and destroys the events, but not the memory.
@@ -178,9 +178,9 @@ impl Drop for Lent<'_> {
 fn lend_all<'a, const COUNT: usize>(
     stream: &Arc<CudaStream>,
     raw: &'a [RawTensor],
-) -> Result<[Lent<'a>; COUNT]> {
-    let lent = raw.iter().enumerate().map(|(position, raw)| Lent::new(stream, raw, position));
-    let lent: Vec<Lent<'a>> = lent.collect::<Result<_>>()?;
+) -> Result<[LentSlice<'a>; COUNT]> {
+    let lent = raw.iter().enumerate().map(|(position, raw)| LentSlice::new(stream, raw, position));
+    let lent: Vec<LentSlice<'a>> = lent.collect::<Result<_>>()?;
     // The lists have the lengths of those that were passed.
     lent.try_into().map_err(|_| Error::from(DriverError(CUresult::CUDA_ERROR_INVALID_VALUE)))
 }

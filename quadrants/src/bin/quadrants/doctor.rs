@@ -29,7 +29,7 @@ struct Problem {
 }
 
 /// The result of a step, with what is printed.
-type Step<T> = Result<(T, String), Problem>;
+type StepResult<T> = Result<(T, String), Problem>;
 
 /// Prints steps as they happen. After one that fails, the others are skipped.
 struct Steps<'a> {
@@ -211,7 +211,7 @@ impl Steps<'_> {
     fn run<T>(
         &mut self,
         name: &str,
-        step: impl FnOnce() -> Step<T>,
+        step: impl FnOnce() -> StepResult<T>,
     ) -> Result<Option<T>, CommandError> {
         let out = &mut *self.out;
         write!(out, "  {name:12} ")?;
@@ -262,7 +262,7 @@ fn problem<E: Display>(remedy: &str) -> impl FnOnce(E) -> Problem {
 }
 
 /// Compares the result of a kernel with that of the host. All its values are exact.
-fn check(found: &[f32], expected: &[f32]) -> Step<()> {
+fn check(found: &[f32], expected: &[f32]) -> StepResult<()> {
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         None if found.len() == expected.len() => {
             Ok(((), format!("all {} values are right", expected.len())))
@@ -277,7 +277,7 @@ fn check(found: &[f32], expected: &[f32]) -> Step<()> {
 }
 
 /// Writes and reads memory of the device; says how much there is.
-fn memory(device: &dyn Device) -> Step<()> {
+fn memory(device: &dyn Device) -> StepResult<()> {
     let sent: Vec<u8> = (0..TESTED_BYTES).map(|i| (i % 251) as u8).collect();
     let read = through_device(device, &sent).map_err(problem("free memory of the device"))?;
     if sent != read {
