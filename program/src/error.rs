@@ -716,7 +716,7 @@ pub struct KernelError {
 pub enum KernelErrorCause {
     /// An index was out of range.
     #[error("index {index:?} of `{tensor}` is out of range for its shape {shape:?}")]
-    Index {
+    IndexOutOfRange {
         /// The tensor parameter, the shared array of a block, or the indexed local value.
         tensor: String,
         /// The index.
@@ -748,7 +748,7 @@ pub enum KernelErrorCause {
     /// A parallel loop whose bounds the device computed has too many iterations: one of the bounds has wrapped, as
     /// `0..n - 1` does where `n` is 0. No iteration ran.
     #[error("the loop has {iterations:?} iterations: one of its bounds has wrapped")]
-    Bounds {
+    BoundWrapped {
         /// The number of iterations of each dimension.
         iterations: Vec<u64>,
     },

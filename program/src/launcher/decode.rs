@@ -24,9 +24,9 @@ pub(super) fn decode_cause<'a>(
         SiteKind::Assert(assertion) => assertion_cause(assertion, values),
         SiteKind::Print { .. } => KernelErrorCause::Unknown { site: record.site },
         SiteKind::DivideByZero => KernelErrorCause::DivideByZero,
-        SiteKind::Bounds => KernelErrorCause::Bounds { iterations: values.to_vec() },
+        SiteKind::Bounds => KernelErrorCause::BoundWrapped { iterations: values.to_vec() },
         SiteKind::Index(array) => index_cause(kernel, *array, values),
-        SiteKind::ArrayIndex { name, shape } => KernelErrorCause::Index {
+        SiteKind::ArrayIndex { name, shape } => KernelErrorCause::IndexOutOfRange {
             tensor: name.clone(),
             index: values.to_vec(),
             shape: shape.iter().copied().map(u64::from).collect(),
@@ -45,7 +45,8 @@ fn one_of_the_indices(kernel: &Offloaded, values: &[u64]) -> Option<KernelErrorC
             Array::Tensor(param) => kernel.params[param.index()].kind.indices(),
             Array::Shared(array) | Array::Local(array) => kernel.shared_rank(array).unwrap_or(1),
         };
-        let KernelErrorCause::Index { tensor, index, shape } = index_cause(kernel, array, values)
+        let KernelErrorCause::IndexOutOfRange { tensor, index, shape } =
+            index_cause(kernel, array, values)
         else {
             continue;
         };
@@ -58,7 +59,7 @@ fn one_of_the_indices(kernel: &Offloaded, values: &[u64]) -> Option<KernelErrorC
         }
     }
     let (names, index, shape) = found?;
-    Some(KernelErrorCause::Index { tensor: names.join("` or `"), index, shape })
+    Some(KernelErrorCause::IndexOutOfRange { tensor: names.join("` or `"), index, shape })
 }
 
 /// The cause of a failed assertion, with the values in its text.
@@ -101,7 +102,7 @@ fn index_cause(kernel: &Offloaded, array: Array, values: &[u64]) -> KernelErrorC
             &kernel.locals[array].name
         }
     };
-    KernelErrorCause::Index {
+    KernelErrorCause::IndexOutOfRange {
         tensor: tensor.to_owned(),
         index: index.to_vec(),
         shape: shape.to_vec(),

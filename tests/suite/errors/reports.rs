@@ -105,7 +105,7 @@ fn an_out_of_bounds_read_gives_zero_and_an_out_of_bounds_write_is_dropped(
     assert_eq!(error.launch, 1);
     assert!(error.file.ends_with("reports.rs"), "{}", error.file);
     let (tensor, line) = match &error.cause {
-        KernelErrorCause::Index { tensor, index, shape } => {
+        KernelErrorCause::IndexOutOfRange { tensor, index, shape } => {
             assert_eq!(*shape, [8]);
             assert!((8..8 + by as u64).contains(&index[0]), "{index:?}");
             (tensor.as_str(), error.line - SHIFT_LINE)
@@ -140,7 +140,8 @@ fn each_index_of_a_multi_dimensional_access_is_checked(
         let launched = write_plane(&at, &mut out).launch();
         let error = kernel_error(launched, || on.program.sync());
         let index = index.map(|at| at as u64).to_vec();
-        let cause = KernelErrorCause::Index { tensor: "out".into(), index, shape: vec![3, 5] };
+        let cause =
+            KernelErrorCause::IndexOutOfRange { tensor: "out".into(), index, shape: vec![3, 5] };
         assert_eq!((error.line, error.cause), (PLANE_LINE, cause));
     }
     assert_eq!(out.to_vec()?, [0; 15]);
@@ -158,7 +159,7 @@ fn an_out_of_bounds_atomic_is_dropped(backend: TestBackend) -> quadrants::Result
     let mut counts = on.program.zeros::<u32, 1>([3])?;
     let launched = count_around(&x, &at, &mut counts).launch();
     let error = kernel_error(launched, || on.program.sync());
-    assert!(matches!(error.cause, KernelErrorCause::Index { .. }));
+    assert!(matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. }));
     assert_eq!(counts.to_vec()?, [11, 0, 62]);
     Ok(())
 }
@@ -194,7 +195,7 @@ fn an_index_loaded_from_memory_is_checked_in_its_loop(
         let columns = program.tensor_from(&bad, [17])?;
         let launched = rows_times(&starts, &columns, &values, &x, &mut y).launch();
         let error = kernel_error(launched, || program.sync());
-        let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+        let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
             panic!("{error:?}")
         };
         assert_eq!((tensor.as_str(), index[0], shape[0]), ("x", u64::from(bad[at]), 5));
@@ -205,15 +206,15 @@ fn an_index_loaded_from_memory_is_checked_in_its_loop(
     // Rows that are longer than what they read, and nothing to read at all.
     let launched = rows_times(&starts, &columns, &*values.slice(..12)?, &x, &mut y).launch();
     let error = kernel_error(launched, || program.sync());
-    assert!(
-        matches!(&error.cause, KernelErrorCause::Index { tensor, index, .. } if tensor == "values" && index[0] >= 12),
-        "{error:?}"
-    );
+    let KernelErrorCause::IndexOutOfRange { tensor, index, .. } = &error.cause else {
+        panic!("{error:?}")
+    };
+    assert!(tensor == "values" && index[0] >= 12, "{error:?}");
     assert_eq!(y.to_vec()?, expected(&good, 12, &own));
     let launched = rows_times(&starts, &columns, &values, &*x.slice(..0)?, &mut y).launch();
     let error = kernel_error(launched, || program.sync());
     assert!(
-        matches!(&error.cause, KernelErrorCause::Index { tensor, .. } if tensor == "x"),
+        matches!(&error.cause, KernelErrorCause::IndexOutOfRange { tensor, .. } if tensor == "x"),
         "{error:?}"
     );
     assert_eq!(y.to_vec()?, [0; 4]);
@@ -284,7 +285,11 @@ fn loaded_indices_of_all_types_are_checked(backend: TestBackend) -> quadrants::R
         let (launched, sums) = check(&list, &plane)?;
         let error = kernel_error(launched, || Ok(()));
         let index = vec![i64::from(bad.0) as u64, bad.1, u64::from(bad.2)];
-        let cause = KernelErrorCause::Index { tensor: "plane".into(), index, shape: vec![3, 4, 5] };
+        let cause = KernelErrorCause::IndexOutOfRange {
+            tensor: "plane".into(),
+            index,
+            shape: vec![3, 4, 5],
+        };
         assert_eq!(error.cause, cause);
         assert_eq!(sums, (0..6).map(|i| row_of(&list, i)).collect::<Vec<_>>(), "{bad:?}");
     }
@@ -591,7 +596,8 @@ fn an_error_in_a_region_block_is_reported_on_the_launch_stream(
     let mut z = on.program.zeros::<f32, 1>([9])?;
     let launched = blocks(&mut x, &mut y, &mut z).launch_on(&stream);
     let error = kernel_error(launched, || stream.synchronize());
-    let cause = KernelErrorCause::Index { tensor: "y".into(), index: vec![8], shape: vec![8] };
+    let cause =
+        KernelErrorCause::IndexOutOfRange { tensor: "y".into(), index: vec![8], shape: vec![8] };
     assert_eq!(error.cause, cause);
     // The other blocks completed, and this one up to the error.
     assert_eq!((x.to_vec()?, y.to_vec()?), (vec![4.0; 8], vec![4.0; 8]));
@@ -679,7 +685,8 @@ fn an_out_of_bounds_index_of_a_local_array_is_reported(
     let mut out = on.program.zeros::<f32, 1>([3])?;
     let good = on.program.tensor_from(&[2u32, 0, 1], [3])?;
     let bad = on.program.tensor_from(&[2u32, 3, 1], [3])?;
-    let cause = KernelErrorCause::Index { tensor: "v".into(), index: vec![3], shape: vec![3] };
+    let cause =
+        KernelErrorCause::IndexOutOfRange { tensor: "v".into(), index: vec![3], shape: vec![3] };
     table(&good, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [14.0, 22.0, 13.0]);
     let launched = table(&bad, &mut out).launch();

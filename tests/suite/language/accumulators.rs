@@ -602,6 +602,6 @@ fn a_sum_over_checked_indices_reports_the_iteration(backend: TestBackend) -> qd:
     let bad = prog.tensor_from(&[2, 0, 5, 1], [4])?;
     let error = gathered(&x, &bad).launch().unwrap_err();
     let Error::Kernel(failure) = &error else { panic!("{error}") };
-    assert!(matches!(failure.cause, KernelErrorCause::Index { .. }), "{error}");
+    assert!(matches!(failure.cause, KernelErrorCause::IndexOutOfRange { .. }), "{error}");
     Ok(())
 }

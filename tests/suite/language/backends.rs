@@ -191,7 +191,7 @@ fn every_backend_computes_the_same_bits(backend: TestBackend) -> qd::Result<()> 
 
 #[on_all_backends]
 fn device_errors_name_their_source_location(backend: TestBackend) -> qd::Result<()> {
-    use qd::KernelErrorCause::{Assert, DivideByZero, Index};
+    use qd::KernelErrorCause::{Assert, DivideByZero, IndexOutOfRange};
 
     #[qd::kernel]
     fn guarded(divisor: i32, ahead: usize, x: &Tensor<i32, 1>, y: &mut Tensor<i32, 1>) {
@@ -216,7 +216,7 @@ fn device_errors_name_their_source_location(backend: TestBackend) -> qd::Result<
     assert!(run(&[1, 2, 3], 2, 0).is_none());
     let (at, cause) = run(&[1, 2, 3], 2, 1).expect("out of range");
     assert_eq!(at, line + 1);
-    assert!(matches!(cause, Index { tensor, index, shape }
+    assert!(matches!(cause, IndexOutOfRange { tensor, index, shape }
         if tensor == "x" && index == [3] && shape == [3]));
     let (at, cause) = run(&[1, 200, 3], 2, 0).expect("an assertion fails");
     assert_eq!(at, line);

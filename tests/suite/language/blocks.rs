@@ -349,7 +349,11 @@ fn errors_of_phases_are_reported(backend: TestBackend) -> qd::Result<()> {
     assert_eq!(y.to_vec()?[..16], [8; 16]);
     let failed = beyond_of(&on.program, &mut y);
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-    let cause = KernelErrorCause::Index { tensor: "tile".into(), index: vec![24], shape: vec![24] };
+    let cause = KernelErrorCause::IndexOutOfRange {
+        tensor: "tile".into(),
+        index: vec![24],
+        shape: vec![24],
+    };
     assert_eq!((&error.cause, error.line), (&cause, BEYOND_LINE));
     asserting(9, &mut y).launch()?;
     on.program.sync()?;
@@ -393,7 +397,7 @@ fn indices_of_shared_arrays_are_checked(backend: TestBackend) -> qd::Result<()> 
     // Column 8 is out of bounds, although the memory behind it exists.
     let failed = digits(&tensor, 1, &mut y).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+    let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
         panic!("{error:?}")
     };
     assert_eq!(

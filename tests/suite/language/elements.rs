@@ -292,7 +292,7 @@ fn an_out_of_bounds_error_names_the_element_or_the_component(
         assert_eq!(bodies.to_vec()?[1].history, [1, -1, 2, 101]);
         let failed = beyond(2, 1, &mut bodies).launch().and_then(|()| on.program.sync());
         let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-        let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+        let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
             panic!("{error:?}")
         };
         assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("bodies", &[2, 0][..], &[2, 1][..]));

@@ -95,7 +95,7 @@ fn an_out_of_bounds_error_names_the_tensor_in_the_struct(backend: TestBackend) -
     let mut all = Particles { place: &mut place, flow: &mut flow, mass: &mass, moves: &mut moves };
     let failed = beyond(2, &mut all).launch().and_then(|()| on.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+    let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
         panic!("{error:?}")
     };
     assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("p.mass", &[2][..], &[2][..]));

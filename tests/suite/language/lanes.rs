@@ -603,7 +603,7 @@ fn a_missing_channel_is_reported(backend: TestBackend) -> quadrants::Result<()> 
     let mut out = on.program.zeros([5])?;
     let launched = third_channel(&image, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("reported: {launched:?}") };
-    assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error}");
+    assert!(matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. }), "{error}");
     assert_eq!(out.to_vec()?, [1.0; 5], "a failed read gives zero");
     Ok(())
 }

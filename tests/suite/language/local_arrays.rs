@@ -400,7 +400,7 @@ fn an_index_out_of_range_of_a_local_array_names_index_and_extents(
     on.program.sync()?;
     let launched = beyond(of, at, &mut out).launch();
     let error = kernel_error(launched, || on.program.sync());
-    let cause = KernelErrorCause::Index { tensor: name.into(), index, shape };
+    let cause = KernelErrorCause::IndexOutOfRange { tensor: name.into(), index, shape };
     assert_eq!(error.cause, cause);
     assert_eq!(error.kernel, "beyond");
     Ok(())

@@ -149,7 +149,9 @@ fn an_error_reports_all_six_indices(backend: TestBackend) -> qd::Result<()> {
     let at = on.program.tensor_from(&[1usize, 2, 3, 4, 6], [5])?;
     let failed = corner(&at, &mut x).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-    let KernelErrorCause::Index { index, shape, .. } = &error.cause else { panic!("{error:?}") };
+    let KernelErrorCause::IndexOutOfRange { index, shape, .. } = &error.cause else {
+        panic!("{error:?}")
+    };
     assert_eq!((&index[..], &shape[..]), (&[0, 1, 2, 3, 4, 6][..], &[1, 2, 3, 4, 5, 6][..]));
     assert_eq!(x.to_vec()?, [0; 720]);
     let at = on.program.tensor_from(&[1usize, 2, 3, 4, 5], [5])?;

@@ -184,7 +184,8 @@ fn an_out_of_bounds_reduction_target_is_reported(backend: TestBackend) -> qd::Re
     let some = on.program.tensor_from(&[-1, 4, -7], [3])?;
     let failed = sums_of_some(&some, &mut sum).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-    let cause = KernelErrorCause::Index { tensor: "sum".into(), index: vec![2], shape: vec![2] };
+    let cause =
+        KernelErrorCause::IndexOutOfRange { tensor: "sum".into(), index: vec![2], shape: vec![2] };
     assert_eq!(error.cause, cause);
     assert_eq!(sum.to_vec()?, [0, 0]);
     Ok(())

@@ -103,7 +103,7 @@ fn an_index_out_of_range_of_a_scatter_is_reported(backend: TestBackend) -> quadr
     let mut sums = on.program.zeros([10])?;
     let launched = into_rows(&x, &ones, &mut sums).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("reported: {launched:?}") };
-    assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error}");
+    assert!(matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. }), "{error}");
     let expected: Vec<f32> = (0..10).map(|k| (n / 10 - u32::from(k == 7)) as f32).collect();
     assert_eq!(sums.to_vec()?, expected);
     Ok(())

@@ -195,7 +195,10 @@ fn an_index_at_the_extent_is_an_error(
             _ => ("tile", vec![n], vec![n]),
         };
         let [index, shape] = [index, shape].map(|all| all.into_iter().map(|n| n as u64).collect());
-        assert_eq!(error.cause, KernelErrorCause::Index { tensor: tensor.into(), index, shape });
+        assert_eq!(
+            error.cause,
+            KernelErrorCause::IndexOutOfRange { tensor: tensor.into(), index, shape }
+        );
     }
     Ok(())
 }
@@ -379,7 +382,7 @@ fn the_race_check_knows_the_extent(backend: TestBackend) -> qd::Result<()> {
     assert_eq!(tensor, "tile");
     // Every index but 0 is out of range, so no two threads meet.
     let failed = kernel_error(strided(4, 1, &mut out).launch(), || on.program.sync());
-    assert!(matches!(failed.cause, KernelErrorCause::Index { .. }), "{failed:?}");
+    assert!(matches!(failed.cause, KernelErrorCause::IndexOutOfRange { .. }), "{failed:?}");
     rotated(3, 8, &mut out).launch()?;
     assert_eq!(out.to_vec()?, [5, 6, 7, 0, 1, 2, 3, 4]);
     let raced = rotated(3, 7, &mut out).launch();

@@ -138,7 +138,10 @@ fn an_index_out_of_range_names_array_index_and_extents(
         1 => ("tile[].place", vec![3], vec![3]),
         _ => ("grid", vec![1, 3], vec![2, 3]),
     };
-    assert_eq!(error.cause, KernelErrorCause::Index { tensor: tensor.into(), index, shape });
+    assert_eq!(
+        error.cause,
+        KernelErrorCause::IndexOutOfRange { tensor: tensor.into(), index, shape }
+    );
     Ok(())
 }
 

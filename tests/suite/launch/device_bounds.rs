@@ -232,7 +232,7 @@ fn a_bound_larger_than_the_tensor_is_an_out_of_bounds_error(backend: TestBackend
     let launched = mark(1, &count, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
     assert_eq!((error.kernel.as_str(), error.line), ("mark", 18));
-    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+    let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
         panic!("{error:?}")
     };
     assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("out", &[60][..], &[60][..]));
@@ -251,7 +251,7 @@ fn a_bound_that_wraps_on_the_device_is_an_error_and_runs_no_iterations(
     let launched = wrapped(&n, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
     assert_eq!((error.kernel.as_str(), error.line), ("wrapped", 91));
-    let KernelErrorCause::Bounds { iterations } = &error.cause else { panic!("{error:?}") };
+    let KernelErrorCause::BoundWrapped { iterations } = &error.cause else { panic!("{error:?}") };
     assert_eq!(iterations, &[u64::MAX]);
     assert_eq!(out.to_vec()?, [3, 4, 0, 0, 0, 0]);
     let n = on.program.tensor_from(&[4usize], [1])?;
@@ -340,7 +340,9 @@ fn bounds_outside_the_supported_range_are_rejected_on_every_backend(
         }
         let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
         assert_eq!((error.kernel.as_str(), error.line), ("keys_of_the_device", LINES[2]));
-        let KernelErrorCause::Bounds { iterations } = &error.cause else { panic!("{error:?}") };
+        let KernelErrorCause::BoundWrapped { iterations } = &error.cause else {
+            panic!("{error:?}")
+        };
         assert_eq!(iterations, &[2]);
     }
     Ok(())
@@ -357,7 +359,7 @@ fn a_bound_computed_from_floats_is_evaluated_on_the_device(backend: TestBackend)
     assert_eq!(out.to_vec()?, marked(32));
     let launched = rounded(6.0, 1.0, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
-    let KernelErrorCause::Index { index, .. } = &error.cause else { panic!("{error:?}") };
+    let KernelErrorCause::IndexOutOfRange { index, .. } = &error.cause else { panic!("{error:?}") };
     assert_eq!(index, &[60]);
     Ok(())
 }
@@ -368,7 +370,7 @@ fn steps_are_counted_without_wrapping(backend: TestBackend) -> Result<()> {
     let mut out = on.program.zeros::<u32, 1>([60])?;
     let launched = far(u64::MAX, 1 << 63, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
-    let KernelErrorCause::Index { index, .. } = &error.cause else { panic!("{error:?}") };
+    let KernelErrorCause::IndexOutOfRange { index, .. } = &error.cause else { panic!("{error:?}") };
     assert_eq!(index, &[1 << 63]);
     far(1, usize::MAX, &mut out).launch()?;
     far(0, 1 << 63, &mut out).launch()?;

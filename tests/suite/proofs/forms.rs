@@ -107,7 +107,9 @@ fn an_error_is_that_of_the_checked_loop(backend: TestBackend) -> Result<()> {
     let Err(Error::Kernel(error)) = launched.and_then(|()| on.program.sync()) else {
         panic!("an index is out of range")
     };
-    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else { panic!("{error}") };
+    let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
+        panic!("{error}")
+    };
     assert_eq!((&**tensor, &index[..], &shape[..]), ("x", &[5000][..], &[n as u64][..]));
     assert_eq!((error.line, &*error.kernel), (line_of("y[i] = x[at[i]"), "mixed"));
     Ok(())
@@ -169,7 +171,7 @@ fn a_sum_into_an_element_out_of_range_is_reported_where_it_is_used(
         let Err(Error::Kernel(error)) = launched.and_then(|()| on.program.sync()) else {
             panic!("an index is out of range")
         };
-        let KernelErrorCause::Index { tensor, index, shape } = &error.cause else {
+        let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
             panic!("{error}")
         };
         assert_eq!((&**tensor, &index[..], &shape[..]), ("sum", &[3][..], &[3][..]));

@@ -148,7 +148,9 @@ fn moved(x: &Tensor<i32, 1>, p: &mut Tensor<Particle, 1>) {
 /// The tensor and the index of the error.
 fn wrong_index(on: &On, launched: Result<()>) -> (String, Vec<u64>) {
     let error = kernel_error(launched, || on.program.sync());
-    let KernelErrorCause::Index { tensor, index, .. } = error.cause else { panic!("{error}") };
+    let KernelErrorCause::IndexOutOfRange { tensor, index, .. } = error.cause else {
+        panic!("{error}")
+    };
     (tensor, index)
 }
 

@@ -281,7 +281,9 @@ fn a_loop_with_a_device_bound_is_proven_up_to_the_tensor_length(
     let Err(Error::Kernel(error)) = launched.and_then(|()| on.program.sync()) else {
         panic!("index 70 is out of range")
     };
-    let KernelErrorCause::Index { tensor, index, shape } = &error.cause else { panic!("{error}") };
+    let KernelErrorCause::IndexOutOfRange { tensor, index, shape } = &error.cause else {
+        panic!("{error}")
+    };
     assert_eq!((tensor.as_str(), &index[..], &shape[..]), ("y", &[70][..], &[70][..]));
     Ok(())
 }
@@ -296,7 +298,9 @@ fn a_boundary_error_is_reported_and_loaded_indices_have_no_interior(
     let mut out = on.program.zeros::<f32, 1>([5])?;
     let launched = off_by_one(&x, &mut out).launch().and_then(|()| on.program.sync());
     let Err(Error::Kernel(error)) = launched else { panic!("{launched:?}") };
-    let KernelErrorCause::Index { tensor, index, .. } = &error.cause else { panic!("{error}") };
+    let KernelErrorCause::IndexOutOfRange { tensor, index, .. } = &error.cause else {
+        panic!("{error}")
+    };
     assert_eq!((tensor.as_str(), &index[..]), ("x", &[5][..]));
     assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0, 4.0, 5.0]);
     assert_eq!(interiors(&said), [(4, 5)]);

@@ -239,7 +239,7 @@ fn a_loop_over_more_than_half_of_the_integer_range_runs(backend: TestBackend) ->
         let failed = in_wide_steps(from, i64::MAX, 1 << 62, &mut x).launch();
         let failed = failed.and_then(|()| program.sync());
         let Err(Error::Kernel(error)) = failed else { panic!("{failed:?}") };
-        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{error:?}");
+        assert!(matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. }), "{error:?}");
         // The third of four, where `from` is the smallest number.
         assert_eq!(x.to_vec()?[0], u32::from(from == i64::MIN));
     }
@@ -409,7 +409,10 @@ fn a_flag_that_one_side_sets_tells_nothing_about_an_exit_of_the_other(
         };
         let failed = launch.launch().and_then(|()| program.sync());
         let Err(Error::Kernel(error)) = failed else { panic!("{which}: {failed:?}") };
-        assert!(matches!(error.cause, KernelErrorCause::Index { .. }), "{which}: {error}");
+        assert!(
+            matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. }),
+            "{which}: {error}"
+        );
     }
     Ok(())
 }

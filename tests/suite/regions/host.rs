@@ -243,7 +243,10 @@ fn errors_of_blocks_are_returned_by_later_waits(backend: TestBackend) -> Result<
     };
     let is_index_error = |result: Result<()>| {
         let Err(Error::Kernel(error)) = &result else { panic!("{result:?}") };
-        assert!(matches!(error.cause, KernelErrorCause::Index { .. }) && error.kernel == "gather");
+        assert!(
+            matches!(error.cause, KernelErrorCause::IndexOutOfRange { .. })
+                && error.kernel == "gather"
+        );
     };
     if backend == TestBackend::Cpu {
         // There a launch returns its own errors.

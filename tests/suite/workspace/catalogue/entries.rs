@@ -123,11 +123,11 @@ pub(super) const ENUMS: &[Listed] = &[
         ident: "KernelErrorCause",
         about: "The cause in `Error::Kernel`.",
         entries: entries! {
-            Index: "A condition around the access, or other extents." => index_in_kernel;
+            IndexOutOfRange: "A condition around the access, or other extents." => index_in_kernel;
             Assert: "The kernel's author says what must hold." => assertion;
             Comparison: "As for `Assert`." => comparison;
             DivideByZero: "A condition around the division." => division;
-            Bounds: "`saturating_sub` in the bound." => wrapped_bound;
+            BoundWrapped: "`saturating_sub` in the bound." => wrapped_bound;
             Unknown: "Look for wrong `unsafe` code in kernels and on the host.";
         },
     },
