@@ -6,7 +6,7 @@ use crate::{
         atom, fragment,
     },
     generate::Generator,
-    types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
+    types::{Bound, METHODS, Method, Num, OF_NUMBERS, RelativeType, Ty},
 };
 
 impl Generator {
@@ -505,7 +505,7 @@ impl Generator {
     fn function_of_number(&mut self, num: Num, depth: usize) -> Fragment {
         let fitting: Vec<_> = METHODS[..OF_NUMBERS]
             .iter()
-            .filter(|m| m.is_of(num) && m.ret == Of::Own && !m.name.starts_with("to_"))
+            .filter(|m| m.is_of(num) && m.ret == RelativeType::Own && !m.name.starts_with("to_"))
             .collect();
         let method = *self.focused(&fitting);
         if self.rng.percent(12) {
@@ -534,11 +534,11 @@ impl Generator {
         for of in method.args {
             let ty = Method::of(*of, num);
             let arg = match of {
-                Of::Divisor if !num.is_float() => {
+                RelativeType::Divisor if !num.is_float() => {
                     let by = self.operand(&ty, depth, OR);
                     format!("{by} | 1")
                 }
-                Of::Few => {
+                RelativeType::Few => {
                     let count = self.operand(&ty, depth, AND);
                     format!("{count} & 3")
                 }
@@ -557,7 +557,8 @@ impl Generator {
             for num in Num::INTS.into_iter().chain([Num::F32, Num::F64]) {
                 // A method that returns its receiver's type must have the requested receiver.
                 if method.is_of(num) && Method::of(method.ret, num) == *ty {
-                    let own = receiver.is_none_or(|of| of == num) || method.ret != Of::Own;
+                    let own =
+                        receiver.is_none_or(|of| of == num) || method.ret != RelativeType::Own;
                     if own {
                         fitting.push((method, num));
                     }
@@ -601,7 +602,9 @@ impl Generator {
         };
         let fits = |m: &&Method| {
             let known = m.bound == Some(bound) || self.focus.contains(&m.name) && m.is_of(num);
-            known && m.ret == Of::Own && m.args.iter().all(|of| *of != Of::Divisor)
+            known
+                && m.ret == RelativeType::Own
+                && m.args.iter().all(|of| *of != RelativeType::Divisor)
         };
         let fitting: Vec<_> = METHODS[..OF_NUMBERS].iter().filter(fits).collect();
         if bound == Bound::KernelValue {
@@ -626,8 +629,8 @@ impl Generator {
                     .args
                     .iter()
                     .map(|of| match of {
-                        Of::Own => self.expr(&Ty::Param, depth),
-                        Of::Few => self.rng.below(4).to_string(),
+                        RelativeType::Own => self.expr(&Ty::Param, depth),
+                        RelativeType::Few => self.rng.below(4).to_string(),
                         _ => format!("{}u32", self.rng.below(32)),
                     })
                     .collect();

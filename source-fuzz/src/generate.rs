@@ -80,7 +80,7 @@ pub(crate) struct Jump {
 
 /// The part of the state that belongs to one function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Frame {
+pub(crate) struct FunctionState {
     pub(crate) vars: Vec<Var>,
     pub(crate) tensors: Vec<TensorVar>,
     pub(crate) jumps: Vec<Jump>,
@@ -96,7 +96,7 @@ pub(crate) struct Frame {
 pub(crate) struct Generator {
     pub(crate) rng: Rng,
     pub(crate) coverage: Coverage,
-    pub(crate) frame: Frame,
+    pub(crate) frame: FunctionState,
     /// Constants of the module.
     pub(crate) consts: Vec<Var>,
     pub(crate) structs: Vec<Struct>,
@@ -129,7 +129,7 @@ impl Generator {
         Self {
             rng,
             coverage: Coverage::default(),
-            frame: Frame::default(),
+            frame: FunctionState::default(),
             consts: Vec::new(),
             structs: Vec::new(),
             funcs: Vec::new(),

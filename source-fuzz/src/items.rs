@@ -1,7 +1,7 @@
 //! Random items beside a kernel: structs, constants, funcs, methods and funcs of traits.
 
 use crate::{
-    generate::{Frame, Func, FuncArg, Generator, Param, Struct, TensorVar},
+    generate::{Func, FuncArg, FunctionState, Generator, Param, Struct, TensorVar},
     types::{Bound, Num, Ty},
 };
 
@@ -260,7 +260,8 @@ impl Generator {
         let outer = std::mem::take(&mut self.frame);
         let (in_func, hoisting, loops) = (self.in_func, self.hoisting, self.loops);
         (self.in_func, self.hoisting, self.loops) = (true, false, 1);
-        self.frame = Frame { ret: Some(ret.clone()), by_reference, ..Frame::default() };
+        self.frame =
+            FunctionState { ret: Some(ret.clone()), by_reference, ..FunctionState::default() };
         if let Some((of, mutable)) = receiver {
             self.bind("self", Ty::Struct(of), mutable);
         }

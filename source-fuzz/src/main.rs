@@ -13,7 +13,7 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 use clap::Parser;
 use quadrants_source_fuzz::{KNOWN_DEFECTS, Module};
 
-use driver::{compile, execute, report::Report};
+use driver::{compile, execute, report::FuzzReport};
 
 /// Random kernels as Rust source: the CPU body, the interpreter and both simulated GPUs agree bit for bit, or rustc
 /// rejects the kernel.
@@ -93,7 +93,7 @@ fn run(args: &Args) -> Result<bool, FuzzError> {
     let built = compile::all(&library, &modules, &folder, &args.opt)?;
     let compiled = begin.elapsed();
     let verdicts = execute::all(&built.binaries)?;
-    let report = Report::new(args.seed, &modules, &built.rejected, &verdicts, &folder);
+    let report = FuzzReport::new(args.seed, &modules, &built.rejected, &verdicts, &folder);
     report.print(args.rejections);
     println!(
         "compiled in {:.1} s, ran in {:.1} s",

@@ -152,7 +152,7 @@ pub(crate) enum Class {
 
 /// The type of an argument or a result, relative to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Of {
+pub(crate) enum RelativeType {
     Own,
     /// The receiver's type, but not zero.
     Divisor,
@@ -169,8 +169,8 @@ pub(crate) enum Of {
 pub(crate) struct Method {
     pub(crate) name: &'static str,
     pub(crate) class: Class,
-    pub(crate) args: &'static [Of],
-    pub(crate) ret: Of,
+    pub(crate) args: &'static [RelativeType],
+    pub(crate) ret: RelativeType,
     /// The bound that gives a type parameter this method.
     pub(crate) bound: Option<Bound>,
     /// The arguments with which the method of an index returns that index, if there are any.
@@ -190,13 +190,13 @@ impl Method {
         }
     }
 
-    pub(crate) fn of(of: Of, num: Num) -> Ty {
+    pub(crate) fn of(of: RelativeType, num: Num) -> Ty {
         match of {
-            Of::Own | Of::Divisor => Ty::Num(num),
-            Of::Unsigned => Ty::Num(num.unsigned()),
-            Of::U32 | Of::Few => Ty::Num(Num::U32),
-            Of::Bool => Ty::Bool,
-            Of::To(num) => Ty::Num(num),
+            RelativeType::Own | RelativeType::Divisor => Ty::Num(num),
+            RelativeType::Unsigned => Ty::Num(num.unsigned()),
+            RelativeType::U32 | RelativeType::Few => Ty::Num(Num::U32),
+            RelativeType::Bool => Ty::Bool,
+            RelativeType::To(num) => Ty::Num(num),
         }
     }
 }
@@ -204,8 +204,8 @@ impl Method {
 const fn method(
     name: &'static str,
     class: Class,
-    args: &'static [Of],
-    ret: Of,
+    args: &'static [RelativeType],
+    ret: RelativeType,
     bound: Option<Bound>,
     same: Option<&'static str>,
 ) -> Method {
@@ -215,7 +215,7 @@ const fn method(
 /// The methods whose results have the same bits on every backend.
 pub(crate) const METHODS: [Method; 69] = {
     use Class::{Any, Float, Int, Negative, Signed, Unsigned, Wide};
-    use Of::{Bool, Divisor, Few, Own, To, U32};
+    use RelativeType::{Bool, Divisor, Few, Own, To, U32};
     const INT: Option<Bound> = Some(Bound::Int);
     const FLOAT: Option<Bound> = Some(Bound::Float);
     const NUMBER: Option<Bound> = Some(Bound::Number);
@@ -249,8 +249,8 @@ pub(crate) const METHODS: [Method; 69] = {
         method("pow", Int, &[Few], Own, INT, Some("1")),
         method("clamp", Any, &[Own, Own], Own, FLOAT, Some("0, 999")),
         method("signum", Negative, &[], Own, None, None),
-        method("abs_diff", Int, &[Own], Of::Unsigned, None, Some("0")),
-        method("unsigned_abs", Signed, &[], Of::Unsigned, None, None),
+        method("abs_diff", Int, &[Own], RelativeType::Unsigned, None, Some("0")),
+        method("unsigned_abs", Signed, &[], RelativeType::Unsigned, None, None),
         method("is_positive", Signed, &[], Bool, None, None),
         method("is_negative", Signed, &[], Bool, None, None),
         method("abs", Negative, &[], Own, None, None),
@@ -278,7 +278,7 @@ pub(crate) const METHODS: [Method; 69] = {
         method("to_u64", Any, &[], To(Num::U64), NUMBER, None),
         method("to_usize", Any, &[], To(Num::Usize), NUMBER, Some("")),
         // Methods of arrays, vectors and matrices.
-        method("len", Class::Float, &[], Of::To(Num::Usize), None, None),
+        method("len", Class::Float, &[], RelativeType::To(Num::Usize), None, None),
         method("sum", Class::Float, &[], Own, None, None),
         method("dot", Class::Float, &[Own], Own, None, None),
         method("norm", Class::Float, &[], Own, None, None),

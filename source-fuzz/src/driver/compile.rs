@@ -39,7 +39,7 @@ pub(crate) struct Binary {
 
 /// rustc's errors in a module.
 #[derive(Debug, Default)]
-pub(crate) struct Rejection {
+pub(crate) struct RustcRejection {
     /// Code and message of the first error, in a line.
     pub(crate) why: String,
     /// All errors.
@@ -52,7 +52,7 @@ pub(crate) struct Rejection {
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) binaries: Vec<Binary>,
-    pub(crate) rejected: BTreeMap<u64, Rejection>,
+    pub(crate) rejected: BTreeMap<u64, RustcRejection>,
 }
 
 /// Builds the library with cargo, and finds its files.
@@ -192,7 +192,7 @@ fn one(
         }
         let text = String::from_utf8_lossy(&output.stderr);
         let before = built.rejected.len();
-        let mut found: BTreeMap<u64, Rejection> = BTreeMap::new();
+        let mut found: BTreeMap<u64, RustcRejection> = BTreeMap::new();
         let is_lost = text.contains("\"E0463\"");
         for line in text.lines() {
             let Ok(message) = serde_json::from_str::<Value>(line) else { continue };

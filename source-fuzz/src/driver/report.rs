@@ -4,17 +4,17 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use quadrants_source_fuzz::{Coverage, Module};
 
-use super::{compile::Rejection, execute::RunOutcome};
+use super::{compile::RustcRejection, execute::RunOutcome};
 
 /// The defects that traps find if their fixes are reverted.
 const KNOWN: [u8; 4] = [1, 2, 3, 4];
 
 /// The results of a run.
 #[derive(Debug)]
-pub(crate) struct Report<'a> {
+pub(crate) struct FuzzReport<'a> {
     seed: u64,
     modules: &'a [Module],
-    rejected: &'a BTreeMap<u64, Rejection>,
+    rejected: &'a BTreeMap<u64, RustcRejection>,
     verdicts: &'a BTreeMap<u64, RunOutcome>,
     folder: PathBuf,
 }
@@ -30,11 +30,11 @@ struct Sums {
     crash: usize,
 }
 
-impl<'a> Report<'a> {
+impl<'a> FuzzReport<'a> {
     pub(crate) fn new(
         seed: u64,
         modules: &'a [Module],
-        rejected: &'a BTreeMap<u64, Rejection>,
+        rejected: &'a BTreeMap<u64, RustcRejection>,
         verdicts: &'a BTreeMap<u64, RunOutcome>,
         folder: &std::path::Path,
     ) -> Self {
@@ -120,7 +120,7 @@ impl<'a> Report<'a> {
             );
         }
         let mut causes: BTreeMap<String, usize> = BTreeMap::new();
-        for (number, Rejection { why, .. }) in self.rejected {
+        for (number, RustcRejection { why, .. }) in self.rejected {
             let module = self.modules.iter().find(|module| module.number == *number);
             let traps = module.map(|module| module.traps.join(", ")).unwrap_or_default();
             let code = why.split(':').next().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::trap::{Trap, wrong};
 use crate::{
     generate::Generator,
-    types::{Bound, METHODS, Method, Num, OF_NUMBERS, Of, Ty},
+    types::{Bound, METHODS, Method, Num, OF_NUMBERS, RelativeType, Ty},
 };
 
 impl Generator {
@@ -16,8 +16,8 @@ impl Generator {
 }
 
 fn args_of(method: &Method, own: &str) -> String {
-    let one = |(at, of): (usize, &Of)| match of {
-        Of::U32 | Of::Few => format!(", _a{at}: u32"),
+    let one = |(at, of): (usize, &RelativeType)| match of {
+        RelativeType::U32 | RelativeType::Few => format!(", _a{at}: u32"),
         _ => format!(", _a{at}: {own}"),
     };
     method.args.iter().enumerate().map(one).collect()
@@ -57,8 +57,11 @@ pub(super) fn blanket_trait(generator: &mut Generator) -> Trap {
     let this = *generator.rng.pick(&["self", "self", "&self"]);
     let args = args_of(method, "Self");
     let (result, value) = match method.ret {
-        Of::Own | Of::Divisor | Of::Unsigned => {
-            let last = method.args.iter().rposition(|of| matches!(of, Of::Own | Of::Divisor));
+        RelativeType::Own | RelativeType::Divisor | RelativeType::Unsigned => {
+            let last = method
+                .args
+                .iter()
+                .rposition(|of| matches!(of, RelativeType::Own | RelativeType::Divisor));
             (
                 "Self".to_owned(),
                 last.map_or_else(
@@ -136,7 +139,7 @@ pub(super) fn bound_of_device(generator: &mut Generator) -> Trap {
 fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, own: bool) -> Trap {
     let ret = Method::of(method.ret, num);
     let (result, ty) = match method.ret {
-        Of::Own | Of::Divisor => ("Self".to_owned(), Ty::Param),
+        RelativeType::Own | RelativeType::Divisor => ("Self".to_owned(), Ty::Param),
         _ => (generator.text(&ret), ret.clone()),
     };
     let args = args_of(method, "Self");
@@ -152,7 +155,7 @@ fn bounded(generator: &mut Generator, bound: Bound, num: Num, method: &Method, o
         let comma = if at == 0 { "" } else { ", " };
         values.push_str(comma);
         values.push_str(match of {
-            Of::U32 | Of::Few => "2",
+            RelativeType::U32 | RelativeType::Few => "2",
             _ => "n",
         });
     }
