@@ -204,7 +204,7 @@ pub enum Stmt {
         /// The code of one thread.
         body: BlockId,
         /// The collective at the end of the phase, over the [inputs](Self::CollectiveInput) of all threads.
-        collective: Option<Collective>,
+        collective: Option<BlockCollective>,
     },
     /// The input of a thread to the collective of its phase. It is the last statement of the phase's body, and no
     /// thread may end the phase before it.
@@ -269,7 +269,7 @@ pub enum Stmt {
 
 /// A collective: an operation over one value of each thread of a block, at the end of a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Collective {
+pub struct BlockCollective {
     /// The operation.
     pub op: CollectiveOp,
     /// The local that receives the result; immutable. If the result differs between threads, only phases may read it.

@@ -39,7 +39,7 @@ pub use arena::{Arena, Id};
 pub use constant_tables::tables;
 pub use image::{ImageError, SimImage, hash};
 pub use kernel::{
-    Array, Assertion, Block, BlockFor, BlockId, Collective, Comparison, Element, Expr, ExprId,
+    Array, Assertion, Block, BlockCollective, BlockFor, BlockId, Comparison, Element, Expr, ExprId,
     ExprKind, Kernel, Local, LocalId, LoopDim, Options, ParallelFor, ParamId, RegionBlockId,
     SharedExtent, Site, SiteId, SiteKind, Stmt, TempId, TopStmt,
 };

@@ -4,7 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::{
-    Array, Assertion, BlockId, Collective, DivRemOp, Element, ExprId, ExprKind, Kernel, Local,
+    Array, Assertion, BlockCollective, BlockId, DivRemOp, Element, ExprId, ExprKind, Kernel, Local,
     LocalId, LoopDim, Offloaded, Param, ParamAccess, ParamId, ParamKind, ScalarType, SharedExtent,
     SiteId, SiteKind, Stmt, Task, TaskKind, TopStmt, UnaryOp, schedule::TaskSchedule, visit::Nodes,
 };
@@ -207,10 +207,11 @@ impl Printer<'_> {
                 self.line(&format!("shared {}: [{ty}; {dims}]", self.local(*array)));
             }
             Stmt::Phase { var, body, collective } => {
-                let result = collective.map_or_else(String::new, |Collective { op, local }| {
-                    let ty = self.nodes.locals[local].ty;
-                    format!("{}: {ty} = {} of ", self.local(local), op.name())
-                });
+                let result =
+                    collective.map_or_else(String::new, |BlockCollective { op, local }| {
+                        let ty = self.nodes.locals[local].ty;
+                        format!("{}: {ty} = {} of ", self.local(local), op.name())
+                    });
                 self.nested(&format!("{result}phase {}", self.local(*var)), *body);
             }
             Stmt::CollectiveInput { value, from } => {

@@ -1,7 +1,7 @@
 //! Builds statements in place: each function appends to the innermost open block, and closures fill nested blocks.
 
 use quadrants_ir::{
-    Array, AtomicOp, BinaryOp, BlockFor, BlockId, Collective, CollectiveOp, DivRemOp, Element,
+    Array, AtomicOp, BinaryOp, BlockCollective, BlockFor, BlockId, CollectiveOp, DivRemOp, Element,
     ExprId, ExprKind, LocalId, LoopDim, ParallelFor, ParamId, ScalarType, SharedExtent, SiteId,
     SiteKind, Stmt, TopStmt,
 };
@@ -243,7 +243,7 @@ impl Builder {
             b.push(Stmt::CollectiveInput { value, from });
         });
         let local = self.local(name, ty);
-        self.push(Stmt::Phase { var, body, collective: Some(Collective { op, local }) });
+        self.push(Stmt::Phase { var, body, collective: Some(BlockCollective { op, local }) });
         local
     }
 

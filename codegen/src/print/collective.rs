@@ -1,13 +1,18 @@
 //! Prints phases that end in a collective.
 
-use quadrants_ir::{BlockId, Collective, CollectiveOp, ExprId, ExprKind, LocalId, Stmt};
+use quadrants_ir::{BlockCollective, BlockId, CollectiveOp, ExprId, ExprKind, LocalId, Stmt};
 
 use super::{consts, helpers::Helper, task::TaskPrinter};
 
 impl TaskPrinter<'_> {
     /// Prints a phase that ends in a collective. The variable of a thread's input also receives its result.
-    pub(super) fn collective_phase(&mut self, var: LocalId, body: BlockId, collective: Collective) {
-        let Collective { op, local } = collective;
+    pub(super) fn collective_phase(
+        &mut self,
+        var: LocalId,
+        body: BlockId,
+        collective: BlockCollective,
+    ) {
+        let BlockCollective { op, local } = collective;
         let (ty, name) = (self.kernel.locals[local].ty, self.local(local));
         self.line(&format!("{ty} {name} = {};", consts::zero(ty)));
         let from = (op == CollectiveOp::Shuffle).then(|| self.fresh(&format!("{name}_from")));

@@ -1,7 +1,7 @@
 //! Lowering of `block_for`: phases, shared arrays and collectives.
 
 use quadrants_ir::{
-    BinaryOp, BlockFor as IrBlockFor, Collective, CollectiveOp, Const, ExprId,
+    BinaryOp, BlockCollective, BlockFor as IrBlockFor, CollectiveOp, Const, ExprId,
     ExprKind as IrExprKind, LocalId, LoopDim, ScalarType, SharedExtent, Stmt as IrStmt, TopStmt,
     collective::WARP,
     types::{Constant, Type},
@@ -110,7 +110,7 @@ impl Lowerer {
         let body = self.emit.close_block();
         self.frame.names.leave(scope);
         let local = self.emit.local(&call.name, ty, false);
-        let collective = Some(Collective { op: call.op, local });
+        let collective = Some(BlockCollective { op: call.op, local });
         self.emit.stmt(IrStmt::Phase { var, body, collective });
         let uniform = call.op.is_uniform();
         let binding = if uniform { Binding::Local(local) } else { Binding::PerThread(local) };

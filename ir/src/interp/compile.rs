@@ -12,9 +12,9 @@ use super::{
     select,
 };
 use crate::{
-    Array, AtomicOp, BinaryOp, BlockId, Collective, CollectiveOp, Const, Element, ExprId, ExprKind,
-    Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId, Stmt, Task,
-    TempId, UnaryOp,
+    Array, AtomicOp, BinaryOp, BlockCollective, BlockId, CollectiveOp, Const, Element, ExprId,
+    ExprKind, Local, LocalId, LoopDim, MathFn, Offloaded, ParamId, ParamKind, ScalarType, SiteId,
+    Stmt, Task, TempId, UnaryOp,
     abi::{self, ArgLayout, Form, TEMPORARIES_WORD},
     task_schedule::{ReductionTarget, TaskSchedule},
     visit::{Nodes, assigned_outer_locals},
@@ -404,10 +404,10 @@ impl Compiler<'_> {
     }
 
     /// Runs the threads of a block one after another.
-    fn run_phase(&mut self, var: LocalId, body: BlockId, collective: Option<Collective>) {
+    fn run_phase(&mut self, var: LocalId, body: BlockId, collective: Option<BlockCollective>) {
         let var = self.local(var);
         self.thread = var;
-        if let Some(Collective { op, .. }) = collective {
+        if let Some(BlockCollective { op, .. }) = collective {
             let values = [true, op == CollectiveOp::Shuffle];
             self.inputs = values.map(|wanted| if wanted { self.array(self.threads) } else { 0 });
         }
@@ -421,7 +421,7 @@ impl Compiler<'_> {
         }
         self.loop_body(body, select::next(ScalarType::U64)(var, end, start));
         self.phase = None;
-        let Some(Collective { op, local }) = collective else { return };
+        let Some(BlockCollective { op, local }) = collective else { return };
         let ([first, from], len, to) = (self.inputs, self.threads, self.local(local));
         let ty = self.nodes.locals[local].ty;
         self.code.push(match op {

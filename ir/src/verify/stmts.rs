@@ -5,7 +5,7 @@ use super::{
     exprs::{SiteUse, access, expect_type, require, site, supports, temp_type},
 };
 use crate::{
-    Array, Assertion, AtomicOp, BlockId, Collective, CollectiveOp, Element, ExprId, ExprKind,
+    Array, Assertion, AtomicOp, BlockCollective, BlockId, CollectiveOp, Element, ExprId, ExprKind,
     LocalId, ReduceOp, ScalarType, SharedExtent, SiteKind, Stmt,
     abi::{ASSERT_VALUES, MAX_SHARED_BYTES, MESSAGE_VALUES},
     collective::WARP,
@@ -52,7 +52,7 @@ pub(super) struct StmtVerifier<'k> {
     /// Whether each local has a different value per thread of a block.
     is_per_thread: Vec<bool>,
     code_kind: CodeKind,
-    collective: Option<Collective>,
+    collective: Option<BlockCollective>,
     /// The size of the shared arrays of the grid of blocks being checked.
     pub(super) shared_bytes: u64,
     depth: u16,
@@ -377,7 +377,7 @@ impl<'k> StmtVerifier<'k> {
             Stmt::CollectiveInput { value, from } => {
                 let ty = self.check_pure(value)?;
                 let from = from.map(|from| self.check_pure(from)).transpose()?;
-                let Some(Collective { op, local }) = self.collective else {
+                let Some(BlockCollective { op, local }) = self.collective else {
                     return Err(IrRule::CollectiveInput);
                 };
                 let wanted = match op {
@@ -480,7 +480,7 @@ impl<'k> StmtVerifier<'k> {
     fn check_collective_input(
         &self,
         body: BlockId,
-        collective: Option<Collective>,
+        collective: Option<BlockCollective>,
     ) -> Result<(), IrRule> {
         fn count(nodes: Nodes<'_>, block: BlockId) -> usize {
             let Some(block) = nodes.blocks.get(block) else { return 0 };
@@ -496,7 +496,10 @@ impl<'k> StmtVerifier<'k> {
         require((last, count(self.nodes, body)) == (wanted, wanted), IrRule::CollectiveInput)
     }
 
-    fn define_collective(&mut self, Collective { op, local }: Collective) -> Result<(), IrRule> {
+    fn define_collective(
+        &mut self,
+        BlockCollective { op, local }: BlockCollective,
+    ) -> Result<(), IrRule> {
         let result = self.nodes.locals.get(local).ok_or(IrRule::IdOutOfRange)?;
         let ty = result.ty;
         let fits = match op {

@@ -293,7 +293,8 @@ fn collective_phase(
         let value = m.constant(Const::from_bits(ty, 0));
         let from = from.map(|ty| m.constant(Const::from_bits(ty, 0)));
         let body = m.block(vec![Stmt::CollectiveInput { value, from }]);
-        let mut stmts = vec![Stmt::Phase { var, body, collective: Some(Collective { op, local }) }];
+        let mut stmts =
+            vec![Stmt::Phase { var, body, collective: Some(BlockCollective { op, local }) }];
         stmts.extend(after(m, local));
         stmts
     })
@@ -359,7 +360,7 @@ fn the_verifier_checks_the_types_of_collectives() {
         broken(8, |m| {
             let (array, var, local) = (m.local("a", F32), m.local("t", U64), m.local("made", U64));
             let body = vec![Stmt::CollectiveInput { value: m.read(var), from: None }];
-            let collective = Some(Collective { op: sum, local });
+            let collective = Some(BlockCollective { op: sum, local });
             vec![
                 Stmt::Shared { array, dims: vec![len.into()], scalars: None },
                 Stmt::Phase { var, body: m.block(body), collective },
@@ -377,7 +378,7 @@ fn a_phase_with_a_collective_ends_with_exactly_one_input() {
             let (var, local) = (m.local("t", U64), m.local("sum", F32));
             let stmts = stmts(m);
             let op = CollectiveOp::Reduce(ReduceOp::Add);
-            let collective = collective.then_some(Collective { op, local });
+            let collective = collective.then_some(BlockCollective { op, local });
             vec![Stmt::Phase { var, body: m.block(stmts), collective }]
         })
     };
@@ -409,7 +410,7 @@ fn collectives_are_printed() {
     let mut m = Builder::new("shares");
     let (b, t, made) = (m.local("b", U64), m.local("t", U64), m.local("taken", F32));
     let input = Stmt::CollectiveInput { value: m.constant(0.5f32), from: Some(m.read(t)) };
-    let collective = Some(Collective { op: CollectiveOp::Shuffle, local: made });
+    let collective = Some(BlockCollective { op: CollectiveOp::Shuffle, local: made });
     let phase = Stmt::Phase { var: t, body: m.block(vec![input]), collective };
     let (begin, end) = (m.constant(0u64), m.constant(2u64));
     let body = m.block(vec![phase]);

@@ -12,13 +12,18 @@ use super::{
     pairs::{changed_in, uncountable_in},
 };
 use crate::{
-    Array, AtomicOp, BinaryOp, BlockId, Collective, CollectiveOp, Element, ExprId, LocalId,
+    Array, AtomicOp, BinaryOp, BlockCollective, BlockId, CollectiveOp, Element, ExprId, LocalId,
     ReduceOp, ScalarType,
     races::{Counter, Index, IntType, NodeId, Stored, TicketSource, Uniformity, ValueNode},
 };
 
 impl TaskBuilder<'_> {
-    pub(super) fn phase(&mut self, var: LocalId, body: BlockId, collective: Option<Collective>) {
+    pub(super) fn phase(
+        &mut self,
+        var: LocalId,
+        body: BlockId,
+        collective: Option<BlockCollective>,
+    ) {
         let nodes = self.nodes;
         let id = self.builder.push(ValueNode::Var(self.task.dims - 1));
         self.env.insert(var, id);
@@ -40,7 +45,7 @@ impl TaskBuilder<'_> {
         self.forget(&locals, Uniformity::Iteration);
         (self.in_phase, self.thread) = (false, None);
         let input = self.input.take();
-        let Some(Collective { op, local }) = collective else { return };
+        let Some(BlockCollective { op, local }) = collective else { return };
         let ty = nodes.locals[local].ty;
         match (op, input) {
             (CollectiveOp::Scan { op: ReduceOp::Add, exclusive }, Some(amount)) if ty.is_int() => {
