@@ -21,7 +21,7 @@ use quadrants_runtime::{Context, StreamUse};
 use super::{
     activity::ActivityRecording,
     origin,
-    session::{GraphLaunch, HostCall, Mark, Session, Waits, What},
+    session::{GraphLaunch, HostCall, Mark, OperationDetails, Session, Waits},
     timeline::{SpanKind, TrackKind},
 };
 
@@ -182,7 +182,7 @@ impl RecordingDevice {
     fn operation<R>(
         &self,
         stream: StreamHandle,
-        what: impl FnOnce(&Session) -> What,
+        what: impl FnOnce(&Session) -> OperationDetails,
         call: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         self.operation_with(false, stream, what, call)
@@ -192,7 +192,7 @@ impl RecordingDevice {
     fn operation_by_events<R>(
         &self,
         stream: StreamHandle,
-        what: impl FnOnce(&Session) -> What,
+        what: impl FnOnce(&Session) -> OperationDetails,
         call: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         self.operation_with(true, stream, what, call)
@@ -202,7 +202,7 @@ impl RecordingDevice {
         &self,
         by_events: bool,
         stream: StreamHandle,
-        what: impl FnOnce(&Session) -> What,
+        what: impl FnOnce(&Session) -> OperationDetails,
         call: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         // SAFETY: until the guard is dropped, this thread only calls this device. A device that runs native functions
@@ -261,8 +261,8 @@ impl RecordingDevice {
     }
 }
 
-fn bytes(kind: SpanKind, bytes: usize) -> impl FnOnce(&Session) -> What {
-    move |_| What::Bytes(kind, bytes as u64)
+fn bytes(kind: SpanKind, bytes: usize) -> impl FnOnce(&Session) -> OperationDetails {
+    move |_| OperationDetails::Bytes(kind, bytes as u64)
 }
 
 // SAFETY: every call is passed on to a device with the same arguments, and its result is returned. The operations that
@@ -329,7 +329,7 @@ unsafe impl Device for RecordingDevice {
     unsafe fn free_async(&self, memory: DevicePtr, stream: StreamHandle) -> Result<()> {
         // SAFETY: by the caller.
         let free = || unsafe { self.inner.free_async(memory, stream) };
-        self.operation_by_events(stream, |_| What::Free, free)
+        self.operation_by_events(stream, |_| OperationDetails::Free, free)
     }
 
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8> {
@@ -649,7 +649,7 @@ unsafe impl Device for RecordingDevice {
         let what = |_: &Session| {
             // SAFETY: by the caller.
             let node_times = unsafe { self.logical_node_times(exec) };
-            What::Graph(GraphLaunch { contents: origin::graph(), node_times })
+            OperationDetails::Graph(GraphLaunch { contents: origin::graph(), node_times })
         };
         // SAFETY: by the caller.
         self.operation_by_events(stream, what, || unsafe { self.inner.launch_graph(exec, stream) })

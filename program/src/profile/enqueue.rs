@@ -8,7 +8,7 @@ use super::{
     activity::{ActivityRecording, CorrelatedCall},
     device::RecordingDevice,
     origin::{self, OriginGuard},
-    session::{ForeignNames, RecordedOperation, Session, UntimedOperation, What},
+    session::{ForeignNames, OperationDetails, RecordedOperation, Session, UntimedOperation},
 };
 
 /// How many operations may be pending before their times are read.
@@ -37,7 +37,7 @@ pub(crate) struct ForeignGuard<'a> {
 impl Drop for ForeignGuard<'_> {
     fn drop(&mut self) {
         if let Some(begun) = self.begun.take() {
-            let what = |_: &Session| What::Foreign(self.names);
+            let what = |_: &Session| OperationDetails::Foreign(self.names);
             self.device.end_operation(begun, self.stream, true, what);
         }
     }
@@ -106,7 +106,7 @@ impl RecordingDevice {
         begun: Begun,
         stream: StreamHandle,
         enqueued: bool,
-        what: impl FnOnce(&Session) -> What,
+        what: impl FnOnce(&Session) -> OperationDetails,
     ) {
         let ended = Instant::now();
         let call = begun.call.map(CorrelatedCall::leave);

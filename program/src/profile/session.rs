@@ -33,7 +33,7 @@ pub(super) struct KernelNames {
 /// An operation of a stream.
 #[derive(Debug)]
 pub(super) struct RecordedOperation {
-    pub(super) what: What,
+    pub(super) what: OperationDetails,
     pub(super) track: usize,
     /// Nanoseconds from the begin of the session; none while they are not known.
     pub(super) times: Option<(f64, f64)>,
@@ -42,7 +42,7 @@ pub(super) struct RecordedOperation {
 
 /// What an operation is.
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum OperationDetails {
     /// A task of a kernel; none where its kernel is not known.
     Task(Option<(Arc<KernelNames>, usize)>),
     /// An operation on this many bytes.
@@ -217,7 +217,7 @@ impl Session {
             let end = activities.iter().map(|activity| activity.end).max().unwrap_or(0);
             let time = |at: u64| at as i64 - exact.origin as i64;
             operation.times = Some((time(start) as f64, time(end) as f64));
-            if let What::Graph(graph) = &mut operation.what {
+            if let OperationDetails::Graph(graph) = &mut operation.what {
                 let mut nodes = activities;
                 nodes.sort_by_key(|node| node.node);
                 let since = |node: &Activity| (node.start - start, node.end - start);
@@ -305,8 +305,8 @@ impl Session {
         }
     }
 
-    pub(super) fn task_of(&self, function: FunctionHandle) -> What {
-        What::Task(self.functions.get(&function).cloned())
+    pub(super) fn task_of(&self, function: FunctionHandle) -> OperationDetails {
+        OperationDetails::Task(self.functions.get(&function).cloned())
     }
 
     /// Whether more spans can be recorded. If not, one is counted as lost.
@@ -318,7 +318,9 @@ impl Session {
 
     /// Records an operation that was enqueued. Returns its number.
     pub(super) fn push(&mut self, mut operation: RecordedOperation) -> usize {
-        if let What::Graph(GraphLaunch { contents: Some(contents), .. }) = &mut operation.what {
+        if let OperationDetails::Graph(GraphLaunch { contents: Some(contents), .. }) =
+            &mut operation.what
+        {
             match self.graphs.get(contents) {
                 Some(known) => *contents = known.clone(),
                 None => drop(self.graphs.insert(contents.clone())),
@@ -330,7 +332,7 @@ impl Session {
             self.arrows.push((from, number));
         }
         track.last = Some(number);
-        if let (What::Task(_) | What::Foreign(_), TrackKind::Stream(id)) =
+        if let (OperationDetails::Task(_) | OperationDetails::Foreign(_), TrackKind::Stream(id)) =
             (&operation.what, track.kind)
         {
             let ours = self.next_conflicts.extract_if(.., |conflict| conflict.1 == id);
@@ -346,8 +348,8 @@ impl Session {
         let is_earlier = |operation: &RecordedOperation| {
             let track = self.tracks[operation.track].kind;
             let id = match &operation.what {
-                What::Task(Some((names, _))) => Some(names.id),
-                What::Foreign(names) => Some(names.id),
+                OperationDetails::Task(Some((names, _))) => Some(names.id),
+                OperationDetails::Foreign(names) => Some(names.id),
                 _ => None,
             };
             id == Some(kernel)

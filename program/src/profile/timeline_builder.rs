@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use quadrants_rhi::DeviceInfo;
 
 use super::{
-    session::{GraphLaunch, HostCall, Mark, RecordedOperation, Session, TrackState, Waits, What},
+    session::{
+        GraphLaunch, HostCall, Mark, OperationDetails, RecordedOperation, Session, TrackState,
+        Waits,
+    },
     timeline::{
         Arrow, ArrowKind, GraphNode, Span, SpanKind, Timeline, TimelineClock, Track, TrackKind,
     },
@@ -63,8 +66,10 @@ pub(crate) fn timeline(session: &Session, from: Mark, info: &DeviceInfo) -> Time
 fn track_kinds(session: &Session, from: Mark, node_tracks: &[NodeTrack]) -> Vec<TrackKind> {
     let mut runs_kernels = vec![false; session.tracks.len()];
     for operation in &session.operations[from.operations..] {
-        runs_kernels[operation.track] |=
-            matches!(operation.what, What::Task(_) | What::Graph(_) | What::Foreign(_));
+        runs_kernels[operation.track] |= matches!(
+            operation.what,
+            OperationDetails::Task(_) | OperationDetails::Graph(_) | OperationDetails::Foreign(_)
+        );
     }
     let kind = |(track, runs_kernels): (&TrackState, bool)| match track.kind {
         TrackKind::Worker if !runs_kernels => TrackKind::Copies,
@@ -218,19 +223,19 @@ impl Build<'_> {
             submitted: self.submitted(operation.submitted),
         };
         match &operation.what {
-            What::Task(None) => span.name = "a kernel without a name".into(),
-            What::Task(Some((names, task))) => {
+            OperationDetails::Task(None) => span.name = "a kernel without a name".into(),
+            OperationDetails::Task(Some((names, task))) => {
                 (span.name, span.file) = (names.name.clone(), names.file.clone());
                 span.task = *task as u32;
                 (span.line, span.region_block) =
                     names.tasks.get(*task).copied().unwrap_or_default();
             }
-            What::Bytes(kind, bytes) => {
+            OperationDetails::Bytes(kind, bytes) => {
                 (span.kind, span.bytes) = (*kind, Some(*bytes));
                 span.name = kind.text().into();
             }
-            What::Free => (span.kind, span.name) = (SpanKind::Free, "free".into()),
-            What::Graph(graph) => {
+            OperationDetails::Free => (span.kind, span.name) = (SpanKind::Free, "free".into()),
+            OperationDetails::Graph(graph) => {
                 (span.kind, span.name) = (SpanKind::Graph, "graph".into());
                 if let Some(contents) = &graph.contents {
                     span.name = contents.summary.as_str().into();
@@ -238,7 +243,7 @@ impl Build<'_> {
                     span.has_node_times = graph.known_nodes().is_some();
                 }
             }
-            What::Foreign(names) => {
+            OperationDetails::Foreign(names) => {
                 span.kind = SpanKind::Foreign;
                 (span.name, span.file) = (names.name.into(), names.at.file().into());
                 span.line = names.at.line();
@@ -255,7 +260,7 @@ impl Build<'_> {
         (began, _): (f64, f64),
         spans: &mut Vec<(Option<usize>, Span)>,
     ) {
-        let What::Graph(graph) = &operation.what else { return };
+        let OperationDetails::Graph(graph) = &operation.what else { return };
         let Some((nodes, times)) = graph.known_nodes() else { return };
         let TrackKind::Stream(stream) = self.session.tracks[operation.track].kind else { return };
         let mut order: Vec<usize> = (0..nodes.len()).collect();
