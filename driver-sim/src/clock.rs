@@ -32,7 +32,7 @@ impl Clock {
         at.map_or(0, |at| self.latest[at].1).max(self.floor)
     }
 
-    pub(crate) fn knows(&self, epoch: Epoch) -> bool {
+    pub(crate) fn covers(&self, epoch: Epoch) -> bool {
         epoch.op <= self.floor || self.latest(epoch.sequence) >= epoch.op
     }
 
@@ -103,12 +103,12 @@ mod tests {
         b.advance(epoch(1, 4));
         b.advance(epoch(2, 11));
         b.raise(7);
-        assert!(b.knows(epoch(1, 4)) && b.knows(epoch(9, 7)) && !b.knows(epoch(1, 8)));
+        assert!(b.covers(epoch(1, 4)) && b.covers(epoch(9, 7)) && !b.covers(epoch(1, 8)));
         a.join(&b);
         assert!(
-            [(1, 10), (2, 11), (3, 12)].iter().all(|&(sequence, op)| a.knows(epoch(sequence, op)))
+            [(1, 10), (2, 11), (3, 12)].iter().all(|&(sequence, op)| a.covers(epoch(sequence, op)))
         );
-        assert!(!a.knows(epoch(1, 11)) && !a.knows(epoch(4, 8)));
+        assert!(!a.covers(epoch(1, 11)) && !a.covers(epoch(4, 8)));
         assert_eq!((a.latest(2), a.latest(4)), (11, 7));
     }
 
@@ -119,8 +119,8 @@ mod tests {
         zero.advance(epoch(1, 10));
         one.advance(epoch(1, 3));
         one.join_from((1, 0), (0, 0), &zero);
-        assert!(!one.knows(epoch(1, 10)), "an operation of another world");
+        assert!(!one.covers(epoch(1, 10)), "an operation of another world");
         later.join_from((0, 0), (1, 0), &one);
-        assert!(later.knows(epoch(1, 10)) && !later.knows(epoch(1, 11)));
+        assert!(later.covers(epoch(1, 10)) && !later.covers(epoch(1, 11)));
     }
 }

@@ -124,11 +124,11 @@ impl Last {
         clock: &Clock,
         mut found: impl FnMut(Epoch, AccessKind),
     ) {
-        if let Some((epoch, write)) = self.write.filter(|(epoch, _)| !clock.knows(*epoch)) {
+        if let Some((epoch, write)) = self.write.filter(|(epoch, _)| !clock.covers(*epoch)) {
             found(epoch, write);
         }
         let unknown = |epochs: &SmallVec<[Epoch; 2]>| -> SmallVec<[Epoch; 2]> {
-            epochs.iter().copied().filter(|epoch| !clock.knows(*epoch)).collect()
+            epochs.iter().copied().filter(|epoch| !clock.covers(*epoch)).collect()
         };
         if access != AccessKind::Read {
             unknown(&self.reads).into_iter().for_each(|epoch| found(epoch, AccessKind::Read));

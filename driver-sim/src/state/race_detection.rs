@@ -109,7 +109,7 @@ impl WorldState {
             }
         }
         detector.publish_host_clocks();
-        while detector.open.front().is_some_and(|epoch| detector.host.knows(*epoch)) {
+        while detector.open.front().is_some_and(|epoch| detector.host.covers(*epoch)) {
             detector.open.pop_front();
         }
         if let Some(oldest) = detector.open.front() {
@@ -193,7 +193,7 @@ impl WorldState {
     }
 
     fn orders(&self, clock: &Clock, op: OpId) -> bool {
-        self.detector.clocks.get(&op).is_none_or(|(epoch, _)| clock.knows(*epoch))
+        self.detector.clocks.get(&op).is_none_or(|(epoch, _)| clock.covers(*epoch))
     }
 
     fn racing_operation(&self, op: OpId, access: AccessKind) -> RacingOperation {

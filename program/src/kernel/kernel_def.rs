@@ -14,16 +14,16 @@ use crate::{
 /// Kernel numbers are below this: a launch word has 24 bits for them, and the largest is reserved for captured copies.
 const MAX_KERNELS: u32 = (1 << 24) - 1;
 
-static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: Vec::new(), next: 0 });
+static NUMBERS: Mutex<FreeNumbers> = Mutex::new(FreeNumbers { free: Vec::new(), next: 0 });
 
-struct Numbers {
+struct FreeNumbers {
     /// Numbers of dropped kernels.
     free: Vec<u32>,
     /// The smallest number that was never used.
     next: u32,
 }
 
-impl Numbers {
+impl FreeNumbers {
     fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             let number = self.next;
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn numbers_run_out_at_the_limit_and_are_reused_after_a_drop() {
-        let mut numbers = Numbers { free: Vec::new(), next: MAX_KERNELS - 1 };
+        let mut numbers = FreeNumbers { free: Vec::new(), next: MAX_KERNELS - 1 };
         assert_eq!(numbers.take(), Some(MAX_KERNELS - 1));
         assert_eq!(numbers.take(), None);
         numbers.free.push(5);
