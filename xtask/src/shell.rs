@@ -8,6 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use serde_json::Value;
+
 /// The errors of all chores.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -66,6 +68,17 @@ impl Workspace {
         let mut command = Command::new(program);
         command.current_dir(&self.root).args(args);
         command
+    }
+
+    /// What `cargo metadata` says about each package of the workspace.
+    pub(crate) fn members(&self) -> Result<Vec<Value>, Failure> {
+        let mut metadata = self.cargo(["metadata", "--no-deps", "--format-version", "1"]);
+        let mut metadata: Value = serde_json::from_str(&read(&mut metadata)?)
+            .map_err(|source| Failure::Message { source })?;
+        match metadata["packages"].take() {
+            Value::Array(members) => Ok(members),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Cargo's target folder.
