@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The errors of all chores.
+/// The errors of all developer tasks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{program} could not be started: {source}")]
