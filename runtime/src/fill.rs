@@ -1,4 +1,4 @@
-//! The order of the first fill of a buffer before its first use.
+//! The order of the first fill of a buffer before its first use, and uploads.
 
 use std::sync::{
     Arc,

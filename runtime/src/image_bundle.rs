@@ -174,7 +174,7 @@ impl ImageBundle {
         }
         let mut header = Reader(&header);
         let release = header.text().ok_or_else(damaged)?;
-        // It is printed.
+        // The release is printed in an error: no control characters.
         if release.contains(char::is_control) {
             return Err(damaged());
         }

@@ -3,9 +3,11 @@
 use crate::{generate::Generator, types::Num};
 
 impl Generator {
-    /// A literal without a type, in what rustc infers through (blocks, signs) and in what it does not (branches).
+    /// A literal without a suffix, nested in constructs. rustc infers the literal's type through some of them (blocks,
+    /// signs), not through others (branches).
     pub(crate) fn untyped_literal(&mut self, to: Num, depth: usize) -> String {
         if self.rng.percent(25) {
+            // Slightly more than 1 + 2^-24: `f32` rounds it up, and `f64` and then `f32` rounds it down.
             let literal = "1.000000059604644775390626".to_owned();
             return self.wrapped_literal(&literal, true, true, depth);
         }

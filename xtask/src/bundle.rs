@@ -54,7 +54,7 @@ pub(crate) fn make(workspace: &Workspace, backend: GpuBackend, out: &Path) -> Re
     let programs = build(workspace, backend.name())?;
     let bin = out.join("bin");
     let simulations = bin.join(SIMULATIONS);
-    // The script runs what it finds there, so that an older bundle's are in the way.
+    // The script runs all programs that it finds there, so remove those of an older bundle.
     if simulations.exists() {
         fs::remove_dir_all(&simulations).map_err(at(&simulations))?;
     }

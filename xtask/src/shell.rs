@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The errors of all chores.
+/// The errors of all developer tasks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{program} could not be started: {source}")]

@@ -38,7 +38,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads once. `Some(0)` at the end of the stream, `None` if nothing came in time.
+    /// Reads once. `Some(0)` at the end of the stream, `None` on a timeout.
     pub(crate) fn read_from(&mut self, stream: &mut impl Read) -> io::Result<Option<usize>> {
         let mut chunk = [0; 2048];
         match stream.read(&mut chunk) {

@@ -218,7 +218,8 @@ impl<'k> StmtVerifier<'k> {
         }
     }
 
-    /// Checks the statements of a block. Its definitions stay in scope until the caller resets it.
+    /// Checks the statements of a block. Its definitions stay in scope until the caller resets the scope to a
+    /// checkpoint.
     pub(super) fn open_block(&mut self, block: BlockId, context: Context) -> Result<(), Violation> {
         let location = Location::Stmt(block, 0);
         let stmts = &self.nodes.blocks.get(block).ok_or((location, Rule::IdRange))?.stmts;

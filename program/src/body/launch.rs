@@ -1,4 +1,4 @@
-//! [`Launch`]: what all loops of a launch of a CPU body know.
+//! [`Launch`]: the data that all loops of a launch of a CPU body share.
 
 use super::{failure::Errors, print::PrinterGuard, run::Run};
 use crate::dsl::LoopInt;
