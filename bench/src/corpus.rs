@@ -1,4 +1,5 @@
-//! Runs one case of the corpus: a kernel as a user would write it, against plain CUDA C++ or plain C with OpenMP.
+//! Runs one case of the benchmark suite: a kernel as a user would write it, against plain CUDA C++ or plain C with
+//! OpenMP.
 //!
 //! A case creates its data once and gives every side a copy. Each side runs once, and the results are compared; then
 //! all sides are timed in turns. A case must be repeatable: an algorithm that works in place copies its input first,
@@ -22,7 +23,7 @@ use crate::{
     nvrtc::{ByText, Function},
 };
 
-/// The name of the plain rival on GPUs and of the tuned one, where there is one.
+/// The names of the plain baseline on GPUs and of the tuned one, if there is one.
 const PLAIN_CUDA: &str = "plain CUDA";
 const TUNED_CUDA: &str = "tuned CUDA";
 const C_WITH_OPENMP: &str = "C with OpenMP";
@@ -47,7 +48,7 @@ pub struct Corpus {
     failures: RefCell<Vec<String>>,
 }
 
-/// A function that runs one case of the corpus, unless the command line excludes it.
+/// A function that runs one case of the suite, unless the command line excludes it.
 pub type CaseFn = fn(&Corpus) -> Result<()>;
 
 /// The size of a case: on a GPU, on two CPU cores, and for a quick check of the results (`--small`).

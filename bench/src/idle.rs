@@ -1,4 +1,4 @@
-//! A CUDA driver that does nothing, so that what remains of a launch is ours.
+//! A CUDA driver that does nothing, so that the remaining cost of a launch is that of the library.
 
 use std::{
     alloc::{Layout, alloc_zeroed},

@@ -1,4 +1,4 @@
-//! Shared parts of all benches: timing, output lines, and the rivals' driver calls.
+//! Shared parts of all benches: timing, output lines, and the driver calls of the hand-written baselines (*rivals*).
 //!
 //! A bench is a program in `src/bin` that alternates between this library and its rivals in one process and prints
 //! one JSON line per case ([`Line`]). `cargo xtask bench` builds them all, runs those of a backend and hands their

@@ -77,9 +77,8 @@ impl Default for CommunicatorBuilder {
 /// An operation waits for other ranks, which may have failed. A thread of this crate watches all communicators of the
 /// process. If the library reports an error, if a process of the run is [lost](crate::bootstrap), or if operations are
 /// not complete within the time limit, it aborts the communicator: its operations end, and what they write is
-/// undefined. The next wait of the host for the device returns
-/// [`Error::Runtime`](quadrants_program::Error::Runtime) with a [`Failure`] among its sources. Every later operation is
-/// [`Error::Aborted`].
+/// undefined. The next host wait for the device returns [`Error::Runtime`](quadrants_program::Error::Runtime) with a
+/// [`Failure`] among its sources. Every later operation is [`Error::Aborted`].
 ///
 /// The drop waits until the operations are complete, or have failed. While the thread panics, it aborts them.
 pub struct Communicator {

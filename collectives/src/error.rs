@@ -130,7 +130,7 @@ pub enum Error {
     },
 }
 
-/// Why a communicator failed. A wait of the host returns it among the sources of
+/// Why a communicator failed. A host wait returns it among the sources of
 /// [`Error::Runtime`](quadrants_program::Error::Runtime).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -86,7 +86,7 @@ pub enum OpKind {
     Alloc,
     /// A free in stream order.
     Free,
-    /// A wait of the host for operations. Belongs to no stream.
+    /// A host wait for operations. Belongs to no stream.
     HostWait,
     /// An operation that is so old that the trace does not contain it any more.
     Forgotten,

@@ -1,9 +1,9 @@
 //! Work that concerns two worlds: waits of one for operations of the other, and copies between them.
 //!
 //! Worlds have separate locks, queues and schedules, and two are never locked at once. An operation that waits for one
-//! of another world has the flag that is set when that is complete. A wait of the host that meets such an operation
-//! ends early; [`wait`] then runs the other world's operation, with its schedule, and repeats the wait. An operation of
-//! a communicator may also wait for calls that other threads have not made yet.
+//! of another world has the flag that is set when that is complete. A host wait that meets such an operation ends
+//! early; [`wait`] then runs the other world's operation, with its schedule, and repeats the wait. An operation of a
+//! communicator may also wait for calls that other threads have not made yet.
 //!
 //! A copy is three operations: a marker in the target's stream, where it starts; a read in the source's world after the
 //! marker; and a write in the target's stream after the read. So the race detector of each world sees its side.

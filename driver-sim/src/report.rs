@@ -1,4 +1,4 @@
-//! Reports: errors of the program that a real device would punish or not detect.
+//! Reports: errors of the program that a real device may not report.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Schedules: when operations run. They use the driver's freedom against the program.
+//! Schedules: when operations run. They choose orders that are legal but unlikely on a device.
 
 use std::fmt;
 

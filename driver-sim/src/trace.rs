@@ -23,7 +23,7 @@ pub struct TraceRecord {
     pub after: Vec<OpId>,
     /// The number of the driver call that enqueued it.
     pub call: u64,
-    /// The last wait of the host before it: everything that the host had waited for is complete too.
+    /// The last host wait before it: everything that the host had waited for is complete too.
     pub host: Option<OpId>,
 }
 

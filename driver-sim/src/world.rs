@@ -83,8 +83,8 @@ impl World {
         self.with(|state| state.fuel = rounds);
     }
 
-    /// Sets how long a wait of the host lasts if it needs calls of other ranks of a communicator that are not made:
-    /// 10 seconds, unless this is called. Then it fails with [`Code::LAUNCH_TIMEOUT`]. The creation of a communicator
+    /// Sets how long a host wait lasts if it needs calls of other ranks of a communicator that are not made: 10
+    /// seconds, unless this is called. Then it fails with [`Code::LAUNCH_TIMEOUT`]. The creation of a communicator
     /// waits three times as long.
     pub fn set_wait_limit(self, limit: Duration) {
         self.with(|state| state.wait_limit = limit);

@@ -1,4 +1,4 @@
-//! The states of all worlds, and what the environment says of them.
+//! The states of all worlds, and their settings from the environment.
 
 use std::{env, sync::OnceLock};
 

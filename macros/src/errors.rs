@@ -1,4 +1,4 @@
-//! Errors that are reported together, and those of code that is no Rust.
+//! Errors that are reported together, and errors of code that is not valid Rust.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quadrants_frontend::syntax::FunctionKind;

@@ -1,5 +1,5 @@
-//! One reading of the author's tokens. The syntax tree and rustc read them separately. What they would read differently
-//! is refused here, or rewritten so that there is only one way to read it.
+//! Ensures that the user's tokens have one meaning. The syntax tree and rustc parse them separately. Tokens that they
+//! would interpret differently are rejected here, or rewritten so that there is only one interpretation.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;

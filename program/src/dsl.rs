@@ -1,4 +1,4 @@
-//! The vocabulary of kernels besides Rust itself: `stream_parallel`, `block_for`, `ndrange` and the atomics.
+//! The functions and types that kernels name: `stream_parallel`, `block_for`, `ndrange` and the atomics.
 //!
 //! All items are ordinary Rust, so that rustc type-checks a kernel as written. In the CPU body and in the IR, the macro
 //! replaces them.

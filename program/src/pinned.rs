@@ -1,4 +1,4 @@
-//! [`Pinned`]: page-locked host memory, which tensors are copied to and from without a wait of the host.
+//! [`Pinned`]: page-locked host memory, which tensors are copied to and from without a host wait.
 
 use std::{fmt, marker::PhantomData, panic::Location, sync::Arc};
 

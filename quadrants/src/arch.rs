@@ -1,4 +1,4 @@
-//! [`Arch`]: the list of backends that are built in. Besides tests and chores, only this file knows it.
+//! [`Arch`]: the list of backends that are built in. Besides tests and developer tasks, only this file uses it.
 
 // Without a backend, `Arch` has no values.
 #![cfg_attr(

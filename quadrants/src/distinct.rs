@@ -1,4 +1,4 @@
-//! The check that a tensor of integers has no element twice.
+//! The check that all elements of a tensor of integers differ.
 
 use quadrants_macros::kernel;
 use quadrants_program::{

@@ -1,6 +1,6 @@
-//! Fills of a buffer that may be incomplete: the first one, and writes by the host. Small ones are enqueued with the
-//! first use of the buffer, on the stream of that use: most buffers are used on one stream, which then waits for no
-//! other one.
+//! Fills of a buffer that may be incomplete: the first fill, and writes by the host. Small fills are deferred: they are
+//! enqueued with the first use of the buffer, on the stream of that use. Most buffers are used on one stream, which
+//! then waits for no other stream.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Waits of the host for work of a device. Each also returns the failure of watched work, which has ended then.
+//! Host waits for work of a device. Each also returns the failure of watched work, which has then ended.
 
 use std::{
     sync::Arc,

@@ -18,8 +18,8 @@ use crate::error::{Error, Result, SharedError};
 ///
 /// If the work cannot complete any more, the watch ends it, on a thread of its own, so that waits for it end.
 pub trait Watch: fmt::Debug + Send + Sync {
-    /// The failure of the work, once. Called after each wait of the host for work of the context; that wait returns
-    /// the failure.
+    /// The failure of the work, once. Called after each host wait for work of the context; that wait returns the
+    /// failure.
     fn take_failure(&self) -> Option<Arc<dyn StdError + Send + Sync>>;
 }
 

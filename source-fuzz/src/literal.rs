@@ -7,7 +7,7 @@ impl Generator {
     /// signs), not through others (branches).
     pub(crate) fn untyped_literal(&mut self, cast_target: Num, depth: usize) -> String {
         if self.rng.percent(25) {
-            // 2^-24 above 1: rounds differently as f32 and via f64.
+            // Slightly more than 1 + 2^-24: `f32` rounds it up, and `f64` and then `f32` rounds it down.
             let literal = "1.000000059604644775390626".to_owned();
             return self.wrapped_literal(&literal, true, true, depth);
         }

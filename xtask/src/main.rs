@@ -1,5 +1,5 @@
-//! All chores of the workspace as subcommands of `cargo xtask`, so that developers, CI and
-//! the README use the same commands.
+//! All developer tasks of the workspace as subcommands of `cargo xtask`, so that developers, CI and the README use the
+//! same commands.
 
 mod bench;
 #[cfg(feature = "bindgen")]
@@ -25,7 +25,7 @@ use crate::{
     shell::{TaskError, Workspace},
 };
 
-/// The chores of the quadrants workspace.
+/// The developer tasks of the quadrants workspace.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
 struct Cli {
@@ -64,10 +64,9 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Measure against hand-written rivals and print both times and the ratio.
-    ///
-    /// Each bench alternates between this library and its rivals in one process. Prints a table, and writes
-    /// `bench.json` and `bench.svg`. Run it on an idle machine.
+    /// Measure against hand-written baselines and print both times and the ratio. Each bench alternates between this
+    /// library and its baselines in one process. Prints a table, and writes `bench.json` and `bench.svg`. Run it on an
+    /// idle machine.
     Bench(bench::BenchArgs),
     /// Compile the examples' kernels ahead, for machines without a compiler.
     ///
@@ -98,7 +97,7 @@ enum Command {
     Package,
     /// Run what CI runs: tidiness, the source fuzzer, tests, the example on every backend, external users.
     Ci,
-    /// Check formatting, lints and house rules.
+    /// Check formatting, clippy's lints and the repository's own lints.
     ///
     /// Formatter and clippy (warnings denied), then the text of each source file: it starts with `//!`, has at most
     /// 800 lines, argues each `unsafe`, contains no stub and no ignored test, and its comments have at most 120

@@ -11,6 +11,7 @@ mod report;
 use std::{collections::BTreeMap, process::Command};
 
 use clap::ValueEnum;
+use serde_json::Value;
 
 use crate::{
     probe::hardware_in,
@@ -234,6 +235,8 @@ pub(crate) fn test(
             execute(tests, Listener::default(), run, "")?;
             let mut docs = workspace.cargo(["test", "--no-fail-fast", "--workspace", "--doc"]);
             docs.args(run.excluded().iter().flat_map(|package| ["--exclude", package]));
+            let without_examples = without_doc_tests(&workspace.members()?);
+            docs.args(without_examples.iter().flat_map(|package| ["--exclude", package]));
             // With `--show-output`, rustdoc would build each example by itself, which takes four times as long.
             execute(docs, Listener::default(), run, "")?;
         } else {
@@ -259,6 +262,16 @@ pub(crate) fn test(
 }
 
 /// A test program that the build made.
+/// The packages whose manifest says `doctest = false`, which `cargo test --doc` builds and runs all the same.
+fn without_doc_tests(members: &[Value]) -> Vec<String> {
+    let has_none = |member: &&Value| {
+        let targets = member["targets"].as_array();
+        targets.is_some_and(|targets| targets.iter().all(|target| target["doctest"] == false))
+    };
+    let names = members.iter().filter(has_none).filter_map(|member| member["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
 fn find<'a>(
     built: &'a [BuiltProgram],
     package: &str,
@@ -362,6 +375,8 @@ fn device_word(device: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const CPU: Backend = BACKENDS[0];
@@ -396,6 +411,16 @@ mod tests {
     fn the_cpu_alone_needs_no_driver() {
         let runs = plan(&[CPU], DeviceChoice::Hardware, |_| panic!("called")).unwrap();
         assert_eq!(runs, [Run { backends: vec![CPU], device: "auto" }]);
+    }
+
+    #[test]
+    fn packages_without_documented_targets_have_no_doc_tests() {
+        let package = |name, doctests: &[bool]| {
+            let targets: Vec<_> = doctests.iter().map(|d| json!({ "doctest": d })).collect();
+            json!({ "name": name, "targets": targets })
+        };
+        let members = [package("bench", &[false, false]), package("ir", &[false, true])];
+        assert_eq!(without_doc_tests(&members), ["bench"]);
     }
 
     #[test]

@@ -36,10 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), TaskError> {
 
 /// The members of the workspace that may be published.
 fn public_packages(workspace: &Workspace) -> Result<Vec<Package>, TaskError> {
-    let mut metadata = workspace.cargo(["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&shell::read(&mut metadata)?)
-        .map_err(|source| TaskError::Message { source })?;
-    let members = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let members = workspace.members()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let public = members.iter().filter(|package| package["publish"].is_null());
     let packages = public.map(|package| {

@@ -8,7 +8,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The errors of all chores.
+use serde_json::Value;
+
+/// The errors of all developer tasks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskError {
     #[error("{program} could not be started: {source}")]
@@ -66,6 +68,17 @@ impl Workspace {
         let mut command = Command::new(program);
         command.current_dir(&self.root).args(args);
         command
+    }
+
+    /// What `cargo metadata` says about each package of the workspace.
+    pub(crate) fn members(&self) -> Result<Vec<Value>, TaskError> {
+        let mut metadata = self.cargo(["metadata", "--no-deps", "--format-version", "1"]);
+        let mut metadata: Value = serde_json::from_str(&read(&mut metadata)?)
+            .map_err(|source| TaskError::Message { source })?;
+        match metadata["packages"].take() {
+            Value::Array(members) => Ok(members),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Cargo's target folder.

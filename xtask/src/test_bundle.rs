@@ -58,7 +58,7 @@ pub(crate) fn make(
     let programs = build(workspace, backend.name())?;
     let bin = out.join("bin");
     let simulations = bin.join(SIMULATIONS);
-    // The script runs what it finds there, so remove those of an older bundle.
+    // The script runs all programs that it finds there, so remove those of an older bundle.
     if simulations.exists() {
         fs::remove_dir_all(&simulations).map_err(at(&simulations))?;
     }

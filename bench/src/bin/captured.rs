@@ -1,5 +1,5 @@
-//! What the launch of a captured graph costs the host: 64 tiny launches in a chain, against the same graph made by
-//! hand, with the arguments as they were captured, with another one for one launch, and with another one for all.
+//! Host time of the launch of a captured graph: 64 tiny launches in a chain, against the same graph made by hand, with
+//! the arguments as they were captured, with another one for one launch, and with another one for all.
 //!
 //! Both sides launch the same machine code in one process. Each sample enqueues 200 launches of the graph and then
 //! waits outside the clock.

@@ -1,6 +1,6 @@
-//! What a launch and a region cost the host, against the same driver calls made by hand: a region by events against
-//! a fork and a join, and a repeated one, which becomes a graph, against a graph by hand. Where the arguments
-//! change from launch to launch, that sets every node anew each time; where they stay, it is launched alone.
+//! Host time of a launch and of a region, against the same driver calls made by hand: a region by events against a fork
+//! and a join, and a repeated region, which becomes a graph, against a hand-written graph. If the arguments change from
+//! launch to launch, the baseline sets every node each time; otherwise it only launches the graph.
 //!
 //! Both sides launch the same kernel in one process. Each sample enqueues 200 calls and then waits outside
 //! the clock.

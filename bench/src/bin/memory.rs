@@ -1,4 +1,4 @@
-//! What allocations and transfers cost the host beside a launch, against the same driver calls by hand: asynchronous
+//! Host time of allocations and transfers with a launch, against the same driver calls by hand: asynchronous
 //! allocation, fill or copy, launch, free. Also uploads of several threads, and an upload beside a kernel.
 
 use std::{sync::Barrier, thread};

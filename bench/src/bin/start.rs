@@ -1,6 +1,6 @@
-//! From the start of a process to its first result on the GPU, with the kernel on disk: ours against the driver's calls
-//! alone, from `cuInit` to the copy back. Both are this program again, so that it is loaded alike; the clock runs from
-//! before the process is made until it has written that it has the result.
+//! From the start of a process to its first result on the GPU, with the kernel on disk: the library against the
+//! driver's calls alone, from `cuInit` to the copy back. Both sides run this executable, so that loading takes the same
+//! time. The time is measured from before the process is created until the process has written that it has the result.
 
 use std::path::Path;
 

@@ -100,7 +100,7 @@ struct HandshakingConnection {
 /// How far a handshake is.
 enum HandshakeProgress {
     Wait,
-    /// Close without a word: the peer is gone, speaks something else or is too slow.
+    /// Close without a reply: the peer is gone, uses another protocol or is too slow.
     Close,
     Reject(Rejection),
     Proven(Hello, Nonce),

@@ -7,8 +7,8 @@
 //! write of the receive buffer after the reads of all ranks; and an end in the stream. So each world's race detector
 //! sees its own side, and no two worlds are ever locked at once.
 //!
-//! A read or write does not run before the other ranks have made their calls. A wait of the host for it gives up its
-//! lock, and is repeated when they have ([`peer::wait`](crate::peer::wait)).
+//! A read or write does not run before the other ranks have made their calls. A host wait for it gives up its lock, and
+//! is repeated when they have ([`peer::wait`](crate::peer::wait)).
 
 mod arithmetic;
 mod blocker;

@@ -1,4 +1,4 @@
-//! The adversarial schedule: runs operations in the order that the program least expects.
+//! The adversarial schedule: delays each operation as long as is legal.
 //!
 //! The lazy schedule runs work as late as possible. When an operation must run, this schedule first runs younger
 //! operations that access the same memory and are not ordered after it: a consumer before the producer that it does not

@@ -177,7 +177,7 @@ fn the_trace_distinguishes_ordered_and_unordered_operations() {
     assert!(trace.unordered(left, right));
     assert!(!trace.unordered(left, 1 << 40), "an operation that is not recorded");
     assert_eq!(trace.on_stream(s2 as u64).count(), 3);
-    // A wait of the host is a dependency too, but not one of the device.
+    // A host wait is a dependency too, but not one of the device.
     ok(cuStreamSynchronize(s1));
     let s3 = gpu.stream();
     ok(cuMemsetD32Async(x[0], 4, 1, s3));

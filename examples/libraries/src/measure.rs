@@ -33,7 +33,7 @@ pub fn median(program: &Program, mut work: impl FnMut() -> Result<()>) -> Result
     Ok(times[SAMPLES / 2])
 }
 
-/// Two works as blocks of a region of the host.
+/// Two works as blocks of a host-side region.
 ///
 /// # Errors
 /// Those of the works.

@@ -1,7 +1,7 @@
 //! A spectral Poisson solver on a periodic grid: a library transforms, and a kernel divides by the eigenvalues.
 //!
 //! Compares it with a known solution and with transforms by kernels. Prints the times of both, and of the library
-//! beside a kernel on another grid in a region of the host.
+//! beside a kernel on another grid in a host-side region.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,4 @@
-//! Matrix products by cuBLAS or hipBLAS in a region of the host, beside a kernel on other tensors.
+//! Matrix products by cuBLAS or hipBLAS in a host-side region, beside a kernel on other tensors.
 //!
 //! Prints the times of both alone, one after the other and side by side.
 

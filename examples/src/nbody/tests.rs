@@ -29,7 +29,7 @@ fn every_backend_matches_plain_rust_bit_for_bit(
 #[test]
 fn energy_and_momentum_are_conserved() -> crate::Result<()> {
     let program = quadrants::Program::open(quadrants::Arch::Cpu)?;
-    let mut now = galaxies(210);
+    let mut now = galaxies(120);
     let mut bodies = Bodies::new(&program, &now)?;
     let (energy, momentum) = (energy(&now), momentum(&now));
     for _ in 0..150 {

@@ -1,4 +1,5 @@
-//! Smoke that the mouse stirs, in a window; or without one, stirred by a fixed hand, with pictures of some frames.
+//! Smoke that the mouse stirs, in a window; or, without a window, stirred by a scripted mouse path, with pictures of
+//! some frames.
 //!
 //! The left button adds warm smoke, the right one cold smoke, and both move the air along with the mouse.
 

@@ -71,7 +71,7 @@ fn resting_water_stays_level() -> crate::Result<()> {
         .collect();
     let mut water = Water::new(&program, 20, &start)?;
     let dt = water.longest_step();
-    for _ in 0..250 {
+    for _ in 0..150 {
         water.step(dt)?;
     }
     let position = water.position[0].to_vec()?;

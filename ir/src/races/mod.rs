@@ -1,4 +1,4 @@
-//! The disjointness test: whether two accesses can touch the same element. Race checks are built on it.
+//! The disjointness test: whether two accesses can access the same element. Race checks are built on it.
 //!
 //! An index is an [`AffineForm`]: a linear combination of variables with integer coefficients, plus a constant. A
 //! [`Space`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of

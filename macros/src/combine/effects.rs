@@ -1,4 +1,4 @@
-//! Whether evaluating code once more, or in more iterations, can be noticed.
+//! Whether evaluating code again, or in more iterations, has an observable effect.
 
 use proc_macro2::Ident;
 use syn::{

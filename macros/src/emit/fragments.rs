@@ -1,4 +1,4 @@
-//! Tokens that several emitted items have.
+//! Tokens that several emitted items share.
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::ParamPassing;

@@ -1,6 +1,7 @@
-//! Calls in a CPU body. None is resolved by what its caller has in scope. A method is called through the impl that also
-//! gives its source to the IR, found by its name's number and the receiver's type; a free func through the type of its
-//! name.
+//! Rewrites calls in a CPU body, so that names in the user's scope cannot change which function is called. A method
+//! call becomes a call of the trait impl (`value/callable.rs`) that also holds the method's IR source, keyed by a hash
+//! of the method name and by the receiver type. A call of a free func goes through the type that `#[func]` emits under
+//! its name.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quadrants_frontend::FILLED;
@@ -20,7 +21,8 @@ use crate::{
 };
 
 impl Rewrite<'_> {
-    /// The replacement of a method call; `None` if its tokens stay, which then name a method of the support code.
+    /// The replacement of a method call; `None` if the call stays as written and resolves to a method of the support
+    /// code.
     pub(super) fn method_call(&mut self, call: &mut ExprMethodCall) -> Option<TokenStream> {
         let site = marks::take(&mut call.attrs);
         if call.method == FILLED {
@@ -196,7 +198,7 @@ impl Rewrite<'_> {
         let Expr::Path(path) = (*call.func).clone() else { return };
         let (bare, arguments) = without_arguments(&path);
         let at = spans::first(&bare);
-        // A call without a site is already rejected.
+        // A call without a site was rejected when sites were numbered.
         let Some(here) = self.typing.call(site) else { return };
         let arguments = arguments.map(|arguments| quote!(::<#arguments _, _, _>));
         let function = |of| quote_spanned!(at=> <#of>::__call_at #arguments);

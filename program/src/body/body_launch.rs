@@ -1,4 +1,4 @@
-//! [`BodyLaunch`]: what all loops of a launch of a CPU body know.
+//! [`BodyLaunch`]: the data that all loops of a launch of a CPU body share.
 
 use super::{failure::Errors, println::PrinterGuard, run::Run};
 use crate::dsl::LoopInt;

@@ -38,10 +38,10 @@ impl Program {
     /// they are at each launch. On the CPU, its launches exclude other threads that use these tensors.
     ///
     /// # Errors
-    /// The errors of `record`. [`Error::Capture`] from operations that cannot be captured: waits of the host, reads of
+    /// The errors of `record`. [`Error::Capture`] from operations that cannot be captured: host waits, reads of
     /// tensors, kernels that return a value, host arrays, waits for events that were recorded outside, and another
-    /// capture. Such a call has no effect, and the capture can go on. [`Error::Hazard`] where two launches
-    /// without an order conflict, under [`Hazards::Check`](crate::Hazards::Check).
+    /// capture. Such a call has no effect, and the capture can go on. [`Error::Hazard`] where two launches without an
+    /// order conflict, under [`Hazards::Check`](crate::Hazards::Check).
     pub fn capture(&self, record: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let capture = Capture::new(self.inner());
         capturing(&capture, record)?;

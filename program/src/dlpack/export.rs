@@ -1,4 +1,4 @@
-//! Managed tensors of DLPack of tensors.
+//! Exports tensors as managed tensors of DLPack.
 
 use std::ptr;
 

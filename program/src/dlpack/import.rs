@@ -1,4 +1,4 @@
-//! Tensors of managed tensors of DLPack.
+//! Imports managed tensors of DLPack as tensors.
 
 use quadrants_rhi::DevicePtr;
 

@@ -1,4 +1,4 @@
-//! The order between streams of a program and those of other code, as DLPack's protocol wants it.
+//! The order between streams of a program and those of other code, as DLPack's protocol requires.
 
 use quadrants_rhi::StreamHandle;
 

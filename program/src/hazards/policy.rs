@@ -9,7 +9,7 @@ use crate::{Error, Result, variables::HAZARDS_VARIABLE};
 /// The policy for hazards: launches on different streams that use the same bytes, of which one writes, without an order
 /// between them.
 ///
-/// Streams are ordered by events, and by waits of the host for a stream, an event, the device or a tensor's elements.
+/// Streams are ordered by events, and by host waits for a stream, an event, the device or a tensor's elements.
 ///
 /// A kernel counts as a user of all elements of a tensor argument or slice; of a tensor of structs, only of the fields
 /// that it names.

@@ -21,7 +21,7 @@ const MAX_HAZARDS: usize = 1000;
 /// Tracks the order of a program's work and the uses of its buffers, to find hazards.
 ///
 /// Each stream has a vector clock of the work that its next work is ordered after. Events carry clocks from stream to
-/// stream; waits of the host mark work as complete. Each buffer keeps its uses. A launch is checked against them before
+/// stream; host waits mark work as complete. Each buffer keeps its uses. A launch is checked against them before
 /// anything is enqueued, and recorded among them afterwards. Borrows keep two threads from launching conflicting work
 /// at the same time, so that no conflict is missed in between.
 #[derive(Debug)]
@@ -277,8 +277,8 @@ fn log(hazard: &Hazard) {
     }
 }
 
-/// Runs `wait`, a wait of the host for the work that `clock` covers, and marks that work as complete. The clock is read
-/// before the wait.
+/// Runs `wait`, a host wait for the work that `clock` covers, and marks that work as complete. The clock is read before
+/// the wait.
 pub(crate) fn wait_tracked<R>(
     tracker: Option<&Tracker>,
     clock: impl FnOnce(&Tracker) -> Clock,

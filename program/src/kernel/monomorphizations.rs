@@ -1,4 +1,4 @@
-//! Monomorphizations: the kernels that a generic kernel is for the types and constants that it is called with.
+//! Monomorphizations: a generic kernel with the types and constants of its calls.
 
 use std::{any::TypeId, sync::OnceLock};
 

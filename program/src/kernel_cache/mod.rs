@@ -1,4 +1,5 @@
-//! The kernel cache of a program: compiled images in image bundles and on disk, and their keys.
+//! The kernel cache of a program: compiled images in image bundles and on disk, and their keys. The files on disk and
+//! their eviction are in [`ImageCache`](quadrants_runtime::ImageCache).
 //!
 //! A key covers everything that an image depends on except the compiler's library. The library is stored beside images
 //! on disk; so a machine without a compiler finds images that another machine has made. The kernel's source location is

@@ -1,4 +1,4 @@
-//! The slow path of a launch: what the fast path declines.
+//! The slow path of a launch: launches that the fast path declines.
 //!
 //! A launch looks up or makes the kernel's context, reports what earlier kernels of the stream reported, decides (race
 //! check, bounds proofs, forms, launch configurations), fills the argument block, enqueues the launch plan, and stamps

@@ -1,4 +1,4 @@
-//! Kernel contexts: what the launcher keeps of a kernel between launches.
+//! Kernel contexts: the data that the launcher keeps for a kernel between launches.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The launch cache of a kernel: what earlier launches decided.
+//! The launch cache of a kernel: the decisions of earlier launches.
 //!
 //! A launch decision (forms, launch configurations, interiors of the loops) depends only on the inputs of the launch
 //! analysis: the extents and scalars that [`LaunchAnalysis::inputs`] names. A launch with the inputs of an earlier one

@@ -1,4 +1,5 @@
-//! What a thread is about to do, for the recording device: what the calls of a device do not say.
+//! The origin of the operation that a thread is about to enqueue, for the recording device: the ids and names that the
+//! calls of a device do not contain.
 //!
 //! All streams and events of the CPU have the handle 0, and the launch of a graph does not name its nodes.
 

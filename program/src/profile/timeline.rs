@@ -146,7 +146,7 @@ pub enum SpanKind {
     Free,
     /// A launch of a captured graph, from its first operation to its last.
     Graph,
-    /// A wait of the host for the device.
+    /// A host wait for the device.
     HostWait,
     /// Another call of the host that takes time: an allocation, the loading of a module, the making of a graph.
     HostCall,

@@ -14,7 +14,7 @@ use crate::{
 
 impl Program {
     /// Runs `body`, and returns its value with a [`Timeline`] of what ran on all streams meanwhile: the tasks of
-    /// kernels, copies, fills, allocations, foreign operations, launches of graphs, and waits of the host.
+    /// kernels, copies, fills, allocations, foreign operations, launches of graphs, and host waits.
     ///
     /// Waits for the device before and after. Errors of kernels stay with their streams, which return them as usual.
     /// Regions are launched by events meanwhile, not as graphs. A captured graph is one span with a list of its nodes;

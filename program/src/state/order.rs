@@ -115,7 +115,7 @@ pub(crate) fn order_after(
     Ok(())
 }
 
-/// Runs `wait`, a wait of the host for the work at `stamps` that returns what it covered, and marks that as complete.
+/// Runs `wait`, a host wait for the work at `stamps` that returns what it covered, and marks that as complete.
 pub(crate) fn wait_for_stamps(
     shared: &ProgramShared,
     stamps: impl IntoIterator<Item = Stamp>,

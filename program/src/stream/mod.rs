@@ -1,4 +1,4 @@
-//! Streams and events as users have them.
+//! The public types of streams and events.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! The text of tensors for people: shape, layout and the first elements.
+//! The `Debug` text of tensors: shape, layout and the first elements.
 //!
 //! It never waits for work of a stream and never panics. Where the elements cannot be read now, it says why.
 

@@ -1,4 +1,4 @@
-//! [`Distinct`]: a tensor of integers that is known to have no element twice.
+//! [`Distinct`]: a tensor of integers whose elements are known to differ.
 //!
 //! The race check of kernels relies on it, so the elements must not change while it is used:
 //!

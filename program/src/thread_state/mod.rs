@@ -1,4 +1,4 @@
-//! What a thread is in: its current stream, its capture, and its host-side regions.
+//! The state of a thread: its current stream, its capture, and its host-side regions.
 
 pub(crate) mod capture;
 pub(crate) mod current_stream;

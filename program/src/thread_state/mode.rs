@@ -1,5 +1,5 @@
-//! Whether a thread only launches, or a capture or a host-side region sees what it does. One word, which the fast path
-//! of a launch reads.
+//! Whether a thread only launches, or is in a capture or a host-side region. One word, which the fast path of a launch
+//! reads.
 
 use std::{cell::Cell, marker::PhantomData};
 

@@ -48,8 +48,7 @@ impl SharedStream {
     /// row-major order.
     ///
     /// The order is that of [`tensor`](Self::tensor). Afterwards, this stream waits for all work of the program on the
-    /// tensor, and cudarc's work on the slice waits for this stream, without a wait of the host. So it is if `body`
-    /// panics.
+    /// tensor, and cudarc's work on the slice waits for this stream, without a host wait. So it is if `body` panics.
     ///
     /// # Errors
     /// As for [`tensor`](Self::tensor). Where the order afterwards cannot be made, the host waits for the device.

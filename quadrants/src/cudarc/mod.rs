@@ -1,7 +1,7 @@
 //! Feature `cudarc`: contexts, streams and memory of the crate `cudarc`, and tensors for it.
 //!
-//! A program and cudarc share the primary context of a device. A [`SharedStream`] is a stream of both. With it,
-//! memory of cudarc becomes a tensor, and tensors become views of cudarc, without copies and without waits of the host.
+//! A program and cudarc share the primary context of a device. A [`SharedStream`] is a stream of both. With it, memory
+//! of cudarc becomes a tensor, and tensors become views of cudarc, without copies and without host waits.
 //!
 //! | from | to | by |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! `quadrants bench`: each line has a number, and a ratio where there is a rival.
+//! `quadrants bench`: each line has a number, and a ratio if there is a baseline.
 
 use super::{fails, quadrants, simulated, succeeds};
 

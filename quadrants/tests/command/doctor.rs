@@ -1,4 +1,5 @@
-//! `quadrants doctor`: all steps succeed where all is well; else the first that fails is named with its remedy.
+//! `quadrants doctor`: all steps succeed on a working machine; otherwise the first step that fails is named with its
+//! remedy.
 
 use std::{fs, process::Command};
 

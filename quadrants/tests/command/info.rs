@@ -1,4 +1,4 @@
-//! `quadrants info`, for people and as JSON.
+//! `quadrants info`, as text and as JSON.
 
 use std::fs;
 

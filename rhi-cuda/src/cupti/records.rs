@@ -11,12 +11,12 @@ pub(super) const KIND_DRIVER: u32 = 4;
 pub(super) const KIND_KERNEL: u32 = 10;
 pub(super) const KIND_EXTERNAL_CORRELATION: u32 = 39;
 
-/// What a record says.
+/// The contents of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ActivityRecord {
     /// The driver call with this external id has this correlation id.
     ExternalCorrelation { correlation: u32, external_id: u64 },
-    /// An activity. Its `call` is 0 until the external id is found by the correlation id.
+    /// An activity. The number of its call is filled in by the reader of the records.
     Activity { correlation: u32, activity: Activity },
 }
 
@@ -33,8 +33,8 @@ const KERNEL_OFFSETS: Offsets = Offsets { start: 16, end: 24, correlation: 92, n
 const TRANSFER_OFFSETS: Offsets = Offsets { start: 16, end: 24, correlation: 44, node: 64 };
 
 impl ActivityRecord {
-    /// Reads a record at the beginning of these bytes. None where its kind is not needed, where it has no times, or
-    /// where bytes are missing.
+    /// Reads a record at the beginning of these bytes. `None` if its kind is not needed, if it has no times, or if
+    /// bytes are missing.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let offsets = match u32_at(bytes, 0)? {
             KIND_EXTERNAL_CORRELATION => {

@@ -1,4 +1,4 @@
-//! CUPTI on a device, where there is one. The bytes of its records, which `records/tests.rs` reads, are printed.
+//! CUPTI on a device, if the machine has one. The bytes of its records, which `records/tests.rs` reads, are printed.
 
 use std::{ptr, sync::Arc};
 

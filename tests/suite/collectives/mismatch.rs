@@ -1,4 +1,4 @@
-//! Calls of ranks that do not match: an error on all ranks before the library hears of them, never a hang, and no write
+//! Calls of ranks that do not match: an error on all ranks before the library is called, never a hang, and no write
 //! outside of the tensors.
 
 use std::time::{Duration, Instant};

@@ -148,7 +148,7 @@ impl Ranks {
     }
 }
 
-/// The failure of a communicator that a wait of the host returned.
+/// The failure of a communicator that a host wait returned.
 pub(crate) fn failure_of(error: &ProgramError) -> Option<&Failure> {
     let mut source = error.source();
     while let Some(error) = source {

@@ -529,7 +529,7 @@ fn a_copy_without_one_of_its_waits_is_a_race(backend: TestBackend) -> Result<()>
             a.copy_to(&mut b)?;
             set(2.0, &mut a).launch()?;
             set(3.0, &mut b).launch()?;
-            // All work runs, and no wait of the host is between.
+            // All work runs, and no host wait is between.
             let unused = worlds.map(|world| world.armed_faults()) != [0, 0];
             for on in [&here, &there] {
                 on.program.device_sync()?;

@@ -521,7 +521,7 @@ fn regions_take_views(backend: TestBackend) -> Result<()> {
         }
     }
     same(&t.to_vec()?, &of_t, &());
-    // Disjoint columns in two blocks of a region of the host.
+    // Disjoint columns in two blocks of a host-side region.
     {
         let (mut left, mut right) = t.split_axis_at_mut(1, 2)?;
         on.program.stream_parallel(|region| {

@@ -1,5 +1,5 @@
 //! Writes by the host: after all launches that use the tensor and before all later ones, on any stream, and without a
-//! wait of the host.
+//! host wait.
 
 use quadrants::{self as qd, Hazards, Program, Result, Stream, Tensor};
 use quadrants_driver_sim::Schedule;
@@ -116,7 +116,7 @@ pub(super) fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
 }
 
 /// Random launches, writes, reads, drops and new tensors on three streams. A tensor changes streams only at a write, or
-/// behind a wait of the host.
+/// behind a host wait.
 fn random_work(program: &Program, streams: &[Stream; 3], seed: u64) -> Result<()> {
     let mut next = numbers(seed);
     let sizes = [1, 7, N, LARGE];

@@ -1,4 +1,4 @@
-//! `QUADRANTS_TRACE` writes the trace of programs that know nothing of it.
+//! `QUADRANTS_TRACE` writes the trace of programs without a change of their source.
 
 use std::{ffi::OsStr, fs, path::Path, time::Duration};
 

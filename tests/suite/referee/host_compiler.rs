@@ -16,7 +16,7 @@ use super::{Referee, Trial, all, seeds};
 const KERNELS: u64 = 2000;
 
 /// How many kernels a quick run compiles: the same share of each case.
-const QUICK_SHARE: u64 = 15;
+const QUICK_SHARE: u64 = 30;
 
 struct Host {
     compiler: Arc<dyn Compiler>,

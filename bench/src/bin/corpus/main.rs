@@ -1,4 +1,5 @@
-//! The corpus: kernels from public benchmark suites, written from their definitions without hints.
+//! The benchmark suite: kernels from public benchmark suites, written from their definitions without schedule
+//! attributes.
 //!
 //! `corpus [--backend cpu|cuda] [--filter TEXT] [--samples N] [--small]`. With `--small` the results are compared and
 //! nothing is timed.

@@ -1,4 +1,4 @@
-//! Losses.
+//! Processes that die or lose their connection.
 
 use std::time::{Duration, Instant};
 

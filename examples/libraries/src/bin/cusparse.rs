@@ -232,7 +232,7 @@ fn main() -> Result<()> {
         }
     }
 
-    // Several for one wait of the host.
+    // Several for one host wait.
     let products = |product: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
         let all = median(&program, || (0..PRODUCTS).try_for_each(|_| product()))?;
         Ok(all.as_secs_f64() * 1e6 / PRODUCTS as f64)

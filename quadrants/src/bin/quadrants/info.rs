@@ -1,4 +1,4 @@
-//! `quadrants info`: what this machine has.
+//! `quadrants info`: the backends, devices and compilers of this machine.
 
 use std::io::Write;
 

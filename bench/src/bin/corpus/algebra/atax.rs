@@ -1,4 +1,4 @@
-//! y = Aᵀ(Ax).
+//! PolyBench atax: y = Aᵀ(Ax).
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

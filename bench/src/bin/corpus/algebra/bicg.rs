@@ -1,4 +1,4 @@
-//! q = Ap and s = Aᵀr, the two products of the biconjugate gradient method.
+//! PolyBench bicg: q = Ap and s = Aᵀr, the two products of the biconjugate gradient method.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! The correlation matrix of the columns of a table: the products of its normalized columns.
+//! PolyBench correlation: The correlation matrix of the columns of a table: the products of its normalized columns.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

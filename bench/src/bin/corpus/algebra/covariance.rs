@@ -1,4 +1,4 @@
-//! The covariance matrix of the columns of a table: the products of its centered columns.
+//! PolyBench covariance: The covariance matrix of the columns of a table: the products of its centered columns.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

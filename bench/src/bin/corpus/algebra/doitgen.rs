@@ -1,4 +1,4 @@
-//! A'[r, q, p] = Σ A[r, q, s] C[s, p]: a matrix product over the last axis of a tensor.
+//! PolyBench doitgen: A'[r, q, p] = Σ A[r, q, s] C[s, p]: a matrix product over the last axis of a tensor.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

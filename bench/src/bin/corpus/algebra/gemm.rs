@@ -1,4 +1,4 @@
-//! C = αAB + βC.
+//! PolyBench gemm: C = αAB + βC.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

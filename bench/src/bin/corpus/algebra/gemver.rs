@@ -1,4 +1,4 @@
-//! A' = A + u₁v₁ᵀ + u₂v₂ᵀ, x = βA'ᵀy + z, w = αA'x.
+//! PolyBench gemver: A' = A + u₁v₁ᵀ + u₂v₂ᵀ, x = βA'ᵀy + z, w = αA'x.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{
@@ -8,7 +8,7 @@ use quadrants_bench::corpus::{
 };
 
 #[qd::kernel]
-#[allow(clippy::too_many_arguments)] // the definition has that many
+#[allow(clippy::too_many_arguments)] // PolyBench's gemver has twelve operands
 fn gemver(
     alpha: f32,
     beta: f32,

@@ -1,4 +1,4 @@
-//! y = αAx + βBx.
+//! PolyBench gesummv: y = αAx + βBx.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

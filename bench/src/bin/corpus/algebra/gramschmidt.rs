@@ -1,4 +1,5 @@
-//! A = QR by the modified Gram-Schmidt method: each column is normalized and taken out of the columns after it.
+//! PolyBench gramschmidt: A = QR by the modified Gram-Schmidt method: each column is normalized and taken out of the
+//! columns after it.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

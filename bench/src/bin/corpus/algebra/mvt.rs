@@ -1,4 +1,4 @@
-//! x₁' = x₁ + Ay₁ and x₂' = x₂ + Aᵀy₂.
+//! PolyBench mvt: x₁' = x₁ + Ay₁ and x₂' = x₂ + Aᵀy₂.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

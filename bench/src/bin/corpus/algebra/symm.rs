@@ -1,4 +1,4 @@
-//! C' = αAB + βC, where A is symmetric and given by its lower triangle.
+//! PolyBench symm: C' = αAB + βC, where A is symmetric and given by its lower triangle.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! The lower triangle of C' = αABᵀ + αBAᵀ + βC.
+//! PolyBench syr2k: The lower triangle of C' = αABᵀ + αBAᵀ + βC.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! The lower triangle of C' = αAAᵀ + βC.
+//! PolyBench syrk: The lower triangle of C' = αAAᵀ + βC.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! G = (AB)(CD).
+//! PolyBench 3mm: G = (AB)(CD).
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! Lx = b with a lower triangular L, by columns: each number, once known, is eliminated from the rows below it.
+//! PolyBench trisolv: Lx = b with a lower triangular L, by columns: each number, once known, is eliminated from the
+//! rows below it.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! B' = αAᵀB, where A is lower triangular with ones on its diagonal.
+//! PolyBench trmm: B' = αAᵀB, where A is lower triangular with ones on its diagonal.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

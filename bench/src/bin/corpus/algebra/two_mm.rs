@@ -1,4 +1,4 @@
-//! D' = αABC + βD.
+//! PolyBench 2mm: D' = αABC + βD.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! One layer of a neural network: its output, and the update of its weights by gradient descent with momentum.
+//! Rodinia backprop: One layer of a neural network: its output, and the update of its weights by gradient descent with
+//! momentum.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

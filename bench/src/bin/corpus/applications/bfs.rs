@@ -1,4 +1,5 @@
-//! Breadth-first search, level by level: the nodes of the frontier mark their unvisited neighbours as the next one.
+//! Rodinia bfs: Breadth-first search, level by level: the nodes of the frontier mark their unvisited neighbours as the
+//! next one.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

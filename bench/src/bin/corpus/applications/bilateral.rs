@@ -1,4 +1,5 @@
-//! Bilateral filter: a mean of the pixels around each pixel, weighted by distance and by similarity.
+//! HeCBench bilateral: Bilateral filter: a mean of the pixels around each pixel, weighted by distance and by
+//! similarity.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

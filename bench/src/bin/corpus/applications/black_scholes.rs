@@ -1,4 +1,4 @@
-//! Prices of European call and put options by the formula of Black and Scholes.
+//! HeCBench black-scholes: Prices of European call and put options by the formula of Black and Scholes.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

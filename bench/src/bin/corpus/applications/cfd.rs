@@ -1,4 +1,4 @@
-//! The flux of the Euler equations into each cell of an unstructured mesh, through four faces per cell.
+//! Rodinia cfd: The flux of the Euler equations into each cell of an unstructured mesh, through four faces per cell.
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! Fourier transform of a power of two of complex numbers: Stockham's stages of radix two, one launch each.
+//! SHOC fft: Fourier transform of a power of two of complex numbers: Stockham's stages of radix two, one launch each.
 
 use quadrants::{self as qd, Complex, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! How often each value of a byte occurs.
+//! Parboil histogram: How often each value of a byte occurs.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

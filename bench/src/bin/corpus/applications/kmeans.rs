@@ -1,4 +1,5 @@
-//! One step of k-means: each point joins the nearest centre, and each centre moves to the mean of its points.
+//! Rodinia kmeans: One step of k-means: each point joins the nearest centre, and each centre moves to the mean of its
+//! points.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

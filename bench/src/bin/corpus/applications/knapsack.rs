@@ -1,4 +1,5 @@
-//! The knapsack problem by dynamic programming: the best value for each capacity, with one more item per launch.
+//! HeCBench knapsack: The knapsack problem by dynamic programming: the best value for each capacity, with one more item
+//! per launch.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! Potential and forces between the particles of each box and those of the boxes around it.
+//! Rodinia lavamd: Potential and forces between the particles of each box and those of the boxes around it.
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! One step of the lattice Boltzmann method with 19 velocities in a periodic box; each velocity has its own array.
+//! Parboil lbm: One step of the lattice Boltzmann method with 19 velocities in a periodic box; each velocity has its
+//! own array.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

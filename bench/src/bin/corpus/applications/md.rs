@@ -1,4 +1,4 @@
-//! The Lennard-Jones force on each atom by its neighbours within a cutoff; the lists of neighbours are given.
+//! SHOC md: The Lennard-Jones force on each atom by its neighbours within a cutoff; the lists of neighbours are given.
 
 use quadrants::{self as qd, Result, Tensor, Vector};
 use quadrants_bench::corpus::{

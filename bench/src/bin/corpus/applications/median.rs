@@ -1,4 +1,5 @@
-//! Median filter: each pixel becomes the median of the nine around it; pixels beyond the border repeat it.
+//! HeCBench median 3x3: Median filter: each pixel becomes the median of the nine around it; pixels beyond the border
+//! repeat it.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! The price of a European call option as the mean payoff of random paths; the random numbers are hashes of counters.
+//! HeCBench monte carlo: The price of a European call option as the mean payoff of random paths; the random numbers are
+//! hashes of counters.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

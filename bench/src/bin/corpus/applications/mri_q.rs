@@ -1,4 +1,4 @@
-//! MRI-Q: for each voxel, the sum of waves of all samples in frequency space, as a complex number.
+//! Parboil mri-q: for each voxel, the sum of waves of all samples in frequency space, as a complex number.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

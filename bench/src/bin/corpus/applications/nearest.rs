@@ -1,4 +1,4 @@
-//! Nearest neighbour: the distances of all records from a place, and the first record with the least.
+//! Rodinia nn: Nearest neighbour: the distances of all records from a place, and the first record with the least.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! One step of a particle filter: likelihoods from an image, weights, their running sum, and resampling by search.
+//! Rodinia particle filter: One step of a particle filter: likelihoods from an image, weights, their running sum, and
+//! resampling by search.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

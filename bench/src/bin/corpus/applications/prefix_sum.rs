@@ -1,4 +1,4 @@
-//! Prefix sums in three phases: sums within blocks, a scan of the blocks' totals, and their addition.
+//! SHOC prefix sum: Prefix sums in three phases: sums within blocks, a scan of the blocks' totals, and their addition.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

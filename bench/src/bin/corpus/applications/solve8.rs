@@ -1,4 +1,5 @@
-//! Many systems of eight linear equations, each solved by Gaussian elimination; the matrices have dominant diagonals.
+//! HeCBench solve 8x8: Many systems of eight linear equations, each solved by Gaussian elimination; the matrices have
+//! dominant diagonals.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

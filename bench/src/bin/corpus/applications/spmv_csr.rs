@@ -1,4 +1,4 @@
-//! A sparse matrix times a vector, in compressed rows of different lengths.
+//! SHOC spmv csr: A sparse matrix times a vector, in compressed rows of different lengths.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

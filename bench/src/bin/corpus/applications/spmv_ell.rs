@@ -1,4 +1,5 @@
-//! A sparse matrix times a vector, in ELLPACK format: all rows have the same length, stored column by column.
+//! SHOC spmv ell: A sparse matrix times a vector, in ELLPACK format: all rows have the same length, stored column by
+//! column.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

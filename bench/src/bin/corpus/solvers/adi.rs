@@ -1,4 +1,5 @@
-//! Alternating directions, implicit: each half step solves a tridiagonal system along every column, then every row.
+//! PolyBench adi: Alternating directions, implicit: each half step solves a tridiagonal system along every column, then
+//! every row.
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{

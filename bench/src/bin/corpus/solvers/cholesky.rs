@@ -1,4 +1,5 @@
-//! A = LLᵀ in place of the lower triangle: step k finishes column k and subtracts its products from the rest.
+//! PolyBench cholesky: A = LLᵀ in place of the lower triangle: step k finishes column k and subtracts its products from
+//! the rest.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! Deriche's recursive smoothing of an image: each row forward and backward, their sum, then each column.
+//! PolyBench deriche: Deriche's recursive smoothing of an image: each row forward and backward, their sum, then each
+//! column.
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! The Yule-Walker equations of a symmetric Toeplitz matrix, by Durbin's recursion: step k adds an unknown.
+//! PolyBench durbin: The Yule-Walker equations of a symmetric Toeplitz matrix, by Durbin's recursion: step k adds an
+//! unknown.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! Finite differences in the time domain: an electric field in a plane and the magnetic field across it, in turns.
+//! PolyBench fdtd-2d: Finite differences in the time domain: an electric field in a plane and the magnetic field across
+//! it, in turns.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! Shortest paths between all pairs of vertices, by Floyd and Warshall: step k allows paths through vertex k.
+//! PolyBench floyd-warshall: Shortest paths between all pairs of vertices, by Floyd and Warshall: step k allows paths
+//! through vertex k.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! The heat equation in three dimensions: second differences along each axis, from A to B and back.
+//! PolyBench heat-3d: The heat equation in three dimensions: second differences along each axis, from A to B and back.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! The temperature of a chip: heat flows between neighbours and to the surroundings, and each cell has a power.
+//! Rodinia hotspot: The temperature of a chip: heat flows between neighbours and to the surroundings, and each cell has
+//! a power.
 
 use quadrants::{self as qd, KernelValue, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! Jacobi's method in one dimension: each step averages three neighbours, from A to B and back.
+//! PolyBench jacobi-1d: Jacobi's method in one dimension: each step averages three neighbours, from A to B and back.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,4 @@
-//! Jacobi's method in two dimensions: each step averages five neighbours, from A to B and back.
+//! PolyBench jacobi-2d: Jacobi's method in two dimensions: each step averages five neighbours, from A to B and back.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! A = LU in place, without pivots: step k divides a column by its pivot and subtracts column times row from the rest.
+//! PolyBench lu: A = LU in place, without pivots: step k divides a column by its pivot and subtracts column times row
+//! from the rest.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! A = LU in place, without pivots, by Crout and Doolittle: step k completes a row of U and then a column of L.
+//! Rodinia lud: A = LU in place, without pivots, by Crout and Doolittle: step k completes a row of U and then a column
+//! of L.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

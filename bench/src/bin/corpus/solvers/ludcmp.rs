@@ -1,4 +1,5 @@
-//! Ax = b by A = LU, then Ly = b and Ux = y: as soon as an unknown is known, it is subtracted from the other equations.
+//! PolyBench ludcmp: Ax = b by A = LU, then Ly = b and Ux = y: as soon as an unknown is known, it is subtracted from
+//! the other equations.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,4 +1,5 @@
-//! Needleman's and Wunsch's alignment of two sequences: the best score of all pairs of prefixes, by anti-diagonals.
+//! Rodinia needleman-wunsch: Needleman's and Wunsch's alignment of two sequences: the best score of all pairs of
+//! prefixes, by anti-diagonals.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

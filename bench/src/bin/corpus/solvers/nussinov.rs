@@ -1,5 +1,5 @@
-//! Nussinov's folding of RNA: the most pairs within each part of a sequence, from short parts to long ones. Parts of
-//! one length, an anti-diagonal of the table, are independent.
+//! PolyBench nussinov: Nussinov's folding of RNA: the most pairs within each part of a sequence, from short parts to
+//! long ones. Parts of one length, an anti-diagonal of the table, are independent.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

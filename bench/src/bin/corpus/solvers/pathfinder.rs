@@ -1,4 +1,5 @@
-//! The cheapest paths through a grid, row by row: each cell continues the cheapest of the three cells before it.
+//! Rodinia pathfinder: The cheapest paths through a grid, row by row: each cell continues the cheapest of the three
+//! cells before it.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

@@ -1,5 +1,5 @@
-//! A Gauss-Seidel sweep of the mean of nine neighbours, in place. Elements of equal 2i + j are independent: a sweep is
-//! a sequence of such wavefronts.
+//! PolyBench seidel-2d: A Gauss-Seidel sweep of the mean of nine neighbours, in place. Elements of equal 2i + j are
+//! independent: a sweep is a sequence of such wavefronts.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

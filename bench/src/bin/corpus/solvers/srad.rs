@@ -1,4 +1,5 @@
-//! Speckle reducing anisotropic diffusion of an ultrasound image: its variance limits how far each pixel is smoothed.
+//! Rodinia srad: Speckle reducing anisotropic diffusion of an ultrasound image: its variance limits how far each pixel
+//! is smoothed.
 
 use quadrants::{self as qd, Result, Tensor};
 use quadrants_bench::corpus::{

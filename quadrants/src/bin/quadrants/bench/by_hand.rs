@@ -1,4 +1,4 @@
-//! The rival of the measurements: the driver's calls through the device layer, with everything made beforehand. The
+//! The baseline of the measurements: the driver's calls through the device layer, with everything made beforehand. The
 //! layer adds a few nanoseconds to a call.
 
 use std::sync::Arc;
