@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 }
                 self.depth -= 1;
             }
-            ExprKind::Block(body) if self.depth < MAX_DEPTH => {
+            ExprKind::Block(body) | ExprKind::Unsafe(body) if self.depth < MAX_DEPTH => {
                 self.depth += 1;
                 self.top_block(ScopeKind::Braces, body);
                 self.depth -= 1;
