@@ -670,13 +670,23 @@ pub struct CounterOverflow {
     pub tensor: String,
     /// Its size in bits.
     pub bits: u32,
-    /// The largest sum of the amounts added; none where the iterations of an inner loop have no limit.
+    /// The largest sum of the amounts added; none where the iterations of an inner loop have no limit, or an amount
+    /// may be negative.
     pub draws: Option<u128>,
+    /// Whether an amount may be negative.
+    pub may_decrease: bool,
 }
 
 impl fmt::Display for CounterOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tensor, bits, draws } = self;
+        let Self { tensor, bits, draws, may_decrease } = self;
+        if *may_decrease {
+            return write!(
+                f,
+                "an amount that is added to an element of `{tensor}` may be negative, so that tickets repeat; help: add \
+                 an amount that is bounded from below, as `n.max(0)` is, or of an unsigned type"
+            );
+        }
         match draws {
             Some(draws) => {
                 write!(f, "the launch may add up to {draws} to an element of `{tensor}`")?

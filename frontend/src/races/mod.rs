@@ -482,11 +482,19 @@ impl<'a> RaceChecker<'a> {
         counter: usize,
     ) -> Option<&'a Access> {
         let own = self.task(sample, [part, task]);
-        let (number, phase) = match own.builder.graph.counters[counter].source {
+        let counter = &own.builder.graph.counters[counter];
+        let (number, phase) = match counter.source {
             TicketSource::Shared { array, phase } => (array, Some(phase)),
             TicketSource::Tensor(number) | TicketSource::Scan(number) => (number, None),
         };
         let (tensor, fields) = own.counted.get(number as usize)?;
+        let constant = |form: Option<AffineForm>| form.and_then(|form| form.value());
+        let cell: Vec<_> = counter.cell.iter().map(|id| constant(own.form(*id))).collect();
+        // Elements with different constant indices differ.
+        let is_apart = |access: &Access| {
+            let mut pairs = cell.iter().zip(&access.forms);
+            pairs.any(|(at, form)| at.zip(constant(*form)).is_some_and(|(a, b)| a != b))
+        };
         let parts = self.samples[sample].iter().enumerate();
         let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
         others.chain([own]).flat_map(|task| &task.accesses).find(|access| {
@@ -494,6 +502,7 @@ impl<'a> RaceChecker<'a> {
                 && overlap(&access.fields, fields)
                 && access.kind != AccessKind::Count
                 && (phase.is_none() || phase == access.phase)
+                && !is_apart(access)
         })
     }
 

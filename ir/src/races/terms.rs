@@ -108,12 +108,43 @@ pub fn never_happens(context: LoopContext<'_>, a: GuardedIndex<'_>) -> bool {
     terms.system.is_refuted(budget)
 }
 
+/// Whether a node of type `ty` is at least `least`, or at most `most`, wherever the conditions hold, according to the
+/// solver.
+#[must_use]
+pub fn is_bounded(
+    context: LoopContext<'_>,
+    guards: &[Guard],
+    (id, ty): (NodeId, IntType),
+    bound: Bound,
+) -> bool {
+    let mut terms = Terms::new([context, context], true);
+    terms.happens(0, GuardedIndex { index: &[], extents: &[], guards });
+    let Some(value) = terms.exact(0, id, ty) else { return false };
+    let outside = match bound {
+        Bound::AtLeast(least) => Formula::less(&value, &Linear::constant(least)),
+        Bound::AtMost(most) => Formula::less(&Linear::constant(most), &value),
+    };
+    let Some(outside) = outside else { return false };
+    terms.system.add(outside);
+    terms.complete();
+    terms.system.is_refuted(context.budget)
+}
+
 /// The smallest and the largest value of a node of type `ty`, if they are known.
 #[must_use]
 pub fn range_of(context: LoopContext<'_>, id: NodeId, ty: IntType) -> Option<(i128, i128)> {
     let mut terms = Terms::new([context, context], true);
     let value = terms.exact(0, id, ty)?;
     terms.system.range(&value)
+}
+
+/// A limit of a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// The value is not smaller.
+    AtLeast(i128),
+    /// The value is not larger.
+    AtMost(i128),
 }
 
 /// A read of a tensor.

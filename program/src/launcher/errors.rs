@@ -48,9 +48,14 @@ pub(crate) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = name_of(kernel, race.object);
-    let reason = if let Some(Overflow { array, bits, increments }) = race.counter {
+    let reason = if let Some(Overflow { array, bits, increments, may_decrease }) = race.counter {
         let tensor = name_of(kernel, array);
-        RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments })
+        RaceReason::CounterOverflow(CounterOverflow {
+            tensor,
+            bits,
+            draws: increments,
+            may_decrease,
+        })
     } else if let Some(example) = race.example {
         let dims = task.kind.dims().into_iter().flatten();
         let mut variables: Vec<String> =
