@@ -174,10 +174,15 @@ pub enum Error {
     #[error(transparent)]
     Kernel(#[from] Box<KernelError>),
     /// The CPU body of a kernel panicked.
-    #[error("kernel `{kernel}` panicked: {message}")]
+    #[error("kernel `{kernel}` ({file}{}) panicked: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
     Panicked {
         /// The kernel.
         kernel: String,
+        /// The source file of the kernel.
+        file: String,
+        /// The source line of the loop that panicked; none if serial code did. The panic's own message on standard
+        /// error names the statement.
+        line: Option<u32>,
         /// The panic's message.
         message: String,
     },
@@ -494,7 +499,7 @@ impl fmt::Debug for Error {
             UnknownTarget { name }
             NoCompiler { kernel }
             Launch { kernel, started, source }
-            Panicked { kernel, message }
+            Panicked { kernel, file, line, message }
             Race { kernel, file, line, tensor, lines, reason }
             UnknownHazards { name }
             UnknownSwitch { variable, name }

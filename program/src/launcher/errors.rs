@@ -161,8 +161,9 @@ fn unproven(kernel: &Offloaded, list: Array, cause: Cause) -> String {
 /// The error for a launch that failed at the device. `started` is whether some of its tasks had been enqueued.
 #[cold]
 pub(crate) fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
-    if let rt::Error::Device(quadrants_rhi::Error::Panicked { message }) = source {
-        return Error::Panicked { kernel: kernel.name.clone(), message };
+    if let rt::Error::Device(quadrants_rhi::Error::Panicked { message, line }) = source {
+        let (kernel, file) = (kernel.name.clone(), kernel.file.clone());
+        return Error::Panicked { kernel, file, line, message };
     }
     Error::Launch { kernel: kernel.name.clone(), started, source }
 }
