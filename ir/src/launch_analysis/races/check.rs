@@ -11,8 +11,8 @@ use crate::{
     races::{
         AffineForm, AffineForms, Bound, Collision, Guard, GuardedIndex, Index, IntType,
         LoopContext, MAX_VARS, MAX_WORK, NodeId, Space, TicketSource, Uniformity, ValueGraph,
-        ValueNode, Var, VarKind, collision, disjoint, disjoint_in_loop, exact_range, int_range,
-        is_bounded, range_of, refuted_between, refuted_in_loop,
+        ValueNode, Var, VarKind, collision, difference, disjoint, disjoint_in_loop, exact_range,
+        int_range, is_bounded, range_of, refuted_between, refuted_in_loop,
     },
 };
 
@@ -402,7 +402,7 @@ impl TaskRaces {
             let CounterIncrement { amount, ty, by_one, .. } = *increment;
             let runs = u128::from(blocks) * if by_one { 1 } else { threads };
             let mut trip_counts =
-                increment.loops.iter().map(|trip_count| trip_count.max(&space, &values));
+                increment.loops.iter().map(|trip_count| trip_count.max(context, &values));
             let mut count =
                 trip_counts.try_fold(runs, |product, count| product.checked_mul(count?));
             if bits == 64 {
@@ -598,8 +598,9 @@ fn relevant(graph: &ValueGraph, index: &[NodeId], guards: &Guards) -> Guards {
 
 impl TripCount {
     /// The maximum trip count; none if unknown.
-    fn max(self, space: &Space, values: &AffineForms) -> Option<u128> {
+    fn max(self, context: LoopContext<'_>, values: &AffineForms) -> Option<u128> {
         let Self::Range { ty, begin, end } = self else { return None };
+        let space = context.space;
         let all = int_range(ty);
         let of = |id: NodeId| values[id as usize].and_then(|form| exact_range(space, &form, ty));
         // Both bounds depend on the same iteration, so their difference may be more precise than their ranges.
@@ -609,6 +610,8 @@ impl TripCount {
         let distance = distance.and_then(|(begin, end)| space.range(&end.sub(begin)?));
         let around = of(end).unwrap_or(all).1 - of(begin).unwrap_or(all).0;
         let most = distance.map_or(around, |(_, most)| most.min(around));
+        // Of minima and remainders, which have no form.
+        let most = difference(context, [end, begin], ty).map_or(most, |(_, last)| most.min(last));
         Some(most.max(0).unsigned_abs())
     }
 }
