@@ -437,6 +437,7 @@ source! { asserted;
                     y[at[i] as usize] += 2;
                 }
             } else {
+                // SAFETY: as above.
                 unsafe {
                     for i in 0..at.len() {
                         y[at[i] as usize] -= 1;

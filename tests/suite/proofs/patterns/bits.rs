@@ -68,7 +68,7 @@ fn bits_of_an_index_tell_iterations_apart(on: TestBackend) -> Result<()> {
     launch!(bench, Collide, swizzled(15, 8; ; o));
     launch!(bench, Collide, swizzled(31, 4; ; o));
     launch!(bench, Accept, folded(0; ; o));
-    launch!(bench, Accept, folded(5; ; o));
+    launch!(bench, Collide, folded(5; ; o));
     launch!(bench, Collide, folded(15; ; o));
     for (h, w) in [(16, 16), (1, 16), (5, 3)] {
         launch!(bench, Accept, morton(15, h, w; ; o));
