@@ -545,9 +545,7 @@ fn streams_after_returns(
         1 => 2.0,
         _ => return,
     };
-    if h > 2.0 {
-        return;
-    } else if h < 0.0 && mode == 1 {
+    if h > 2.0 || (h < 0.0 && mode == 1) {
         return;
     }
     qd::stream_parallel(|| {
