@@ -53,6 +53,7 @@ pub fn check_with(function: &Function, source: &dyn Fn(Span) -> Option<String>) 
         depth: 0,
         thread: None,
         has_streams: false,
+        after_streams: false,
         returns_are_misplaced: false,
         first_return: None,
         parallel: None,
@@ -108,6 +109,8 @@ struct Checker<'a> {
     thread: Option<usize>,
     /// Whether the kernel has `stream_parallel` blocks.
     has_streams: bool,
+    /// Whether such a block is before the code.
+    after_streams: bool,
     /// Whether the code is the condition of an `if` at the top level, or has the bounds of a parallel loop.
     returns_are_misplaced: bool,
     /// The first misplaced `return` of a kernel so far.
@@ -162,10 +165,12 @@ impl<'a> Checker<'a> {
             || body.value.as_deref().is_some_and(is_stream_parallel);
         self.has_streams = blocks;
         for stmt in &body.stmts {
-            if blocks && !contains_stream_parallel(stmt) && !self.is_pure_let(stmt) {
+            let is_mixed = |this: &Self| !this.is_pure_let(stmt) && !this.is_pure_return(stmt);
+            if blocks && !contains_stream_parallel(stmt) && is_mixed(self) {
                 self.reject(stmt.span, Rule::StreamParallelMixed);
             }
             self.top_stmt(stmt);
+            self.after_streams |= is_stream_parallel_stmt(stmt);
         }
         match body.value.as_deref() {
             Some(Expr { kind: ExprKind::StreamParallel(argument), span })

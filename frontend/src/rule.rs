@@ -44,7 +44,7 @@ pub enum Rule {
     StreamParallelInFunc,
     /// A top-level statement that is neither a `stream_parallel` block nor a `let` of a scalar.
     #[error(
-        "a kernel with `stream_parallel` blocks has only such blocks and `let`s of scalar values at its top level; move this into a block, or into a kernel of its own"
+        "a kernel with `stream_parallel` blocks has only such blocks, `let`s of scalar values, and `if … {{ return; }}` before the blocks at its top level; move this into a block, or into a kernel of its own"
     )]
     StreamParallelMixed,
     /// `stream_parallel` with an argument that is not a closure literal.
@@ -163,9 +163,16 @@ pub enum Rule {
         "`return` cannot leave a grid of thread blocks, or end the phase of a thread; guard the work with `if`"
     )]
     ReturnInBlocks,
-    /// `return` in a kernel with `stream_parallel` blocks.
-    #[error("a kernel with `stream_parallel` blocks cannot `return`; guard the work with `if`")]
-    ReturnWithStreamParallel,
+    /// `return` in a `stream_parallel` block.
+    #[error(
+        "`return` cannot leave a `stream_parallel` block; put the work of the block into an `if`, or, to skip all blocks, write `if … {{ return; }}` before the first one"
+    )]
+    ReturnInStreamParallel,
+    /// `return` after a `stream_parallel` block.
+    #[error(
+        "a `return` cannot follow a `stream_parallel` block, as all blocks run concurrently; write it before the first one, or put the work of each later block into an `if`"
+    )]
+    ReturnAfterStreamParallel,
     /// `return` in the bounds of a parallel loop, or in a condition before one.
     #[error(
         "a `return` in a condition or in the bounds of a loop cannot skip the parallel loop at line {0}; bind the value before, with `let`"

@@ -269,7 +269,7 @@ pub(crate) fn expr_has_parallel(expr: &Expr) -> bool {
         ExprKind::If { then, otherwise, .. } => {
             has_parallel(then) || otherwise.as_ref().is_some_and(has_parallel)
         }
-        ExprKind::Block(block) => has_parallel(block),
+        ExprKind::Block(block) | ExprKind::Unsafe(block) => has_parallel(block),
         _ => false,
     }
 }

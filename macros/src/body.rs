@@ -127,7 +127,8 @@ impl<'a> Body<'a> {
                     }
                 }
             }
-            Expr::Block(block) => self.block(&mut block.block, &[]),
+            Expr::Block(syn::ExprBlock { block, .. })
+            | Expr::Unsafe(syn::ExprUnsafe { block, .. }) => self.block(block, &[]),
             _ => {}
         }
         self.scope.expr(&around)

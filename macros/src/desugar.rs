@@ -90,7 +90,8 @@ impl Desugar {
                     *arm.body = syn::parse_quote!(#block);
                 }
             }
-            Expr::Block(block) => self.top_stmts(&mut block.block.stmts),
+            Expr::Block(syn::ExprBlock { block, .. })
+            | Expr::Unsafe(syn::ExprUnsafe { block, .. }) => self.top_stmts(&mut block.stmts),
             other => self.visit_expr_mut(other),
         }
     }
@@ -220,7 +221,9 @@ fn combine_in_branches(expr: &mut Expr, locals: &[Ident], writable: &[Ident], lo
                 }
             }
         }
-        Expr::Block(block) => in_block(&mut block.block, Vec::new()),
+        Expr::Block(syn::ExprBlock { block, .. }) | Expr::Unsafe(syn::ExprUnsafe { block, .. }) => {
+            in_block(block, Vec::new())
+        }
         _ => {}
     }
 }

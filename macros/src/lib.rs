@@ -64,7 +64,7 @@ use quote::quote;
 ///   may return a kernel value.
 /// - **A `for` loop at the top level is parallel**, over a range of integers, with `rev` and `step_by`, or over an
 ///   `ndrange` of up to six dimensions, also in an `if` or `match` at the top level and after a `return`. Loops in
-///   loops, in `unsafe` blocks and in values are serial, as are all other statements. Attributes of loops:
+///   loops and in values are serial, as are all other statements. Attributes of loops:
 ///   `#[qd::serial]`, `#[qd::block_size(n)]`, `#[qd::unroll]`, `#[qd::unroll(n)]`.
 /// - **Iterations do not conflict.** An element that one iteration writes is not accessed by another, except by
 ///   atomics. That must be provable: at compile time, or at launch, else the launch is `Error::Race`. `unsafe { … }`

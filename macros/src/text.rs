@@ -10,25 +10,34 @@ use crate::{
 
 /// The text of tokens, spaced as the author spaced them.
 pub(crate) fn text_of(tokens: &impl ToTokens) -> String {
-    let mut text = Text { text: String::new(), end: None };
+    let mut text = Text { text: String::new(), last: None, begin: 0 };
     text.push_all(marks::without(tokens.to_token_stream()));
     text.text
 }
 
 struct Text {
     text: String,
-    /// Where the last token ended.
-    end: Option<Position>,
+    /// The extent of the last token.
+    last: Option<(Position, Position)>,
+    /// Where the last token begins in the text, with the space before it.
+    begin: usize,
 }
 
 impl Text {
     fn push(&mut self, (start, end): (Position, Position), part: &str) {
+        let is_added = start != end && self.last == Some((start, end));
+        if is_added {
+            // A path that the macro completed: all of its tokens have the extent of the author's, which is the last.
+            self.text.truncate(self.begin);
+        } else {
+            self.begin = self.text.len();
+        }
         // A token without extent has no known position.
-        if self.end.is_some_and(|before| before != start || start == end) {
+        if !is_added && self.last.is_some_and(|(_, before)| before != start || start == end) {
             self.text.push(' ');
         }
         self.text.push_str(part);
-        self.end = Some(end);
+        self.last = Some((start, end));
     }
 
     fn push_all(&mut self, tokens: TokenStream) {

@@ -174,10 +174,15 @@ pub enum Error {
     #[error(transparent)]
     Kernel(#[from] Box<KernelError>),
     /// The CPU body of a kernel panicked.
-    #[error("kernel `{kernel}` panicked: {message}")]
+    #[error("kernel `{kernel}` ({file}{}) panicked: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
     Panicked {
         /// The kernel.
         kernel: String,
+        /// The source file of the kernel.
+        file: String,
+        /// The source line of the loop that panicked; none if serial code did. The panic's own message on standard
+        /// error names the statement.
+        line: Option<u32>,
         /// The panic's message.
         message: String,
     },
@@ -494,7 +499,7 @@ impl fmt::Debug for Error {
             UnknownTarget { name }
             NoCompiler { kernel }
             Launch { kernel, started, source }
-            Panicked { kernel, message }
+            Panicked { kernel, file, line, message }
             Race { kernel, file, line, tensor, lines, reason }
             UnknownHazards { name }
             UnknownSwitch { variable, name }
@@ -670,13 +675,23 @@ pub struct CounterOverflow {
     pub tensor: String,
     /// Its size in bits.
     pub bits: u32,
-    /// The largest sum of the amounts added; none where the iterations of an inner loop have no limit.
+    /// The largest sum of the amounts added; none where the iterations of an inner loop have no limit, or an amount
+    /// may be negative.
     pub draws: Option<u128>,
+    /// Whether an amount may be negative.
+    pub may_decrease: bool,
 }
 
 impl fmt::Display for CounterOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tensor, bits, draws } = self;
+        let Self { tensor, bits, draws, may_decrease } = self;
+        if *may_decrease {
+            return write!(
+                f,
+                "an amount that is added to an element of `{tensor}` may be negative, so that tickets repeat; help: add \
+                 an amount that is bounded from below, as `n.max(0)` is, or of an unsigned type"
+            );
+        }
         match draws {
             Some(draws) => {
                 write!(f, "the launch may add up to {draws} to an element of `{tensor}`")?

@@ -84,7 +84,7 @@ fn a_panic_is_the_launches_error() {
     {
         let error = launch(&image, "f").unwrap_err();
         assert_eq!(error.severity(), Severity::LostData);
-        let Error::Panicked { message } = error else { panic!("{error}") };
+        let Error::Panicked { message, line: None } = error else { panic!("{error}") };
         assert_eq!(message, expected);
     }
 }

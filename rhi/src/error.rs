@@ -105,6 +105,8 @@ pub enum Error {
     Panicked {
         /// The panic's message.
         message: String,
+        /// The source line, if the payload was a [`SourcePanic`](crate::SourcePanic).
+        line: Option<u32>,
     },
 }
 

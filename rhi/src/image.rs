@@ -1,6 +1,6 @@
 //! Images: the code that a module is loaded from.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 /// An image of one of the three [kinds](crate::ImageKind).
 #[derive(Clone, Debug)]
@@ -23,6 +23,39 @@ pub struct NativeCall<'a> {
 
 /// The code of a native function. The device catches a panic and returns [`Error::Panicked`](crate::Error::Panicked).
 pub type NativeEntry = Arc<dyn Fn(&NativeCall<'_>) + Send + Sync>;
+
+/// The payload of a panic that tells where in a native function it happened.
+#[derive(Debug)]
+pub struct SourcePanic {
+    /// The panic's message.
+    pub message: String,
+    /// The source line.
+    pub line: u32,
+}
+
+impl SourcePanic {
+    /// The message of a panic's payload, and the line, if the payload is a `SourcePanic`.
+    #[must_use]
+    pub fn of(payload: Box<dyn Any + Send>) -> (String, Option<u32>) {
+        let payload = match payload.downcast::<Self>() {
+            Ok(panic) => return (panic.message, Some(panic.line)),
+            Err(payload) => payload,
+        };
+        let payload = match payload.downcast::<String>() {
+            Ok(message) => return (*message, None),
+            Err(payload) => payload,
+        };
+        let message = match payload.downcast::<&'static str>() {
+            Ok(message) => (*message).to_owned(),
+            Err(payload) => {
+                // The destructor of an unknown type could panic again, outside of `catch_unwind`.
+                std::mem::forget(payload);
+                "a value that is not text".to_owned()
+            }
+        };
+        (message, None)
+    }
+}
 
 /// A named native function.
 #[derive(Clone)]

@@ -37,7 +37,7 @@ pub use handle::{
     DevicePtr, EventHandle, FunctionHandle, GraphExecHandle, GraphHandle, GraphNodeHandle,
     ModuleHandle, StreamHandle,
 };
-pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage};
+pub use image::{Image, NativeCall, NativeEntry, NativeFunction, NativeImage, SourcePanic};
 pub use launch::{FunctionUsage, LaunchConfig};
 pub use options::{EventOptions, StreamOptions};
 pub use padded_image::PaddedImage;

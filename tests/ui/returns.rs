@@ -40,11 +40,31 @@ fn in_a_stream_parallel_block(x: &mut Tensor<f32, 1>) {
 }
 
 #[qd::kernel]
-fn with_streams(n: u32, x: &mut Tensor<f32, 1>) {
-    let m = if n == 0 { return } else { n };
+fn after_streams(n: u32, x: &mut Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     qd::stream_parallel(|| {
         for i in 0..x.len() {
-            x[i] = m as f32;
+            x[i] = 1.0;
+        }
+    });
+    if n == 0 {
+        return;
+    }
+    qd::stream_parallel(|| {
+        for i in 0..y.len() {
+            y[i] = 1.0;
+        }
+    });
+}
+
+#[qd::kernel]
+fn with_an_effect_before_streams(n: u32, x: &mut Tensor<f32, 1>) {
+    if n == 0 {
+        x[0] = 1.0;
+        return;
+    }
+    qd::stream_parallel(|| {
+        for i in 0..x.len() {
+            x[i] = 1.0;
         }
     });
 }

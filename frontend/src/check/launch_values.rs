@@ -12,25 +12,45 @@ impl<'a> Checker<'a> {
     pub(super) fn is_pure_let(&self, stmt: &'a Stmt) -> bool {
         match &stmt.kind {
             StmtKind::LetShape { .. } | StmtKind::LetExtents { .. } => true,
-            StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => {
-                !any_in_expr(value, &mut |node| match node {
-                    Node::Expr(expr) => match &expr.kind {
-                        ExprKind::Index { base, .. } => {
-                            matches!(self.lookup(base), Some(Binding::Tensor { .. }))
-                        }
-                        ExprKind::Call { args, .. } => {
-                            args.iter().any(|arg| self.tensor_name(arg).is_some())
-                        }
-                        ExprKind::Atomic { .. } => true,
-                        _ => false,
-                    },
-                    Node::Stmt(stmt) => {
-                        matches!(stmt.kind, StmtKind::Assert { .. } | StmtKind::Print { .. })
-                    }
-                })
-            }
+            StmtKind::Let { value, .. } | StmtKind::LetPattern { value, .. } => self.is_pure(value),
             _ => false,
         }
+    }
+
+    /// Whether a statement does nothing but return from the kernel, under conditions.
+    pub(super) fn is_pure_return(&self, stmt: &'a Stmt) -> bool {
+        let StmtKind::Expr(expr) = &stmt.kind else { return false };
+        let is_other = |node: Node<'_>| {
+            matches!(node, Node::Stmt(stmt) if !matches!(
+                stmt.kind,
+                StmtKind::Return { .. } | StmtKind::Expr(_) | StmtKind::Let { .. }
+            ))
+        };
+        let returns =
+            |node: Node<'_>| matches!(node, Node::Stmt(Stmt { kind: StmtKind::Return { .. }, .. }));
+        matches!(expr.kind, ExprKind::If { .. })
+            && self.is_pure(expr)
+            && !any_in_expr(expr, &mut |node| is_other(node))
+            && any_in_expr(expr, &mut |node| returns(node))
+    }
+
+    /// Whether evaluating an expression reads no element and has no effect.
+    fn is_pure(&self, value: &'a Expr) -> bool {
+        !any_in_expr(value, &mut |node| match node {
+            Node::Expr(expr) => match &expr.kind {
+                ExprKind::Index { base, .. } => {
+                    matches!(self.lookup(base), Some(Binding::Tensor { .. }))
+                }
+                ExprKind::Call { args, .. } => {
+                    args.iter().any(|arg| self.tensor_name(arg).is_some())
+                }
+                ExprKind::Atomic { .. } => true,
+                _ => false,
+            },
+            Node::Stmt(stmt) => {
+                matches!(stmt.kind, StmtKind::Assert { .. } | StmtKind::Print { .. })
+            }
+        })
     }
 
     /// Marks the newest binding of a name as known before a launch, or as not known.

@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 }
                 self.depth -= 1;
             }
-            ExprKind::Block(body) if self.depth < MAX_DEPTH => {
+            ExprKind::Block(body) | ExprKind::Unsafe(body) if self.depth < MAX_DEPTH => {
                 self.depth += 1;
                 self.top_block(ScopeKind::Braces, body);
                 self.depth -= 1;
@@ -74,8 +74,10 @@ impl<'a> Checker<'a> {
             self.reject(span, Rule::ReturnInBlocks);
         } else if self.scopes.contains(&ScopeKind::ParallelLoop) {
             self.reject(span, Rule::ReturnInLoop);
-        } else if self.has_streams {
-            self.reject(span, Rule::ReturnWithStreamParallel);
+        } else if self.scopes.contains(&ScopeKind::StreamParallel) {
+            self.reject(span, Rule::ReturnInStreamParallel);
+        } else if self.after_streams {
+            self.reject(span, Rule::ReturnAfterStreamParallel);
         } else if self.returns_are_misplaced {
             self.first_return.get_or_insert(span);
         }

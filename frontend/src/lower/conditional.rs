@@ -55,7 +55,7 @@ pub(super) fn is_conditional(body: &Block) -> bool {
 
 /// Whether the loops in an expression at the top level are at the top level as well.
 fn is_transparent(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::If { .. } | ExprKind::Block(_))
+    matches!(expr.kind, ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_))
 }
 
 /// Whether an expression is lowered branch by branch: its branches have parallel loops or `return`s. A condition that
@@ -206,6 +206,9 @@ impl Lowerer {
         let (cond, then, otherwise) = match &expr.kind {
             ExprKind::If { cond, then, otherwise } => (cond, then, otherwise),
             ExprKind::Block(block) => return self.top_block(block, into, top),
+            ExprKind::Unsafe(block) => {
+                return self.in_unsafe(|this| this.top_block(block, into, top));
+            }
             _ => return Err(self.type_error(expr.span, "this has no branches")),
         };
         let before = self.path.clone();

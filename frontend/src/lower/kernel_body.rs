@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use quadrants_ir::{LoopDim, ParallelFor, RegionBlockId, TopStmt, types::Type};
 
 use super::{
-    Lowerer, Result, conditional, early_return,
+    Lowerer, Result,
+    conditional::{self, Path},
+    early_return,
     scope::{Loop, Value},
 };
 use crate::{
@@ -71,8 +73,8 @@ impl Lowerer {
         Ok(top)
     }
 
-    /// Lowers the `stream_parallel` blocks of a kernel. The `let`s that a block uses are lowered into the block: each
-    /// block evaluates them itself.
+    /// Lowers the `stream_parallel` blocks of a kernel. The `let`s that a block uses, and the `return`s before it, are
+    /// lowered into the block: each block evaluates them itself.
     fn stream_parallel_blocks(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let mut lets = Vec::new();
         for stmt in &body.stmts {
@@ -93,11 +95,12 @@ impl Lowerer {
         let messages = self.emit.messages();
         for stmt in used_lets(lets, block) {
             match &stmt.kind {
+                _ if early_return::returns(stmt) => self.top_stmt(stmt, &mut body)?,
                 // No block can assign a local outside it.
                 StmtKind::Let { name, mutable: true, ty, value } => {
-                    self.bind(name, false, *ty, value, stmt.span)?;
+                    self.guarded(|this| this.bind(name, false, *ty, value, stmt.span))?;
                 }
-                _ => self.stmt(stmt)?,
+                _ => self.guarded(|this| this.stmt(stmt))?,
             }
         }
         if self.emit.messages() != messages {
@@ -112,6 +115,7 @@ impl Lowerer {
             self.top_value(value, None, &mut body)?;
         }
         self.flush(&mut body);
+        self.path = Path::default();
         self.frame.names.leave(scope);
         let group = RegionBlockId::new(top.len() as u32 + 1);
         top.push(TopStmt::RegionBlock { region_block: group, body });
@@ -198,7 +202,7 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
     }
 }
 
-/// The `lets` that `block` uses, directly or through other `lets`.
+/// The `lets` that `block` uses, directly or through other `lets`, and those that may return from the kernel.
 fn used_lets<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
     let mut names = HashSet::new();
     any_in_block(block, &mut |node| collect_name(node, &mut names));
@@ -218,7 +222,7 @@ fn used_lets<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
             }
             _ => false,
         };
-        if used {
+        if used || early_return::returns(stmt) {
             any_in_stmt(stmt, &mut |node| collect_name(node, &mut names));
             used_lets.push(*stmt);
         }

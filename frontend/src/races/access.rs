@@ -1,6 +1,6 @@
 //! The accesses of a sample launch, by task and `stream_parallel` block.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::races::{
     AffineForm, AffineForms, GraphBuilder, Guard, GuardedIndex, Index, NodeId, Space, TensorRead,
@@ -42,6 +42,10 @@ pub(super) struct Task {
     pub(super) texts: HashMap<NodeId, String>,
     /// The texts of the elements that counters count in.
     pub(super) cells: Vec<String>,
+    /// For each counter of 32 bits: the line of a loop around the addition whose length only the device knows.
+    pub(super) long_loops: Vec<Option<u32>>,
+    /// Elements of tensors of integers of at least 32 bits.
+    pub(super) wide_reads: HashSet<NodeId>,
     /// Reads of tensors that are not `&mut`.
     pub(super) reads: HashMap<(String, Vec<String>, Index), NodeId>,
     /// The tensors, and the fields of their elements, of which several elements are read and compared.
@@ -190,6 +194,8 @@ impl Task {
             origins: HashMap::new(),
             texts: HashMap::new(),
             cells: Vec::new(),
+            long_loops: Vec::new(),
+            wide_reads: HashSet::new(),
             reads: HashMap::new(),
             compared: Vec::new(),
             parts: HashMap::new(),

@@ -275,6 +275,12 @@ impl Walk<'_> {
         let may_differ = is_unchanged && distinct.is_none() && part.fields.is_empty() && is_int;
         let tensor = part.base;
         let origin = || {
+            if distinct.is_some() {
+                return format!(
+                    "of `{text}`, which an index depends on, it is only known that the elements of `{tensor}` differ \
+                     from each other"
+                );
+            }
             let help = match may_differ {
                 true => {
                     format!(" (if all elements of `{tensor}` differ, take it as `&Distinct<…>`)")
@@ -285,9 +291,15 @@ impl Walk<'_> {
         };
         let Some(index) = index.filter(|_| is_unchanged && self.loops > 0) else {
             let value = self.unknown(Uniformity::Iteration);
+            if let AbstractValue::Node(id) = value
+                && self.is_wide(&part)
+            {
+                self.task.wide_reads.insert(id);
+            }
             self.explain(&value, origin);
             return value;
         };
+        let is_wide = self.is_wide(&part);
         let uniformity = self.task.builder.uniformity_of(&index);
         let key = (part.base.to_owned(), part.fields, index);
         if let Some(id) = self.task.reads.get(&key) {
@@ -307,9 +319,17 @@ impl Walk<'_> {
                 self.task.compared_read(&key, id);
             }
             self.task.reads.insert(key, id);
+            self.task.wide_reads.extend(is_wide.then_some(id));
         }
         self.explain(&value, origin);
         value
+    }
+
+    /// Whether an element is an integer of at least 32 bits.
+    fn is_wide(&self, part: &super::walk::ElementPart<'_>) -> bool {
+        const WIDE: [&str; 6] = ["i32", "u32", "i64", "u64", "isize", "usize"];
+        let elem = self.elems.get(part.base).map(String::as_str);
+        part.fields.is_empty() && elem.is_some_and(|elem| WIDE.contains(&elem))
     }
 
     /// The old value of an atomic addition.
@@ -352,6 +372,9 @@ impl Walk<'_> {
             is_of_one_thread: false,
         });
         self.task.cells.push(text.to_owned());
+        let is_narrow = matches!(self.elems.get(tensor).map(String::as_str), Some("u32" | "i32"));
+        let long = self.long_loops.last().copied().filter(|_| is_narrow && phase.is_none());
+        self.task.long_loops.push(long);
         Some(AbstractValue::Node(
             self.task.push(ValueNode::Ticket { counter, addition: counter as u32 }),
         ))

@@ -206,6 +206,10 @@ impl Walk<'_> {
         let bounds: Vec<_> = each.dims.iter().map(|dim| self.bounds(dim)).collect();
         let (mark, guards) = (self.names.mark(), self.guards.len());
         self.loops += 1;
+        let (outer, mut ends) = (self.long_loops.len(), each.dims.iter().zip(&bounds));
+        let is_wide = |end: &AbstractValue| matches!(end, AbstractValue::Node(id) if self.task.wide_reads.contains(id));
+        let long = ends.find_map(|(dim, [_, end])| is_wide(end).then_some(dim.end.span.line));
+        self.long_loops.extend(long);
         let mut counts = Vec::new();
         for (dim, bounds) in each.dims.iter().zip(bounds) {
             let ids = bounds.clone().map(|bound| self.node_id(&bound));
@@ -252,6 +256,7 @@ impl Walk<'_> {
         let zero = self.task.push(ValueNode::Const(0));
         self.repeated(nth, &[(BinaryOp::Le, zero, nth)], None, &each.body);
         self.guards.truncate(guards);
+        self.long_loops.truncate(outer);
         self.loops -= 1;
         self.names.leave(mark);
         self.forget(&assigned(&[Some(&each.body)]));
@@ -370,16 +375,31 @@ fn steady_step<'a>(name: &str, changed: &[&str], body: &'a Block) -> Option<(Bin
     let step = body.stmts.iter().find_map(|stmt| match &stmt.kind {
         StmtKind::Assign { target, op: Some(op @ (BinaryOp::Add | BinaryOp::Sub)), value } => {
             let is_target = matches!(&target.kind, ExprKind::Name(target) if target == name);
-            let is_steady = match &value.kind {
-                ExprKind::Name(name) => !changed.contains(&name.as_str()) && !binds(body, name),
-                ExprKind::Literal { .. } | ExprKind::Const(_) => true,
-                _ => false,
-            };
-            (is_target && is_steady).then_some((*op, value))
+            let is_steady = |name: &str| !changed.contains(&name) && !binds(body, name);
+            (is_target && is_computed_from(value, &is_steady)).then_some((*op, value))
         }
         _ => None,
     });
     step.filter(|_| count == 1 && !continues && !binds(body, name))
+}
+
+/// Whether an expression is computed from such names and from constants, without elements of tensors and effects.
+fn is_computed_from(value: &Expr, names: &dyn Fn(&str) -> bool) -> bool {
+    match &value.kind {
+        ExprKind::Literal { .. } | ExprKind::Const(_) => true,
+        ExprKind::Name(name) | ExprKind::Len { base: name } => names(name),
+        ExprKind::Extent { base, axis } => names(base) && is_computed_from(axis, names),
+        ExprKind::Unary { value, .. }
+        | ExprKind::Cast { value, .. }
+        | ExprKind::Field { value, .. } => is_computed_from(value, names),
+        ExprKind::Binary { lhs, rhs, .. } => {
+            is_computed_from(lhs, names) && is_computed_from(rhs, names)
+        }
+        ExprKind::Method { receiver, args, .. } => {
+            [&**receiver].into_iter().chain(args).all(|value| is_computed_from(value, names))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a block binds the name itself, so that it denotes another local there.

@@ -21,13 +21,9 @@ mod walk;
 
 use std::{cell::Cell, collections::HashMap};
 
-use quadrants_ir::{
-    DivRemOp,
-    races::{
-        AffineForm, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, TicketSource, Uniformity,
-        ValueGraph, ValueNode, Var, VarKind, disjoint, disjoint_in_loop, never_happens,
-        refuted_between, refuted_in_loop,
-    },
+use quadrants_ir::races::{
+    AffineForm, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, TicketSource, Var, VarKind,
+    disjoint, disjoint_in_loop, never_happens, refuted_between, refuted_in_loop,
 };
 
 use access::{Access, AccessKind, RegionBlock, Stored, Task, overlap, same_tensor};
@@ -228,7 +224,7 @@ impl<'a> RaceChecker<'a> {
             let (span, rule) = if a == b {
                 let reason = self.reason(at, &samples, a, b);
                 let access = first.text.clone();
-                let advice = time_loop_advice(task, first).unwrap_or_else(|| {
+                let advice = self.time_loop_advice(at, a).unwrap_or_else(|| {
                     if self.is_by_ticket(task, first) && first.kind == AccessKind::Write {
                         return format!("write {}, which needs no proof", exchange(first));
                     }
@@ -239,8 +235,14 @@ impl<'a> RaceChecker<'a> {
                 let (here, other) =
                     if second.kind.is_write() { (first, second) } else { (second, first) };
                 let reason = self.reason(at, &samples, a, b);
-                let advice = time_loop_advice(task, here)
-                    .or_else(|| self.is_recurrence(at, a, b).then(recurrence_advice));
+                let advice = (self.ticket_advice(task, here, other))
+                    .or_else(|| {
+                        self.time_loop_advice(at, if second.kind.is_write() { a } else { b })
+                    })
+                    .or_else(|| {
+                        let is_recurrence = !here.is_shared && self.is_recurrence(at, a, b);
+                        is_recurrence.then(recurrence_advice)
+                    });
                 let reads_first = accesses[a.min(b)].kind == AccessKind::Read;
                 (here.span, race_in_loop([here, other], reads_first, over, reason, advice))
             };
@@ -471,7 +473,8 @@ impl<'a> RaceChecker<'a> {
     /// Whether all accesses to a counter's element, in the loop and in code that may run at the same time, are atomic
     /// additions.
     fn is_only_counted(&self, at: [usize; 2], sample: usize, counter: usize) -> bool {
-        self.not_a_count(at, sample, counter).is_none()
+        let is_limited = self.task(sample, at).long_loops[counter].is_none();
+        is_limited && self.not_a_count(at, sample, counter).is_none()
     }
 
     /// The first access to a counter's element that is not an atomic addition.
@@ -482,11 +485,19 @@ impl<'a> RaceChecker<'a> {
         counter: usize,
     ) -> Option<&'a Access> {
         let own = self.task(sample, [part, task]);
-        let (number, phase) = match own.builder.graph.counters[counter].source {
+        let counter = &own.builder.graph.counters[counter];
+        let (number, phase) = match counter.source {
             TicketSource::Shared { array, phase } => (array, Some(phase)),
             TicketSource::Tensor(number) | TicketSource::Scan(number) => (number, None),
         };
         let (tensor, fields) = own.counted.get(number as usize)?;
+        let constant = |form: Option<AffineForm>| form.and_then(|form| form.value());
+        let cell: Vec<_> = counter.cell.iter().map(|id| constant(own.form(*id))).collect();
+        // Elements with different constant indices differ.
+        let is_apart = |access: &Access| {
+            let mut pairs = cell.iter().zip(&access.forms);
+            pairs.any(|(at, form)| at.zip(constant(*form)).is_some_and(|(a, b)| a != b))
+        };
         let parts = self.samples[sample].iter().enumerate();
         let others = parts.filter(|(at, _)| *at != part).flat_map(|(_, other)| &other.tasks);
         others.chain([own]).flat_map(|task| &task.accesses).find(|access| {
@@ -494,6 +505,7 @@ impl<'a> RaceChecker<'a> {
                 && overlap(&access.fields, fields)
                 && access.kind != AccessKind::Count
                 && (phase.is_none() || phase == access.phase)
+                && !is_apart(access)
         })
     }
 
@@ -580,29 +592,6 @@ fn suspects(
     (0..accesses.len()).filter(|at| of_tensors.contains_key(&root(&accesses[*at]))).collect()
 }
 
-/// The advice for a loop over time steps around a loop that should be parallel: the access is in an inner loop and
-/// touches the same elements in each iteration of the parallel one.
-fn time_loop_advice(task: &Task, access: &Access) -> Option<String> {
-    let [name] = &task.names[..] else { return None };
-    let index: Vec<NodeId> = access.index.iter().copied().collect::<Option<_>>()?;
-    let graph = &task.builder.graph;
-    let reached = graph.reached(&index);
-    let nodes = || graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
-    let of_step = depends_on_step(graph, &index);
-    // Bounds that are read from a tensor, as the offsets of rows, differ between iterations.
-    let of_data = |node: &ValueNode| {
-        matches!(node, ValueNode::Unknown { uniformity: Uniformity::Iteration, .. })
-    };
-    let of_step = of_step || nodes().any(|(node, _)| of_data(node));
-    let in_inner_loop = nodes().any(|(node, _)| matches!(node, ValueNode::Inner { .. }));
-    (in_inner_loop && !of_step).then(|| {
-        format!(
-            "if each iteration of `{name}` needs the results of the one before, launch the kernel once per step \
-             (`capture` makes that cheap) or mark this loop `#[qd::serial]`"
-        )
-    })
-}
-
 /// What the elements of a tensor are for atomics.
 enum Elem {
     /// Numbers that have atomics, or of an unknown type.
@@ -673,21 +662,6 @@ fn own_element_advice(access: &Access) -> String {
         ),
     };
     format!("give each iteration an element of its own, {atomic}")
-}
-
-/// Whether nodes depend on a variable of the parallel loop other than by a remainder, as of double buffers `t % 2`.
-fn depends_on_step(graph: &ValueGraph, ids: &[NodeId]) -> bool {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut rest = ids.to_vec();
-    while let Some(id) = rest.pop() {
-        match graph.nodes[id as usize] {
-            _ if std::mem::replace(&mut seen[id as usize], true) => {}
-            ValueNode::Var(_) => return true,
-            ValueNode::DivRem(DivRemOp::Rem, ..) => {}
-            node => rest.extend(node.operands()),
-        }
-    }
-    false
 }
 
 fn recurrence_advice() -> String {

@@ -2,14 +2,17 @@
 
 use std::cell::Cell;
 
-use quadrants_ir::races::{
-    LoopContext, MAX_WORK, NodeId, Space, Uniformity, ValueNode, collision, common_element,
-    obstacle,
+use quadrants_ir::{
+    DivRemOp,
+    races::{
+        LoopContext, MAX_WORK, NodeId, Space, Uniformity, ValueGraph, ValueNode, collision,
+        common_element, obstacle,
+    },
 };
 
 use super::{
     RaceChecker, SOLVED_SAMPLES,
-    access::{Access, Task},
+    access::{Access, AccessKind, Task},
     common_index, spaces,
 };
 
@@ -101,7 +104,8 @@ impl RaceChecker<'_> {
         let line = self.not_a_count(at, 0, counter).map(|other| other.span.line);
         let is_of_block = graph.counters[counter].source.is_of_block();
         let is_separate = is_one || is_part;
-        Some(Tickets { counter: &task.cells[counter], line, is_separate, is_of_block })
+        let long_loop = task.long_loops[counter];
+        Some(Tickets { counter: &task.cells[counter], line, long_loop, is_separate, is_of_block })
     }
 
     /// Why the tickets that the indices of one or two accesses depend on prove nothing.
@@ -111,6 +115,13 @@ impl RaceChecker<'_> {
         if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.line?))) {
             return Some(format!(
                 "`{other}` gives no tickets, because the loop does not only add to it (line {line})"
+            ));
+        }
+        if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.long_loop?))) {
+            return Some(format!(
+                "the length of the loop at line {line} is read from memory and has no limit, and the tickets of \
+                 `{other}`, a counter of 32 bits, repeat after 2^32; take a tensor of `u64` for the counter, or limit \
+                 the loop, as `begin..end.min(begin + 64)`"
             ));
         }
         if let [_, second] = of
@@ -137,6 +148,60 @@ impl RaceChecker<'_> {
         ))
     }
 
+    /// The advice for a loop over time steps around a loop that should be parallel: the access is in an inner loop and
+    /// touches the same elements in each iteration of the parallel one.
+    pub(super) fn time_loop_advice(&self, at: [usize; 2], access: usize) -> Option<String> {
+        let task = self.task(0, at);
+        let [name] = &task.names[..] else { return None };
+        let index = |task: &Task| -> Option<Vec<NodeId>> {
+            task.accesses[access].index.iter().copied().collect()
+        };
+        // A factor of the step may be zero in a sample.
+        let of_step = (0..self.samples.len()).any(|sample| {
+            let task = self.task(sample, at);
+            index(task).is_none_or(|index| depends_on_step(&task.builder.graph, &index))
+        });
+        let graph = &task.builder.graph;
+        let reached = graph.reached(&index(task)?);
+        let nodes = || graph.nodes.iter().zip(&reached).filter(|(_, reached)| **reached);
+        // Bounds that are read from a tensor, as the offsets of rows, differ between iterations.
+        let of_data = |node: &ValueNode| {
+            matches!(node, ValueNode::Unknown { uniformity: Uniformity::Iteration, .. })
+        };
+        let of_step = of_step || nodes().any(|(node, _)| of_data(node));
+        let in_inner_loop = nodes().any(|(node, _)| matches!(node, ValueNode::Inner { .. }));
+        (in_inner_loop && !of_step).then(|| {
+            format!(
+                "if each iteration of `{name}` needs the results of the one before, launch the kernel once per step \
+                 (`capture` makes that cheap) or mark this loop `#[qd::serial]`"
+            )
+        })
+    }
+
+    /// The advice for two writes by tickets of one counter: an iteration reserves too few elements.
+    pub(super) fn ticket_advice(
+        &self,
+        task: &Task,
+        here: &Access,
+        other: &Access,
+    ) -> Option<String> {
+        let are_writes = [here, other].iter().all(|access| access.kind == AccessKind::Write);
+        let counters = [here, other].map(|access| {
+            let index: Vec<NodeId> = access.index.iter().copied().flatten().collect();
+            let reached = task.builder.graph.reached(&index);
+            let mut nodes = task.builder.graph.nodes.iter().zip(reached);
+            nodes.find_map(|(node, reached)| match node {
+                ValueNode::Ticket { counter, .. } if reached => Some(*counter),
+                _ => None,
+            })
+        });
+        let counter = counters[0].filter(|_| are_writes && counters[0] == counters[1])?;
+        let cell = &task.cells[counter];
+        Some(format!(
+            "add to `{cell}` as many as an iteration writes, so that its ticket reserves all of these elements"
+        ))
+    }
+
     /// Whether an index of an access depends on a ticket.
     pub(super) fn is_by_ticket(&self, task: &Task, access: &Access) -> bool {
         let index: Vec<NodeId> = access.index.iter().copied().flatten().collect();
@@ -146,12 +211,29 @@ impl RaceChecker<'_> {
     }
 }
 
+/// Whether nodes depend on a variable of the parallel loop other than by a remainder, as of double buffers `t % 2`.
+fn depends_on_step(graph: &ValueGraph, ids: &[NodeId]) -> bool {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut rest = ids.to_vec();
+    while let Some(id) = rest.pop() {
+        match graph.nodes[id as usize] {
+            _ if std::mem::replace(&mut seen[id as usize], true) => {}
+            ValueNode::Var(_) => return true,
+            ValueNode::DivRem(DivRemOp::Rem, ..) => {}
+            node => rest.extend(node.operands()),
+        }
+    }
+    false
+}
+
 /// The counter of a ticket that an index depends on.
 struct Tickets<'a> {
     /// Its text.
     counter: &'a str,
     /// The line of an access to it that is no atomic addition.
     line: Option<u32>,
+    /// The line of a loop whose length has no limit, if the counter has 32 bits.
+    long_loop: Option<u32>,
     /// Whether all tickets are of one element, or its index is part of the index.
     is_separate: bool,
     /// Whether each block has its own counter.

@@ -68,7 +68,7 @@ pub(super) struct Walk<'a> {
     /// The ranks of tensors, where known from an index.
     ranks: &'a HashMap<&'a str, usize>,
     /// The types of the elements of tensors, where their types say it.
-    elems: HashMap<String, String>,
+    pub(super) elems: HashMap<String, String>,
     pub(super) names: SymbolTable<Named>,
     /// The author's text, if messages are wanted: only of races that were found.
     source: Option<SourceText<'a>>,
@@ -84,6 +84,8 @@ pub(super) struct Walk<'a> {
     changed: Option<Vec<String>>,
     in_region: bool,
     unsafe_depth: u32,
+    /// The lines of the serial loops around the code whose length is an element of a tensor.
+    pub(super) long_loops: Vec<u32>,
     last_id: u32,
     /// The state of the enclosing `block_for`.
     pub(super) threads: Option<Threads>,
@@ -137,6 +139,7 @@ pub(super) fn walk(
         changed: None,
         in_region: false,
         unsafe_depth: 0,
+        long_loops: Vec::new(),
         last_id: 0,
         threads: None,
         guards: Vec::new(),

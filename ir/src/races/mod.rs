@@ -33,8 +33,8 @@ pub use example::{Collision, Position, collision, common_element};
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;
 pub use terms::{
-    Guard, GuardedIndex, Index, LoopContext, never_happens, range_of, refuted_between,
-    refuted_in_loop,
+    Bound, Guard, GuardedIndex, Index, LoopContext, difference, is_bounded, never_happens,
+    range_of, refuted_between, refuted_in_loop,
 };
 pub use value_graph::{
     AffineForms, Counter, GraphBuilder, IntType, NodeId, Stored, TensorRead, TicketSource,

@@ -13,6 +13,7 @@
 //!   `x + y <= y * y - x * x <= 2 * h * (y - x) - (2 * h - x - y)`, where no value is above `h`;
 //! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal,
 //!   and one result equals the other `x` if and only if the reverse holds;
+//! * an index of which each bit is an exclusive disjunction of bits of loop variables is decided by these ([`bits`]);
 //! * tickets of the same cell reserve different numbers;
 //! * prefix sums over the threads of a block grow from thread to thread by the amounts;
 //! * elements of a tensor that the loop does not change: equal if the indices are; if all its elements differ, also
@@ -20,6 +21,7 @@
 //! * a computation that may overflow: the value minus an unknown multiple of the type's size.
 
 mod arithmetic;
+mod bits;
 mod relations;
 mod sums;
 
@@ -78,6 +80,9 @@ pub struct LoopContext<'a> {
 pub fn refuted_in_loop(context: LoopContext<'_>, a: GuardedIndex<'_>, b: GuardedIndex<'_>) -> bool {
     let budget = context.budget;
     let mut terms = Terms::new([context, context], true);
+    if terms.bits_differ([a, b]) {
+        return true;
+    }
     terms.accesses([a, b]);
     terms.iterations_differ();
     terms.complete();
@@ -108,12 +113,58 @@ pub fn never_happens(context: LoopContext<'_>, a: GuardedIndex<'_>) -> bool {
     terms.system.is_refuted(budget)
 }
 
+/// Whether a node of type `ty` is at least `least`, or at most `most`, wherever the conditions hold, according to the
+/// solver.
+#[must_use]
+pub fn is_bounded(
+    context: LoopContext<'_>,
+    guards: &[Guard],
+    (id, ty): (NodeId, IntType),
+    bound: Bound,
+) -> bool {
+    let mut terms = Terms::new([context, context], true);
+    terms.happens(0, GuardedIndex { index: &[], extents: &[], guards });
+    let Some(value) = terms.exact(0, id, ty) else { return false };
+    let outside = match bound {
+        Bound::AtLeast(least) => Formula::less(&value, &Linear::constant(least)),
+        Bound::AtMost(most) => Formula::less(&Linear::constant(most), &value),
+    };
+    let Some(outside) = outside else { return false };
+    terms.system.add(outside);
+    terms.complete();
+    terms.system.is_refuted(context.budget)
+}
+
 /// The smallest and the largest value of a node of type `ty`, if they are known.
 #[must_use]
 pub fn range_of(context: LoopContext<'_>, id: NodeId, ty: IntType) -> Option<(i128, i128)> {
     let mut terms = Terms::new([context, context], true);
     let value = terms.exact(0, id, ty)?;
     terms.system.range(&value)
+}
+
+/// The smallest and the largest difference of two nodes of type `ty`, the first minus the second, if they are known.
+#[must_use]
+pub fn difference(
+    context: LoopContext<'_>,
+    [a, b]: [NodeId; 2],
+    ty: IntType,
+) -> Option<(i128, i128)> {
+    let mut terms = Terms::new([context, context], true);
+    let (a, b) = (terms.exact(0, a, ty)?, terms.exact(0, b, ty)?);
+    let difference = a.sub(&b)?;
+    let (least, most) = terms.system.range(&difference)?;
+    let by_operands = terms.range_without_limits(&difference);
+    Some(by_operands.map_or((least, most), |(lo, hi)| (least.max(lo), most.min(hi))))
+}
+
+/// A limit of a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// The value is not smaller.
+    AtLeast(i128),
+    /// The value is not larger.
+    AtMost(i128),
 }
 
 /// A read of a tensor.
@@ -323,7 +374,7 @@ impl<'a> Terms<'a> {
             }
         }
         let size = if scalar == ScalarType::Bool { 2 } else { 1 << (8 * scalar.size()) };
-        let times = ((range.0 - hi).div_euclid(size), (range.1 - lo).div_euclid(size) + 1);
+        let times = (-(hi - range.0).div_euclid(size), (range.1 - lo).div_euclid(size));
         let times = self.fresh(times.0, times.1);
         let value = value.plus(-size, &times)?;
         self.system.add(Formula::at_most(&Linear::constant(lo), &value));
@@ -446,6 +497,9 @@ impl<'a> Terms<'a> {
                 } else {
                     (x.0.max(y.0), x.1.max(y.1))
                 };
+                // Operands that may wrap have wider ranges than their type.
+                let of_type = int_range(ty);
+                let (lo, hi) = (lo.max(of_type.0), hi.min(of_type.1));
                 let limit = self.system.variable(lo, hi);
                 let value = Linear::var(limit);
                 for operand in [&a, &b] {

@@ -137,14 +137,18 @@ pub(crate) fn has_parallel(expr: &Expr) -> bool {
                 || branch.else_branch.as_ref().is_some_and(|(_, other)| has_parallel(other))
         }
         Expr::Match(each) => each.arms.iter().any(|arm| has_parallel(&arm.body)),
-        Expr::Block(syn::ExprBlock { label: None, block, .. }) => any_parallel(&block.stmts),
+        Expr::Block(syn::ExprBlock { label: None, block, .. })
+        | Expr::Unsafe(syn::ExprUnsafe { block, .. }) => any_parallel(&block.stmts),
         _ => false,
     }
 }
 
 /// Whether an expression that is a statement at the top level has parallel loops in its branches or braces.
 pub(crate) fn has_parallel_branch(expr: &Expr) -> bool {
-    let branches = matches!(unparenthesized(expr), Expr::If(_) | Expr::Match(_) | Expr::Block(_));
+    let branches = matches!(
+        unparenthesized(expr),
+        Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Unsafe(_)
+    );
     branches && has_parallel(expr)
 }
 

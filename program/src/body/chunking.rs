@@ -1,9 +1,10 @@
 //! Splits parallel loops of CPU bodies: whether they use the thread pool, into how many chunks, and which iterations of
 //! a chunk run with checks. The loops' bodies are behind `dyn Fn`, so that this code is compiled once for all loops.
 
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use quadrants_ir::{Const, abi::MAX_BOUND};
+use quadrants_rhi::SourcePanic;
 
 use super::{
     body_launch::{BodyLaunch, LoopAt, Proven},
@@ -138,12 +139,17 @@ impl BodyLaunch<'_> {
             let id = ChunkId { number, iterations: steps / count as u64 };
             self.run_tile(each, unchecked, &proven, id, tile(number));
         };
-        if count == 1 {
-            return run(0);
+        let all = || match count {
+            1 => run(0),
+            _ => thread_pool::run(count, is_long(steps, each.weight), &|number| {
+                self.errors.run(&mut || run(number))
+            }),
+        };
+        // The error of the launch names the loop.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(all)) {
+            let (message, _) = SourcePanic::of(payload);
+            resume_unwind(Box::new(SourcePanic { message, line: each.location.line() }));
         }
-        thread_pool::run(count, is_long(steps, each.weight), &|number| {
-            self.errors.run(&mut || run(number))
-        });
     }
 
     /// Runs the iterations of a chunk, a tile, on this thread, which is inside a body. If the kernel prints, one by

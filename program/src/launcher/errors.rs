@@ -48,9 +48,14 @@ pub(crate) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = name_of(kernel, race.object);
-    let reason = if let Some(Overflow { array, bits, increments }) = race.counter {
+    let reason = if let Some(Overflow { array, bits, increments, may_decrease }) = race.counter {
         let tensor = name_of(kernel, array);
-        RaceReason::CounterOverflow(CounterOverflow { tensor, bits, draws: increments })
+        RaceReason::CounterOverflow(CounterOverflow {
+            tensor,
+            bits,
+            draws: increments,
+            may_decrease,
+        })
     } else if let Some(example) = race.example {
         let dims = task.kind.dims().into_iter().flatten();
         let mut variables: Vec<String> =
@@ -156,8 +161,9 @@ fn unproven(kernel: &Offloaded, list: Array, cause: Cause) -> String {
 /// The error for a launch that failed at the device. `started` is whether some of its tasks had been enqueued.
 #[cold]
 pub(crate) fn launch_error(kernel: &Offloaded, started: bool, source: rt::Error) -> Error {
-    if let rt::Error::Device(quadrants_rhi::Error::Panicked { message }) = source {
-        return Error::Panicked { kernel: kernel.name.clone(), message };
+    if let rt::Error::Device(quadrants_rhi::Error::Panicked { message, line }) = source {
+        let (kernel, file) = (kernel.name.clone(), kernel.file.clone());
+        return Error::Panicked { kernel, file, line, message };
     }
     Error::Launch { kernel: kernel.name.clone(), started, source }
 }

@@ -106,7 +106,7 @@ impl Display for Explanation {
                 write!(
                     f,
                     "\n    one thread runs its loops; only loops at the top level of the kernel are parallel, also in \
-                     `if`, `match` and braces, but not in `unsafe`, in other loops and in values"
+                     `if`, `match`, `unsafe` and braces, but not in other loops and in values"
                 )?;
             }
             for reason in &task.unproven {

@@ -415,7 +415,13 @@ fn integer_overflow_wraps_or_is_the_error_of_the_launch(
         Ok(()) => assert_eq!(x.to_vec()?, [2, -2]),
         Err(error @ Error::Panicked { .. }) if backend == Cpu => {
             let message = error.to_string();
-            assert_eq!(message, "kernel `double` panicked: attempt to multiply with overflow");
+            let Error::Panicked { line: Some(line), .. } = &error else { panic!("{error:?}") };
+            let place = format!("tests/suite/errors/reports.rs:{line}");
+            let expected =
+                format!("kernel `double` ({place}) panicked: attempt to multiply with overflow");
+            assert_eq!(message, expected);
+            let source = include_str!("reports.rs").lines().nth(*line as usize - 1);
+            assert_eq!(source.map(str::trim), Some("for i in 0..x.len() {"));
             assert_eq!(error.severity(), Severity::LostData);
         }
         Err(error) => panic!("{error:?}"),

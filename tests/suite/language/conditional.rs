@@ -1,6 +1,6 @@
 //! Parallel loops under a condition at the top level, and `return` before them.
 
-#![allow(unreachable_code)] // of one kernel, whose loops come after a `return`
+#![allow(unreachable_code, unused_unsafe)] // loops after a `return`; plain Rust needs no `unsafe` for arrays
 
 use quadrants::{self as qd, Error, KernelValue, Program, Tensor};
 use quadrants_tests::{TestBackend, on_all_backends};
@@ -417,6 +417,52 @@ source! { by_constant;
             x[i] *= 3;
         }
     }
+}
+
+// `unsafe` at the top level, also in branches, with sums and serial code.
+source! { asserted;
+    fn run(on: bool, at: &Tensor<u32, 1>, x: &mut Tensor<i32, 1>, y: &mut Tensor<i32, 1>) -> i32 {
+        let mut sum = 0;
+        // SAFETY: `at` is a permutation.
+        unsafe {
+            let first = x[0];
+            for i in 0..at.len() {
+                x[at[i] as usize] = i as i32 + first;
+            }
+            for i in 0..x.len() {
+                sum += x[i];
+            }
+            if on {
+                for i in 0..at.len() {
+                    y[at[i] as usize] += 2;
+                }
+            } else {
+                // SAFETY: as above.
+                unsafe {
+                    for i in 0..at.len() {
+                        y[at[i] as usize] -= 1;
+                    }
+                }
+                return -sum;
+            }
+            y[0] = 100;
+        }
+        for i in 0..y.len() {
+            y[i] += 1;
+        }
+        sum
+    }
+}
+
+#[on_all_backends]
+fn loops_in_unsafe_are_parallel(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let at = Array::of(&(0..300).map(|i| i * 7 % 300).collect::<Vec<u32>>());
+    for on_or_off in [false, true] {
+        let (x, y) = (Array::of(&[3; 300]), Array::of(&[5; 300]));
+        referee!(&on.program, asserted [on_or_off] [at] [x, y]);
+    }
+    Ok(())
 }
 
 fn argument_conditions(program: &Program) -> qd::Result<()> {

@@ -527,3 +527,60 @@ fn loops_over_parts_combine_into_them(backend: TestBackend) -> Result<()> {
     assert_eq!(bounds, [[-2.0, 0.0], [2.0, 4.0]]);
     Ok(())
 }
+
+#[qd::kernel]
+fn streams_after_returns(
+    mode: u32,
+    n: usize,
+    h: f32,
+    x: &mut Tensor<f32, 1>,
+    y: &mut Tensor<f32, 1>,
+) {
+    if n == 0 {
+        return;
+    }
+    let last = n - 1;
+    let step = match mode {
+        0 => 1.0,
+        1 => 2.0,
+        _ => return,
+    };
+    if h > 2.0 || (h < 0.0 && mode == 1) {
+        return;
+    }
+    qd::stream_parallel(|| {
+        for i in 0..last {
+            x[i] += step;
+        }
+        if mode == 1 {
+            for i in 0..last {
+                x[i] *= 2.0;
+            }
+        }
+    });
+    qd::stream_parallel(|| {
+        for i in 0..y.len() {
+            y[i] += h;
+        }
+        y[last] += 100.0;
+    });
+}
+
+#[on_all_backends]
+fn a_return_before_streams_skips_all_of_them(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut x, mut y) = (on.program.zeros([4])?, on.program.zeros([4])?);
+    for _ in 0..3 {
+        for (mode, n, h) in [(0, 0, 1.0), (2, 3, 1.0), (0, 3, 2.5), (1, 3, -1.0)] {
+            streams_after_returns(mode, n, h, &mut x, &mut y).launch()?;
+        }
+    }
+    assert_eq!((x.to_vec()?, y.to_vec()?), (vec![0.0; 4], vec![0.0; 4]));
+    streams_after_returns(0, 3, -1.0, &mut x, &mut y).launch()?;
+    assert_eq!(x.to_vec()?, [1.0, 1.0, 0.0, 0.0]);
+    assert_eq!(y.to_vec()?, [-1.0, -1.0, 99.0, -1.0]);
+    streams_after_returns(1, 4, 1.0, &mut x, &mut y).launch()?;
+    assert_eq!(x.to_vec()?, [6.0, 6.0, 4.0, 0.0]);
+    assert_eq!(y.to_vec()?, [0.0, 0.0, 100.0, 100.0]);
+    Ok(())
+}

@@ -24,7 +24,9 @@ impl Walk<'_> {
         let body = match &expr.kind {
             ExprKind::StreamParallel(StreamParallelArgument::Closure { body, .. }) => body,
             ExprKind::BlockFor(each) => return self.block_for(each),
-            ExprKind::If { .. } | ExprKind::Block(_) if expr_has_parallel(expr) => {
+            ExprKind::If { .. } | ExprKind::Block(_) | ExprKind::Unsafe(_)
+                if expr_has_parallel(expr) =>
+            {
                 return self.branches(expr);
             }
             _ => {
@@ -58,6 +60,12 @@ impl Walk<'_> {
         let (cond, then, otherwise) = match &expr.kind {
             ExprKind::If { cond, then, otherwise } => (cond, then, otherwise.as_ref()),
             ExprKind::Block(block) => return self.top_block(block),
+            ExprKind::Unsafe(block) => {
+                self.unsafe_depth += 1;
+                self.top_block(block);
+                self.unsafe_depth -= 1;
+                return;
+            }
             _ => return,
         };
         self.eval(cond);

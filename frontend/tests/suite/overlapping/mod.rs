@@ -10,6 +10,7 @@ use quadrants_ir::{
     offload,
 };
 
+mod cells;
 mod parts;
 mod sums;
 

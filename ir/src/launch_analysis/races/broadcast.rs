@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::{
     build::{TaskBuilder, int_type},
     check::Guards,
+    part::Part,
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, Stmt,
@@ -16,6 +17,7 @@ use crate::{
 /// A store to a shared array in the current phase.
 pub(super) struct Broadcast {
     array: LocalId,
+    part: Part,
     index: Index,
     value: NodeId,
     by: By,
@@ -63,7 +65,8 @@ impl TaskBuilder<'_> {
             _ => return,
         };
         let value = self.value(value);
-        self.broadcasts.push(Broadcast { array, index, value, by });
+        let part = Part::of(self.nodes, element);
+        self.broadcasts.push(Broadcast { array, part, index, value, by });
     }
 
     /// Whether an element with a constant index is inside its array: outside nothing is stored.
@@ -89,8 +92,8 @@ impl TaskBuilder<'_> {
 
     /// At the end of a phase: later phases read what was stored, if the phase has no other store there.
     pub(super) fn keep_broadcasts(&mut self, body: BlockId) {
-        for Broadcast { array, index, value, by } in std::mem::take(&mut self.broadcasts) {
-            if changes(self.nodes, body, Array::Shared(array)) != 1 {
+        for Broadcast { array, part, index, value, by } in std::mem::take(&mut self.broadcasts) {
+            if changes(self.nodes, body, &part) != 1 {
                 continue;
             }
             let kept = match by {
@@ -154,15 +157,16 @@ impl TaskBuilder<'_> {
     }
 }
 
-/// How many statements and atomics of a block change an array.
-fn changes(nodes: Nodes<'_>, block: BlockId, array: Array) -> usize {
+/// How many statements and atomics of a block change a part of an array.
+fn changes(nodes: Nodes<'_>, block: BlockId, part: &Part) -> usize {
+    let is_changed = |element: &Element| Part::of(nodes, element).overlaps(part);
     let of = |stmt: &Stmt| {
-        let stores = matches!(stmt, Stmt::Store { element, .. } if element.array == array);
+        let stores = matches!(stmt, Stmt::Store { element, .. } if is_changed(element));
         let is_atomic = |value: &ExprId| {
             let kind = &nodes.exprs[*value].kind;
-            matches!(kind, ExprKind::Atomic { element, .. } if element.array == array)
+            matches!(kind, ExprKind::Atomic { element, .. } if is_changed(element))
         };
-        let inner: usize = stmt.blocks().map(|inner| changes(nodes, inner, array)).sum();
+        let inner: usize = stmt.blocks().map(|inner| changes(nodes, inner, part)).sum();
         usize::from(stores) + stmt.exprs().filter(is_atomic).count() + inner
     };
     nodes.blocks[block].stmts.iter().map(of).sum()

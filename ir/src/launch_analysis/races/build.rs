@@ -15,6 +15,7 @@ use super::{
     check::{Access, AccessKind, CounterIncrement, Guards, Races, TaskPair, TaskRaces, TripCount},
     load::Float,
     pairs::{classes, conflicting_pairs, uncountable, without_repetition},
+    part::Part,
 };
 use crate::{
     Array, BinaryOp, BlockId, Element, ExprId, ExprKind, LocalId, MathFn, Offloaded, ParamId,
@@ -34,8 +35,8 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) layout: &'k ArgLayout,
     /// The tensors that are changed by accesses that may be concurrent.
     pub(super) changed: Vec<bool>,
-    /// The arrays that are not only added to; of shared arrays, those of the current phase.
-    pub(super) uncountable: HashSet<Array>,
+    /// What is not only added to; of shared arrays, in the current phase.
+    pub(super) uncountable: HashSet<Part>,
     /// The temporaries that the task sets.
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
@@ -51,12 +52,14 @@ pub(super) struct TaskBuilder<'k> {
     pub(super) shared_loads: HashMap<(LocalId, Index), NodeId>,
     /// Loads from shared arrays that the phase does not change: the array, the index and the number of the phase.
     pub(super) kept_loads: Vec<(NodeId, LocalId, Index, usize)>,
-    /// What is stored in each shared array of integers; none if that is not known.
-    pub(super) stored: HashMap<LocalId, Option<Stored>>,
+    /// What is stored in each part of a shared array of integers; none if that is not known.
+    pub(super) stored: HashMap<Part, Option<Stored>>,
+    /// The stores to shared arrays: the part, the phase, and whether a loop of the block is around it.
+    pub(super) stores: Vec<(Part, usize, bool)>,
     /// The nodes of loads from shared arrays.
-    pub(super) loads_of_shared: Vec<(NodeId, LocalId)>,
-    /// The arrays that the current phase changes.
-    pub(super) changed_here: HashSet<Array>,
+    pub(super) loads_of_shared: Vec<(NodeId, Part)>,
+    /// What the current phase changes.
+    pub(super) changed_here: HashSet<Part>,
     /// The nodes of floats that have the same value wherever they are used: what is read from memory, arguments,
     /// constants, locals, and what exact operations make of these.
     pub(super) exact_floats: HashSet<NodeId>,
@@ -219,6 +222,7 @@ impl<'k> TaskBuilder<'k> {
             shared_loads: HashMap::new(),
             kept_loads: Vec::new(),
             stored: HashMap::new(),
+            stores: Vec::new(),
             loads_of_shared: Vec::new(),
             changed_here: HashSet::new(),
             exact_floats: HashSet::new(),
@@ -461,9 +465,11 @@ impl<'k> TaskBuilder<'k> {
                 let amount = self.value(value);
                 let loops = SmallVec::from_slice(&self.loops[outer..]);
                 let by_one = self.only_thread().is_some();
-                self.task.increments.push(CounterIncrement { source, amount, ty, loops, by_one });
+                let guards = self.guards.clone();
+                let increment = CounterIncrement { source, amount, ty, loops, by_one, guards };
+                self.task.increments.push(increment);
                 self.note_added(element, amount, by_one);
-                if self.uncountable.contains(&element.array) {
+                if Part::of(nodes, element).overlaps_any(&self.uncountable) {
                     return self.unknown_from(origin, ty, Uniformity::Iteration);
                 }
                 let cell = element.index.iter().map(|index| self.value(*index)).collect();

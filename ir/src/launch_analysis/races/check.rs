@@ -9,10 +9,10 @@ use crate::{
     Array, LocalId, ParamId, RegionBlockId, SiteId, TaskId,
     extents::Extents,
     races::{
-        AffineForm, AffineForms, Collision, Guard, GuardedIndex, Index, IntType, LoopContext,
-        MAX_VARS, MAX_WORK, NodeId, Space, TicketSource, Uniformity, ValueGraph, ValueNode, Var,
-        VarKind, collision, disjoint, disjoint_in_loop, exact_range, int_range, range_of,
-        refuted_between, refuted_in_loop,
+        AffineForm, AffineForms, Bound, Collision, Guard, GuardedIndex, Index, IntType,
+        LoopContext, MAX_VARS, MAX_WORK, NodeId, Space, TicketSource, Uniformity, ValueGraph,
+        ValueNode, Var, VarKind, collision, difference, disjoint, disjoint_in_loop, exact_range,
+        int_range, is_bounded, range_of, refuted_between, refuted_in_loop,
     },
 };
 
@@ -47,6 +47,8 @@ pub struct Overflow {
     pub bits: u32,
     /// The maximum sum of the amounts that are added; none if it is unknown.
     pub increments: Option<u128>,
+    /// Whether an amount may be negative.
+    pub may_decrease: bool,
 }
 
 /// The race check of a kernel: a value graph for each task, and the pairs of tasks that run concurrently.
@@ -69,6 +71,18 @@ pub(super) struct CounterIncrement {
     pub(super) loops: SmallVec<[TripCount; 2]>,
     /// Whether only one thread of each block executes it.
     pub(super) by_one: bool,
+    /// The conditions under which it is executed.
+    pub(super) guards: Guards,
+}
+
+/// What may be added to a counter.
+#[derive(Clone, Copy)]
+enum Amount {
+    /// No amount is negative, and the sum of all is at most this.
+    AtMost(u128),
+    Unlimited,
+    /// An amount may be negative.
+    Signed,
 }
 
 /// The trip count of an inner loop.
@@ -299,10 +313,14 @@ impl Races {
             let extents = (launch.extents_of)(TaskId::new(at as u32));
             task.amount_added_to(counter.source, bits, &extents, launch.args)
         };
-        let increments =
-            tasks.map(of_task).try_fold(0u128, |sum, increments| sum.checked_add(increments?));
-        let fits = increments.is_some_and(|increments| increments <= most);
-        (!fits).then_some(Overflow { array: array_of(counter.source), bits, increments })
+        let amount = tasks.map(of_task).fold(Amount::AtMost(0), Amount::plus);
+        let increments = match amount {
+            Amount::AtMost(sum) if sum <= most => return None,
+            Amount::AtMost(sum) => Some(sum),
+            Amount::Unlimited | Amount::Signed => None,
+        };
+        let may_decrease = matches!(amount, Amount::Signed);
+        Some(Overflow { array: array_of(counter.source), bits, increments, may_decrease })
     }
 }
 
@@ -334,6 +352,18 @@ fn race(
     Some(overflow.filter(|_| refuted(&|_| true)))
 }
 
+impl Amount {
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Signed, _) | (_, Self::Signed) => Self::Signed,
+            (Self::AtMost(a), Self::AtMost(b)) => {
+                a.checked_add(b).map_or(Self::Unlimited, Self::AtMost)
+            }
+            _ => Self::Unlimited,
+        }
+    }
+}
+
 impl Access {
     fn forms(&self, values: &AffineForms) -> SmallVec<[Option<AffineForm>; 3]> {
         self.index.iter().map(|id| values[*id as usize]).collect()
@@ -345,19 +375,18 @@ impl Access {
 }
 
 impl TaskRaces {
-    /// The maximum sum of the amounts that the task, or a block in a phase, adds to one element; none if unknown, or if
-    /// an amount of a prefix sum may be negative.
+    /// What the task, or a block in a phase, adds to one element.
     fn amount_added_to(
         &self,
         source: TicketSource,
         bits: u32,
         extents: &Extents,
         args: &[u64],
-    ) -> Option<u128> {
-        let mut increments =
-            self.increments.iter().filter(|increment| increment.source == source).peekable();
-        if increments.peek().is_none() || extents.is_empty() {
-            return Some(0);
+    ) -> Amount {
+        let increments = self.increments.iter().filter(|increment| increment.source == source);
+        let all = increments.clone().count() as u128;
+        if all == 0 || extents.is_empty() {
+            return Amount::AtMost(0);
         }
         let blocks = if source.is_of_block() { 1 } else { extents.iterations() };
         let threads = u128::from(self.threads.unwrap_or(1));
@@ -371,23 +400,36 @@ impl TaskRaces {
             budget: &budget,
         };
         let sum = |increment: &CounterIncrement| {
-            let runs = u128::from(blocks) * if increment.by_one { 1 } else { threads };
+            let CounterIncrement { amount, ty, by_one, .. } = *increment;
+            let runs = u128::from(blocks) * if by_one { 1 } else { threads };
             let mut trip_counts =
-                increment.loops.iter().map(|trip_count| trip_count.max(&space, &values));
+                increment.loops.iter().map(|trip_count| trip_count.max(context, &values));
             let mut count =
                 trip_counts.try_fold(runs, |product, count| product.checked_mul(count?));
             if bits == 64 {
                 // A launch that makes more additions would take years.
                 count = Some(count.map_or(1 << 56, |count| count.min(1 << 56)));
             }
-            let (least, most) = range_of(context, increment.amount, increment.ty)
-                .unwrap_or_else(|| int_range(increment.ty));
-            if matches!(source, TicketSource::Scan(_)) && least < 0 {
-                return None;
+            let (least, most) = range_of(context, amount, ty).unwrap_or_else(|| int_range(ty));
+            let holds = |bound| is_bounded(context, &increment.guards, (amount, ty), bound);
+            if least < 0 && !holds(Bound::AtLeast(0)) {
+                return Amount::Signed;
             }
-            count?.checked_mul(most.unsigned_abs())
+            let mut most = most.max(0);
+            // What is allowed is enough to know: conditions on the amount have no simple form.
+            let share =
+                count.and_then(|count| (1u128 << bits).checked_div(count.checked_mul(all)?));
+            if let Some(share) = share.and_then(|share| i128::try_from(share).ok())
+                && share < most
+                && !increment.guards.is_empty()
+                && holds(Bound::AtMost(share))
+            {
+                most = share;
+            }
+            let sum = count.and_then(|count| count.checked_mul(most.unsigned_abs()));
+            sum.map_or(Amount::Unlimited, Amount::AtMost)
         };
-        increments.map(sum).try_fold(0u128, |sum, increments| sum.checked_add(increments?))
+        increments.map(sum).fold(Amount::AtMost(0), Amount::plus)
     }
 
     fn evaluate(&self, args: &[u64], extents: &Extents) -> (Space, AffineForms) {
@@ -434,6 +476,7 @@ impl TaskRaces {
         let mut needed = vec![false; graph.nodes.len()];
         for increment in &self.increments {
             graph.reach(&[increment.amount], &mut needed);
+            increment.guards.iter().for_each(|guard| graph.reach(&[guard.cond], &mut needed));
             for trip_count in &increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
                     graph.reach(&[*begin, *end], &mut needed);
@@ -496,6 +539,7 @@ impl TaskRaces {
         }
         for increment in &mut self.increments {
             moved(&mut increment.amount);
+            increment.guards.iter_mut().for_each(|guard| moved(&mut guard.cond));
             for trip_count in &mut increment.loops {
                 if let TripCount::Range { begin, end, .. } = trip_count {
                     [begin, end].into_iter().for_each(moved);
@@ -555,8 +599,9 @@ fn relevant(graph: &ValueGraph, index: &[NodeId], guards: &Guards) -> Guards {
 
 impl TripCount {
     /// The maximum trip count; none if unknown.
-    fn max(self, space: &Space, values: &AffineForms) -> Option<u128> {
+    fn max(self, context: LoopContext<'_>, values: &AffineForms) -> Option<u128> {
         let Self::Range { ty, begin, end } = self else { return None };
+        let space = context.space;
         let all = int_range(ty);
         let of = |id: NodeId| values[id as usize].and_then(|form| exact_range(space, &form, ty));
         // Both bounds depend on the same iteration, so their difference may be more precise than their ranges.
@@ -566,6 +611,8 @@ impl TripCount {
         let distance = distance.and_then(|(begin, end)| space.range(&end.sub(begin)?));
         let around = of(end).unwrap_or(all).1 - of(begin).unwrap_or(all).0;
         let most = distance.map_or(around, |(_, most)| most.min(around));
+        // Of minima and remainders, which have no form.
+        let most = difference(context, [end, begin], ty).map_or(most, |(_, last)| most.min(last));
         Some(most.max(0).unsigned_abs())
     }
 }

@@ -12,6 +12,7 @@ mod check;
 mod load;
 mod loops;
 mod pairs;
+mod part;
 mod phases;
 mod unroll;
 

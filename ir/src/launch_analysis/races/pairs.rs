@@ -2,8 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::check::{Access, Pair, TaskRaces};
-use crate::{Array, AtomicOp, BlockId, Element, ExprKind, Offloaded, Stmt, Task, visit::Nodes};
+use super::{
+    check::{Access, Pair, TaskRaces},
+    part::Part,
+};
+use crate::{Array, AtomicOp, BlockId, ExprKind, Offloaded, Stmt, Task, visit::Nodes};
 
 /// A number for each access. Accesses of one element under the same conditions have the same number.
 pub(super) fn classes(accesses: &[Access]) -> Vec<usize> {
@@ -22,9 +25,8 @@ pub(super) fn without_repetition(pairs: &mut Vec<Pair>, [first, second]: [&[usiz
     pairs.retain(|[a, b]| seen.insert([first[*a], second[*b]]));
 }
 
-/// The arrays that a task, or a task concurrent with it, does not only access by atomic additions that are not
-/// negative.
-pub(super) fn uncountable(kernel: &Offloaded, task: &Task) -> HashSet<Array> {
+/// The parts of arrays that a task, or a task concurrent with it, does not only access by atomic additions.
+pub(super) fn uncountable(kernel: &Offloaded, task: &Task) -> HashSet<Part> {
     let mut found = HashSet::new();
     for other in &kernel.tasks {
         if std::ptr::eq(task, other) || task.region_block != other.region_block {
@@ -34,15 +36,15 @@ pub(super) fn uncountable(kernel: &Offloaded, task: &Task) -> HashSet<Array> {
     found
 }
 
-/// Adds the arrays that a block changes.
-pub(super) fn changed_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Array>) {
+/// Adds the parts of arrays that a block changes.
+pub(super) fn changed_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Part>) {
     for stmt in &nodes.blocks[block].stmts {
         if let Stmt::Store { element, .. } = stmt {
-            found.insert(element.array);
+            found.insert(Part::of(nodes, element));
         }
         for value in stmt.exprs() {
             if let ExprKind::Atomic { element, .. } = &nodes.exprs[value].kind {
-                found.insert(element.array);
+                found.insert(Part::of(nodes, element));
             }
         }
         for inner in stmt.blocks() {
@@ -51,27 +53,19 @@ pub(super) fn changed_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<A
     }
 }
 
-/// Adds the arrays that a block does not only access by atomic additions that are not negative.
-pub(super) fn uncountable_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Array>) {
+/// Adds the parts of arrays that a block does not only access by atomic additions. The launch checks that no amount is
+/// negative.
+pub(super) fn uncountable_in(nodes: Nodes<'_>, block: BlockId, found: &mut HashSet<Part>) {
     for stmt in &nodes.blocks[block].stmts {
         if let Stmt::Store { element, .. } = stmt {
-            found.insert(element.array);
+            found.insert(Part::of(nodes, element));
         }
         for value in stmt.exprs() {
             let kind = &nodes.exprs[value].kind;
-            let Some(Element { array, .. }) = kind.element() else { continue };
-            let ExprKind::Atomic { op: AtomicOp::Add, value, .. } = *kind else {
-                found.insert(*array);
-                continue;
-            };
-            let by = &nodes.exprs[value];
-            let constant = match by.kind {
-                ExprKind::Const(c) => c.as_int(),
-                _ => None,
-            };
-            let is_unsigned = by.ty.int_range().is_some_and(|(lo, _)| lo == 0);
-            if !is_unsigned && constant.is_none_or(|value| value < 0) {
-                found.insert(*array);
+            if let Some(element) = kind.element()
+                && !matches!(kind, ExprKind::Atomic { op: AtomicOp::Add, .. })
+            {
+                found.insert(Part::of(nodes, element));
             }
         }
         for inner in stmt.blocks() {

@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 use super::{
     build::{TaskBuilder, assigned, int_type},
     cause::ValueOrigin,
-    check::CounterIncrement,
+    check::{CounterIncrement, Guards},
     pairs::{changed_in, uncountable_in},
+    part::Part,
 };
 use crate::{
     Array, AtomicOp, BinaryOp, BlockCollective, BlockId, CollectiveOp, Element, ExprId, LocalId,
@@ -28,14 +29,17 @@ impl TaskBuilder<'_> {
         let id = self.builder.push(ValueNode::Var(self.task.dims - 1));
         self.env.insert(var, id);
         self.phase += 1;
-        self.uncountable.retain(|array| matches!(array, Array::Tensor(_)));
+        self.uncountable.retain(|part| matches!(part.array, Array::Tensor(_)));
         let mut uncountable = HashSet::new();
         uncountable_in(nodes, body, &mut uncountable);
         self.changed_here.clear();
         changed_in(nodes, body, &mut self.changed_here);
-        let changed = &self.changed_here;
-        self.shared_loads.retain(|(array, _), _| !changed.contains(&Array::Shared(*array)));
-        let shared = uncountable.into_iter().filter(|array| matches!(array, Array::Shared(_)));
+        let mut loads = std::mem::take(&mut self.shared_loads);
+        loads.retain(|(array, index), _| {
+            !self.part(Array::Shared(*array), index).overlaps_any(&self.changed_here)
+        });
+        self.shared_loads = loads;
+        let shared = uncountable.into_iter().filter(|part| matches!(part.array, Array::Shared(_)));
         self.uncountable.extend(shared);
         (self.in_phase, self.thread, self.has_jumped) = (true, Some(var), false);
         (self.loops_of_block, self.guards_of_block) = (self.loops.len(), self.guards.len());
@@ -79,6 +83,7 @@ impl TaskBuilder<'_> {
             ty,
             loops: SmallVec::new(),
             by_one: false,
+            guards: Guards::new(),
         });
         let before = self.ticket(Counter {
             source,
@@ -103,35 +108,38 @@ impl TaskBuilder<'_> {
 
     /// Notes what is stored in a shared array.
     pub(super) fn note_stored(&mut self, element: &Element, value: ExprId) {
-        let Array::Shared(array) = element.array else { return };
+        let Array::Shared(_) = element.array else { return };
         let value = self.value(value);
-        if let Some(stored) = self.stored.entry(array).or_insert_with(|| Some(Stored::default())) {
+        let part = Part::of(self.nodes, element);
+        self.stores.push((part.clone(), self.phase, self.loops_of_block > 0));
+        if let Some(stored) = self.stored.entry(part).or_insert_with(|| Some(Stored::default())) {
             stored.values.push(value);
         }
     }
 
     /// Notes that an atomic changes a shared array, by [`note_added`](Self::note_added) if that is all that is known.
     pub(super) fn note_changed(&mut self, op: AtomicOp, element: &Element, is_int: bool) {
-        let Array::Shared(array) = element.array else { return };
+        let Array::Shared(_) = element.array else { return };
         let is_counted = op == AtomicOp::Add && is_int && self.in_phase && !self.in_prelude;
         // In a loop, an addition is repeated.
         if !is_counted || !self.loops.is_empty() {
-            self.stored.insert(array, None);
+            self.stored.insert(Part::of(self.nodes, element), None);
         }
     }
 
     /// Notes an addition to a shared array.
     pub(super) fn note_added(&mut self, element: &Element, amount: NodeId, by_one: bool) {
-        let Array::Shared(array) = element.array else { return };
+        let Array::Shared(_) = element.array else { return };
+        let part = Part::of(self.nodes, element);
         let threads = match self.task.threads {
             _ if by_one => 1,
             Some(threads) => i128::from(threads),
             None => {
-                self.stored.insert(array, None);
+                self.stored.insert(part, None);
                 return;
             }
         };
-        if let Some(stored) = self.stored.entry(array).or_insert_with(|| Some(Stored::default())) {
+        if let Some(stored) = self.stored.entry(part).or_insert_with(|| Some(Stored::default())) {
             stored.added.push((amount, threads));
         }
     }
@@ -140,49 +148,64 @@ impl TaskBuilder<'_> {
     /// computed from its own elements.
     pub(super) fn know_stored(&mut self) {
         let loads = &self.loads_of_shared;
-        let mut used: HashMap<LocalId, HashSet<LocalId>> = HashMap::new();
-        for (array, stored) in &self.stored {
+        // The parts whose elements the values that are stored in a part are computed from.
+        let mut used: HashMap<&Part, HashSet<&Part>> = HashMap::new();
+        for (part, stored) in &self.stored {
             let stored: Vec<NodeId> = stored.iter().flat_map(Stored::ids).copied().collect();
             let reached = self.builder.graph.reached(&stored);
             let loads = loads.iter().filter(|(load, _)| reached[*load as usize]);
-            used.insert(*array, loads.map(|(_, array)| *array).collect());
+            let loaded: Vec<&Part> = loads.map(|(_, part)| part).collect();
+            let of = self.stored.keys().filter(|part| part.overlaps_any(loaded.iter().copied()));
+            used.insert(part, of.collect());
         }
-        let uses_itself = |array: LocalId| {
-            let (mut found, mut left) = (HashSet::new(), vec![array]);
+        let uses_itself = |part: &Part| {
+            let (mut found, mut left) = (HashSet::new(), vec![part]);
             while let Some(next) = left.pop() {
-                left.extend(used.get(&next).into_iter().flatten().filter(|of| found.insert(**of)));
+                left.extend(used.get(next).into_iter().flatten().filter(|of| found.insert(**of)));
             }
-            found.contains(&array)
+            found.contains(part)
         };
         let mut known = Vec::new();
-        for (load, array) in loads {
-            let stored = match self.stored.get(array) {
-                Some(stored) => stored.clone(),
-                None => Some(Stored::default()),
-            };
-            known.extend(stored.filter(|_| !uses_itself(*array)).map(|stored| (*load, stored)));
+        for (load, part) in loads {
+            let mut all = Stored::default();
+            let mut stored = self.stored.iter().filter(|(of, _)| of.overlaps(part));
+            let is_known = stored.all(|(of, stored)| {
+                let Some(Stored { values, added }) = stored else { return false };
+                all.values.extend(values);
+                all.added.extend(added);
+                !uses_itself(of)
+            });
+            all.values.sort_unstable();
+            all.added.sort_unstable();
+            known.extend(is_known.then_some((*load, all)));
         }
         self.builder.graph.stored = known;
         self.know_totals();
     }
 
-    /// Tells which loads are made after all additions to a counter that a phase counts with. The task only adds to it.
+    /// Tells which loads are made after all additions to a counter that a phase counts with. Between the phase and the
+    /// load, the task only adds to the counter. No addition is in a loop, so no loop of the block is around the phase.
     fn know_totals(&mut self) {
         let mut totals = Vec::new();
         for (at, counter) in self.builder.graph.counters.iter().enumerate() {
             let TicketSource::Shared { array, phase } = counter.source else { continue };
-            let array = LocalId::new(array);
-            let only_adds = |stored: &Option<Stored>| {
-                stored.as_ref().is_some_and(|stored| stored.values.is_empty())
-            };
-            if self.stored.get(&array).is_some_and(only_adds)
-                && self.is_inside(&counter.cell, &counter.extents)
+            let (array, phase) = (LocalId::new(array), phase as usize);
+            let part = self.part(Array::Shared(array), &counter.cell);
+            let mut stored = self.stored.iter().filter(|(of, _)| of.overlaps(&part));
+            if !stored.all(|(_, stored)| stored.is_some())
+                || !self.is_inside(&counter.cell, &counter.extents)
             {
-                let after = self.kept_loads.iter().filter(|(_, of, index, in_phase)| {
-                    *of == array && *index == counter.cell && *in_phase > phase as usize
-                });
-                totals.extend(after.map(|(load, ..)| (at, *load)));
+                continue;
             }
+            let is_set = |until: usize| {
+                self.stores.iter().any(|(of, stored, in_loop)| {
+                    of.overlaps(&part) && *stored >= phase && (*in_loop || *stored <= until)
+                })
+            };
+            let after = self.kept_loads.iter().filter(|(_, of, index, in_phase)| {
+                *of == array && *index == counter.cell && *in_phase > phase && !is_set(*in_phase)
+            });
+            totals.extend(after.map(|(load, ..)| (at, *load)));
         }
         self.builder.graph.totals_of_counters = totals;
     }
@@ -190,16 +213,17 @@ impl TaskBuilder<'_> {
     /// Follows a load from a shared array. Until a phase changes the array, its elements keep their values.
     pub(super) fn shared_load(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
         let id = self.shared_value(element, array, ty);
-        if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&(id, array)) {
+        let load = (id, Part::of(self.nodes, element));
+        if ty.is_some_and(ScalarType::is_int) && !self.loads_of_shared.contains(&load) {
             let is_unknown = matches!(self.builder.node(id), ValueNode::Unknown { .. });
-            self.loads_of_shared.extend(is_unknown.then_some((id, array)));
+            self.loads_of_shared.extend(is_unknown.then_some(load));
         }
         id
     }
 
     fn shared_value(&mut self, element: &Element, array: LocalId, ty: IntType) -> NodeId {
         let origin = ValueOrigin::Read(element.array, element.site);
-        if !self.in_phase || self.changed_here.contains(&element.array) {
+        if !self.in_phase || Part::of(self.nodes, element).overlaps_any(&self.changed_here) {
             return self.unknown_from(origin, ty, Uniformity::Iteration);
         }
         let index: Index = element.index.iter().map(|index| self.value(*index)).collect();

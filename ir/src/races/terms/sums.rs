@@ -60,7 +60,8 @@ impl Terms<'_> {
         Some(self.fresh(range.0, range.1))
     }
 
-    /// States that what a ticket reserves is within the counter's value after all additions.
+    /// States that what a ticket reserves is within the counter's value after all additions, and that the ticket is not
+    /// below the counter's first value.
     pub(super) fn limit_by_total(
         &mut self,
         side: usize,
@@ -72,7 +73,9 @@ impl Terms<'_> {
         let totals = graph.totals_of_counters.iter().filter(|(of, _)| *of == counter);
         for (_, total) in totals {
             // The counter does not wrap if the sum of all amounts is known to fit.
-            self.stored(side, *total, ty)?;
+            let stored = self.stored(side, *total, ty)?;
+            let (least, _) = self.system.range(&stored)?;
+            self.system.add(Formula::at_most(&Linear::constant(least), ticket));
             let end = ticket.add(&self.exact(side, amount, ty)?)?;
             let total = self.exact(side, *total, ty)?;
             self.system.add(Formula::at_most(&end, &total));

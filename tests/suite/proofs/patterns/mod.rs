@@ -4,6 +4,7 @@
 //! accesses which element ([`plain`]). So every launch is compared with a plain loop in its result and in its races.
 
 mod basics;
+mod bits;
 mod chunks;
 mod conditions;
 mod flat;

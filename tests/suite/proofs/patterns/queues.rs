@@ -208,6 +208,152 @@ fn by_signed_amounts(
     });
 }
 
+/// The counter and the begin are elements of one array, which thread 0 sets to zero before. `which` is a mistake, 0 is
+/// none.
+#[qd::kernel]
+fn by_one_array(
+    which: u32,
+    x: &Tensor<u32, 1>,
+    count: &mut Tensor<i32, 1>,
+    o: &mut Tensor<u32, 1>,
+) {
+    const FOUND: usize = 0;
+    const BEGIN: usize = 1;
+    let n = x.len();
+    qd::block_for(n.div_ceil(64), 64, |b| {
+        let first = b.index() * 64;
+        let mut shared = b.shared::<i32>(2);
+        let mut place = b.shared::<i32>(64);
+        b.each(|t| {
+            if t == 0 {
+                shared[FOUND] = 0;
+                shared[BEGIN] = 0;
+            }
+        });
+        b.each(|t| {
+            if first + t < n && x[first + t] > 3 {
+                place[t] = qd::atomic_add(&mut shared[FOUND], 1);
+            }
+        });
+        b.each(|t| {
+            // 1: too few are reserved.
+            let reserved = if which == 1 { shared[FOUND] - 1 } else { shared[FOUND] };
+            if t == 0 {
+                shared[BEGIN] = qd::atomic_add(&mut count[0], reserved);
+            }
+        });
+        b.each(|t| {
+            // 2: also threads without a place.
+            if first + t < n && (x[first + t] > 3 || which == 2 && x[first + t] > 2) {
+                // 3: the number of all in place of the begin.
+                let begin = if which == 3 { shared[FOUND] } else { shared[BEGIN] };
+                o[(begin + place[t]) as usize] = x[first + t];
+            }
+        });
+    });
+}
+
+/// As [`by_one_array`], but the total is in the place of the begin.
+#[qd::kernel]
+fn by_one_element(x: &Tensor<u32, 1>, count: &mut Tensor<i32, 1>, o: &mut Tensor<u32, 1>) {
+    qd::block_for(x.len() / 64, 64, |b| {
+        let first = b.index() * 64;
+        let mut shared = b.shared::<i32>(2);
+        let mut place = b.shared::<i32>(64);
+        b.each(|t| place[t] = qd::atomic_add(&mut shared[0], 1));
+        b.each(|t| {
+            if t == 0 {
+                shared[0] = qd::atomic_add(&mut count[0], shared[0]);
+            }
+        });
+        b.each(|t| {
+            if t == 0 {
+                shared[0] = 5;
+            }
+        });
+        b.each(|t| o[(shared[0] + place[t]) as usize] = x[first + t]);
+    });
+}
+
+/// Each iteration reserves as many elements as it needs, by a signed counter. Without a limit, the amount may be
+/// negative.
+#[qd::kernel]
+fn by_signed_lengths(
+    limit: bool,
+    lengths: &Tensor<i32, 1>,
+    count: &mut Tensor<i32, 1>,
+    o: &mut Tensor<u32, 1>,
+) {
+    for i in 0..lengths.len() {
+        let n = if limit { lengths[i].clamp(0, 8) } else { lengths[i].min(8) };
+        let first = qd::atomic_add(&mut count[0], n);
+        for k in 0..n {
+            o[(first + k) as usize] = i as u32;
+        }
+    }
+}
+
+/// As above, under a condition.
+#[qd::kernel]
+fn by_positive_lengths(
+    least: i32,
+    lengths: &Tensor<i32, 1>,
+    count: &mut Tensor<i32, 1>,
+    o: &mut Tensor<u32, 1>,
+) {
+    for i in 0..lengths.len() {
+        let n = lengths[i];
+        if n >= least && n < 8 {
+            let first = qd::atomic_add(&mut count[0], n);
+            for k in 0..n {
+                o[(first + k) as usize] = i as u32;
+            }
+        }
+    }
+}
+
+#[on_all_backends]
+fn blocks_append_by_signed_counters_in_one_array(on: TestBackend) -> Result<()> {
+    let Some(on) = on.open() else { return Ok(()) };
+    let prog = &on.program;
+    let values: Vec<u32> = (0..300).map(|i| i * 7 % 11 + i % 3).collect();
+    let x = prog.tensor_from(&values, [300])?;
+    let mut expected: Vec<u32> = values.iter().copied().filter(|value| *value > 3).collect();
+    expected.sort_unstable();
+    let (mut count, mut o) = (prog.zeros([1])?, prog.zeros([600])?);
+    let found = |count: &mut Tensor<i32, 1>, o: &mut Tensor<u32, 1>| -> Result<Vec<u32>> {
+        let mut found = o.to_vec()?[..count.to_vec()?[0] as usize].to_vec();
+        found.sort_unstable();
+        count.fill(0)?;
+        Ok(found)
+    };
+    by_one_array(0, &x, &mut count, &mut o).launch()?;
+    assert_eq!(found(&mut count, &mut o)?, expected);
+    for which in 1..4 {
+        let launched = by_one_array(which, &x, &mut count, &mut o).launch();
+        assert!(matches!(launched, Err(Error::Race { .. })), "{which}: {launched:?}");
+    }
+    let launched = by_one_element(&x, &mut count, &mut o).launch();
+    assert!(matches!(launched, Err(Error::Race { .. })), "{launched:?}");
+    let lengths: Vec<i32> = (0..50).map(|i| i % 5 - 1).collect();
+    let lengths = prog.tensor_from(&lengths, [50])?;
+    let mut expected: Vec<u32> =
+        (0..50).flat_map(|i| std::iter::repeat_n(i, (i as usize % 5).saturating_sub(1))).collect();
+    expected.sort_unstable();
+    by_signed_lengths(true, &lengths, &mut count, &mut o).launch()?;
+    assert_eq!(found(&mut count, &mut o)?, expected);
+    by_positive_lengths(0, &lengths, &mut count, &mut o).launch()?;
+    assert_eq!(found(&mut count, &mut o)?, expected);
+    for launched in [
+        by_signed_lengths(false, &lengths, &mut count, &mut o).launch(),
+        by_positive_lengths(-1, &lengths, &mut count, &mut o).launch(),
+    ] {
+        let Err(error @ Error::Race { .. }) = launched else { panic!("{launched:?}") };
+        assert!(error.to_string().contains("may be negative"), "{error}");
+    }
+    Ok(())
+}
+
 #[on_all_backends]
 fn blocks_append_to_a_list(on: TestBackend) -> Result<()> {
     let Some(on) = on.open() else { return Ok(()) };
