@@ -36,6 +36,10 @@ pub struct TaskSchedule {
     /// dimension. If the accesses are checked, the iterations run without error reports first, and those in which an
     /// index was out of range run again before they have stored anything.
     pub coarsening: u32,
+    /// The number of iterations before the first one of the innermost dimension that a thread skips. The loop begins
+    /// that much earlier, at a multiple of [`ALIGNED_ITERATIONS`](crate::schedule::ALIGNED_ITERATIONS), so that the
+    /// threads of a warp access whole cache lines.
+    pub skipped: u32,
     /// A load of narrow elements, one per iteration, that a thread replaces by a vector load. The iterations of a
     /// thread are adjacent in this case.
     pub vector_load: Option<ExprId>,
@@ -106,6 +110,7 @@ impl Default for TaskSchedule {
             narrow_counters: false,
             interleaved: false,
             coarsening: 1,
+            skipped: 0,
             vector_load: None,
             reductions: Vec::new(),
             privatized: None,

@@ -443,6 +443,9 @@ impl<'a> TaskPrinter<'a> {
             ));
             self.line(&format!("const u32 {end} = (u32){};", printed.count));
             inside.push(format!("{narrow} < {end}"));
+            if printed.skipped > 0 {
+                inside.push(format!("{narrow} >= {}u", printed.skipped));
+            }
             if printed.variable.is_none() && !self.has_narrow_counters() {
                 self.narrow_vars.insert(dim.var, narrow.clone());
                 self.note_covered_counter(dim.var);
@@ -479,7 +482,12 @@ impl<'a> TaskPrinter<'a> {
     }
 
     fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<PrintedDim> {
-        let loops: Vec<_> = dims.iter().map(|dim| self.print_dim(dim)).collect();
+        let skipped = self.kernel.tasks[self.task.index()].schedule.skipped;
+        let is_last = |at: usize| at + 1 == dims.len();
+        let dims_printed = dims.iter().enumerate();
+        let loops: Vec<_> = dims_printed
+            .map(|(at, dim)| self.print_dim(dim, if is_last(at) { skipped } else { 0 }))
+            .collect();
         if let Some(site) = bounds_site {
             self.check_device_bounds(dims, &loops, site);
         }
@@ -508,6 +516,7 @@ impl<'a> TaskPrinter<'a> {
         self.open(&format!(
             "for (u32 {counter} = {first}; {counter} < {end}; {counter} += {step}) {{"
         ));
+        self.skip(printed, &counter);
         self.narrow_loop_variable(printed, var, &counter);
     }
 
@@ -546,12 +555,20 @@ impl<'a> TaskPrinter<'a> {
         self.note_narrow_counter(var);
     }
 
+    /// Skips the iterations before the begin, in the loop with this counter.
+    fn skip(&mut self, printed: &PrintedDim, counter: &str) {
+        if printed.skipped > 0 {
+            self.line(&format!("if ({counter} < {}u) continue;", printed.skipped));
+        }
+    }
+
     pub(super) fn open_loop(&mut self, printed: &PrintedDim, [thread_index, size]: [Helper; 2]) {
         let (counter, count) = (&printed.counter, &printed.count);
         let (thread_index, size) = (self.helper(thread_index), self.helper(size));
         self.open(&format!(
             "for (u64 {counter} = {thread_index}(); {counter} < {count}; {counter} += {size}()) {{"
         ));
+        self.skip(printed, counter);
         self.variable(printed);
     }
 
@@ -619,16 +636,31 @@ impl<'a> TaskPrinter<'a> {
         self.line(&format!("{label}:;"));
     }
 
-    fn print_dim(&mut self, dim: &LoopDim) -> PrintedDim {
+    /// `skipped` iterations before the begin, a constant, belong to the loop.
+    fn print_dim(&mut self, dim: &LoopDim, skipped: u32) -> PrintedDim {
         let ty = self.kernel.locals[dim.var].ty;
         let name = self.local(dim.var);
         self.begin_statement();
-        let begin = self.bound_value(dim.begin, &format!("{name}_begin"));
+        let mut begin = self.bound_value(dim.begin, &format!("{name}_begin"));
+        if let (Some(first), 1..) = (&mut begin.constant, skipped) {
+            *first -= i128::from(skipped);
+            begin.text = consts::int(ty, *first);
+        }
         let end = self.bound_value(dim.end, &format!("{name}_end"));
         let from_zero = begin.constant == Some(0);
         if from_zero && ty == ScalarType::U64 {
             let (begin, count, end) = (begin.text, end.text.clone(), end.text);
-            return PrintedDim { counter: name, begin, end, count, ty, from_zero, variable: None };
+            let counter = name;
+            return PrintedDim {
+                counter,
+                begin,
+                end,
+                count,
+                ty,
+                from_zero,
+                variable: None,
+                skipped,
+            };
         }
         let wide = |text: &str| match ty {
             ScalarType::U64 => text.to_owned(),
@@ -652,7 +684,8 @@ impl<'a> TaskPrinter<'a> {
         };
         let counter = self.fresh(&format!("{name}_n"));
         let variable = Some((ty.name(), name));
-        PrintedDim { counter, begin: begin.text, end: end.text, count, ty, from_zero, variable }
+        let (begin, end) = (begin.text, end.text);
+        PrintedDim { counter, begin, end, count, ty, from_zero, variable, skipped }
     }
 
     /// The value of a loop bound before the loop. If it may change in the loop, it is stored in a variable called
@@ -700,6 +733,9 @@ pub(super) struct PrintedDim {
     from_zero: bool,
     /// The type and name of the loop variable; none if it is the counter itself.
     variable: Option<(&'static str, String)>,
+    /// The number of iterations that are [skipped](quadrants_ir::schedule::TaskSchedule::skipped). `begin` and `count`
+    /// include them.
+    skipped: u32,
 }
 
 impl PrintedDim {

@@ -22,7 +22,7 @@ pub use inspect::can_inspect;
 use narrow_indices::Width;
 
 use crate::{
-    ExprId, ExprKind, Offloaded, ParamId, Task, TaskId, TaskKind,
+    ExprId, ExprKind, LoopDim, Offloaded, ParamId, Task, TaskId, TaskKind,
     abi::{Form, Forms},
     launch_analysis::may_have_interior,
     visit::Nodes,
@@ -78,6 +78,23 @@ fn schedule_width(kernel: &Offloaded, forms: Forms, narrow: &[Width]) -> Offload
     out
 }
 
+/// A loop that begins few iterations after a multiple of this begins at the multiple: 32 elements of 32 bits are a
+/// cache line. A stencil without its border, whose rows begin at 1 or 4, would otherwise access two lines in each warp.
+pub const ALIGNED_ITERATIONS: u32 = 32;
+
+/// The most iterations that are skipped for that: the borders of common stencils. Threads that skip do nothing else.
+const MOST_SKIPPED: u32 = 8;
+
+/// The number of iterations between the last multiple of [`ALIGNED_ITERATIONS`] and the begin of the innermost
+/// dimension, if that is a small constant; else 0.
+fn skipped(kernel: &Offloaded, dims: &[LoopDim]) -> u32 {
+    let Some(LoopDim { begin, .. }) = dims.last() else { return 0 };
+    let ExprKind::Const(begin) = &kernel.exprs[*begin].kind else { return 0 };
+    let begin = begin.as_int().and_then(|begin| u32::try_from(begin).ok()).unwrap_or(0);
+    let after = begin % ALIGNED_ITERATIONS;
+    if after <= MOST_SKIPPED { after } else { 0 }
+}
+
 impl TaskSchedule {
     fn of(kernel: &Offloaded, id: TaskId, forms: Forms) -> Self {
         let (task, form) = (&kernel.tasks[id.index()], forms.of(id));
@@ -100,6 +117,10 @@ impl TaskSchedule {
             schedule.coarsening = forms.coarsening().limit(schedule.coarsening);
         }
         let shares_loads = schedule.coarsening == coarsen::SHARING_FACTOR;
+        let has_alignment = form == Form::Proven && dims.len() > 1 && schedule.has_free_grid();
+        if has_alignment && !task.kind.has_device_bounds() {
+            schedule.skipped = skipped(kernel, dims);
+        }
         if form == Form::Proven {
             // With the code of a second body, iterations that share many loads would need more registers.
             schedule.covered = dims.len() > 1 && !shares_loads;
@@ -149,6 +170,12 @@ impl TaskSchedule {
         }
         if self.covered {
             lines.push("no loops where the grid covers all iterations".to_owned());
+        }
+        if self.skipped > 0 {
+            lines.push(format!(
+                "rows begin {} iterations early, at whole cache lines",
+                self.skipped
+            ));
         }
         match self.vector_load {
             Some(_) => {

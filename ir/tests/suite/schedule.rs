@@ -298,6 +298,34 @@ fn sums_that_move_out_of_loops_are_not_exact() {
     let moved = scheduled.lines().find(|line| line.contains("x_at: u64 =")).expect(&scheduled);
     assert!(moved.contains("(s as i32) * (s as i32)") && !moved.contains("exact"), "{scheduled}");
 }
+
+/// Rows that begin at most 8 iterations after a multiple of 32 begin at the multiple, in loops of several dimensions
+/// without checks.
+#[test]
+fn rows_begin_at_whole_cache_lines() {
+    let skipped = |begins: &[u64], forms| {
+        let mut b = Builder::new("kernel");
+        let y = b.tensor("y", ScalarType::F32, begins.len() as u8);
+        let dims: Vec<_> = begins
+            .iter()
+            .enumerate()
+            .map(|(axis, begin)| ("i", b.constant(*begin), b.dim(y, axis as u8)))
+            .collect();
+        b.parallel_loop(&dims, |b, at| {
+            let zero = b.constant(0.0f32);
+            b.push_store(y, at, zero);
+        });
+        schedule(&simplify(&b.finish()), forms).tasks[0].schedule.skipped
+    };
+    for forms in [Forms::PROVEN, Forms::NARROW] {
+        let rows =
+            [0, 1, 4, 8, 9, 31, 32, 33, 70, 1 << 40].map(|begin| skipped(&[2, begin], forms));
+        assert_eq!(rows, [0, 1, 4, 8, 0, 0, 0, 1, 6, 0], "{forms:?}");
+        assert_eq!([skipped(&[1], forms), skipped(&[4, 1, 3], forms)], [0, 3], "{forms:?}");
+    }
+    assert_eq!(skipped(&[2, 1], Forms::CHECKED), 0);
+}
+
 /// As text, the bound of the loop has more than 2^60 operators.
 #[test]
 fn expressions_that_share_operands_are_scheduled() {

@@ -172,7 +172,11 @@ impl Plan {
                             GridPreference { single_wave: true, .. } => DEFAULT_BLOCK_SIZE,
                             _ => block_size_for_few_iterations(counts, loaded.block_size(at), info),
                         });
-                    launch_config(counts, block_size, grid.square_blocks)
+                    let mut counts = counts.clone();
+                    if let Some(innermost) = counts.last_mut() {
+                        *innermost = innermost.saturating_add(task.schedule.skipped.into());
+                    }
+                    launch_config(&counts, block_size, grid.square_blocks)
                 }
                 TaskKind::Serial => LaunchConfig::SERIAL,
             };

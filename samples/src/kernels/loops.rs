@@ -14,6 +14,7 @@ pub(super) fn all() -> Vec<Offloaded> {
         bytes(),
         covered(),
         gathered(),
+        borders(),
         tabled(),
     ]
 }
@@ -162,6 +163,48 @@ fn tabled() -> Offloaded {
         });
         let sum = b.read(sum);
         b.push_store(y, i, sum);
+    });
+    b.finish()
+}
+
+/// Loops of several dimensions whose rows begin few iterations after a multiple of 32: with 64-bit and 32-bit
+/// variables, at 3, 33 and 2, and without iterations. Rows that begin at 9 and at a value of the launch do not.
+fn borders() -> Offloaded {
+    let mut b = Builder::new("borders");
+    let x = b.read_only("x", ScalarType::I32, 2);
+    let y = b.tensor("y", ScalarType::I32, 2);
+    let flat = b.tensor("flat", ScalarType::I32, 1);
+    let z = b.tensor("z", ScalarType::I32, 2);
+    let [zero, one, three, five, six, nine, late] =
+        [0u64, 1, 3, 5, 6, 9, 33].map(|value| b.constant(value));
+    let [rows, columns] = [0, 1].map(|axis| b.dim(y, axis));
+    let len = b.dim(flat, 0);
+    b.parallel_loop(&[("i", one, rows), ("j", three, columns)], |b, at| {
+        let left = b.binary(BinaryOp::Sub, at[1], three);
+        let [value, more] = [at[1], left].map(|j| b.let_load("value", x, &[at[0], j]));
+        let sum = b.binary(BinaryOp::Add, value, more);
+        b.push_store(y, at, sum);
+    });
+    for begin in [late, nine, rows] {
+        b.parallel_loop(&[("k", zero, one), ("l", begin, len)], |b, at| {
+            let own = b.let_load("own", flat, &[at[1]]);
+            let [more, l] = [at[0], at[1]].map(|value| b.cast(ScalarType::I32, value));
+            let sum = b.binary(BinaryOp::Add, own, more);
+            let sum = b.binary(BinaryOp::Add, sum, l);
+            b.push_store(flat, &[at[1]], sum);
+        });
+    }
+    let [first, second, end] = [-1i32, 2, 7].map(|value| b.constant(value));
+    b.parallel_loop(&[("m", first, end), ("n", second, end)], |b, at| {
+        let own = b.binary(BinaryOp::Add, at[0], at[1]);
+        let index = [at[0], at[1]].map(|value| b.cast(ScalarType::U64, value));
+        let row = b.binary(BinaryOp::Add, index[0], one);
+        b.push_store(z, &[row, index[1]], own);
+    });
+    let few = b.binary(BinaryOp::Sub, rows, six);
+    b.parallel_loop(&[("p", zero, rows), ("q", five, few)], |b, at| {
+        let seven = b.constant(7i32);
+        b.push_store(z, at, seven);
     });
     b.finish()
 }

@@ -189,3 +189,37 @@ fn an_explanation_names_loops_of_one_thread(backend: TestBackend) -> Result<()> 
     assert!(!explained.contains("one thread runs"), "{explained}");
     Ok(())
 }
+
+#[qd::kernel]
+fn inner(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    for (i, j) in qd::ndrange((1..y.shape()[0] - 1, 4..y.shape()[1] - 4)) {
+        y[[i, j]] = x[[i - 1, j - 4]] + x[[i + 1, j + 4]];
+    }
+}
+
+/// The grid covers the iterations that are skipped at the begin of a row too. Results are those of the written loop.
+#[on_all_backends]
+fn rows_of_stencils_begin_at_whole_cache_lines(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let prog = &on.program;
+    for columns in [132, 133, 9] {
+        let values: Vec<f32> = (0..6 * columns).map(|k| k as f32).collect();
+        let x = prog.tensor_from(&values, [6, columns])?;
+        let mut y = prog.zeros::<f32, 2>([6, columns])?;
+        let explanation = inner(&x, &mut y).explain(prog)?;
+        if let Some((grid, block)) = explanation.tasks[0].grid {
+            assert!(explanation.to_string().contains("begin 4 iterations early"), "{explanation}");
+            let in_row = columns as u32 - 4;
+            assert_eq!(grid[0], in_row.div_ceil(block[0]), "{explanation}");
+        }
+        inner(&x, &mut y).launch()?;
+        let at = |i: usize, j: usize| values[i * columns + j];
+        for (k, found) in y.to_vec()?.into_iter().enumerate() {
+            let (i, j) = (k / columns, k % columns);
+            let is_inner = (1..5).contains(&i) && (4..columns - 4).contains(&j);
+            let expected = if is_inner { at(i - 1, j - 4) + at(i + 1, j + 4) } else { 0.0 };
+            assert_eq!(found, expected, "{i} {j} of {columns}");
+        }
+    }
+    Ok(())
+}
