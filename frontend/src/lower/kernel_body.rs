@@ -74,45 +74,53 @@ impl Lowerer {
     }
 
     /// Lowers the `stream_parallel` blocks of a kernel. The `let`s that a block uses, and the `return`s before it, are
-    /// lowered into the block: each block evaluates them itself.
+    /// lowered into the block: each block evaluates them itself. What no block uses may still be an error, such as a
+    /// division by zero, so each `let` is in one block at least.
     fn stream_parallel_blocks(&mut self, body: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
-        let mut lets = Vec::new();
-        for stmt in &body.stmts {
-            match as_expr(stmt).and_then(as_stream_parallel) {
-                Some(block) => self.group(&lets, block, top)?,
-                None => lets.push(stmt),
+        let block_of = |stmt| as_expr(stmt).and_then(as_stream_parallel);
+        let value = body.value.as_deref().and_then(as_stream_parallel);
+        let last = body.stmts.iter().rposition(|stmt| block_of(stmt).is_some());
+        let last = last.filter(|_| value.is_none());
+        let mut lets = Lets::default();
+        for (at, stmt) in body.stmts.iter().enumerate() {
+            let Some(block) = block_of(stmt) else {
+                lets.before.push(stmt);
+                continue;
+            };
+            if last == Some(at) {
+                lets.after.extend(&body.stmts[at + 1..]);
+                return self.group(&lets, block, top);
             }
+            self.group(&lets, block, top)?;
+            lets.lowered = lets.before.len();
         }
-        match body.value.as_deref().and_then(as_stream_parallel) {
-            Some(block) => self.group(&lets, block, top),
-            None => Ok(()),
-        }
+        value.map_or(Ok(()), |block| self.group(&lets, block, top))
     }
 
-    fn group(&mut self, lets: &[&Stmt], block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
+    fn group(&mut self, lets: &Lets<'_>, block: &Block, top: &mut Vec<TopStmt>) -> Result<()> {
         let scope = self.frame.names.mark();
         let mut body = Vec::new();
         let messages = self.emit.messages();
-        for stmt in used_lets(lets, block) {
-            match &stmt.kind {
-                _ if early_return::returns(stmt) => self.top_stmt(stmt, &mut body)?,
-                // No block can assign a local outside it.
-                StmtKind::Let { name, mutable: true, ty, value } => {
-                    self.guarded(|this| this.bind(name, false, *ty, value, stmt.span))?;
-                }
-                _ => self.guarded(|this| this.stmt(stmt))?,
-            }
+        for stmt in lets.needed(block) {
+            self.outer_let(stmt, &mut body)?;
         }
-        if self.emit.messages() != messages {
-            let what = "a func that prints is called outside of the `stream_parallel` blocks, \
-                        where each block that uses its value would print";
-            return Err(self.type_error(self.frame.unit.function.span, what));
-        }
+        let inner = self.frame.names.mark();
+        let own_messages = self.emit.messages();
         for stmt in &block.stmts {
             self.top_stmt(stmt, &mut body)?;
         }
         if let Some(value) = &block.value {
             self.top_value(value, None, &mut body)?;
+        }
+        self.frame.names.leave(inner);
+        let own_messages = self.emit.messages() - own_messages;
+        for stmt in &lets.after {
+            self.outer_let(stmt, &mut body)?;
+        }
+        if self.emit.messages() != messages + own_messages {
+            let what = "a func that prints is called outside of the `stream_parallel` blocks, \
+                        where each block that uses its value would print";
+            return Err(self.type_error(self.frame.unit.function.span, what));
         }
         self.flush(&mut body);
         self.path = Path::default();
@@ -120,6 +128,18 @@ impl Lowerer {
         let group = RegionBlockId::new(top.len() as u32 + 1);
         top.push(TopStmt::RegionBlock { region_block: group, body });
         Ok(())
+    }
+
+    /// Lowers a `let`, or a `return`, of the statements around `stream_parallel` blocks.
+    fn outer_let(&mut self, stmt: &Stmt, body: &mut Vec<TopStmt>) -> Result<()> {
+        match &stmt.kind {
+            _ if early_return::returns(stmt) => self.top_stmt(stmt, body),
+            // No block can assign a local outside it.
+            StmtKind::Let { name, mutable: true, ty, value } => {
+                self.guarded(|this| this.bind(name, false, *ty, value, stmt.span))
+            }
+            _ => self.guarded(|this| this.stmt(stmt)),
+        }
     }
 
     pub(super) fn parallel(
@@ -202,31 +222,48 @@ fn as_expr(stmt: &Stmt) -> Option<&Expr> {
     }
 }
 
-/// The `lets` that `block` uses, directly or through other `lets`, and those that may return from the kernel.
-fn used_lets<'a>(lets: &[&'a Stmt], block: &'a Block) -> Vec<&'a Stmt> {
-    let mut names = HashSet::new();
-    any_in_block(block, &mut |node| collect_name(node, &mut names));
-    let mut used_lets = Vec::new();
-    for stmt in lets.iter().rev() {
-        let used = match &stmt.kind {
-            StmtKind::Let { name, .. } | StmtKind::LetShape { name, .. } => {
-                names.contains(name.as_str())
-            }
-            StmtKind::LetExtents { names: extents, .. } => {
-                extents.iter().flatten().any(|name| names.contains(name.as_str()))
-            }
-            StmtKind::LetPattern { pattern, .. } => {
-                let mut used = false;
-                each_binding(pattern, &mut |name, _, _| used |= names.contains(name));
-                used
-            }
-            _ => false,
-        };
-        if used || early_return::returns(stmt) {
+/// The statements around `stream_parallel` blocks: `let`s, and `return`s under conditions.
+#[derive(Default)]
+struct Lets<'a> {
+    /// Those before the block.
+    before: Vec<&'a Stmt>,
+    /// How many of them an earlier block has evaluated already.
+    lowered: usize,
+    /// Those after the last block.
+    after: Vec<&'a Stmt>,
+}
+
+impl<'a> Lets<'a> {
+    /// The statements before `block` that it needs, directly or through others, those that may return from the kernel,
+    /// and those that no earlier block has evaluated.
+    fn needed(&self, block: &'a Block) -> Vec<&'a Stmt> {
+        let mut names = HashSet::new();
+        any_in_block(block, &mut |node| collect_name(node, &mut names));
+        for stmt in &self.after {
             any_in_stmt(stmt, &mut |node| collect_name(node, &mut names));
-            used_lets.push(*stmt);
         }
+        let mut needed = Vec::new();
+        for (at, stmt) in self.before.iter().enumerate().rev() {
+            let used = match &stmt.kind {
+                StmtKind::Let { name, .. } | StmtKind::LetShape { name, .. } => {
+                    names.contains(name.as_str())
+                }
+                StmtKind::LetExtents { names: extents, .. } => {
+                    extents.iter().flatten().any(|name| names.contains(name.as_str()))
+                }
+                StmtKind::LetPattern { pattern, .. } => {
+                    let mut used = false;
+                    each_binding(pattern, &mut |name, _, _| used |= names.contains(name));
+                    used
+                }
+                _ => false,
+            };
+            if used || at >= self.lowered || early_return::returns(stmt) {
+                any_in_stmt(stmt, &mut |node| collect_name(node, &mut names));
+                needed.push(*stmt);
+            }
+        }
+        needed.reverse();
+        needed
     }
-    used_lets.reverse();
-    used_lets
 }

@@ -7,6 +7,7 @@ mod evaluate;
 mod guards;
 mod image;
 mod launch_analysis;
+mod race_bits;
 mod race_terms;
 mod races;
 mod random;

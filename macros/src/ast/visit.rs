@@ -99,12 +99,16 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
     names
 }
 
+/// The names that a pattern binds.
 pub(crate) fn pattern_names(pattern: &Pat) -> Vec<Ident> {
     struct BoundNames(Vec<Ident>);
     impl Visit<'_> for BoundNames {
         fn visit_pat_ident(&mut self, pattern: &PatIdent) {
             self.0.push(pattern.ident.clone());
         }
+
+        // What an arm's guard binds is not visible outside of the guard.
+        fn visit_expr(&mut self, _: &syn::Expr) {}
     }
     let mut names = BoundNames(Vec::new());
     names.visit_pat(pattern);

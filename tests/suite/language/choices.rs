@@ -270,3 +270,33 @@ fn an_effect_after_choices_happens(backend: TestBackend) -> qd::Result<()> {
     assert_eq!((count.to_vec()?, out.to_vec()?), (vec![4], vec![2, 0]));
     Ok(())
 }
+
+// A guard with names of its own, which the arm's loops have as well.
+source! { names_of_guards;
+    fn run(k: i32, by: u64, x: &mut Tensor<i32, 1>) {
+        match k {
+            7 | -1 if (match by { 44 | 45 => false, v => v > 2 }) => {
+                for i in 0..x.len() {
+                    let v = x[i] + 5;
+                    x[i] = v;
+                }
+            }
+            n if (match by { x => x == n as u64 }) => {
+                for i in 0..x.len() {
+                    x[i] += n;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[on_all_backends]
+fn names_in_guards_are_not_visible_in_arms(backend: TestBackend) -> qd::Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    for (k, by) in [(7, 3), (7, 44), (-1, 1), (3, 3), (3, 4)] {
+        let x = Array::of(&[1, 2, 3]);
+        referee!(&on.program, names_of_guards [k, by] [] [x]);
+    }
+    Ok(())
+}

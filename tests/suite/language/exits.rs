@@ -584,3 +584,50 @@ fn a_return_before_streams_skips_all_of_them(backend: TestBackend) -> Result<()>
     assert_eq!(y.to_vec()?, [0.0, 0.0, 100.0, 100.0]);
     Ok(())
 }
+
+#[qd::func]
+fn large(n: u32) -> u32 {
+    assert!(n > 3, "small");
+    n
+}
+
+#[qd::kernel]
+fn unused_values(n: u32, m: u32, k: u32, x: &mut Tensor<u32, 1>, y: &mut Tensor<u32, 1>) {
+    let _unused = 10 / n;
+    let a = k + 1;
+    qd::stream_parallel(|| {
+        for i in 0..x.len() {
+            x[i] = a;
+        }
+    });
+    let _unused = 10 / m;
+    qd::stream_parallel(|| {
+        let a = 7;
+        y[0] = a;
+    });
+    let y = a - 1;
+    let _unused = large(y + 1);
+}
+
+#[on_all_backends]
+fn values_that_no_block_uses_may_be_errors(backend: TestBackend) -> Result<()> {
+    let Some(on) = backend.open() else { return Ok(()) };
+    let (mut x, mut y) = (on.program.zeros([4])?, on.program.zeros([1])?);
+    let cases = [
+        (0, 1, 3, Some("division by zero")),
+        (1, 0, 3, Some("division by zero")),
+        (1, 1, 2, Some("assertion failed: small")),
+        (1, 1, 3, None),
+    ];
+    for (n, m, k, expected) in cases {
+        let launched = unused_values(n, m, k, &mut x, &mut y).launch();
+        let error = launched.and_then(|()| on.program.sync()).err().map(|error| error.to_string());
+        let is_expected = match (&error, expected) {
+            (Some(error), Some(expected)) => error.contains(expected),
+            (error, expected) => error.is_none() && expected.is_none(),
+        };
+        assert!(is_expected, "{n} {m} {k}: {error:?}");
+    }
+    assert_eq!((x.to_vec()?, y.to_vec()?), (vec![4; 4], vec![7]));
+    Ok(())
+}

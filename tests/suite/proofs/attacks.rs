@@ -101,13 +101,44 @@ fn first_ticket(n: u32, m: u32, by: u32, count: &mut Tensor<u32, 1>, o: &mut Ten
     }
 }
 
+#[qd::func]
+fn store_at_three(at: [usize; 3], first: usize, o: &mut Tensor<u32, 3>) {
+    let [i, j, k] = at;
+    o[[i - first, j - first, ((k - first) & 3) ^ 1]] = k as u32;
+}
+
+/// The variables have 144 bits together.
+#[qd::kernel]
+fn many_bits(first: usize, o: &mut Tensor<u32, 3>) {
+    for (i, j, k) in qd::ndrange([first..first + 2, first..first + 2, first..first + 6]) {
+        store_at_three([i, j, k], first, o);
+    }
+}
+
+#[qd::func]
+fn store_at_magnitude(i: usize, o: &mut Tensor<u32, 1>) {
+    let sign = (i as i8) as i32 >> 7;
+    o[(sign ^ i as i32) as usize & 255] = i as u32;
+}
+
+/// A cast to eight bits repeats the sign in the higher bits.
+#[qd::kernel]
+fn signs_of_bytes(n: usize, o: &mut Tensor<u32, 1>) {
+    for i in 0..n {
+        store_at_magnitude(i, o);
+    }
+}
+
 #[on_all_backends]
 fn colliding_iterations_are_found_whatever_rounds_or_wraps(on: TestBackend) -> Result<()> {
     let Some(on) = on.open() else { return Ok(()) };
     let mut o = on.program.zeros::<u32, 1>([300])?;
     let mut signed = on.program.zeros::<i32, 1>([4])?;
     let mut count = on.program.zeros::<u32, 1>([2])?;
+    let mut cube = on.program.zeros::<u32, 3>([2, 2, 4])?;
     let launches = [
+        signs_of_bytes(256, &mut o).launch(),
+        many_bits(1 << 47, &mut cube).launch(),
         a_long_loop_of_a_short_type(3, 300, &mut o).launch(),
         a_pointer_that_starts_again(3, 255, &mut o).launch(),
         a_width_that_changes(3, 6, &mut o).launch(),

@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use super::{GuardedIndex, IntType, NodeId, Terms, ValueNode, VarKind, argument, shift};
+use super::{GuardedIndex, IntType, NodeId, Terms, ValueNode, VarKind, argument, int_range, shift};
 use crate::{BinaryOp, DivRemOp, ScalarType, UnaryOp, races::LoopContext};
 
 /// The number of bits of a value. Narrower ones are extended, by their sign if they have one.
@@ -60,8 +60,11 @@ impl Terms<'_> {
             let var = space.var(at);
             match inputs.vars.get(&at) {
                 _ if var.first == var.last => {}
-                Some((first, count)) => (*first..first + count).for_each(|bit| needed |= 1 << bit),
-                None => return false,
+                Some((first, count)) if first + count <= MAX_INPUTS => {
+                    (*first..first + count).for_each(|bit| needed |= 1 << bit);
+                }
+                // Nothing is known about some of its bits.
+                Some(_) | None => return false,
             }
         }
         determine(equations, needed)
@@ -158,8 +161,8 @@ impl Terms<'_> {
             }
             ValueNode::DivRem(op, ty, a, b) => {
                 let (a, b) = (self.bits(a, inputs), self.bits(b, inputs));
-                let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
-                let Some(by) = power(&b).filter(|_| is_unsigned || a[BITS - 1] == Bit::Zero) else {
+                let Some(by) = power(&b).filter(|_| !is_signed(ty) || a[BITS - 1] == Bit::Zero)
+                else {
                     return [Bit::Unknown; BITS];
                 };
                 match op {
@@ -237,8 +240,7 @@ fn shifted(bits: &Bits, by: usize) -> Bits {
 
 /// The bits of a shift to the right.
 fn divided(bits: &Bits, by: usize, ty: IntType) -> Bits {
-    let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
-    let fill = if is_unsigned { Bit::Zero } else { bits[BITS - 1] };
+    let fill = if is_signed(ty) { bits[BITS - 1] } else { Bit::Zero };
     std::array::from_fn(|bit| *bits.get(bit + by).unwrap_or(&fill))
 }
 
@@ -262,6 +264,11 @@ fn difference(a: &Bits, b: &Bits) -> Bits {
     })
 }
 
+/// Whether a type, also a narrow one, may have negative values.
+fn is_signed(ty: IntType) -> bool {
+    int_range(ty).0 < 0
+}
+
 /// The number of bits of an integer type.
 fn width(ty: IntType) -> Option<usize> {
     ty.map(|ty| if ty == ScalarType::Bool { 1 } else { 8 * ty.size() })
@@ -270,8 +277,7 @@ fn width(ty: IntType) -> Option<usize> {
 /// The bits of a value in a type, of which `bits` has at least those of the type.
 fn wrapped(bits: Bits, ty: IntType) -> Bits {
     let Some(width) = width(ty).filter(|width| *width < BITS) else { return bits };
-    let is_signed = ty.is_some_and(ScalarType::is_signed_int);
-    let rest = if is_signed { bits[width - 1] } else { Bit::Zero };
+    let rest = if is_signed(ty) { bits[width - 1] } else { Bit::Zero };
     std::array::from_fn(|bit| if bit < width { bits[bit] } else { rest })
 }
 

@@ -283,7 +283,7 @@ impl Terms<'_> {
         ty: IntType,
         bits: u32,
     ) -> Option<Linear> {
-        let is_unsigned = ty.is_some_and(|ty| !ty.is_signed_int());
+        let is_unsigned = int_range(ty).0 == 0;
         let most = if is_unsigned { (1 << bits) - 1 } else { int_range(ty).1 };
         let least = if is_unsigned { 0 } else { int_range(ty).0 };
         let result = self.fresh(least, most);
