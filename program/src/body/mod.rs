@@ -7,10 +7,11 @@
 //! loops are `#[inline(always)]` closures over index ranges. A function of the chosen level calls them, so they are
 //! compiled with that level's instructions.
 //!
-//! How long a crate of kernels takes to compile depends on what is compiled for each loop. So [`split`] calls the loops
-//! through `dyn Fn`, and debug builds do not inline the functions with the attribute `cfg_attr(not(debug_assertions),
-//! inline(always))`: with them inlined, the workspace's test suite takes a third longer to compile. Arithmetic is
-//! `inline` there, so that it is compiled in the user's crate and follows the overflow checks of that crate.
+//! How long a crate of kernels takes to compile depends on what is compiled for each loop. So [`chunking`] calls the
+//! loops through `dyn Fn`, and debug builds do not inline the functions with the attribute
+//! `cfg_attr(not(debug_assertions), inline(always))`: with them inlined, the workspace's test suite takes a third
+//! longer to compile. Arithmetic is `inline` there, so that it is compiled in the user's crate and follows the overflow
+//! checks of that crate.
 //!
 //! The initial values of a body pass through a [`gate`], so that rustc reports each mistake of the user once.
 
