@@ -483,11 +483,11 @@ impl<'a> TaskPrinter<'a> {
 
     fn loops_of(&mut self, dims: &[LoopDim], bounds_site: Option<SiteId>) -> Vec<PrintedDim> {
         let skipped = self.kernel.tasks[self.task.index()].schedule.skipped;
-        let is_last = |at: usize| at + 1 == dims.len();
-        let dims_printed = dims.iter().enumerate();
-        let loops: Vec<_> = dims_printed
-            .map(|(at, dim)| self.print_dim(dim, if is_last(at) { skipped } else { 0 }))
-            .collect();
+        let print = |(at, dim)| {
+            let is_innermost = at + 1 == dims.len();
+            self.print_dim(dim, if is_innermost { skipped } else { 0 })
+        };
+        let loops: Vec<_> = dims.iter().enumerate().map(print).collect();
         if let Some(site) = bounds_site {
             self.check_device_bounds(dims, &loops, site);
         }

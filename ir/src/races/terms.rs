@@ -13,7 +13,7 @@
 //!   `x + y <= y * y - x * x <= 2 * h * (y - x) - (2 * h - x - y)`, where no value is above `h`;
 //! * `x ^ j` with the same `j` in both, and the reversal of the lowest bits: equal if and only if the `x` are equal,
 //!   and one result equals the other `x` if and only if the reverse holds;
-//! * an index of which each bit is an exclusive disjunction of bits of loop variables is decided by these ([`bits`]);
+//! * if each bit of an index is an exclusive or of bits of loop variables, these bits decide ([`bits`]);
 //! * tickets of the same cell reserve different numbers;
 //! * prefix sums over the threads of a block grow from thread to thread by the amounts;
 //! * elements of a tensor that the loop does not change: equal if the indices are; if all its elements differ, also
@@ -179,7 +179,7 @@ enum Reading {
 /// An operation that is its own inverse.
 #[derive(Clone, PartialEq, Eq)]
 enum Involution {
-    /// The exclusive disjunction with a value.
+    /// The exclusive or with a value.
     Xor(Linear),
     /// The reversal of this number of the lowest bits, where all others are zero.
     ReverseBits(u32),

@@ -1,4 +1,4 @@
-//! Indices whose bits are exclusive disjunctions of the bits of loop variables: swizzles such as `c ^ r`, Gray codes
+//! Indices whose bits are exclusive ors (xor) of bits of loop variables: swizzles such as `c ^ r`, Gray codes
 //! `i ^ i >> 1`, and Morton codes.
 //!
 //! Two accesses with the same formula touch the same element only if each bit of the index agrees. A bit that is linear
@@ -21,7 +21,7 @@ const MAX_INPUTS: u32 = 128;
 enum Bit {
     Zero,
     One,
-    /// The exclusive disjunction of the bits of variables in the mask and of a bit that is the same on both sides.
+    /// The exclusive or of the bits of variables in the mask and of a bit that is the same on both sides.
     Linear(u128),
     Unknown,
 }
