@@ -2,7 +2,7 @@
 
 use quadrants_ir::types::Type;
 
-use crate::{misuse::Misuse, rule::Rejection, syntax::Span};
+use crate::{language_rule::RuleViolation, misuse::Misuse, syntax::Span};
 
 /// An error in translating a kernel to IR.
 ///
@@ -18,12 +18,12 @@ pub enum Error {
         source: postcard::Error,
     },
     /// The kernel breaks a rule of the language.
-    #[error("{function}: {}", list(.rejections))]
+    #[error("{function}: {}", list(.violations))]
     Rejected {
         /// The kernel or func that is lowered.
         function: String,
         /// All violations, in source order.
-        rejections: Vec<Rejection>,
+        violations: Vec<RuleViolation>,
     },
     /// A func calls itself, directly or through others.
     #[error("{function}: line {}: func `{func}` calls itself; recursion is not supported in kernels; help: use a loop", .span.line)]
@@ -92,7 +92,7 @@ pub enum Error {
     },
 }
 
-fn list(rejections: &[Rejection]) -> String {
-    let lines: Vec<String> = rejections.iter().map(ToString::to_string).collect();
+fn list(violations: &[RuleViolation]) -> String {
+    let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     lines.join("; ")
 }

@@ -43,7 +43,7 @@ enum Base {
 }
 
 /// What a loop does with the tensors in scope.
-struct Accesses<'a> {
+struct AffineAccesses<'a> {
     variables: &'a [Ident],
     found: Vec<AffineTensor>,
     /// The names that the body binds or assigns.
@@ -60,9 +60,9 @@ pub(crate) fn affine_tensors(
     is_tensor: &dyn Fn(&Ident) -> bool,
 ) -> Vec<AffineTensor> {
     let (found, changed, used) = Default::default();
-    let mut accesses = Accesses { variables, found, changed, used, is_tensor };
+    let mut accesses = AffineAccesses { variables, found, changed, used, is_tensor };
     accesses.visit_block(body);
-    let Accesses { mut found, changed, used, .. } = accesses;
+    let AffineAccesses { mut found, changed, used, .. } = accesses;
     if variables.iter().any(|variable| changed.contains(variable)) {
         return Vec::new();
     }
@@ -106,7 +106,7 @@ impl AffineTensor {
     }
 }
 
-impl Accesses<'_> {
+impl AffineAccesses<'_> {
     fn access(&self, index: &Expr) -> Option<Vec<Axis>> {
         match unparenthesized(index) {
             Expr::Array(array) => array.elems.iter().map(|at| self.axis(at)).collect(),
@@ -179,7 +179,7 @@ fn root(mut place: &Expr) -> Option<&Ident> {
     }
 }
 
-impl<'e> Visit<'e> for Accesses<'_> {
+impl<'e> Visit<'e> for AffineAccesses<'_> {
     fn visit_expr(&mut self, expr: &'e Expr) {
         match expr {
             Expr::Index(ExprIndex { expr: array, index, .. }) => {
@@ -233,7 +233,7 @@ impl<'e> Visit<'e> for Accesses<'_> {
     }
 }
 
-impl Accesses<'_> {
+impl AffineAccesses<'_> {
     fn add(&mut self, name: &Ident, access: Vec<Axis>) {
         match self.found.iter_mut().find(|tensor| tensor.name == *name) {
             Some(tensor) if tensor.accesses.contains(&access) => {}

@@ -1,6 +1,6 @@
 //! Type sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
 //!
-//! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
+//! PrecedingStmts the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
 //! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
 //! (`quadrants_program::body::SiteTable`). The attributes are removed from what is emitted.
 
@@ -45,7 +45,7 @@ impl Sites {
 }
 
 pub(crate) fn number(body: &mut syn::Block) {
-    Numbers(0).visit_block_mut(body);
+    SiteNumbering(0).visit_block_mut(body);
 }
 
 /// The attributes of an expression that can be a site.
@@ -63,10 +63,10 @@ pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     }
 }
 
-/// Numbers nodes; holds the next number.
-struct Numbers(usize);
+/// SiteNumbering nodes; holds the next number.
+struct SiteNumbering(usize);
 
-impl Numbers {
+impl SiteNumbering {
     /// The next number as an attribute, located at the node's first token.
     fn next(&mut self, node: &impl ToTokens) -> Attribute {
         let at = spans::first(node);
@@ -78,7 +78,7 @@ impl Numbers {
     }
 }
 
-impl VisitMut for Numbers {
+impl VisitMut for SiteNumbering {
     fn visit_local_mut(&mut self, local: &mut syn::Local) {
         let site = self.next(local);
         visit_mut::visit_local_mut(self, local);

@@ -11,22 +11,22 @@ mod matches;
 
 use proc_macro2::{Ident, TokenStream};
 use quadrants_frontend::syntax::{
-    Block, Construct, Expr, ExprKind, Failure, Stmt, StmtKind, TypeIx,
+    AssertionReport, Block, Construct, Expr, ExprKind, Stmt, StmtKind, TypeIx,
 };
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Local, Pat, PatIdent, visit_mut::VisitMut};
 
 use crate::{
     ast::{
-        Assert, Checks, Expected, Invocation, Text, gives_value, is_assignment, is_unreachable,
-        name_of, pattern_ident, pattern_names, unparenthesized, untyped,
+        AssertCall, AssertCheck, ExpectedType, Invocation, Text, gives_value, is_assignment,
+        is_unreachable, name_of, pattern_ident, pattern_names, unparenthesized, untyped,
     },
     desugar::ELEMENTS,
     marks,
     marks::combines,
     signature::owns_host_memory,
     sites::{Sites, TypeSite},
-    span_table::Spans,
+    span_table::SpanTable,
     spans::{self, located},
     text::text_of,
     tokens::internal,
@@ -34,10 +34,10 @@ use crate::{
 
 /// The state of the walk, and its results.
 #[derive(Default)]
-pub(crate) struct Tree {
+pub(crate) struct TreeBuilder {
     /// Whether the function has generic parameters.
     pub(crate) is_generic: bool,
-    pub(crate) spans: Spans,
+    pub(crate) spans: SpanTable,
     pub(crate) types: Vec<TypeEntry>,
     /// The paths that are neither parameters nor locals, and the calls of `cfg!`, by their number in the tree.
     pub(crate) consts: Vec<syn::Expr>,
@@ -101,7 +101,7 @@ pub(crate) enum TypeEntry {
         /// The binding of the value, where rustc reports errors.
         binding: Ident,
         /// What the type must be.
-        expected: Expected,
+        expected: ExpectedType,
     },
     /// By a type in the source.
     Written(Box<syn::Type>),
@@ -113,7 +113,7 @@ fn value_block(value: Expr) -> Block {
     Block { stmts: Vec::new(), value: Some(Box::new(value)) }
 }
 
-impl Tree {
+impl TreeBuilder {
     fn add_type(&mut self, entry: TypeEntry) -> TypeIx {
         self.types.push(entry);
         (self.types.len() - 1) as TypeIx
@@ -132,17 +132,17 @@ impl Tree {
     fn probe(&mut self, binding: &Ident, part: Option<TokenStream>) -> (TypeIx, syn::Stmt) {
         let probe = self.next_probe();
         let tokens = quote!(#probe.observe(&#binding #part));
-        let expected = Expected::Any;
+        let expected = ExpectedType::Any;
         let ty = self.add_type(TypeEntry::Probe { probe, binding: binding.clone(), expected });
         (ty, syn::Stmt::Expr(syn::Expr::Verbatim(tokens), Some(<syn::Token![;]>::default())))
     }
 
     /// Passes a value through a probe of its type.
     fn pass(&mut self, value: &mut syn::Expr) -> TypeIx {
-        self.pass_as(value, Expected::Any)
+        self.pass_as(value, ExpectedType::Any)
     }
 
-    fn pass_as(&mut self, value: &mut syn::Expr, expected: Expected) -> TypeIx {
+    fn pass_as(&mut self, value: &mut syn::Expr, expected: ExpectedType) -> TypeIx {
         let binding = Ident::new("value", spans::first(value));
         let probe = located(&self.next_probe(), binding.span());
         let at = probe.span();
@@ -155,7 +155,7 @@ impl Tree {
         &mut self,
         value: &mut syn::Expr,
         pattern: &TokenStream,
-        expected: Expected,
+        expected: ExpectedType,
     ) -> TypeIx {
         let (probe, made) = (located(&self.next_probe(), spans::first(value)), value.clone());
         let at = probe.span();
@@ -182,7 +182,7 @@ impl Tree {
         let (probe, binding) = (located(&self.next_probe(), start), Ident::new("value", start));
         let at = probe.span();
         *value = syn::Expr::Verbatim(quote_spanned!(at=> #probe.elements(#value)));
-        self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
+        self.add_type(TypeEntry::Probe { probe, binding, expected: ExpectedType::Any })
     }
 
     /// Records that the expression at a site has the type with this number, and returns the number.
@@ -323,7 +323,7 @@ impl Tree {
 
     /// An expression with the values of the body's constants for their names, for places where the IR needs a number.
     fn with_constants(&self, expr: &syn::Expr) -> syn::Expr {
-        struct Values<'a>(&'a Tree);
+        struct Values<'a>(&'a TreeBuilder);
         impl VisitMut for Values<'_> {
             fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
                 if let syn::Expr::Path(path) = &*expr
@@ -490,7 +490,7 @@ impl Tree {
             _ => {
                 deferred = Some(self.next_probe());
                 let (probe, binding) = (self.next_probe(), ident.clone());
-                self.add_type(TypeEntry::Probe { probe, binding, expected: Expected::Any })
+                self.add_type(TypeEntry::Probe { probe, binding, expected: ExpectedType::Any })
             }
         };
         self.bind(ident);
@@ -517,7 +517,7 @@ impl Tree {
 
     fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
         match Invocation::of(call) {
-            Some(Ok(Invocation::Assert(assert))) => self.assertion(call, assert),
+            Some(Ok(Invocation::AssertCall(assert))) => self.assertion(call, assert),
             Some(Ok(Invocation::Print(print))) => self.print(call, print),
             Some(Err(error)) => StmtKind::Unsupported(Construct::Format(error.to_string())),
             None if is_unreachable(call) => StmtKind::Unreachable,
@@ -528,7 +528,7 @@ impl Tree {
         }
     }
 
-    fn assertion(&mut self, call: &mut syn::Macro, assert: Assert) -> StmtKind {
+    fn assertion(&mut self, call: &mut syn::Macro, assert: AssertCall) -> StmtKind {
         let (message, text) = assert.text();
         let comparison = assert.comparison();
         let mut condition = assert.condition();
@@ -537,7 +537,7 @@ impl Tree {
         if let Some(mut text) = assert.message {
             args = self.arguments(&mut text, &mut checks);
         }
-        if let Checks::Comparison { mut operands, .. } = assert.checks {
+        if let AssertCheck::Comparison { mut operands, .. } = assert.checks {
             // Both have one type, which is checked once.
             for (operand, is_checked) in operands.iter_mut().zip([true, false]) {
                 let value = self.expr(operand);
@@ -555,7 +555,7 @@ impl Tree {
         // The user's crate may have a macro with this name.
         let at = spans::first(&call.path);
         call.path = syn::parse_quote_spanned!(at=> ::core::assert);
-        StmtKind::Assert { cond, failure: Failure { message, comparison, args } }
+        StmtKind::Assert { cond, report: AssertionReport { message, comparison, args } }
     }
 
     fn print(&mut self, call: &mut syn::Macro, mut print: Text) -> StmtKind {
@@ -578,7 +578,7 @@ impl Tree {
             let value = self.expr(arg);
             values.push((value, self.pass_as(arg, expected)));
             checks.extend(match expected {
-                Expected::Any => debug_check(arg),
+                ExpectedType::Any => debug_check(arg),
                 _ => quote!(let _ = #arg;),
             });
         }

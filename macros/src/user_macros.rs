@@ -113,14 +113,14 @@ fn kind_name(kind: FunctionKind) -> Ident {
 }
 
 /// An item in the course of expansion, as [`resume`] gets it.
-struct Resumed {
+struct ResumedExpansion {
     kind: FunctionKind,
     arguments: TokenStream,
     item: TokenStream,
     expanded: Option<TokenStream>,
 }
 
-impl Parse for Resumed {
+impl Parse for ResumedExpansion {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let braces = |input: ParseStream<'_>| {
             let content;
@@ -141,7 +141,7 @@ impl Parse for Resumed {
 
 /// Puts an expansion into the item that called the macro. Returns what the attribute on the item gets.
 pub(crate) fn resume(input: TokenStream) -> syn::Result<(FunctionKind, TokenStream, TokenStream)> {
-    let Resumed { kind, arguments, item, expanded } = syn::parse2(input)?;
+    let ResumedExpansion { kind, arguments, item, expanded } = syn::parse2(input)?;
     let Some(expanded) = expanded else { return Ok((kind, arguments, item)) };
     let mut item: Item = syn::parse2(item)?;
     let mut put = PutExpansion { expanded, error: None };

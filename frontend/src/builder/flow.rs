@@ -122,7 +122,7 @@ impl KernelBuilder {
     #[track_caller]
     pub fn assert_<'b>(&'b self, cond: impl Operand<'b>, message: &str) {
         let cond = self.operand(cond, ScalarType::Bool);
-        self.stmt(StmtKind::Assert { cond, failure: message.into() });
+        self.stmt(StmtKind::Assert { cond, report: message.into() });
     }
 
     /// Prints a message as `println!` does: `text` with the values in it.

@@ -8,7 +8,7 @@ use quadrants_ir::{LocalId, ScalarType, Stmt as Ir, UnaryOp, types::Type};
 use super::{
     Lowerer, Result,
     early_return::{block_returns, is_loop},
-    scope::{Loop, OuterJump, Value},
+    scope::{LoopFrame, OuterJump, Value},
 };
 use crate::{
     syntax::{Block, Expr, ExprKind, Span, Stmt, StmtKind, TypeIx},
@@ -17,7 +17,12 @@ use crate::{
 
 impl Lowerer {
     /// Lowers a `loop`, or a `while` with its condition.
-    pub(super) fn infinite(&mut self, this: Loop, cond: Option<&Expr>, body: &Block) -> Result<()> {
+    pub(super) fn infinite(
+        &mut self,
+        this: LoopFrame,
+        cond: Option<&Expr>,
+        body: &Block,
+    ) -> Result<()> {
         self.emit.open();
         let outer_jumps = self.loop_body(this, cond, body)?;
         let body = self.emit.close_block();
@@ -29,7 +34,7 @@ impl Lowerer {
     /// Lowers a loop body, which breaks if `cond` is false. Returns the jumps in it to outer loops.
     pub(super) fn loop_body(
         &mut self,
-        mut this: Loop,
+        mut this: LoopFrame,
         cond: Option<&Expr>,
         body: &Block,
     ) -> Result<Vec<OuterJump>> {
@@ -72,10 +77,11 @@ impl Lowerer {
         let ty = self.type_at(ty, span)?;
         self.check_size(ty, span)?;
         let locals: Rc<[LocalId]> = self.zeroed_locals("found", ty).into();
-        let this = Loop { value: Some((ty, locals.clone())), ..Loop::new(label) };
+        let this = LoopFrame { value: Some((ty, locals.clone())), ..LoopFrame::new(label) };
         self.infinite(this, None, body)?;
-        if let Some(exit) = self.frame.exit.clone().filter(|_| block_returns(body)) {
-            self.break_if_returned(&exit);
+        if let Some(early_return) = self.frame.early_return.clone().filter(|_| block_returns(body))
+        {
+            self.break_if_returned(&early_return);
         }
         Ok(self.read_locals(ty, &locals))
     }

@@ -1,7 +1,7 @@
 //! The disjointness test: whether two accesses can access the same element. Race checks are built on it.
 //!
 //! An index is an [`AffineForm`]: a linear combination of variables with integer coefficients, plus a constant. A
-//! [`Space`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of
+//! [`VarSpace`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of
 //! inner loops any value in any iteration, and fixed variables one unknown value everywhere.
 //!
 //! Two accesses touch the same element only if they agree in every dimension, so one dimension is enough to prove them
@@ -22,20 +22,20 @@
 //! linear constraints, which also takes conditions and operations into account that are not affine.
 
 mod affine;
+mod constraints;
 mod example;
 mod obstacle;
 mod solve;
-mod terms;
 mod value_graph;
 
-pub use affine::{AffineForm, MAX_VARS, Space, Var, VarKind};
+pub use affine::{AffineForm, MAX_VARS, Var, VarKind, VarSpace};
+pub use constraints::{
+    Bound, Condition, ConditionalAccess, Index, LoopContext, difference, is_bounded, never_happens,
+    range_of, refuted_between, refuted_in_loop,
+};
 pub use example::{Collision, Position, collision, common_element};
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;
-pub use terms::{
-    Bound, Guard, GuardedIndex, Index, LoopContext, difference, is_bounded, never_happens,
-    range_of, refuted_between, refuted_in_loop,
-};
 pub use value_graph::{
     AffineForms, Counter, GraphBuilder, IntType, NodeId, Stored, TensorRead, TicketSource,
     Uniformity, ValueGraph, ValueNode,
@@ -70,8 +70,8 @@ struct Difference {
 ///
 /// # Examples
 /// ```
-/// use quadrants_ir::races::{AffineForm, Space, Var, VarKind, disjoint_in_loop};
-/// let mut space = Space::new();
+/// use quadrants_ir::races::{AffineForm, VarSpace, Var, VarKind, disjoint_in_loop};
+/// let mut space = VarSpace::new();
 /// let i = space.push(Var::new(VarKind::Parallel, 0, 99)).unwrap();
 /// let i = AffineForm::var(i);
 /// let next = i.add(AffineForm::constant(1)).unwrap();
@@ -79,7 +79,11 @@ struct Difference {
 /// assert!(!disjoint_in_loop(&space, &[Some(i)], &[Some(next)]));
 /// ```
 #[must_use]
-pub fn disjoint_in_loop(space: &Space, a: &[Option<AffineForm>], b: &[Option<AffineForm>]) -> bool {
+pub fn disjoint_in_loop(
+    space: &VarSpace,
+    a: &[Option<AffineForm>],
+    b: &[Option<AffineForm>],
+) -> bool {
     let mut undecided = space.differing();
     while undecided != 0 {
         let mut narrowed = false;
@@ -102,9 +106,9 @@ pub fn disjoint_in_loop(space: &Space, a: &[Option<AffineForm>], b: &[Option<Aff
 /// they run.
 #[must_use]
 pub fn disjoint(
-    space_a: &Space,
+    space_a: &VarSpace,
     a: &[Option<AffineForm>],
-    space_b: &Space,
+    space_b: &VarSpace,
     b: &[Option<AffineForm>],
 ) -> bool {
     let forms_disjoint = |a: AffineForm, b: AffineForm| {
@@ -125,7 +129,7 @@ pub fn disjoint(
 
 /// Compares one dimension, and removes the variables that it proves equal from `undecided`. None on overflow.
 fn compare(
-    space: &Space,
+    space: &VarSpace,
     a: &AffineForm,
     b: &AffineForm,
     undecided: &mut u32,

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, ScalarType, UnaryOp,
     races::{
-        GraphBuilder, GuardedIndex, LoopContext, MAX_WORK, NodeId, Space, ValueGraph, ValueNode,
-        Var, VarKind, refuted_in_loop,
+        ConditionalAccess, GraphBuilder, LoopContext, MAX_WORK, NodeId, ValueGraph, ValueNode, Var,
+        VarKind, VarSpace, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -170,7 +170,7 @@ fn indices_that_bits_keep_apart_do_not_collide() {
                 formula.cast(value, ScalarType::U64)
             })
             .collect();
-        let mut space = Space::new();
+        let mut space = VarSpace::new();
         let mut iterations = vec![Vec::new()];
         for (first, last) in &formula.dims {
             space.push(Var::new(VarKind::Parallel, *first, *last));
@@ -188,7 +188,7 @@ fn indices_that_bits_keep_apart_do_not_collide() {
             is_counter: &|_| false,
             budget: &budget,
         };
-        let access = GuardedIndex { index: &index, extents: &[], guards: &[] };
+        let access = ConditionalAccess { index: &index, extents: &[], conditions: &[] };
         let is_refuted = refuted_in_loop(context, access, access);
         let of = |dims: &Vec<i128>| {
             let values = values(graph, dims);

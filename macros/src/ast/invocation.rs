@@ -17,18 +17,18 @@ const MOST_ARGUMENTS: usize = 24;
 /// A call of a macro that kernels can call.
 #[allow(clippy::large_enum_variant)] // never stored
 pub(crate) enum Invocation {
-    Assert(Assert),
+    AssertCall(AssertCall),
     Print(Text),
 }
 
 /// The arguments of an assertion.
-pub(crate) struct Assert {
-    pub(crate) checks: Checks,
+pub(crate) struct AssertCall {
+    pub(crate) checks: AssertCheck,
     pub(crate) message: Option<Text>,
 }
 
 /// What an assertion checks.
-pub(crate) enum Checks {
+pub(crate) enum AssertCheck {
     /// The condition of `assert!`.
     Condition(Expr),
     /// The operands of `assert_eq!`, if they must be equal, or of `assert_ne!`.
@@ -45,7 +45,7 @@ pub(crate) struct Text {
 
 /// What the type of a value must be, such as that of an argument of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedType {
     Any,
     /// A type that texts write by `{}`.
     Printed,
@@ -69,14 +69,14 @@ impl Invocation {
     /// The call of a macro; none if kernels have no such macro.
     pub(crate) fn of(call: &Macro) -> Option<Result<Self>> {
         let name = call.path.get_ident()?.to_string();
-        let assert = |parse: fn(ParseStream<'_>) -> Result<Checks>| {
-            let parse = |input: ParseStream<'_>| Assert::parse(input, &name, parse);
-            Some(call.parse_body_with(parse).map(Self::Assert))
+        let assert = |parse: fn(ParseStream<'_>) -> Result<AssertCheck>| {
+            let parse = |input: ParseStream<'_>| AssertCall::parse(input, &name, parse);
+            Some(call.parse_body_with(parse).map(Self::AssertCall))
         };
         match name.as_str() {
-            "assert" => assert(|input| Ok(Checks::Condition(input.parse()?))),
-            "assert_eq" => assert(|input| Checks::comparison(true, input)),
-            "assert_ne" => assert(|input| Checks::comparison(false, input)),
+            "assert" => assert(|input| Ok(AssertCheck::Condition(input.parse()?))),
+            "assert_eq" => assert(|input| AssertCheck::comparison(true, input)),
+            "assert_ne" => assert(|input| AssertCheck::comparison(false, input)),
             "println" => {
                 let parse = |input: ParseStream<'_>| Text::parse(input, &name, MOST_ARGUMENTS);
                 Some(call.parse_body_with(parse).map(Self::Print))
@@ -88,7 +88,7 @@ impl Invocation {
     /// The expressions that it evaluates.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         match self {
-            Self::Assert(Assert { checks, message }) => {
+            Self::AssertCall(AssertCall { checks, message }) => {
                 checks.exprs().iter().chain(message.iter().flat_map(|text| &text.args)).collect()
             }
             Self::Print(print) => print.args.iter().collect(),
@@ -98,7 +98,7 @@ impl Invocation {
     /// The arguments as tokens.
     pub(crate) fn tokens(&self) -> TokenStream {
         match self {
-            Self::Assert(Assert { checks, message }) => {
+            Self::AssertCall(AssertCall { checks, message }) => {
                 let (checked, message) = (checks.exprs(), message.iter().map(Text::tokens));
                 quote!(#(#checked),* #(, #message)*)
             }
@@ -111,13 +111,13 @@ impl Invocation {
     pub(crate) fn rewrite(call: &mut Macro, mut rewrite: impl FnMut(&mut Expr)) {
         let Some(Ok(mut this)) = Self::of(call) else { return };
         match &mut this {
-            Self::Assert(Assert { checks, message }) => {
+            Self::AssertCall(AssertCall { checks, message }) => {
                 let default = match checks {
-                    Checks::Condition(cond) => Some((text_of(cond), printed(cond))),
-                    Checks::Comparison { .. } => None,
+                    AssertCheck::Condition(cond) => Some((text_of(cond), printed(cond))),
+                    AssertCheck::Comparison { .. } => None,
                 };
                 checks.exprs_mut().iter_mut().for_each(&mut rewrite);
-                if let (Some((text, before)), Checks::Condition(cond), None) =
+                if let (Some((text, before)), AssertCheck::Condition(cond), None) =
                     (default, &*checks, &message)
                 {
                     if printed(cond) == before {
@@ -137,7 +137,7 @@ fn printed(expr: &Expr) -> String {
     expr.to_token_stream().to_string()
 }
 
-impl Checks {
+impl AssertCheck {
     fn comparison(equal: bool, input: ParseStream<'_>) -> Result<Self> {
         let left = input.parse()?;
         input.parse::<Token![,]>()?;
@@ -159,11 +159,11 @@ impl Checks {
     }
 }
 
-impl Assert {
+impl AssertCall {
     fn parse(
         input: ParseStream<'_>,
         name: &str,
-        checks: fn(ParseStream<'_>) -> Result<Checks>,
+        checks: fn(ParseStream<'_>) -> Result<AssertCheck>,
     ) -> Result<Self> {
         let what = || match name {
             "assert" => "`assert!` takes a condition, and then a text with values".to_owned(),
@@ -174,8 +174,8 @@ impl Assert {
             return Err(input.error(what()));
         }
         let most = match checks {
-            Checks::Condition(_) => ASSERT_VALUES,
-            Checks::Comparison { .. } => ASSERT_VALUES - 2,
+            AssertCheck::Condition(_) => ASSERT_VALUES,
+            AssertCheck::Comparison { .. } => ASSERT_VALUES - 2,
         };
         let message = (!input.is_empty()).then(|| Text::parse(input, name, most)).transpose()?;
         Ok(Self { checks, message })
@@ -184,11 +184,11 @@ impl Assert {
     /// The condition that must hold.
     pub(crate) fn condition(&self) -> Expr {
         match &self.checks {
-            Checks::Condition(cond) => cond.clone(),
-            Checks::Comparison { equal: true, operands: [left, right] } => {
+            AssertCheck::Condition(cond) => cond.clone(),
+            AssertCheck::Comparison { equal: true, operands: [left, right] } => {
                 syn::parse_quote!(#left == #right)
             }
-            Checks::Comparison { equal: false, operands: [left, right] } => {
+            AssertCheck::Comparison { equal: false, operands: [left, right] } => {
                 syn::parse_quote!(#left != #right)
             }
         }
@@ -197,8 +197,8 @@ impl Assert {
     /// The values that it reports: the arguments of the text, then the operands.
     pub(crate) fn values(&self) -> Vec<Expr> {
         let operands = match &self.checks {
-            Checks::Condition(_) => &[][..],
-            Checks::Comparison { operands, .. } => operands,
+            AssertCheck::Condition(_) => &[][..],
+            AssertCheck::Comparison { operands, .. } => operands,
         };
         let args = self.message.iter().flat_map(|text| &text.args);
         args.chain(operands).cloned().collect()
@@ -207,8 +207,8 @@ impl Assert {
     /// Whether the operands must be equal, for a comparison.
     pub(crate) fn comparison(&self) -> Option<bool> {
         match self.checks {
-            Checks::Condition(_) => None,
-            Checks::Comparison { equal, .. } => Some(equal),
+            AssertCheck::Condition(_) => None,
+            AssertCheck::Comparison { equal, .. } => Some(equal),
         }
     }
 
@@ -216,11 +216,11 @@ impl Assert {
     pub(crate) fn text(&self) -> (Format, LitStr) {
         match (&self.message, &self.checks) {
             (Some(Text { format, text, .. }), _) => (format.clone(), text.clone()),
-            (None, Checks::Condition(cond)) => {
+            (None, AssertCheck::Condition(cond)) => {
                 let Text { format, text, .. } = Text::literal(&text_of(cond));
                 (format, text)
             }
-            (None, Checks::Comparison { .. }) => {
+            (None, AssertCheck::Comparison { .. }) => {
                 (Format::default(), LitStr::new("", Span::call_site()))
             }
         }
@@ -242,21 +242,22 @@ impl Text {
 
     /// What the type of an argument must be for the notations that the text has for it. For `{:?}` any, if it has a
     /// `Debug`.
-    pub(crate) fn expected(&self, argument: usize) -> Expected {
+    pub(crate) fn expected(&self, argument: usize) -> ExpectedType {
         let of_argument = |piece: &FormatPiece| match piece {
             FormatPiece::Value { at, spec } if *at as usize == argument => {
                 Some(match spec.notation {
-                    Notation::Debug => Expected::Any,
-                    Notation::Display => Expected::Printed,
-                    Notation::LowerExp | Notation::UpperExp => Expected::PrintedNumber,
-                    _ => Expected::PrintedInteger,
+                    Notation::Debug => ExpectedType::Any,
+                    Notation::Display => ExpectedType::Printed,
+                    Notation::LowerExp | Notation::UpperExp => ExpectedType::PrintedNumber,
+                    _ => ExpectedType::PrintedInteger,
                 })
             }
             _ => None,
         };
         let all: Vec<_> = self.format.pieces.iter().filter_map(of_argument).collect();
-        let strictest = [Expected::PrintedInteger, Expected::PrintedNumber, Expected::Printed];
-        strictest.into_iter().find(|of| all.contains(of)).unwrap_or(Expected::Any)
+        let strictest =
+            [ExpectedType::PrintedInteger, ExpectedType::PrintedNumber, ExpectedType::Printed];
+        strictest.into_iter().find(|of| all.contains(of)).unwrap_or(ExpectedType::Any)
     }
 
     /// Parses a literal text and its arguments, of the macro called `of`.

@@ -4,10 +4,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{BinOp, Expr, Ident};
 
-use super::Rewrite;
+use super::BodyRewriter;
 use crate::{ast::unparenthesized, spans, tokens::internal};
 
-impl Rewrite<'_> {
+impl BodyRewriter<'_> {
     /// Makes a division safe whose divisor may be zero, or -1 with a quotient that does not fit. Returns its
     /// replacement, or `None` if it is safe already or only its divisor had to be wrapped in place.
     ///
@@ -48,7 +48,7 @@ impl Rewrite<'_> {
         }))
     }
 
-    /// Checks the step of `range.step_by(step)`, which the author wrote at `start`.
+    /// AssertCheck the step of `range.step_by(step)`, which the author wrote at `start`.
     pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall, start: Option<Span>) {
         let is_step = call.method == "step_by";
         let by = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by));

@@ -7,12 +7,12 @@ use quadrants_frontend::syntax::{
 };
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall};
 
-use super::Tree;
+use super::TreeBuilder;
 use crate::ast::{
     collective_of, grid_rank, immutable_name, is_shared_array, phase_of, unparenthesized,
 };
 
-impl Tree {
+impl TreeBuilder {
     pub(super) fn block_for(&mut self, call: &mut ExprCall) -> ExprKind {
         let mut args = call.args.iter_mut();
         let (Some(blocks), Some(threads), Some(Expr::Closure(closure)), None) =

@@ -2,7 +2,7 @@
 
 use quadrants_ir::{
     Array, Offloaded,
-    launch_analysis::{Cause, Overflow, Race, ValueOrigin},
+    launch_analysis::{Cause, OverflowingCounter, Race, ValueOrigin},
     types::Type,
 };
 use quadrants_runtime as rt;
@@ -48,30 +48,31 @@ pub(crate) fn result_error(kernel: &Offloaded, requested: Option<Type>) -> Error
 pub(super) fn race_error(kernel: &Offloaded, race: Race) -> Error {
     let task = &kernel.tasks[race.task.index()];
     let tensor = name_of(kernel, race.object);
-    let reason = if let Some(Overflow { array, bits, increments, may_decrease }) = race.counter {
-        let tensor = name_of(kernel, array);
-        RaceReason::CounterOverflow(CounterOverflow {
-            tensor,
-            bits,
-            draws: increments,
-            may_decrease,
-        })
-    } else if let Some(example) = race.example {
-        let dims = task.kind.dims().into_iter().flatten();
-        let mut variables: Vec<String> =
-            dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
-        let thread = race.thread.map(|local| kernel.locals[local].name.clone());
-        variables
-            .extend(task.kind.threads().map(|_| thread.unwrap_or_else(|| "thread".to_owned())));
-        RaceReason::Example(RaceExample {
-            variables,
-            iterations: example.iterations.map(|values| values.to_vec()),
-            tensor: tensor.clone(),
-            element: example.element.to_vec(),
-        })
-    } else {
-        RaceReason::Unproven(unproven(kernel, race.object, race.cause))
-    };
+    let reason =
+        if let Some(OverflowingCounter { array, bits, increments, may_decrease }) = race.counter {
+            let tensor = name_of(kernel, array);
+            RaceReason::CounterOverflow(CounterOverflow {
+                tensor,
+                bits,
+                draws: increments,
+                may_decrease,
+            })
+        } else if let Some(example) = race.example {
+            let dims = task.kind.dims().into_iter().flatten();
+            let mut variables: Vec<String> =
+                dims.map(|dim| kernel.locals[dim.var].name.clone()).collect();
+            let thread = race.thread.map(|local| kernel.locals[local].name.clone());
+            variables
+                .extend(task.kind.threads().map(|_| thread.unwrap_or_else(|| "thread".to_owned())));
+            RaceReason::Example(RaceExample {
+                variables,
+                iterations: example.iterations.map(|values| values.to_vec()),
+                tensor: tensor.clone(),
+                element: example.element.to_vec(),
+            })
+        } else {
+            RaceReason::Unproven(unproven(kernel, race.object, race.cause))
+        };
     Error::Race {
         kernel: kernel.name.clone(),
         file: kernel.file.clone(),

@@ -4,7 +4,7 @@
 //! operators also the values that a side is computed from. Facts hold only in the region that the condition dominates.
 
 use super::{
-    build::{Fact, ProofBuilder, is_stable},
+    builder::{Fact, ProofBuilder, is_stable},
     proof::{Instruction, IntervalOp, PENDING, Register, Solve},
 };
 use crate::{BinaryOp, ExprId, ExprKind, LocalId, ScalarType, UnaryOp};
