@@ -44,7 +44,8 @@ impl Lowerer {
                 _ => (DivRemOp::Rem, "remainder"),
             };
             let site = self.add_site(SiteKind::DivideByZero, span);
-            let below = self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_signed_int());
+            let below =
+                self.constant(rhs).filter(|_| op == DivRemOp::Rem && !ty.is_wide_signed_int());
             let value = self.emit.effect(name, ty, Ir::DivRem { op, lhs, rhs, site });
             if let (Some(end @ 1..), Ir::Local(rest)) = (below, self.emit.kind(value)) {
                 self.ranges.insert(*rest, (0, end));
@@ -138,7 +139,7 @@ impl Lowerer {
         let value = self.emit.widen(value);
         let ty = self.emit.ty(value);
         let fits = match op {
-            UnaryOp::Neg => ty.is_float() || ty.is_signed_int(),
+            UnaryOp::Neg => ty.is_float() || ty.is_wide_signed_int(),
             UnaryOp::Not => !ty.is_float(),
             UnaryOp::CountOnes
             | UnaryOp::LeadingZeros

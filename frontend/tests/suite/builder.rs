@@ -8,7 +8,7 @@ use quadrants_frontend::{
 };
 use quadrants_ir::{
     ParamId, ReduceOp,
-    ScalarType::{Bool, F32, F64, I32, U32, U64},
+    ScalarType::{Bool, F16, F32, F64, I8, I32, U8, U32, U64},
     SiteKind, TaskId,
     abi::ArgLayout,
     launch_analysis::LaunchAnalysis,
@@ -245,6 +245,35 @@ fn messages_take_values_by_position() {
         b.print(text, &[x, x]);
         assert_eq!(misuse(b), Misuse::Format { what: what.to_owned() });
     }
+}
+
+#[test]
+fn narrow_values_have_the_operations_of_their_wide_type() {
+    let b = KernelBuilder::new("narrow");
+    let n = b.param_tensor("n", I32, 1);
+    let y = b.param_tensor_mut("y", I32, 2);
+    b.range_for(0u64, n.len(), |i| {
+        let x = n.load(i).cast(I8);
+        y.store([i, b.constant(0u64)], (-x).cast(I32));
+        y.store([i, b.constant(1u64)], x.abs().cast(I32));
+        y.store([i, b.constant(2u64)], (x << 1u32).cast(I32));
+        let half = n.load(i).cast(F32).cast(F16);
+        y.store([i, b.constant(3u64)], (-half).cast(F32).cast(I32));
+    });
+    let kernel = b.build().unwrap();
+    let args = [tensor(&[-5i32, -128, 100]), matrix(&[3, 4], &[0i32; 12])];
+    let expected = [5, 5, -10, 5, -128, -128, 0, 128, -100, 100, -56, -100];
+    assert_eq!(run(&kernel, &args).tensor::<i32>(1), expected);
+
+    let b = KernelBuilder::new("unsigned");
+    let x = b.constant(3u32).cast(U8);
+    let _ = -x;
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "-", ty: U8 });
+
+    let b = KernelBuilder::new("bits");
+    let x = b.constant(3f32).cast(F16);
+    let _ = x & x;
+    assert_eq!(misuse(b), Misuse::Undefined { operation: "&", ty: F16 });
 }
 
 #[test]
