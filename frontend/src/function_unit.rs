@@ -65,7 +65,7 @@ impl FunctionUnit {
         } else {
             let span = self.function.span;
             let what = "its parameters do not match its parameter table".to_owned();
-            Err(Error::Type { function: self.function.name, what, span })
+            Err(Error::Inconsistent { function: self.function.name, what, span })
         }
     }
 }

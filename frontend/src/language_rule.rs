@@ -4,6 +4,23 @@ use std::fmt;
 
 use crate::syntax::{Construct, Span};
 
+/// The macros of std that kernels can call.
+pub const MACROS: [&str; 13] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "panic",
+    "unreachable",
+    "todo",
+    "unimplemented",
+    "println",
+    "matches",
+    "cfg",
+];
+
 /// A violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleViolation {
@@ -193,7 +210,7 @@ pub enum LanguageRule {
     #[error("only a parallel loop has blocks; leave out `#[block_size(…)]`")]
     BlockSizeOfSerial,
     /// `#[block_size(n)]` with an unsupported size.
-    #[error("a block has 1 to 1024 threads")]
+    #[error("a block has 1 to 1024 threads; choose a size in this range")]
     BlockSize,
     /// `step_by(0)`
     #[error("a loop with step 0 never ends; `step_by` must be at least 1")]
@@ -425,9 +442,13 @@ fn advice(construct: &Construct) -> String {
         Construct::Macro(name) if name == "matches" => {
             return "`matches!` takes a value and a pattern: `matches!(x, 0 | 1)`".to_owned();
         }
+        Construct::Macro(name) if MACROS.contains(&name.as_str()) => {
+            return format!("`{name}!` has no value here; write it as a statement of its own");
+        }
         Construct::Macro(name) => {
             return format!(
-                "`{name}!` is not supported in kernels; they have `assert!`, `assert_eq!`, `assert_ne!`, `panic!`, `unreachable!`, `todo!`, `println!`, `matches!`, `cfg!`, and your own macros with `#[func]` at their definition"
+                "`{name}!` is not supported in kernels; they have {}, and your own macros with `#[func]` at their definition",
+                MACROS.map(|name| format!("`{name}!`")).join(", ")
             );
         }
         Construct::Format(what) => return what.clone(),

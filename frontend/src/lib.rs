@@ -23,7 +23,7 @@ pub use builtins::{
 };
 pub use check::{check, check_with};
 pub use error::Error;
-pub use language_rule::{LanguageRule, NotCombined, RuleViolation};
+pub use language_rule::{LanguageRule, MACROS, NotCombined, RuleViolation};
 pub use lower::{lower, lower_checked};
 pub use operands::{Operator, Projection, Root, operators};
 pub use quadrants_ir::{

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use quadrants_ir::{
     AtomicOp, BinaryOp, CollectiveOp, Options, UnaryOp,
     abi::ASSERT_VALUES,
-    format::{Argument, Format, FormatPiece, Notation},
+    format::{Format, FormatArgument, FormatPiece, Notation},
 };
 
 /// An index into the type table of an [`EmittedSource`](crate::EmittedSource).

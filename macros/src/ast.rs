@@ -11,7 +11,7 @@ mod visit;
 pub(crate) use self::{
     calls::*,
     exprs::*,
-    invocation::{AssertCall, AssertCheck, ExpectedType, Invocation, Text, is_invocation},
+    invocation::{AssertCall, AssertCheck, ExpectedType, FormatText, Invocation, is_invocation},
     loops::*,
     patterns::alternatives,
     visit::*,

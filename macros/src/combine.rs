@@ -199,7 +199,7 @@ impl LoopMarker<'_> {
     }
 }
 
-/// OperatorSyntax a loop's body uses a local.
+/// How a loop's body uses a local.
 struct LocalUses<'a> {
     local: &'a Ident,
     writable: &'a [Ident],

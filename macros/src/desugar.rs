@@ -228,7 +228,7 @@ fn combine_in_branches(expr: &mut Expr, locals: &[Ident], writable: &[Ident], lo
     }
 }
 
-/// Rewrites macros. PrecedingStmts everything else, so that what looks for names and calls sees those in their arguments.
+/// Rewrites macros. Before everything else, so that what looks for names and calls sees those in their arguments.
 struct MacroDesugar;
 
 impl VisitMut for MacroDesugar {
@@ -455,7 +455,7 @@ fn failure(call: &syn::Macro, name: &str) -> Option<Expr> {
 /// `assert_eq!(a, b)` as `{ let x = a; let y = b; assert_eq!(x, y); }`, so that the operands are evaluated once.
 /// `None` if they are names already, and for wrong arguments.
 fn named_operands(call: &syn::Macro) -> Option<Expr> {
-    let Invocation::AssertCall(AssertCall { checks, message }) = Invocation::of(call)?.ok()? else {
+    let Invocation::Assert(AssertCall { checks, message }) = Invocation::of(call)?.ok()? else {
         return None;
     };
     let AssertCheck::Comparison { equal, operands: [left, right] } = checks else { return None };
@@ -472,7 +472,7 @@ fn named_operands(call: &syn::Macro) -> Option<Expr> {
     let [left_name, right_name] = &[name(OPERANDS[0], &left), name(OPERANDS[1], &right)];
     let operands = [syn::parse_quote!(#left_name), syn::parse_quote!(#right_name)];
     let checks = AssertCheck::Comparison { equal, operands };
-    let tokens = Invocation::AssertCall(AssertCall { checks, message }).tokens();
+    let tokens = Invocation::Assert(AssertCall { checks, message }).tokens();
     // On the CPU, the location of an error is that of this token.
     let name = &call.path;
     let tokens = quote_spanned! {at=> {

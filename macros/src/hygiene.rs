@@ -102,7 +102,7 @@ pub(crate) fn refused_name(item: &TokenStream) -> Option<syn::Error> {
 pub(crate) fn refused_self(function: &syn::ItemFn) -> Option<syn::Error> {
     let (signature, body) = (idents(&function.sig), idents(&function.block));
     let found = signature.into_iter().chain(body).find(|name| name == "Self")?;
-    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only"))
+    Some(syn::Error::new(found.span(), "`Self` is available in `impl` blocks only; write the type"))
 }
 
 /// The errors in a function: attributes that the tree ignores, and types that depend on constants of the body.

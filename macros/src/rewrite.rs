@@ -17,7 +17,7 @@ use syn::{
 use crate::{
     affine::{AffineTensor, affine_tensors, variable},
     ast::{
-        Invocation, SCALARS, Text, collective_of, is_assignment, is_constant_pattern,
+        FormatText, Invocation, SCALARS, collective_of, is_assignment, is_constant_pattern,
         is_shared_array, is_simple_place, pattern_names, phase_of, unparenthesized, untyped,
     },
     combine::{MarkedCombination, combination},
@@ -364,8 +364,8 @@ impl<'a> BodyRewriter<'a> {
         let start = spans::first(call);
         let support = spans::at(self.support, start);
         let assert = match Invocation::of(call)?.ok()? {
-            Invocation::AssertCall(assert) => assert,
-            Invocation::Print(Text { args, text, .. }) => {
+            Invocation::Assert(assert) => assert,
+            Invocation::Print(FormatText { args, text, .. }) => {
                 let values = self.printed(args, start);
                 let print = quote_spanned!(start=> #support::print(#text, &[#(#values),*]));
                 return Some(Expr::Verbatim(print));

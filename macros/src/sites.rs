@@ -1,6 +1,6 @@
 //! Type sites: places in a body at which the IR uses a type that rustc inferred in the probed copy.
 //!
-//! PrecedingStmts the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
+//! Before the syntax tree and the CPU body are made, each place that can be a site gets a number, as an attribute on
 //! its tokens. The tree records which of its types a site has; the CPU body compares its own type with that one
 //! (`quadrants_program::body::SiteTable`). The attributes are removed from what is emitted.
 
@@ -63,7 +63,7 @@ pub(crate) fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
     }
 }
 
-/// SiteNumbering nodes; holds the next number.
+/// Numbers nodes; holds the next number.
 struct SiteNumbering(usize);
 
 impl SiteNumbering {

@@ -18,7 +18,7 @@ use syn::{Local, Pat, PatIdent, visit_mut::VisitMut};
 
 use crate::{
     ast::{
-        AssertCall, AssertCheck, ExpectedType, Invocation, Text, gives_value, is_assignment,
+        AssertCall, AssertCheck, ExpectedType, FormatText, Invocation, gives_value, is_assignment,
         is_unreachable, name_of, pattern_ident, pattern_names, unparenthesized, untyped,
     },
     desugar::ELEMENTS,
@@ -83,19 +83,19 @@ struct BodyConstant {
 }
 
 pub(crate) enum FuncEntry {
-    /// By its path. The probe sees the function, with its generic arguments.
+    /// By its path. The probe receives the function, with its generic arguments.
     Path { probe: Ident, path: syn::ExprPath },
-    /// A method. A probe sees the receiver, another the call's value.
+    /// A method. A probe receives the receiver, another the call's value.
     Method { probe: Ident, result: Ident, name: Ident },
-    /// A method of a struct of tensors. A probe sees the call's value.
+    /// A method of a struct of tensors. A probe receives the call's value.
     OfTensors { result: Ident, ty: Box<syn::Type>, name: Ident },
-    /// An associated function, by the type's path. A probe sees the call's value.
+    /// An associated function, by the type's path. A probe receives the call's value.
     Associated { result: Ident, ty: syn::Path, name: Ident },
 }
 
 /// How rustc gives a type.
 pub(crate) enum TypeEntry {
-    /// As that of a value that a probe sees.
+    /// As that of a value that a probe receives.
     Probe {
         probe: Ident,
         /// The binding of the value, where rustc reports errors.
@@ -517,7 +517,7 @@ impl TreeBuilder {
 
     fn macro_stmt(&mut self, call: &mut syn::Macro) -> StmtKind {
         match Invocation::of(call) {
-            Some(Ok(Invocation::AssertCall(assert))) => self.assertion(call, assert),
+            Some(Ok(Invocation::Assert(assert))) => self.assertion(call, assert),
             Some(Ok(Invocation::Print(print))) => self.print(call, print),
             Some(Err(error)) => StmtKind::Unsupported(Construct::Format(error.to_string())),
             None if is_unreachable(call) => StmtKind::Unreachable,
@@ -558,7 +558,7 @@ impl TreeBuilder {
         StmtKind::Assert { cond, report: AssertionReport { message, comparison, args } }
     }
 
-    fn print(&mut self, call: &mut syn::Macro, mut print: Text) -> StmtKind {
+    fn print(&mut self, call: &mut syn::Macro, mut print: FormatText) -> StmtKind {
         let mut checks = TokenStream::new();
         let args = self.arguments(&mut print, &mut checks);
         // A lint rejects an assertion of `true` alone.
@@ -570,7 +570,11 @@ impl TreeBuilder {
     }
 
     /// The arguments of a text. The probed copy passes them through probes, and checks that they suit the text.
-    fn arguments(&mut self, text: &mut Text, checks: &mut TokenStream) -> Vec<(Expr, TypeIx)> {
+    fn arguments(
+        &mut self,
+        text: &mut FormatText,
+        checks: &mut TokenStream,
+    ) -> Vec<(Expr, TypeIx)> {
         let mut values = Vec::with_capacity(text.args.len());
         for at in 0..text.args.len() {
             let expected = text.expected(at);

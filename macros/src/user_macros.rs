@@ -28,7 +28,7 @@ use crate::{
 pub(crate) use definition::with_rules_for_kernels;
 
 /// The macros of std. Kernels have some of them, and get a message for the others.
-const STD: [&str; 35] = [
+pub(crate) const STD: [&str; 35] = [
     "assert",
     "assert_eq",
     "assert_ne",
@@ -112,7 +112,7 @@ fn kind_name(kind: FunctionKind) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// An item in the course of expansion, as [`resume`] gets it.
+/// An item whose macro calls are being expanded, as [`resume`] gets it.
 struct ResumedExpansion {
     kind: FunctionKind,
     arguments: TokenStream,

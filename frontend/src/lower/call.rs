@@ -72,7 +72,7 @@ impl Lowerer {
         }
         if args.len() != unit.params.len() {
             let what = format!("the func takes {} arguments", unit.params.len());
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         }
         let mut callee = CallFrame::new(Rc::clone(&unit));
         let mut receiver = None;
@@ -90,7 +90,7 @@ impl Lowerer {
             }
             let binding = match ty {
                 ParamType::Struct { .. } => {
-                    return Err(self.type_error(arg.span, "expected a struct of tensors"));
+                    return Err(self.inconsistent(arg.span, "expected a struct of tensors"));
                 }
                 ParamType::Value(Type::Scalar(ty)) if !param.by_reference => {
                     let mut value = self.scalar_as(arg, ty)?;
@@ -149,7 +149,7 @@ impl Lowerer {
         {
             let local = &self.emit.locals[local];
             if Type::Scalar(local.ty) != ty || !local.mutable {
-                return Err(self.type_error(arg.span, "expected a `mut` local"));
+                return Err(self.inconsistent(arg.span, "expected a `mut` local"));
             }
             return Ok((binding, None));
         }
@@ -206,7 +206,9 @@ impl Lowerer {
                 let ty = self.type_at(ix, value.span)?;
                 self.value_as(value, ty).map(Some)
             }
-            (Some(_), None) => Err(self.type_error(function.span, "the func must return a value")),
+            (Some(_), None) => {
+                Err(self.inconsistent(function.span, "the func must return a value"))
+            }
             (None, Some(value)) => self.discard(value).map(|()| None),
             (None, None) => Ok(None),
         }
@@ -284,7 +286,7 @@ impl Lowerer {
         let ParamType::Tensor { elem: want_elem, rank: want_rank, writable: want_write, .. } =
             wanted
         else {
-            return Err(self.type_error(arg.span, "expected a scalar"));
+            return Err(self.inconsistent(arg.span, "expected a scalar"));
         };
         match binding {
             Some(Binding::Tensor { param, elem, writable }) => {
@@ -293,10 +295,10 @@ impl Lowerer {
                 } else {
                     let what =
                         format!("expected a tensor of {want_elem} and {want_rank} dimensions");
-                    Err(self.type_error(arg.span, what))
+                    Err(self.inconsistent(arg.span, what))
                 }
             }
-            _ => Err(self.type_error(arg.span, "expected a tensor")),
+            _ => Err(self.inconsistent(arg.span, "expected a tensor")),
         }
     }
 }

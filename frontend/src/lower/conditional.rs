@@ -209,7 +209,7 @@ impl Lowerer {
             ExprKind::Unsafe(block) => {
                 return self.in_unsafe(|this| this.top_block(block, into, top));
             }
-            _ => return Err(self.type_error(expr.span, "this has no branches")),
+            _ => return Err(self.inconsistent(expr.span, "this has no branches")),
         };
         let before = self.path.clone();
         let holds = self.condition(cond)?;

@@ -85,7 +85,7 @@ impl Lowerer {
     /// Lowers a `return`, in tail position or in a loop that it breaks.
     pub(super) fn return_stmt(&mut self, value: Option<&Expr>, span: Span) -> Result<()> {
         let Some(early_return) = self.frame.early_return.clone() else {
-            return Err(self.type_error(span, "this statement is not supported in kernels"));
+            return Err(self.inconsistent(span, "this statement is not supported in kernels"));
         };
         match (&early_return.value, value) {
             (Some((ty, locals)), Some(value)) => {
@@ -94,7 +94,7 @@ impl Lowerer {
             }
             (None, None) => {}
             (None, Some(value)) => self.discard(value)?,
-            (Some(_), None) => return Err(self.type_error(span, "the func must return a value")),
+            (Some(_), None) => return Err(self.inconsistent(span, "the func must return a value")),
         }
         let value = self.emit.constant(true);
         self.emit.assign(early_return.returned, value);

@@ -100,7 +100,7 @@ impl Lowerer {
             ExprKind::Field { value, name } => {
                 let Some(element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, _)) = element.ty.field(name) else {
-                    return Err(self.type_error(span, format!("{} has no `{name}`", element.ty)));
+                    return Err(self.inconsistent(span, format!("{} has no `{name}`", element.ty)));
                 };
                 let component = element.component + element.ty.components_before(name);
                 Ok(Some(ElementPlace { ty, component, span, ..element }))
@@ -109,7 +109,7 @@ impl Lowerer {
                 let Some(mut element) = self.tensor_element(value)? else { return Ok(None) };
                 let Some((ty, extents)) = element.ty.element(index.len()) else {
                     let what = format!("{} has no such elements", element.ty);
-                    return Err(self.type_error(span, what));
+                    return Err(self.inconsistent(span, what));
                 };
                 let indices = self.index(index)?;
                 let indices = self.checked_indices(indices, &extents, expr);
@@ -155,18 +155,18 @@ impl Lowerer {
         span: Span,
     ) -> Result<(ScalarType, Ir)> {
         let Some(element) = self.tensor_element(place)? else {
-            return Err(self.type_error(span, "an atomic needs an element of a tensor"));
+            return Err(self.inconsistent(span, "an atomic needs an element of a tensor"));
         };
         let ([(component, offset)], Type::Scalar(ty)) = (&scalars(&element)[..], element.ty) else {
             let what = format!("an atomic needs a number, found {}", element.ty);
-            return Err(self.type_error(span, what));
+            return Err(self.inconsistent(span, what));
         };
         let operands: Vec<_> = expected.into_iter().chain([value]).map(|at| (at, ty)).collect();
         let operands = self.scalars(&operands)?;
         let (expected, value) = match operands[..] {
             [expected, value] => (Some(expected), value),
             [value] => (None, value),
-            _ => return Err(self.type_error(span, "an atomic needs a value")),
+            _ => return Err(self.inconsistent(span, "an atomic needs a value")),
         };
         let (array, _, index) = self.scalar_at(&element, *component, offset)?;
         Ok((ty, self.atomic_op(op, array, index, (expected, value), span)))

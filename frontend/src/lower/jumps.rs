@@ -95,7 +95,7 @@ impl Lowerer {
         if let Some(value) = value {
             let target = self.find_loop(label, span)?;
             let Some((ty, locals)) = self.frame.loops[target].value.clone() else {
-                return Err(self.type_error(span, "this loop has no value"));
+                return Err(self.inconsistent(span, "this loop has no value"));
             };
             let value = self.value_as(value, ty)?;
             self.assign_locals(&locals, &value);
@@ -114,7 +114,7 @@ impl Lowerer {
         };
         let outer = &self.frame.loops[target];
         let Some(flag) = (if is_break { outer.break_flag } else { outer.continue_flag }) else {
-            return Err(self.type_error(span, "no enclosing loop has this label"));
+            return Err(self.inconsistent(span, "no enclosing loop has this label"));
         };
         let value = self.emit.constant(true);
         self.emit.assign(flag, value);
@@ -152,7 +152,7 @@ impl Lowerer {
             )
         });
         let Some(ty) = expected.filter(|_| jumps) else {
-            return Err(self.type_error(span, "this block has no value"));
+            return Err(self.inconsistent(span, "this block has no value"));
         };
         Ok(self.zeros(ty))
     }
@@ -163,7 +163,7 @@ impl Lowerer {
             Some(label) => loops.iter().rposition(|inner| inner.label.as_deref() == Some(label)),
             None => loops.len().checked_sub(1),
         };
-        index.ok_or_else(|| self.type_error(span, "there is no such enclosing loop"))
+        index.ok_or_else(|| self.inconsistent(span, "there is no such enclosing loop"))
     }
 }
 

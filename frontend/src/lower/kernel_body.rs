@@ -48,7 +48,7 @@ impl Lowerer {
                 return_value(value, &mut top);
             }
             (None, Some(_)) => {
-                return Err(self.type_error(unit.function.span, "the kernel must return a value"));
+                return Err(self.inconsistent(unit.function.span, "the kernel must return a value"));
             }
             (None, None) => {}
         }
@@ -124,7 +124,7 @@ impl Lowerer {
         }
         if self.emit.messages() != messages + own_messages {
             let what = "a func that prints is called outside of the `stream_parallel` blocks, \
-                        where each block that uses its value would print";
+                        where each block that uses its value would print; help: call it inside the blocks";
             return Err(self.type_error(self.frame.unit.function.span, what));
         }
         self.flush(&mut body);

@@ -267,7 +267,7 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         if !leaf.mutable {
-            return Err(self.type_error(span, "this is not `mut` and cannot be assigned"));
+            return Err(self.inconsistent(span, "this is not `mut` and cannot be assigned"));
         }
         if self.is_in_task(leaf) {
             let element = memory_element(leaf, index);

@@ -43,7 +43,8 @@ impl Lowerer {
         for (at, dim) in dims.iter().enumerate() {
             let rustc = self.type_at(dim.ty, span)?;
             let Some(ty) = rustc.scalar().filter(|ty| ty.is_int() || ty.is_narrow()) else {
-                let what = format!("a loop variable cannot be of type {rustc}");
+                let what =
+                    format!("a loop variable cannot be of type {rustc}; help: use an integer type");
                 return Err(self.type_error(span, what));
             };
             let later = dims[at + 1..].iter().any(|later| {

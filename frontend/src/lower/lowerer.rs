@@ -67,6 +67,12 @@ impl Lowerer {
         Error::Type { function: self.frame.unit.function.name.clone(), what: what.into(), span }
     }
 
+    /// The error for a tree that rustc or the builder should have rejected.
+    pub(super) fn inconsistent(&self, span: Span, what: impl Into<String>) -> Error {
+        let function = self.frame.unit.function.name.clone();
+        Error::Inconsistent { function, what: what.into(), span }
+    }
+
     pub(super) fn unknown(&self, what: impl Into<String>, span: Span) -> Error {
         Error::Unknown { function: self.frame.unit.function.name.clone(), what: what.into(), span }
     }

@@ -77,7 +77,7 @@ pub fn lower_checked(source: &EmittedSource, loops: &[usize]) -> Result<Kernel> 
     let what =
         format!("the loops of the kernel have {lowered:?} dimensions, those of its body {loops:?}");
     let Function { name, span, .. } = &unit.function;
-    Err(Error::Type { function: name.clone(), what, span: *span })
+    Err(Error::Inconsistent { function: name.clone(), what, span: *span })
 }
 
 fn add_loops(body: &[TopStmt], loops: &mut Vec<usize>) {
@@ -150,7 +150,9 @@ fn lower_with(
             let first = ParamId::new(next);
             next += elem.components().len() as u32;
             if elem.leaves() == 0 {
-                let what = format!("a tensor of {elem} would have no components");
+                let what = format!(
+                    "a tensor of {elem} would have no components; help: use elements with at least one field"
+                );
                 return Err(lowerer.type_error(param.span, what));
             }
             lowerer.frame.bind(&name, Binding::Tensor { param: first, elem, writable });

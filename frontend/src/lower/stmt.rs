@@ -65,7 +65,7 @@ impl Lowerer {
                 };
                 let rank = usize::from(self.rank(tensor));
                 let Some(axes) = extent_axes(names.len(), *rest, rank) else {
-                    return Err(self.type_error(span, format!("`{base}` has {rank} dimensions")));
+                    return Err(self.inconsistent(span, format!("`{base}` has {rank} dimensions")));
                 };
                 for (axis, name) in axes.into_iter().zip(names) {
                     if let Some(name) = name {
@@ -103,7 +103,7 @@ impl Lowerer {
             StmtKind::Print { format, args } => self.print(format, args, span)?,
             StmtKind::Return { value } => self.return_stmt(value.as_ref(), span)?,
             StmtKind::Unsupported(_) => {
-                return Err(self.type_error(span, "this statement is not supported in kernels"));
+                return Err(self.inconsistent(span, "this statement is not supported in kernels"));
             }
         }
         if let Some(early_return) = self.frame.early_return.clone()
@@ -122,7 +122,7 @@ impl Lowerer {
         let (most, given) = (MESSAGE_VALUES - iteration.len(), scalars.len());
         if given > most {
             let what = format!(
-                "a message has at most {most} numbers here, and this one has {given}: print the \
+                "a message has at most {most} numbers here, and this one has {given}; help: print the \
                  parts of a large value with several `println!`"
             );
             return Err(self.type_error(span, what));
@@ -310,7 +310,7 @@ impl Lowerer {
                 let ty = self.emit.locals[local].ty;
                 if !self.emit.locals[local].mutable {
                     let what = format!("`{name}` is not `mut` and cannot be assigned");
-                    return Err(self.type_error(target.span, what));
+                    return Err(self.inconsistent(target.span, what));
                 }
                 let mut value = self.scalar_as(value, self.rhs_ty(op, value, ty))?;
                 if let Some(op) = op {
@@ -335,7 +335,7 @@ impl Lowerer {
                 }
                 self.store(array, index, value, target.span);
             }
-            _ => return Err(self.type_error(target.span, "this cannot be assigned")),
+            _ => return Err(self.inconsistent(target.span, "this cannot be assigned")),
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl Lowerer {
         span: Span,
     ) -> Result<()> {
         let Some(ty) = self.infer_type(target) else {
-            return Err(self.type_error(target.span, "this has no type"));
+            return Err(self.inconsistent(target.span, "this has no type"));
         };
         let Some(op) = op else {
             // Rust evaluates the right operand first, then the indices.
@@ -359,7 +359,7 @@ impl Lowerer {
             }
             let place = self.target(target)?;
             let place =
-                place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
+                place.ok_or_else(|| self.inconsistent(target.span, "this cannot be assigned"))?;
             return self.write_target(&place, &value, span);
         };
         self.check_order(ty, target, value, span)?;
@@ -379,7 +379,8 @@ impl Lowerer {
             leaves: rhs.leaves.into_iter().map(|leaf| self.emit.reuse(leaf)).collect(),
         };
         let place = self.target(target)?;
-        let place = place.ok_or_else(|| self.type_error(target.span, "this cannot be assigned"))?;
+        let place =
+            place.ok_or_else(|| self.inconsistent(target.span, "this cannot be assigned"))?;
         let old = self.read_target(&place)?;
         let new = match ty {
             Type::Scalar(scalar) => {
@@ -400,7 +401,7 @@ impl Lowerer {
         if native || !self.order_matters(target, value) {
             return Ok(());
         }
-        let what = "the evaluation order of its index and its right operand depends on the type; \
+        let what = "the evaluation order of its index and its right operand depends on the type; help: \
                     bind one of them with `let` first";
         Err(self.type_error(span, what))
     }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use quadrants_ir::races::{
-    AffineForm, AffineForms, Condition, ConditionalAccess, GraphBuilder, Index, NodeId, TensorRead,
-    Uniformity, ValueNode, Var, VarKind, VarSpace,
+    AffineForm, AffineForms, Condition, ConditionalAccess, Index, NodeId, TensorRead, Uniformity,
+    ValueGraphBuilder, ValueNode, Var, VarKind, VarSpace,
 };
 
 use crate::syntax::Span;
@@ -18,7 +18,7 @@ pub(super) struct SampledRegionBlock {
 /// A parallel loop, or serial code.
 pub(super) struct SampledTask {
     pub(super) space: VarSpace,
-    pub(super) builder: GraphBuilder,
+    pub(super) builder: ValueGraphBuilder,
     /// The affine forms of the nodes, where they have one.
     pub(super) forms: AffineForms,
     /// The first and last value of each parallel loop variable; empty for serial code.
@@ -181,7 +181,7 @@ impl SampledTask {
     pub(super) fn new() -> Self {
         Self {
             space: VarSpace::new(),
-            builder: GraphBuilder::default(),
+            builder: ValueGraphBuilder::default(),
             forms: AffineForms::new(),
             dims: Vec::new(),
             strides: Vec::new(),

@@ -8,7 +8,7 @@ use quadrants_ir::{
 use super::{
     access::SampledAccessKind,
     loops::assigned,
-    sample::Symbol,
+    sample::SampleSymbol,
     value::AbstractValue,
     walk::{Binding, SampleWalk},
 };
@@ -64,7 +64,9 @@ impl SampleWalk<'_> {
                 Some(Binding::Value(value)) => value.clone(),
                 _ => AbstractValue::Data,
             },
-            ExprKind::Const(at) => AbstractValue::Number(Symbol::Const(*at).value(self.sample)),
+            ExprKind::Const(at) => {
+                AbstractValue::Number(SampleSymbol::Const(*at).value(self.sample))
+            }
             ExprKind::Unary { op, value } => {
                 let value = self.eval(value);
                 self.unary(*op, &value)
@@ -223,12 +225,14 @@ impl SampleWalk<'_> {
                 ticket.unwrap_or_else(|| {
                     let value = self.unknown(Uniformity::Iteration);
                     let why = match counts {
-                        true => "only integers are counted",
-                        false => "only those of `atomic_add` are",
+                        true => {
+                            "`atomic_add` returns values that differ (tickets) only on integers"
+                        }
+                        false => "only `atomic_add` returns values that differ (tickets)",
                     };
                     self.explain(&value, || {
                         format!(
-                            "an index depends on the old value of `{text}`, which is no ticket: {why}"
+                            "an index depends on the old value of `{text}`, which may repeat: {why}"
                         )
                     });
                     value

@@ -133,7 +133,7 @@ impl SampleWalk<'_> {
         is_block_level && is_small && self.trip_counts.is_some() && !leaves(body)
     }
 
-    /// Unrolls a loop over few constant values. Returns false if it is none.
+    /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(&mut self, each: &For) -> bool {
         let [dim] = &each.dims[..] else { return false };
         if !self.unrolls(&each.body) {

@@ -122,7 +122,7 @@ fn ranks(function: &Function) -> HashMap<&str, usize> {
 
 /// The lengths of a task's loops. A loop that is shorter in all samples has the length that its maximum allows.
 #[derive(Clone, Copy)]
-struct Lengths {
+struct LoopLengths {
     /// Whether each loop is long.
     long: bool,
     /// Whether the parallel loop is long, or the range that it goes through by steps that an argument is, and each loop
@@ -137,7 +137,7 @@ struct Lengths {
 struct RaceChecker<'a> {
     samples: &'a [Vec<SampledRegionBlock>],
     /// Of each task in each sample.
-    lengths: Vec<Vec<Vec<Lengths>>>,
+    lengths: Vec<Vec<Vec<LoopLengths>>>,
     /// The access classes of each task.
     classes: Vec<Vec<AccessClasses>>,
     /// The solver's work that is left.
@@ -173,7 +173,7 @@ impl<'a> RaceChecker<'a> {
                 });
                 let repeated = at_least(2);
                 let short_inside = repeated && parallel.all(|long| long);
-                Lengths { long: at_least(LONG_LOOP), short_inside, repeated }
+                LoopLengths { long: at_least(LONG_LOOP), short_inside, repeated }
             };
             counts.iter().enumerate().map(of).collect()
         };
@@ -433,7 +433,7 @@ impl<'a> RaceChecker<'a> {
     fn samples_where(
         &self,
         tasks: &[[usize; 2]],
-        is_useful: impl Fn(Lengths) -> bool,
+        is_useful: impl Fn(LoopLengths) -> bool,
     ) -> Vec<usize> {
         let is_long_enough = |sample: &usize| {
             tasks
@@ -444,7 +444,7 @@ impl<'a> RaceChecker<'a> {
     }
 
     /// Whether the indices of two accesses differ by a constant of the source. Then only short loops would not race,
-    /// which is not the author's intention.
+    /// which the author cannot intend.
     fn is_shift(&self, at: [usize; 2], a: usize, b: usize) -> bool {
         let accesses = &self.task(0, at).accesses;
         let (first_a, first_b) = (&accesses[a].forms, &accesses[b].forms);

@@ -123,13 +123,14 @@ impl RaceChecker<'_> {
         let text = first.counter;
         if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.line?))) {
             return Some(format!(
-                "`{other}` gives no tickets, because the loop does not only add to it (line {line})"
+                "the values that `atomic_add` on `{other}` returns (tickets) may repeat, because the loop also accesses it \
+                 otherwise (line {line})"
             ));
         }
         if let Some((other, line)) = of.iter().find_map(|one| Some((one.counter, one.long_loop?))) {
             return Some(format!(
-                "the length of the loop at line {line} is read from memory and has no limit, and the tickets of \
-                 `{other}`, a counter of 32 bits, repeat after 2^32; take a tensor of `u64` for the counter, or limit \
+                "the length of the loop at line {line} is read from memory and has no limit, and the values that \
+                 `atomic_add` on `{other}` returns (tickets), a counter of 32 bits, repeat after 2^32; take a tensor of `u64` for the counter, or limit \
                  the loop, as `begin..end.min(begin + 64)`"
             ));
         }
@@ -138,12 +139,12 @@ impl RaceChecker<'_> {
         {
             let other = second.counter;
             return Some(format!(
-                "tickets of different counters, `{text}` and `{other}`, may be equal"
+                "the values that `atomic_add` on different counters returns (tickets), `{text}` and `{other}`, may be equal"
             ));
         }
         if !first.is_separate {
             return Some(format!(
-                "tickets of different counters `{text}` may be equal, and the counter's index is not part of the \
+                "the values that `atomic_add` on different counters `{text}` returns (tickets) may be equal, and the counter's index is not part of the \
                  list's index, as the `c` of `count[c]` is in `list[[c, at]]`"
             ));
         }
@@ -152,7 +153,7 @@ impl RaceChecker<'_> {
             false => "",
         };
         Some(format!(
-            "tickets of `{text}` differ from each other by the amount that is added{place}, and nothing else is known \
+            "the values that `atomic_add` on `{text}` returns (tickets) differ from each other by the amount that is added{place}, and nothing else is known \
              of them: an index must be the ticket, or the ticket plus less than that amount"
         ))
     }
@@ -207,7 +208,7 @@ impl RaceChecker<'_> {
         let counter = counters[0].filter(|_| are_writes && counters[0] == counters[1])?;
         let cell = &task.cells[counter];
         Some(format!(
-            "add to `{cell}` as many as an iteration writes, so that its ticket reserves all of these elements"
+            "add to `{cell}` as many as an iteration writes, so that the value that `atomic_add` returns (its ticket) reserves all of these elements"
         ))
     }
 

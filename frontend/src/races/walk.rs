@@ -14,7 +14,7 @@ use super::{
     access::{SampledAccessKind, SampledRegionBlock, SampledTask, StoredValue},
     eval::changed_arrays,
     expr_text,
-    sample::{SAMPLES, Symbol},
+    sample::{SAMPLES, SampleSymbol},
     value::AbstractValue,
 };
 use crate::{
@@ -682,15 +682,15 @@ impl SampleWalk<'_> {
     }
 
     pub(super) fn extent(&self, base: &str, axis: i128) -> AbstractValue {
-        AbstractValue::Number(Symbol::Extent(base, axis).value(self.sample))
+        AbstractValue::Number(SampleSymbol::Extent(base, axis).value(self.sample))
     }
 
     pub(super) fn len(&self, base: &str) -> AbstractValue {
         AbstractValue::Number(match self.ranks.get(base) {
             Some(rank) => (0..*rank as i128)
-                .map(|axis| Symbol::Extent(base, axis).value(self.sample))
+                .map(|axis| SampleSymbol::Extent(base, axis).value(self.sample))
                 .product(),
-            None => Symbol::Len(base).value(self.sample),
+            None => SampleSymbol::Len(base).value(self.sample),
         })
     }
 
@@ -718,7 +718,7 @@ impl SampleWalk<'_> {
 
     /// The value of an argument, or of a part of one by its path.
     pub(super) fn argument(&self, path: String) -> AbstractValue {
-        let number = Symbol::Scalar(&path).value(self.sample);
+        let number = SampleSymbol::Scalar(&path).value(self.sample);
         AbstractValue::Argument(path.into(), number)
     }
 

@@ -360,7 +360,8 @@ fn sources_with_wrong_types_or_names_are_errors() {
     let wrong = kernel(&["n"], vec![bind(3, "x", I32, e!(missing))]);
     assert!(matches!(lower(&source(&wrong, || vec![scalar(I32)])), Err(Error::Unknown { .. })));
     let wrong = kernel(&["n"], Vec::new());
-    assert!(matches!(lower(&source(&wrong, Vec::new)), Err(Error::Type { .. })));
+    let error = lower(&source(&wrong, Vec::new)).unwrap_err();
+    assert!(matches!(error, Error::Inconsistent { .. }) && error.to_string().contains("a bug"));
 }
 
 #[test]

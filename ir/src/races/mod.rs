@@ -1,8 +1,8 @@
 //! The disjointness test: whether two accesses can access the same element. Race checks are built on it.
 //!
 //! An index is an [`AffineForm`]: a linear combination of variables with integer coefficients, plus a constant. A
-//! [`VarSpace`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables of
-//! inner loops any value in any iteration, and fixed variables one unknown value everywhere.
+//! [`VarSpace`] has the range of each variable. Variables of the parallel loop have one value per iteration, variables
+//! of inner loops any value in any iteration, and fixed variables one unknown value everywhere.
 //!
 //! Two accesses touch the same element only if they agree in every dimension, so one dimension is enough to prove them
 //! disjoint. In one dimension, agreement means that the difference of the two forms is zero. It cannot be zero
@@ -37,8 +37,8 @@ pub use example::{Collision, Position, collision, common_element};
 pub use obstacle::{Obstacle, obstacle};
 pub use solve::MAX_WORK;
 pub use value_graph::{
-    AffineForms, Counter, GraphBuilder, IntType, NodeId, Stored, TensorRead, TicketSource,
-    Uniformity, ValueGraph, ValueNode,
+    AffineForms, Counter, IntType, NodeId, Stored, TensorRead, TicketSource, Uniformity,
+    ValueGraph, ValueGraphBuilder, ValueNode,
 };
 
 pub(crate) use value_graph::{exact_range, int_range};
@@ -47,7 +47,7 @@ pub(crate) use value_graph::{exact_range, int_range};
 const MODULUS: i128 = 1 << 64;
 
 /// The result of comparing two accesses in one dimension.
-enum Comparison {
+enum DimComparison {
     /// They never touch the same element.
     Disjoint,
     /// They touch the same element only if further loop variables are equal.
@@ -90,9 +90,9 @@ pub fn disjoint_in_loop(
         for (a, b) in a.iter().zip(b) {
             let (Some(a), Some(b)) = (a, b) else { continue };
             match compare(space, &space.expand(*a), &space.expand(*b), &mut undecided) {
-                Some(Comparison::Disjoint) => return true,
-                Some(Comparison::Narrowed) => narrowed = true,
-                Some(Comparison::Unknown) | None => {}
+                Some(DimComparison::Disjoint) => return true,
+                Some(DimComparison::Narrowed) => narrowed = true,
+                Some(DimComparison::Unknown) | None => {}
             }
         }
         if !narrowed {
@@ -133,7 +133,7 @@ fn compare(
     a: &AffineForm,
     b: &AffineForm,
     undecided: &mut u32,
-) -> Option<Comparison> {
+) -> Option<DimComparison> {
     let mut difference = Difference::new(a.constant_term(), b.constant_term())?;
     let mut varying = [(0i128, 0i128, 0usize); MAX_VARS];
     let mut count = 0;
@@ -141,7 +141,7 @@ fn compare(
         let (p, q) = (a.coef(at), b.coef(at));
         match var.kind {
             VarKind::Fixed if p == q => {}
-            VarKind::Fixed => return Some(Comparison::Unknown),
+            VarKind::Fixed => return Some(DimComparison::Unknown),
             VarKind::Parallel if *undecided & (1 << at) == 0 => {
                 difference.add(p.checked_sub(q)?, var)?;
             }
@@ -167,20 +167,20 @@ fn compare(
     }
     let mut reach = varying.iter().try_fold(0i128, |sum, (_, most, _)| sum.checked_add(*most))?;
     if difference.is_never_zero(reach)? {
-        return Some(Comparison::Disjoint);
+        return Some(DimComparison::Disjoint);
     }
     if difference.length(reach)? >= MODULUS {
-        return Some(Comparison::Unknown);
+        return Some(DimComparison::Unknown);
     }
     let still = difference.lo.checked_abs()?.max(difference.hi.checked_abs()?);
-    let mut comparison = Comparison::Unknown;
+    let mut comparison = DimComparison::Unknown;
     for &(size, most, at) in varying.iter().rev() {
         reach -= most;
         if size <= reach.checked_add(still)? {
             break;
         }
         *undecided &= !(1 << at);
-        comparison = Comparison::Narrowed;
+        comparison = DimComparison::Narrowed;
     }
     // The smallest terms as a group, if all other terms are multiples of more than the group's maximum.
     let mut reach = varying.iter().map(|(_, most, _)| most).sum::<i128>();
@@ -192,7 +192,7 @@ fn compare(
                     break;
                 }
                 *undecided &= !(1 << at);
-                comparison = Comparison::Narrowed;
+                comparison = DimComparison::Narrowed;
             }
             break;
         }

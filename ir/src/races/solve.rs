@@ -1,7 +1,7 @@
 //! A refutation procedure for systems of linear constraints over bounded integer variables.
 //!
-//! [`LinearSystem::is_refuted`] returns `true` only if no assignment of integers satisfies the system. It may fail to refute
-//! an unsatisfiable system: the procedure is incomplete, and its work is limited.
+//! [`LinearSystem::is_refuted`] returns `true` only if no assignment of integers satisfies the system. It may fail to
+//! refute an unsatisfiable system: the procedure is incomplete, and its work is limited.
 //!
 //! Equations are eliminated exactly, as in the Omega test (Pugh, *The Omega test: a fast and practical integer
 //! programming algorithm for dependence analysis*, 1991). Inequalities are eliminated by the method of Fourier and
@@ -29,7 +29,7 @@ const ROUNDS: usize = 6;
 /// A variable of a system.
 pub(super) type SystemVar = u32;
 
-/// A linear combination of variables plus a constant. ConstraintBuilder are sorted by variable and have no zero coefficients.
+/// A linear combination of variables plus a constant. Terms are sorted by variable and have no zero coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct LinearExpr {
     terms: SmallVec<[(SystemVar, i128); 4]>,

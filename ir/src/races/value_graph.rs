@@ -246,7 +246,7 @@ impl ValueGraph {
 
 /// A graph in construction. Equal operations are one node.
 #[derive(Debug, Default)]
-pub struct GraphBuilder {
+pub struct ValueGraphBuilder {
     /// The graph so far.
     pub graph: ValueGraph,
     /// The number of parallel variables that are the same for all threads of a block.
@@ -257,7 +257,7 @@ pub struct GraphBuilder {
     constants: AffineForms,
 }
 
-impl GraphBuilder {
+impl ValueGraphBuilder {
     /// Adds a node, or finds an equal one.
     pub fn push(&mut self, node: ValueNode) -> NodeId {
         let is_unique = matches!(node, ValueNode::Unknown { .. } | ValueNode::Inner { .. });

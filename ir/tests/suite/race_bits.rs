@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, ScalarType, UnaryOp,
     races::{
-        ConditionalAccess, GraphBuilder, LoopContext, MAX_WORK, NodeId, ValueGraph, ValueNode, Var,
-        VarKind, VarSpace, refuted_in_loop,
+        ConditionalAccess, LoopContext, MAX_WORK, NodeId, ValueGraph, ValueGraphBuilder, ValueNode,
+        Var, VarKind, VarSpace, refuted_in_loop,
     },
 };
 use quadrants_samples::generate::Rng;
@@ -76,14 +76,14 @@ fn binary(op: BinaryOp, ty: ScalarType, a: i128, b: i128) -> i128 {
 }
 
 struct Formula {
-    builder: GraphBuilder,
+    builder: ValueGraphBuilder,
     dims: Vec<(i128, i128)>,
     values: Vec<(NodeId, ScalarType)>,
 }
 
 impl Formula {
     fn draw(random: &mut Rng) -> Self {
-        let mut this = Self { builder: GraphBuilder::default(), dims: vec![], values: vec![] };
+        let mut this = Self { builder: ValueGraphBuilder::default(), dims: vec![], values: vec![] };
         this.builder.graph.index_type = Some(ScalarType::U64);
         for dim in 0..1 + random.below(2) as usize {
             let ty = TYPES[random.below(TYPES.len() as u64) as usize];

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use quadrants_ir::{
     BinaryOp, DivRemOp, MathFn, ScalarType, UnaryOp,
     races::{
-        Condition, ConditionalAccess, Counter, GraphBuilder, Index, LoopContext, MAX_WORK, NodeId,
-        TensorRead, TicketSource, Uniformity, ValueGraph, ValueNode, Var, VarKind, VarSpace,
+        Condition, ConditionalAccess, Counter, Index, LoopContext, MAX_WORK, NodeId, TensorRead,
+        TicketSource, Uniformity, ValueGraph, ValueGraphBuilder, ValueNode, Var, VarKind, VarSpace,
         refuted_in_loop,
     },
 };
@@ -19,7 +19,7 @@ const BOOL: Option<ScalarType> = Some(ScalarType::Bool);
 
 /// A loop whose body computes indices under conditions.
 struct Random {
-    builder: GraphBuilder,
+    builder: ValueGraphBuilder,
     dims: Vec<(i128, i128)>,
     /// The numbers, by type.
     u8s: Vec<NodeId>,
@@ -153,7 +153,7 @@ fn binary(op: BinaryOp, ty: Option<ScalarType>, a: i128, b: i128) -> i128 {
 impl Random {
     fn draw(random: &mut Rng) -> Self {
         let mut this = Self {
-            builder: GraphBuilder::default(),
+            builder: ValueGraphBuilder::default(),
             dims: Vec::new(),
             u8s: Vec::new(),
             i8s: Vec::new(),

@@ -2,7 +2,7 @@
 //! these or to simpler syntax before ([`desugar`](crate::desugar)).
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quadrants_frontend::syntax::{ASSERT_VALUES, Argument, Format, FormatPiece, Notation};
+use quadrants_frontend::syntax::{ASSERT_VALUES, Format, FormatArgument, FormatPiece, Notation};
 use quote::{ToTokens, quote};
 use syn::{
     Expr, LitStr, Macro, Token,
@@ -17,14 +17,14 @@ const MOST_ARGUMENTS: usize = 24;
 /// A call of a macro that kernels can call.
 #[allow(clippy::large_enum_variant)] // never stored
 pub(crate) enum Invocation {
-    AssertCall(AssertCall),
-    Print(Text),
+    Assert(AssertCall),
+    Print(FormatText),
 }
 
 /// The arguments of an assertion.
 pub(crate) struct AssertCall {
     pub(crate) checks: AssertCheck,
-    pub(crate) message: Option<Text>,
+    pub(crate) message: Option<FormatText>,
 }
 
 /// What an assertion checks.
@@ -36,7 +36,7 @@ pub(crate) enum AssertCheck {
 }
 
 /// A text with arguments, in order: those that the text names follow the others.
-pub(crate) struct Text {
+pub(crate) struct FormatText {
     pub(crate) format: Format,
     pub(crate) args: Vec<Expr>,
     /// The text with the positions of the arguments.
@@ -71,14 +71,15 @@ impl Invocation {
         let name = call.path.get_ident()?.to_string();
         let assert = |parse: fn(ParseStream<'_>) -> Result<AssertCheck>| {
             let parse = |input: ParseStream<'_>| AssertCall::parse(input, &name, parse);
-            Some(call.parse_body_with(parse).map(Self::AssertCall))
+            Some(call.parse_body_with(parse).map(Self::Assert))
         };
         match name.as_str() {
             "assert" => assert(|input| Ok(AssertCheck::Condition(input.parse()?))),
             "assert_eq" => assert(|input| AssertCheck::comparison(true, input)),
             "assert_ne" => assert(|input| AssertCheck::comparison(false, input)),
             "println" => {
-                let parse = |input: ParseStream<'_>| Text::parse(input, &name, MOST_ARGUMENTS);
+                let parse =
+                    |input: ParseStream<'_>| FormatText::parse(input, &name, MOST_ARGUMENTS);
                 Some(call.parse_body_with(parse).map(Self::Print))
             }
             _ => None,
@@ -88,7 +89,7 @@ impl Invocation {
     /// The expressions that it evaluates.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         match self {
-            Self::AssertCall(AssertCall { checks, message }) => {
+            Self::Assert(AssertCall { checks, message }) => {
                 checks.exprs().iter().chain(message.iter().flat_map(|text| &text.args)).collect()
             }
             Self::Print(print) => print.args.iter().collect(),
@@ -98,8 +99,8 @@ impl Invocation {
     /// The arguments as tokens.
     pub(crate) fn tokens(&self) -> TokenStream {
         match self {
-            Self::AssertCall(AssertCall { checks, message }) => {
-                let (checked, message) = (checks.exprs(), message.iter().map(Text::tokens));
+            Self::Assert(AssertCall { checks, message }) => {
+                let (checked, message) = (checks.exprs(), message.iter().map(FormatText::tokens));
                 quote!(#(#checked),* #(, #message)*)
             }
             Self::Print(print) => print.tokens(),
@@ -111,7 +112,7 @@ impl Invocation {
     pub(crate) fn rewrite(call: &mut Macro, mut rewrite: impl FnMut(&mut Expr)) {
         let Some(Ok(mut this)) = Self::of(call) else { return };
         match &mut this {
-            Self::AssertCall(AssertCall { checks, message }) => {
+            Self::Assert(AssertCall { checks, message }) => {
                 let default = match checks {
                     AssertCheck::Condition(cond) => Some((text_of(cond), printed(cond))),
                     AssertCheck::Comparison { .. } => None,
@@ -123,7 +124,7 @@ impl Invocation {
                     if printed(cond) == before {
                         return;
                     }
-                    *message = Some(Text::literal(&text));
+                    *message = Some(FormatText::literal(&text));
                 }
                 message.iter_mut().flat_map(|text| &mut text.args).for_each(rewrite);
             }
@@ -177,7 +178,8 @@ impl AssertCall {
             AssertCheck::Condition(_) => ASSERT_VALUES,
             AssertCheck::Comparison { .. } => ASSERT_VALUES - 2,
         };
-        let message = (!input.is_empty()).then(|| Text::parse(input, name, most)).transpose()?;
+        let message =
+            (!input.is_empty()).then(|| FormatText::parse(input, name, most)).transpose()?;
         Ok(Self { checks, message })
     }
 
@@ -215,9 +217,9 @@ impl AssertCall {
     /// The text that it reports, which by default is that of the condition.
     pub(crate) fn text(&self) -> (Format, LitStr) {
         match (&self.message, &self.checks) {
-            (Some(Text { format, text, .. }), _) => (format.clone(), text.clone()),
+            (Some(FormatText { format, text, .. }), _) => (format.clone(), text.clone()),
             (None, AssertCheck::Condition(cond)) => {
-                let Text { format, text, .. } = Text::literal(&text_of(cond));
+                let FormatText { format, text, .. } = FormatText::literal(&text_of(cond));
                 (format, text)
             }
             (None, AssertCheck::Comparison { .. }) => {
@@ -227,7 +229,7 @@ impl AssertCall {
     }
 }
 
-impl Text {
+impl FormatText {
     /// A text without arguments, in which braces are literal.
     fn literal(text: &str) -> Self {
         let format = Format::text(text);
@@ -280,9 +282,9 @@ impl Text {
         }
         let given = args.len();
         let position = |argument| match argument {
-            Argument::Position(at) if at < given => Ok(at),
-            Argument::Position(at) => Err(format!("`{of}!` has no argument {at}")),
-            Argument::Name(name) => {
+            FormatArgument::Position(at) if at < given => Ok(at),
+            FormatArgument::Position(at) => Err(format!("`{of}!` has no argument {at}")),
+            FormatArgument::Name(name) => {
                 if let Some((_, at)) = names.iter().find(|(known, _)| *known == name) {
                     return Ok(*at);
                 }
@@ -308,7 +310,9 @@ impl Text {
             return Err(syn::Error::new_spanned(&args[unused], what));
         }
         if args.len() > most {
-            let what = format!("the text of `{of}!` in kernels has at most {most} arguments");
+            let what = format!(
+                "the text of `{of}!` in kernels has at most {most} arguments; leave some out"
+            );
             return Err(syn::Error::new(text.span(), what));
         }
         let text = LitStr::new(&format.to_string(), text.span());

@@ -15,7 +15,7 @@
 //! Two kinds of bodies need more:
 //!
 //! - **Sums along rows**, as in `sum += a[[i, k]] * x[k]` with a strip along `i`: iterations access rows of their own,
-//!   and a sum of floats has a fixed order, so that LLVM vectorizes neither loop. StripCode of a few iterations hide the
+//!   and a sum of floats has a fixed order, so that LLVM vectorizes neither loop. Strips of a few iterations hide the
 //!   latency of the additions ([`StripKind::Chains`]).
 //! - **Conditions around inner loops**, as in `if j <= i { … }`: a strip runs only where the condition is
 //!   uniform in it. Otherwise narrower strips are tried, and then single iterations.
@@ -459,7 +459,7 @@ impl StripBuilder<'_, '_> {
         let end = syn::Lifetime::new("'round", proc_macro2::Span::mixed_site());
         let mut all = stmts.to_vec();
         let mut body = stmts.to_vec();
-        let mut jumps = Jumps { go: &go, label: &end };
+        let mut jumps = MaskedJumps { go: &go, label: &end };
         body.iter_mut().for_each(|stmt| jumps.visit_stmt_mut(stmt));
         let body = self.rewritten(body, None);
         let body = match cond {
@@ -638,12 +638,12 @@ fn is_float_constant(expr: &Expr) -> bool {
 }
 
 /// Replaces jumps: `break` clears the iteration's mask.
-struct Jumps<'a> {
+struct MaskedJumps<'a> {
     go: &'a Ident,
     label: &'a syn::Lifetime,
 }
 
-impl VisitMut for Jumps<'_> {
+impl VisitMut for MaskedJumps<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let Self { go, label } = self;
         match expr {

@@ -236,7 +236,7 @@ struct SelectionDim {
     winner: Ident,
 }
 
-/// OperatorSyntax a dimension's index of the chosen iteration is found.
+/// How a dimension's index of the chosen iteration is found.
 struct SelectedIndex<'a> {
     index: &'a Ident,
     winner: &'a Ident,

@@ -15,7 +15,7 @@ use crate::{
 /// A statement that combines values into a local, and does nothing else with it.
 pub(super) struct CombiningStmt {
     pub(super) op: AtomicOp,
-    /// OperatorSyntax often it has the local's name.
+    /// How often it has the local's name.
     pub(super) occurrences: usize,
     pub(super) form: CombiningForm,
 }
@@ -91,7 +91,7 @@ struct CombinedOperand {
     how: OperatorSyntax,
 }
 
-/// OperatorSyntax an operand is combined.
+/// How an operand is combined.
 #[derive(Clone)]
 enum OperatorSyntax {
     Operator,

@@ -104,7 +104,7 @@ impl IteratedElements {
             return Self::mutable(expr, arrays);
         }
         let (array, by_reference) = match expr {
-            // IteratedElements are values: `for &x in &array` and `for x in &array` copy them.
+            // Elements are values: `for &x in &array` and `for x in &array` copy them.
             Expr::Reference(syn::ExprReference { mutability: None, expr, .. }) => (&**expr, true),
             other => (other, false),
         };

@@ -48,7 +48,7 @@ impl BodyRewriter<'_> {
         }))
     }
 
-    /// AssertCheck the step of `range.step_by(step)`, which the author wrote at `start`.
+    /// Checks the step of `range.step_by(step)`, which the author wrote at `start`.
     pub(super) fn check_step(&self, call: &mut syn::ExprMethodCall, start: Option<Span>) {
         let is_step = call.method == "step_by";
         let by = call.args.first_mut().filter(|by| is_step && !is_safe_divisor(by));

@@ -229,8 +229,8 @@ impl TreeBuilder {
     }
 }
 
-/// A call whose result a probe sees. It is no argument of the probe, which would have the type that is expected of the
-/// result: rustc reports a wrong one at `at`, once.
+/// A call whose result a probe receives. It is no argument of the probe, which would have the type that is expected of
+/// the result: rustc reports a wrong one at `at`, once.
 fn observed(result: &Ident, call: &TokenStream, at: Span) -> TokenStream {
     let value = located(&internal("given"), at);
     quote_spanned! {at=>

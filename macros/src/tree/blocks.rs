@@ -115,7 +115,7 @@ impl TreeBuilder {
         let (Some(Expr::Closure(closure)), by) = (args.next(), args.next()) else { return None };
         let by = shuffle.zip(by.map(|by| self.expr(by)));
         let value = self.scoped(thread.as_ref(), |this| this.expr(&mut closure.body));
-        // If each thread gets a value, the probe sees one of them.
+        // If each thread gets a value, the probe receives one of them.
         let element = (!op.is_uniform()).then(|| quote::quote!([0]));
         let (ty, probe) = self.probe(name, element);
         probes.push(probe);

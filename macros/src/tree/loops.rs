@@ -149,7 +149,7 @@ impl TreeBuilder {
                     (ty, ident.to_string(), mutability.is_some())
                 }
                 Pat::Wild(_) => {
-                    // A hidden name, so that the probe sees the value.
+                    // A hidden name, so that the probe receives the value.
                     let ident = internal(&format!("unnamed{}", self.types.len()));
                     let (ty, probe) = self.probe(&ident, None);
                     probes.push(probe);

@@ -105,7 +105,8 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             line(site)
         ),
         Cause::Unknown(ValueOrigin::OldValue(array, site)) => format!(
-            "an index depends on the old value of an atomic on `{}` (line {}), which is no ticket",
+            "an index depends on the old value of an atomic on `{}` (line {}), which may repeat: only \
+             `atomic_add` on an integer counter returns values that differ (tickets)",
             name_of(kernel, array),
             line(site)
         ),
@@ -113,7 +114,7 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             format!("an index depends on `{}`, which changes in a loop", kernel.locals[local].name)
         }
         Cause::Counters(array) => format!(
-            "tickets of different counters in `{}` may be equal, and the counter's index is not part of the list's \
+            "the values that `atomic_add` on different counters in `{}` returns (tickets) may be equal, and the counter's index is not part of the list's \
              index, as the `c` of `count[c]` is in `list[[c, at]]`; help: write to `{}` by \
              `atomic_exchange`, which needs no proof",
             name_of(kernel, array),
@@ -126,7 +127,7 @@ fn cause_text(kernel: &Offloaded, list: Array, cause: Cause) -> String {
             name_of(kernel, sums)
         ),
         Cause::Ticket(array) => format!(
-            "tickets of `{}` differ from each other by the amount that is added, and nothing else is known of them: \
+            "the values that `atomic_add` on `{}` returns (tickets) differ from each other by the amount that is added, and nothing else is known of them: \
              an index must be the ticket, or the ticket plus less than that amount",
             name_of(kernel, array)
         ),

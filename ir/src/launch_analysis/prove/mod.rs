@@ -18,7 +18,7 @@ use crate::{
 };
 
 use builder::ProofBuilder;
-use proof::{Leaf, Register};
+use proof::{ProofInput, Register};
 
 pub use proof::UnprovenIndex;
 pub(super) use proof::{Proof, ProofOutcome};
@@ -64,7 +64,7 @@ impl Proof {
         builder.block(task.prelude);
         builder.examines = true;
         for (at, dim) in task.kind.dims().into_iter().flatten().enumerate() {
-            let register = builder.leaf(Leaf::Dimension(at));
+            let register = builder.leaf(ProofInput::Dimension(at));
             builder.set(dim.var, register);
         }
         builder.block(task.body);

@@ -1,5 +1,5 @@
-//! Values that shared arrays keep from phase to phase: of one thread for all, `if t == 0 { base[0] = …; }`, and of each
-//! thread for itself, `place[t] = …`.
+//! Values in shared arrays that later phases load: stored by one thread for all, `if t == 0 { base[0] = …; }`, or by
+//! each thread in its own element, `place[t] = …`.
 
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ enum StoringThreads {
 }
 
 impl TaskBuilder<'_> {
-    /// The one thread of the block that executes the current code of a phase, to which no other condition applies. Loops
-    /// have conditions, too, so the code is in no loop of the phase.
+    /// The one thread of the block that executes the current code of a phase, to which no other condition applies.
+    /// Loops have conditions, too, so the code is in no loop of the phase.
     pub(super) fn only_thread(&self) -> Option<i128> {
         let threads = self.task.threads.filter(|_| self.in_phase)?;
         let [Condition { node: cond, holds: true }] = self.conditions[self.conditions_of_block..]

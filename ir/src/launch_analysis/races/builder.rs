@@ -25,8 +25,8 @@ use crate::{
     RegionBlockId, ScalarType, Stmt, Task, TaskId, TaskKind, TempId, UnaryOp,
     abi::ArgLayout,
     races::{
-        Condition, Counter, GraphBuilder, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
-        ValueNode,
+        Condition, Counter, Index, IntType, NodeId, Stored, TicketSource, Uniformity,
+        ValueGraphBuilder, ValueNode,
     },
     visit::{Nodes, Reach},
 };
@@ -44,7 +44,7 @@ pub(super) struct TaskBuilder<'k> {
     temps: Vec<TempId>,
     /// The values of temporaries that an earlier serial task sets.
     temp_values: HashMap<TempId, NodeId>,
-    pub(super) builder: GraphBuilder,
+    pub(super) builder: ValueGraphBuilder,
     pub(super) origins: Origins,
     pub(super) env: Env,
     /// The values of the current statement's expressions, which share operands.
@@ -217,7 +217,7 @@ impl<'k> TaskBuilder<'k> {
             uncountable: uncountable(kernel, task),
             temps: assigned(nodes, task.body).1,
             temp_values: HashMap::new(),
-            builder: GraphBuilder::default(),
+            builder: ValueGraphBuilder::default(),
             origins: Origins::new(),
             env: Env::new(),
             values: HashMap::new(),

@@ -10,7 +10,7 @@ use crate::{
     races::{Index, IntType, NodeId, TensorRead, Uniformity, ValueNode},
 };
 
-/// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic has not: a compiler
+/// A float, or a comparison of two, which has the same value wherever it is computed. Arithmetic does not: a compiler
 /// may contract it in one place and not in another.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum FloatValue {

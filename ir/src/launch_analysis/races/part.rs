@@ -1,4 +1,4 @@
-//! Parts of arrays that the race check tells apart: elements with constant indices, such as two counters in one array.
+//! Parts of arrays that the race check distinguishes: elements with constant indices, as of two counters in one array.
 
 use smallvec::SmallVec;
 

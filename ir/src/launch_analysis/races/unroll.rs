@@ -1,5 +1,5 @@
-//! Loops of block-level code that the race check unrolls: barriers separate their iterations, and what a thread accesses
-//! in an iteration often depends on the iteration in a way that is no formula of its number, as in `d = 1 << k`.
+//! Loops of block-level code that the race check unrolls: barriers separate their iterations, and what a thread
+//! accesses in an iteration often depends on it in a way that is no formula of its number, as in `d = 1 << k`.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ impl TaskBuilder<'_> {
         self.env.keys().copied().collect()
     }
 
-    /// Unrolls a loop over few constant values. Returns false if it is none.
+    /// Unrolls a loop over few constant values. Returns false for other loops.
     fn unrolled_for(
         &mut self,
         var: LocalId,

@@ -1,7 +1,7 @@
 //! Facts about prefix sums over the threads of a block, about sums over all of them, and about what is stored in shared
 //! arrays.
 //!
-//! No amount is negative, and the sum of all fits the type, so that nothing wraps. AmountBounds are bounded by those of any
+//! No amount is negative, and the sum of all fits the type, so that nothing wraps. Amounts are bounded by those of any
 //! thread, whatever holds for the threads of the two accesses.
 
 use super::{

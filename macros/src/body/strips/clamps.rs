@@ -1,4 +1,4 @@
-//! StripCode at the ends of an axis: clamped indices such as `(x + 1).min(width - 1)`, and conditions such as
+//! Strips at the ends of an axis: clamped indices such as `(x + 1).min(width - 1)`, and conditions such as
 //! `column >= 0 && column < width`.
 //!
 //! A clamped index is a monotonic function of the loop's variable, and its difference between two iterations is at most

@@ -346,7 +346,7 @@ fn indices_that_are_not_successive_have_no_version_with_successive_ones() {
         "y[[i, j]] = b[[i, (j + c[i]).min(n - 1)]];",
         // Along another axis than the last.
         "y[[i, j]] = b[[(j + 1).min(n - 1), i]];",
-        // PrecedingStmts the statements, rustc could infer another type.
+        // Before the statements, rustc could infer another type.
         "let k = 1; y[[i, j]] = b[[i, (j as i32 + k as i32).min(3) as usize]];",
         "let k = 1; y[[i, j]] = b[[i, (j as i32 + (k + 1) as i32).min(3) as usize]];",
     ] {
